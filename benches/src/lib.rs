@@ -1,0 +1,1 @@
+//! RMA and datatype benches.

@@ -1,0 +1,1 @@
+//! One-sided communication (RMA) between unlike machines.

@@ -1,0 +1,1 @@
+//! What bytes mean: datatypes, forms, layout programs, pack, unpack, conversion.
