@@ -1,1 +1,3 @@
-//! Programs a user would write.
+//! Programs a user would write, each also an end-to-end test.
+
+pub mod hex;
