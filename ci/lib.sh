@@ -1,0 +1,18 @@
+# Sourced by the scripts here: where things lie, and how they say what they do.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+
+# What a run makes goes to the target folder; toolchains that outlive a clone go to the cache.
+TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
+CACHE=${LONGSHORE_CACHE:-${XDG_CACHE_HOME:-${HOME:-$TARGET}/.cache}/longshore}
+MSRV=1.85
+DEBIAN_RUST=$CACHE/rust-$MSRV
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# A step that can't run here says why and leaves with this status.
+skip() { say "skipped: $*"; exit 77; }
