@@ -1,1 +1,3 @@
 //! One-sided communication (RMA) between unlike machines.
+
+pub mod job;

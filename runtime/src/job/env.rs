@@ -1,0 +1,26 @@
+//! The environment variables by which a rank finds its job.
+//!
+//! The first four are PMI-1's and mean the same under every launcher that speaks it; the others are
+//! set by `longshore run` alone. A rank's children should be given none of them.
+
+/// Descriptor of the stream socket to the PMI-1 server, in decimal.
+pub const PMI_FD: &str = "PMI_FD";
+/// `host:port` of the PMI-1 server, where no descriptor is inherited.
+pub const PMI_PORT: &str = "PMI_PORT";
+/// The process's identity towards a server reached by [`PMI_PORT`].
+pub const PMI_ID: &str = "PMI_ID";
+/// This process's rank, from 0.
+pub const PMI_RANK: &str = "PMI_RANK";
+/// The number of ranks in the job.
+pub const PMI_SIZE: &str = "PMI_SIZE";
+
+/// Descriptor of the job's shared segment on this host, in decimal.
+pub const SEGMENT: &str = "LONGSHORE_SEGMENT";
+/// The job's secret, 64 hexadecimal digits. Never on a command line, where every user could read it.
+pub const SECRET: &str = "LONGSHORE_SECRET";
+/// Name of the data representation that this rank emulates; absent: the machine's own.
+pub const ARCH: &str = "LONGSHORE_ARCH";
+/// `message`: every operation travels as a message; absent: the best route for each pair.
+pub const ROUTE: &str = "LONGSHORE_ROUTE";
+/// `end` (default) or `report`: what the death of a rank does to the others.
+pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";

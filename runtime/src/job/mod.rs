@@ -1,0 +1,221 @@
+//! How a process finds its job: its rank, the other ranks, and what they share.
+//!
+//! [`Environment::from_env`] reads what a launcher left in the environment. `longshore run` leaves
+//! everything; another launcher that speaks PMI-1 leaves rank and size only.
+
+pub mod env;
+mod inherited;
+pub mod pmi;
+mod secret;
+
+use std::os::fd::{OwnedFd, RawFd};
+use std::str::FromStr;
+use std::{fmt, io};
+
+pub use secret::Secret;
+
+/// What a launched process knows of its job.
+#[derive(Debug)]
+pub struct Environment {
+    /// This process's rank.
+    pub rank: u32,
+    /// The number of ranks, above `rank`.
+    pub size: u32,
+    /// The segment that all ranks on this host share.
+    pub segment: OwnedFd,
+    /// Proof of membership.
+    pub secret: Secret,
+    /// Name of the data representation to emulate; `None`: the machine's own.
+    pub arch: Option<String>,
+    /// Which routes operations may take.
+    pub routes: Routes,
+    /// What another rank's death does to this one.
+    pub on_death: OnDeath,
+    launcher: pmi::Client,
+}
+
+/// Which routes operations may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Routes {
+    /// The best for each pair of ranks.
+    #[default]
+    Best,
+    /// Messages only: the route that always works.
+    Message,
+}
+
+/// What the death of a rank does to the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDeath {
+    /// It ends the job.
+    #[default]
+    End,
+    /// The survivors' calls that involve it return an error.
+    Report,
+}
+
+/// Why a process can't join its job.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A variable is missing, or holds what it can't.
+    #[error("{name}={value:?} in the environment: {expected}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// What it holds; empty where it is missing.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// The launcher can't be spoken to.
+    #[error("speaking PMI-1 with the launcher: {0}")]
+    Launcher(#[source] io::Error),
+    /// The segment can't be made, found or opened.
+    #[error("the job's shared segment: {0}")]
+    Segment(#[source] io::Error),
+    /// Rank 0 runs on another host.
+    #[error(
+        "rank {rank} and rank 0 run on different hosts; jobs over several hosts aren't supported yet: \
+         start all ranks on one"
+    )]
+    SeveralHosts {
+        /// The rank that found out.
+        rank: u32,
+    },
+}
+
+impl Environment {
+    /// This process's job, or `None` for a process that no launcher started.
+    ///
+    /// Under `longshore run` this costs two short exchanges with the launcher. Under another launcher
+    /// it is collective: all ranks of the job have to call it.
+    ///
+    /// # Errors
+    /// A malformed or incomplete environment, a launcher that doesn't answer, several hosts.
+    pub fn from_env() -> Result<Option<Environment>, Error> {
+        let Some(launcher) = connect()? else { return Ok(None) };
+        let size: u32 = required(env::PMI_SIZE, "the number of ranks, from 1")?;
+        let rank: u32 = required(env::PMI_RANK, "a rank, from 0 and below PMI_SIZE")?;
+        if rank >= size {
+            return Err(wrong(env::PMI_RANK, "a rank, from 0 and below PMI_SIZE"));
+        }
+        let (segment, secret) = match optional::<RawFd>(env::SEGMENT, "an open descriptor")? {
+            Some(number) => {
+                let segment = inherited::duplicate(number).map_err(Error::Segment)?;
+                let secret = text(env::SECRET)
+                    .and_then(|secret| Secret::from_hex(&secret))
+                    .ok_or(wrong_secret())?;
+                (segment, secret)
+            }
+            None => {
+                return Err(wrong(env::SEGMENT, "an open descriptor, as longshore run leaves it"));
+            }
+        };
+        Ok(Some(Environment {
+            rank,
+            size,
+            segment,
+            secret,
+            arch: text(env::ARCH),
+            routes: optional(env::ROUTE, "message or best")?.unwrap_or_default(),
+            on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
+            launcher,
+        }))
+    }
+
+    /// Whether the launcher is gone, killed outright perhaps. A rank that waits asks now and then, and
+    /// ends: its launcher can't end it any more. Doesn't block.
+    pub fn is_orphaned(&self) -> bool {
+        self.launcher.hung_up()
+    }
+
+    /// Tells the launcher that this rank has finalized: from here on its end is no failure.
+    pub fn finalize(&mut self) -> Result<(), Error> {
+        self.launcher.finalize().map_err(Error::Launcher)
+    }
+
+    /// Asks the launcher to end the whole job with exit status `code`.
+    pub fn abort(&mut self, code: i32) -> Result<(), Error> {
+        self.launcher.abort(code).map_err(Error::Launcher)
+    }
+}
+
+fn connect() -> Result<Option<pmi::Client>, Error> {
+    if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
+        let socket = inherited::duplicate(number).map_err(Error::Launcher)?;
+        return pmi::Client::open(socket).map(Some).map_err(Error::Launcher);
+    }
+    let Some(address) = text(env::PMI_PORT) else { return Ok(None) };
+    let id =
+        text(env::PMI_ID).ok_or(wrong(env::PMI_ID, "the process's identity, beside PMI_PORT"))?;
+    pmi::Client::connect(&address, &id).map(Some).map_err(Error::Launcher)
+}
+
+fn text(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn optional<T: FromStr>(name: &'static str, expected: &'static str) -> Result<Option<T>, Error> {
+    text(name).map(|value| value.parse().map_err(|_| wrong(name, expected))).transpose()
+}
+
+fn required<T: FromStr>(name: &'static str, expected: &'static str) -> Result<T, Error> {
+    optional(name, expected)?.ok_or(wrong(name, expected))
+}
+
+fn wrong(name: &'static str, expected: &'static str) -> Error {
+    Error::Variable { name, value: text(name).unwrap_or_default(), expected }
+}
+
+fn wrong_secret() -> Error {
+    Error::Variable {
+        name: env::SECRET,
+        value: "...".to_owned(),
+        expected: "64 hexadecimal digits, the same for all ranks",
+    }
+}
+
+/// A word that is none of a type's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected {0}")]
+pub struct UnknownWord(&'static str);
+
+impl FromStr for Routes {
+    type Err = UnknownWord;
+    fn from_str(word: &str) -> Result<Routes, UnknownWord> {
+        match word {
+            "best" => Ok(Routes::Best),
+            "message" => Ok(Routes::Message),
+            _ => Err(UnknownWord("best or message")),
+        }
+    }
+}
+
+impl fmt::Display for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Routes::Best => "best",
+            Routes::Message => "message",
+        })
+    }
+}
+
+impl FromStr for OnDeath {
+    type Err = UnknownWord;
+    fn from_str(word: &str) -> Result<OnDeath, UnknownWord> {
+        match word {
+            "end" => Ok(OnDeath::End),
+            "report" => Ok(OnDeath::Report),
+            _ => Err(UnknownWord("end or report")),
+        }
+    }
+}
+
+impl fmt::Display for OnDeath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            OnDeath::End => "end",
+            OnDeath::Report => "report",
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! A client of PMI-1, the text protocol by which most launchers introduce a process to its job.
+//!
+//! One line of `key=value` words goes out, one comes back. Left out: name publishing and spawning.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::os::fd::AsFd;
+
+/// The longest line that a client accepts: a value of 1024 bytes and what stands around it.
+const LINE_LIMIT: usize = 2048;
+
+/// A connection to the launcher.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<File>,
+    store: String,
+}
+
+impl Client {
+    /// Speaks to the server at the other end of `socket`.
+    pub fn open(socket: OwnedFd) -> io::Result<Client> {
+        let mut client = Client {
+            stream: BufReader::with_capacity(LINE_LIMIT, File::from(socket)),
+            store: String::new(),
+        };
+        client.initialize()?;
+        Ok(client)
+    }
+
+    /// Connects to the server at `address` (`host:port`) as process `id`.
+    pub fn connect(address: &str, id: &str) -> io::Result<Client> {
+        let socket = OwnedFd::from(TcpStream::connect(address)?);
+        let mut client = Client {
+            stream: BufReader::with_capacity(LINE_LIMIT, File::from(socket)),
+            store: String::new(),
+        };
+        client.call(&format!("cmd=initack pmiid={id}"), "initack")?;
+        for _ in 0..3 {
+            client.reply("set")?; // size, rank and debug, which the environment has told
+        }
+        client.initialize()?;
+        Ok(client)
+    }
+
+    fn initialize(&mut self) -> io::Result<()> {
+        self.call("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init")?;
+        let reply = self.call("cmd=get_my_kvsname", "my_kvsname")?;
+        self.store = word(&reply, "kvsname").ok_or_else(|| unexpected(&reply))?.to_owned();
+        Ok(())
+    }
+
+    /// Publishes `value`, without blanks and up to 1024 bytes, under `key`, up to 64 bytes.
+    pub fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
+        let request = format!("cmd=put kvsname={} key={key} value={value}", self.store);
+        self.call(&request, "put_result").map(drop)
+    }
+
+    /// What some process put under `key` before the last barrier.
+    pub fn get(&mut self, key: &str) -> io::Result<String> {
+        let request = format!("cmd=get kvsname={} key={key}", self.store);
+        let reply = self.call(&request, "get_result")?;
+        Ok(word(&reply, "value").ok_or_else(|| unexpected(&reply))?.to_owned())
+    }
+
+    /// Waits until all processes of the job are here.
+    pub fn barrier(&mut self) -> io::Result<()> {
+        self.call("cmd=barrier_in", "barrier_out").map(drop)
+    }
+
+    /// Tells the launcher that this process may end now without being missed.
+    pub fn finalize(&mut self) -> io::Result<()> {
+        self.call("cmd=finalize", "finalize_ack").map(drop)
+    }
+
+    /// Asks the launcher to end the whole job with status `code`. It answers by a signal.
+    pub fn abort(&mut self, code: i32) -> io::Result<()> {
+        self.stream.get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())
+    }
+
+    /// Whether the server is gone, and with it the launcher. Doesn't block.
+    pub fn hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(self.stream.get_ref().as_fd(), PollFlags::empty())];
+        matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
+    }
+
+    fn call(&mut self, request: &str, expected: &str) -> io::Result<String> {
+        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        self.reply(expected)
+    }
+
+    fn reply(&mut self, expected: &str) -> io::Result<String> {
+        let mut line = Vec::new();
+        io::Read::take(&mut self.stream, LINE_LIMIT as u64).read_until(b'\n', &mut line)?;
+        if line.pop() != Some(b'\n') {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the launcher closed the connection",
+            ));
+        }
+        let line = String::from_utf8(line).map_err(|_| unexpected("bytes that aren't text"))?;
+        let refused = word(&line, "rc").is_some_and(|code| code != "0");
+        if refused || word(&line, "cmd") != Some(expected) {
+            return Err(unexpected(&line));
+        }
+        Ok(line)
+    }
+}
+
+fn unexpected(line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the launcher answered \"{line}\""))
+}
+
+/// The value of `key` in a line of `key=value` words.
+pub(crate) fn word<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.split_ascii_whitespace()
+        .find_map(|word| word.split_once('=').filter(|(name, _)| *name == key))
+        .map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    /// A client whose server answers with `replies`, one for each line that it reads, and
+    /// then hangs up.
+    fn client(replies: &'static [&'static str]) -> io::Result<Client> {
+        let (ours, theirs) = UnixStream::pair()?;
+        thread::spawn(move || {
+            let mut lines = BufReader::new(theirs.try_clone().unwrap()).lines();
+            for reply in replies {
+                lines.next();
+                (&theirs).write_all(reply.as_bytes()).unwrap();
+            }
+            lines.next(); // the request that the hang-up answers
+        });
+        Client::open(ours.into())
+    }
+
+    const INIT: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
+    const STORE: &str = "cmd=my_kvsname kvsname=kvs_0\n";
+
+    #[test]
+    fn values_are_read_by_key() {
+        let mut client =
+            client(&[INIT, STORE, "cmd=get_result rc=0 msg=success value=a=b\n"]).unwrap();
+        assert_eq!(client.get("key").unwrap(), "a=b");
+    }
+
+    #[test]
+    fn refusals_surprises_and_hang_ups_are_errors() {
+        assert!(client(&["cmd=response_to_init rc=-1\n"]).is_err());
+        assert!(client(&["cmd=barrier_out\n"]).is_err());
+        assert!(client(&["\u{0}\n"]).is_err());
+        let error = client(&[INIT]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn an_endless_line_is_cut_off() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let flood = thread::spawn(move || while (&theirs).write_all(&[b'x'; 512]).is_ok() {});
+        assert!(Client::open(ours.into()).is_err());
+        flood.join().unwrap();
+    }
+
+    #[test]
+    fn a_hang_up_is_seen_without_blocking() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (&theirs).write_all(format!("{INIT}{STORE}").as_bytes()).unwrap();
+        let client = Client::open(ours.into()).unwrap();
+        assert!(!client.hung_up());
+        drop(theirs);
+        assert!(client.hung_up());
+    }
+}
