@@ -1,0 +1,105 @@
+//! Bytes of forms and control messages: the one module that knows which encoding the wire uses.
+//!
+//! The encoding is bincode 2 in its standard configuration: little-endian, integers of variable length, enums by index,
+//! lists by length. bincode is at its last version, so nothing else names it: another encoder replaces this file, and
+//! the golden bytes of the forms' tests say whether it is the same wire.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Why bytes couldn't be decoded, or a value not encoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// The encoded value is longer than its reader allows.
+    #[error("{length} bytes, more than the {limit} that are allowed")]
+    TooLong {
+        /// Bytes there are.
+        length: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// The bytes aren't an encoding of such a value.
+    #[error("malformed: {0}")]
+    Malformed(String),
+    /// The value ends before the bytes do.
+    #[error("{0} bytes are left over")]
+    TrailingBytes(usize),
+}
+
+const CONFIGURATION: bincode::config::Configuration = bincode::config::standard();
+
+/// Encodes a value.
+///
+/// # Errors
+///
+/// [`CodecError::TooLong`] when the encoding is longer than `limit` bytes, [`CodecError::Malformed`] when the value has
+/// no encoding (a sequence of unknown length).
+///
+/// ```
+/// let bytes = shipable::codec::encode(&(1u32, "halo"), 100)?;
+/// assert_eq!(bytes, [1, 4, b'h', b'a', b'l', b'o']);
+/// assert_eq!(shipable::codec::decode::<(u32, String)>(&bytes, 100)?, (1, "halo".to_owned()));
+/// # Ok::<(), shipable::codec::CodecError>(())
+/// ```
+pub fn encode<T: Serialize + ?Sized>(value: &T, limit: usize) -> Result<Vec<u8>, CodecError> {
+    let bytes = bincode::serde::encode_to_vec(value, CONFIGURATION)
+        .map_err(|error| CodecError::Malformed(error.to_string()))?;
+    match bytes.len() {
+        length if length > limit => Err(CodecError::TooLong { length, limit }),
+        _ => Ok(bytes),
+    }
+}
+
+/// Decodes a value that takes up all of `bytes`, which a peer may have made up.
+///
+/// Never panics. The value takes memory in proportion to `bytes`, never to a length that they claim.
+///
+/// # Errors
+///
+/// [`CodecError::TooLong`] when there are more than `limit` bytes, [`CodecError::Malformed`] and
+/// [`CodecError::TrailingBytes`] when they aren't exactly one value.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8], limit: usize) -> Result<T, CodecError> {
+    if bytes.len() > limit {
+        return Err(CodecError::TooLong { length: bytes.len(), limit });
+    }
+    // Lists grow as their items are read, but a string is allocated at the length that it claims, so bincode is told
+    // how much a value can hold: numbers of 8 bytes may have been encoded in one. Its limit is a constant, hence steps.
+    let decoded = match bytes.len() {
+        ..0x800 => bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x8000>()),
+        ..0x1_0000 => {
+            bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x10_0000>())
+        }
+        ..0x20_0000 => {
+            bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x200_0000>())
+        }
+        _ => bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x4000_0000>()),
+    };
+    let (value, used) = decoded.map_err(|error| CodecError::Malformed(error.to_string()))?;
+    match bytes.len() - used {
+        0 => Ok(value),
+        left => Err(CodecError::TrailingBytes(left)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_length_allocates_nothing() {
+        // A list that claims 2^62 items, and a string that claims 2^40 bytes.
+        let mut list = vec![253];
+        list.extend((1u64 << 62).to_le_bytes());
+        assert!(matches!(decode::<Vec<u64>>(&list, 100), Err(CodecError::Malformed(_))));
+        let mut string = vec![253];
+        string.extend((1u64 << 40).to_le_bytes());
+        assert!(matches!(decode::<String>(&string, 100), Err(CodecError::Malformed(_))));
+    }
+
+    #[test]
+    fn limits_hold_both_ways() {
+        assert_eq!(encode(&[0u8; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
+        assert_eq!(decode::<u8>(&[0; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
+        assert_eq!(decode::<u8>(&[7, 0, 0], 8), Err(CodecError::TrailingBytes(2)));
+    }
+}
