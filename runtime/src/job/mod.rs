@@ -3,6 +3,7 @@
 //! [`Environment::from_env`] reads what a launcher left in the environment. `longshore run` leaves
 //! everything; another launcher that speaks PMI-1 leaves rank and size only.
 
+mod activity;
 pub mod env;
 mod inherited;
 pub mod pmi;
@@ -12,6 +13,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::str::FromStr;
 use std::{fmt, io};
 
+pub use activity::Activity;
 pub use secret::Secret;
 
 /// What a launched process knows of its job.

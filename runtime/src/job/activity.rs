@@ -1,0 +1,83 @@
+//! What a rank is doing: a note that it leaves in the segment, for the launcher's message about its end.
+
+macro_rules! activities {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// What a rank is doing. In shared memory it is a code and an argument.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub enum Activity {
+            $($(#[$doc])* $name = $code,)*
+        }
+
+        impl Activity {
+            /// The one with code `code`.
+            pub fn from_code(code: u32) -> Option<Activity> {
+                match code {
+                    $($code => Some(Activity::$name),)*
+                    _ => None,
+                }
+            }
+
+            fn text(self) -> &'static str {
+                match self {
+                    $(Activity::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+// A code keeps its meaning for ever: ranks and launcher may be different builds.
+activities! {
+    /// The program's own work, or nothing yet.
+    Computing = 0, "computing";
+    /// In `init`, waiting for the others.
+    Init = 1, "init";
+    /// In `finalize`, waiting for the others.
+    Finalize = 2, "finalize";
+    /// In a barrier of all ranks.
+    Barrier = 3, "a barrier";
+    /// In an allgather.
+    Allgather = 4, "an allgather";
+    /// Sending to rank *argument*.
+    Send = 5, "a send to rank {}";
+    /// Receiving from rank *argument*.
+    Receive = 6, "a receive from rank {}";
+    /// Making a window.
+    CreateWindow = 7, "making a window";
+    /// Freeing window *argument*.
+    FreeWindow = 8, "freeing window {}";
+    /// In a fence of window *argument*.
+    Fence = 9, "a fence of window {}";
+    /// A put to rank *argument*.
+    Put = 10, "a put to rank {}";
+    /// A get from rank *argument*.
+    Get = 11, "a get from rank {}";
+}
+
+impl Activity {
+    /// Its code in shared memory.
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// In words, with its argument.
+    pub fn describe(self, argument: u32) -> String {
+        self.text().replace("{}", &argument.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_round_trip_and_arguments_show() {
+        for code in 0..12 {
+            assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
+        }
+        assert_eq!(Activity::from_code(u32::MAX), None);
+        assert_eq!(Activity::Send.describe(3), "a send to rank 3");
+        assert_eq!(Activity::Barrier.describe(3), "a barrier");
+    }
+}
