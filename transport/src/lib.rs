@@ -1,1 +1,27 @@
-//! How bytes move.
+//! How bytes move: reliable, ordered frames between the ranks of a job, and the memory that they share.
+//!
+//! ```text
+//!               Link                      reliable, ordered frames per peer; WouldBlock when full
+//!    ┌───────────┼────────────┐
+//!   shm         sim         Faulty        rings in shared memory; queues in one process; a decorator of either
+//!    └─────┬─────┘
+//!       Segment                           one sparse memory object per job and host: job state, doorbells,
+//!                                         rings, and ranges that any rank allocates under a fair lock
+//! ```
+//!
+//! This crate knows nothing of datatypes. Messages above a link's frame limit are cut and joined by [`message`],
+//! which works on any link. Peers may differ in byte order and word size: every shared word is little-endian, of a
+//! defined width, and refers to others by offset, never by address.
+//!
+//! Left out: libfabric, and direct access to registered memory on other hosts.
+
+mod atomics;
+mod futex;
+pub mod link;
+pub mod lock;
+pub mod message;
+pub mod segment;
+pub mod shm;
+
+pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+pub use segment::{Cause, JobState, Mapping, Range, RankState, Segment, SegmentError};

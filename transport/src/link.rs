@@ -1,0 +1,224 @@
+//! The trait that every transport implements, and what passes through it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::segment::RankState;
+
+/// Reliable, ordered frames between this rank and each of its peers, itself included.
+///
+/// A frame is written and read in place. Nothing here blocks: a link that has no room says [`Refused::WouldBlock`], and
+/// whoever wants to sleep does so on the [`Doorbell`], outside of any lock that guards the link.
+///
+/// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit)
+/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; and [`receive`](Link::receive) is polled.
+///
+/// ```
+/// use longshore_transport::{Link, sim::Cluster};
+///
+/// let cluster = Cluster::new(2, 7)?;
+/// let (mut left, mut right) = (cluster.link(0)?, cluster.link(1)?);
+/// let mut frame = left.reserve(1, 5)?;
+/// frame.copy_from_slice(b"hello");
+/// frame.commit();
+/// let frame = right.receive()?.unwrap();
+/// assert_eq!((frame.peer(), &*frame), (0, &b"hello"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Link: Send {
+    /// This rank.
+    fn rank(&self) -> u32;
+
+    /// How many ranks the job has.
+    fn size(&self) -> u32;
+
+    /// The longest frame, in bytes, that [`reserve`](Link::reserve) accepts.
+    fn frame_limit(&self) -> usize;
+
+    /// Room for a frame of `len` bytes to `peer`. What the frame holds at first is unspecified. Nothing is sent before
+    /// [`FrameMut::commit`]; a frame dropped without it was never there.
+    ///
+    /// # Errors
+    /// [`Refused::WouldBlock`] while the peer has not made room; [`Refused::Failed`] when it never will.
+    fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused>;
+
+    /// The next frame that has arrived, if any, in order per peer. It is consumed when it is dropped.
+    ///
+    /// Frames that a peer sent before it died still arrive.
+    ///
+    /// # Errors
+    /// [`LinkError::Corrupt`] when a peer wrote what no peer writes; what it sends afterwards is ignored.
+    fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError>;
+
+    /// What this rank sleeps on: a handle that outlives any lock around the link.
+    fn doorbell(&self) -> Arc<dyn Doorbell>;
+}
+
+/// What a rank sleeps on until a peer sends it a frame, makes room for one, rings it, or dies.
+///
+/// To sleep: [`arm`](Doorbell::arm); look once more whether there is anything to do; if not, [`sleep`](Doorbell::sleep);
+/// then [`disarm`](Doorbell::disarm). What happens after `arm` either is seen by that look or ends the sleep. Several
+/// threads of a rank may sleep at the same time: one ring wakes them all.
+pub trait Doorbell: Send + Sync {
+    /// From here on peers ring. A full barrier: loads after it are not older than it.
+    fn arm(&self);
+
+    /// From here on peers need not ring.
+    fn disarm(&self);
+
+    /// Sleeps until the bell rings, at most for `at_most` and at most for 100 ms; returns at once if it has rung since
+    /// it was armed. May also return early.
+    fn sleep(&self, at_most: Duration);
+
+    /// Wakes `peer` if it sleeps on its doorbell, although no frame was sent to it (a committed frame does so by
+    /// itself). A full barrier: what was written before is seen by whoever wakes, and by whoever armed too late to.
+    ///
+    /// # Errors
+    /// [`LinkError::NoSuchRank`].
+    fn ring(&self, peer: u32) -> Result<(), LinkError>;
+}
+
+/// A frame being written. It is sent by [`commit`](FrameMut::commit), and forgotten when dropped without.
+pub struct FrameMut<'a> {
+    bytes: &'a mut [u8],
+    publish: &'a mut dyn Publish,
+}
+
+/// What a link does with a frame once it is written. Implemented by links only.
+pub trait Publish {
+    /// Sends what was written, `bytes` being the part that counts of what was reserved; with `more`, the next frame to
+    /// the same peer continues this message.
+    fn publish(&mut self, bytes: &[u8], more: bool);
+}
+
+impl<'a> FrameMut<'a> {
+    /// A frame over `bytes`, which `publish` sends.
+    pub fn new(bytes: &'a mut [u8], publish: &'a mut dyn Publish) -> Self {
+        Self { bytes, publish }
+    }
+
+    /// Sends the whole frame.
+    pub fn commit(self) {
+        self.publish.publish(self.bytes, false);
+    }
+
+    /// Sends the first `len` bytes; with `more`, the next frame to the same peer continues this message.
+    ///
+    /// # Panics
+    /// If `len` is more than was reserved.
+    pub fn commit_part(self, len: usize, more: bool) {
+        self.publish.publish(&self.bytes[..len], more);
+    }
+}
+
+impl std::ops::Deref for FrameMut<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl std::ops::DerefMut for FrameMut<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.bytes
+    }
+}
+
+/// A frame that has arrived, in place. Dropping it gives its room back to the sender.
+pub struct Frame<'a> {
+    peer: u32,
+    more: bool,
+    bytes: &'a [u8],
+    consume: &'a mut dyn Consume,
+}
+
+/// What a link does once a frame has been read. Implemented by links only.
+pub trait Consume {
+    /// Gives the frame's room back.
+    fn consume(&mut self);
+}
+
+impl<'a> Frame<'a> {
+    /// A frame from `peer` in `bytes`, which `consume` takes back; with `more`, the peer's next frame continues it.
+    pub fn new(peer: u32, more: bool, bytes: &'a [u8], consume: &'a mut dyn Consume) -> Self {
+        Self { peer, more, bytes, consume }
+    }
+
+    /// Who sent it.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// Whether the next frame of the same peer continues this message.
+    pub fn more(&self) -> bool {
+        self.more
+    }
+}
+
+impl std::ops::Deref for Frame<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        self.consume.consume();
+    }
+}
+
+/// Why a link has no room for a frame.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// The peer has not read enough of what was sent before: receive, then try again.
+    #[error("no room for the frame yet")]
+    WouldBlock,
+    /// It would never be sent.
+    #[error(transparent)]
+    Failed(#[from] LinkError),
+}
+
+/// What goes wrong on a link for good.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// The peer receives nothing any more.
+    #[error("rank {peer} is gone: {state}")]
+    PeerGone {
+        /// The peer.
+        peer: u32,
+        /// What the job knows of it.
+        state: RankState,
+    },
+    /// A frame above the link's limit; [`crate::message`] cuts messages into frames.
+    #[error("a frame of {len} bytes is above the link's limit of {limit}")]
+    TooLong {
+        /// The length asked for.
+        len: usize,
+        /// The link's limit.
+        limit: usize,
+    },
+    /// A rank outside of the job.
+    #[error("no rank {rank} in a job of {size}")]
+    NoSuchRank {
+        /// The rank asked for.
+        rank: u32,
+        /// The size of the job.
+        size: u32,
+    },
+    /// A peer wrote what no peer of this version writes.
+    #[error("rank {peer} sent what cannot be: {what}")]
+    Corrupt {
+        /// The peer.
+        peer: u32,
+        /// What was found.
+        what: String,
+    },
+    /// The shared memory behind the link failed.
+    #[error("shared memory: {0}")]
+    Memory(String),
+}

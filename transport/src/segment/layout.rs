@@ -1,0 +1,214 @@
+//! Where everything lies in the segment: a pure function of the number of ranks and the size of a ring.
+//!
+//! ```text
+//!        0  Header          magic, version, geometry; job state; range count; lock
+//!     4096  RankBlock[n]    state, doorbell; what the rank is doing
+//!           callers[n]      a bit per peer whose ring is not watched and holds something
+//!           LockPlace[p]    the fair lock's queue, p = n rounded up to a power of two
+//!           RangeEntry[65536]
+//!           rings[n][n]     receiver by sender, each on a boundary of its own
+//!           heap            ranges, to the end
+//! ```
+//!
+//! The object is sparse, so what nobody touched costs nothing: rings need no allocation, and tables no growth.
+
+use crate::atomics::{Le32, Le64};
+use crate::lock::{LockHead, LockPlace};
+use crate::segment::SegmentError;
+use crate::shm::ring;
+
+/// Mapped ranges start and end on its multiples: the largest page of any host that shares a segment.
+pub const GRANULE: u64 = 64 << 10;
+
+/// How many ranges may be allocated at a time.
+pub(crate) const RANGES: u32 = 65536;
+
+/// How many ranks a segment can hold.
+pub const MAX_RANKS: u32 = 4096;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
+const VERSION: u32 = 1;
+
+/// The size of the object. It is sparse; the number bounds the sum of all windows on a host.
+const SIZE: u64 = 1 << 40;
+
+/// The start of the segment, 4096 bytes.
+///
+/// ```text
+///    0 magic: u64        8 version: u32    12 ranks: u32
+///   16 ring bytes: u32  20 zero: u32       24 size: u64
+///   64 job state: u64   72 events: u32
+///  128 lock: head u32, tail u32
+///  192 ranges: u32, the entries ever used
+/// ```
+#[repr(C)]
+pub(crate) struct Header {
+    pub magic: Le64,
+    pub version: Le32,
+    pub ranks: Le32,
+    pub ring_bytes: Le32,
+    zero: Le32,
+    pub size: Le64,
+    pad0: [u64; 4],
+    pub job: Le64,
+    pub events: Le32,
+    pad1: [u32; 13],
+    pub lock: LockHead,
+    pad2: [u64; 7],
+    pub ranges: Le32,
+}
+
+/// What concerns one rank: two cache lines.
+///
+/// ```text
+///    0 state: u64    8 doorbell: u32     read by every sender, written rarely
+///   64 doing: u64                        written by the rank at every call
+/// ```
+#[repr(C)]
+pub(crate) struct RankBlock {
+    pub state: Le64,
+    pub bell: Le32,
+    pad0: [u32; 13],
+    pub doing: Le64,
+    pad1: [u64; 7],
+}
+
+/// A range in use, or a free entry where the offset is zero.
+///
+/// ```text
+///    0 offset: u64   8 length: u64   16 owner: u32   20 zero
+/// ```
+#[repr(C)]
+pub(crate) struct RangeEntry {
+    pub offset: Le64,
+    pub len: Le64,
+    pub owner: Le32,
+    pad: [u32; 3],
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(std::mem::offset_of!(Header, job) == 64);
+    assert!(std::mem::offset_of!(Header, lock) == 128);
+    assert!(std::mem::offset_of!(Header, ranges) == 192);
+    assert!(size_of::<RankBlock>() == 128 && size_of::<RangeEntry>() == 32);
+    assert!(std::mem::offset_of!(RankBlock, doing) == 64);
+};
+
+/// Where the parts of a segment begin, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    pub(crate) ranks: u32,
+    pub(crate) ring_bytes: u32,
+    pub(crate) size: u64,
+    pub(crate) callers: u64,
+    pub(crate) places: u64,
+    pub(crate) table: u64,
+    pub(crate) rings: u64,
+    pub(crate) heap: u64,
+}
+
+impl Geometry {
+    /// For `ranks` ranks, with `ring_bytes` of bulk room in each ring: a power of two from 4 KiB to 16 MiB.
+    ///
+    /// # Errors
+    /// [`SegmentError::Geometry`] for what cannot be.
+    pub fn new(ranks: u32, ring_bytes: u32) -> Result<Self, SegmentError> {
+        Self::with_size(ranks, ring_bytes, SIZE)
+    }
+
+    fn with_size(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
+        if ranks == 0 || ranks > MAX_RANKS {
+            let what = format!("{ranks} ranks, where 1 to {MAX_RANKS} are possible");
+            return Err(SegmentError::Geometry(what));
+        }
+        if !ring_bytes.is_power_of_two() || !(4 << 10..=16 << 20).contains(&ring_bytes) {
+            let what =
+                format!("rings of {ring_bytes} bytes, not a power of two from 4 KiB to 16 MiB");
+            return Err(SegmentError::Geometry(what));
+        }
+        let n = u64::from(ranks);
+        let callers = 4096 + n * size_of::<RankBlock>() as u64;
+        let places = callers + n * caller_stride(ranks);
+        let table = places + u64::from(lock_places(ranks)) * size_of::<LockPlace>() as u64;
+        let table = table.next_multiple_of(64);
+        let rings = table + u64::from(RANGES) * size_of::<RangeEntry>() as u64;
+        let rings = rings.next_multiple_of(GRANULE);
+        let heap = rings + n * n * ring_stride(ring_bytes);
+        // Half of the object at least is heap, so that a peer's header can't make the two overlap.
+        if size > SIZE || heap > size / 2 {
+            let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
+            return Err(SegmentError::Geometry(what));
+        }
+        Ok(Self { ranks, ring_bytes, size, callers, places, table, rings, heap })
+    }
+
+    /// Reads and checks the start of a segment, as another process wrote it: at least 32 bytes.
+    ///
+    /// # Errors
+    /// [`SegmentError::Geometry`] naming what is wrong.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SegmentError> {
+        let wrong = |what: String| Err(SegmentError::Geometry(what));
+        let Some(bytes) = bytes.first_chunk::<32>() else {
+            return wrong(format!("a header of {} bytes", bytes.len()));
+        };
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        if long(0) != MAGIC {
+            return wrong(format!("magic number {:#x}", long(0)));
+        }
+        if word(8) != VERSION {
+            return wrong(format!("version {}, where this build has {VERSION}", word(8)));
+        }
+        Self::with_size(word(12), word(16), long(24))
+    }
+
+    /// What [`Geometry::parse`] reads.
+    pub fn header(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.ranks.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.ring_bytes.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.size.to_le_bytes());
+        bytes
+    }
+
+    /// The length of what every rank maps: all before the rings.
+    pub(crate) fn control_len(&self) -> u64 {
+        self.rings
+    }
+
+    pub(crate) fn rank_block(&self, rank: u32) -> u64 {
+        4096 + u64::from(rank) * size_of::<RankBlock>() as u64
+    }
+
+    /// The words in which peers call `rank`.
+    pub(crate) fn callers_of(&self, rank: u32) -> u64 {
+        self.callers + u64::from(rank) * caller_stride(self.ranks)
+    }
+
+    pub(crate) fn caller_words(&self) -> usize {
+        self.ranks.div_ceil(64) as usize
+    }
+
+    /// The ring that carries frames from one rank to another.
+    pub(crate) fn ring(&self, from: u32, to: u32) -> super::Range {
+        let stride = ring_stride(self.ring_bytes);
+        let index = u64::from(to) * u64::from(self.ranks) + u64::from(from);
+        super::Range { offset: self.rings + index * stride, len: stride }
+    }
+}
+
+/// A whole number of cache lines, so that two ranks' callers share none.
+fn caller_stride(ranks: u32) -> u64 {
+    (u64::from(ranks.div_ceil(64)) * 8).next_multiple_of(64)
+}
+
+pub(crate) fn lock_places(ranks: u32) -> u32 {
+    ranks.next_power_of_two()
+}
+
+fn ring_stride(ring_bytes: u32) -> u64 {
+    ring::footprint(ring_bytes).next_multiple_of(GRANULE)
+}

@@ -1,0 +1,157 @@
+//! Parts of the segment in this process's address space, and the object behind them.
+#![allow(unsafe_code)]
+
+use std::num::NonZeroUsize;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use super::{Range, SegmentError};
+
+/// A type that may be laid over shared memory.
+///
+/// # Safety
+/// The type is `repr(C)`, made of atomics and padding only, and every bit pattern is a value of it.
+pub(crate) unsafe trait Shared {}
+
+// SAFETY: repr(transparent) over an atomic integer.
+unsafe impl Shared for crate::atomics::Le64 {}
+// SAFETY: repr(C), of words and padding.
+unsafe impl Shared for super::layout::Header {}
+// SAFETY: repr(C), of words and padding.
+unsafe impl Shared for super::layout::RankBlock {}
+// SAFETY: repr(C), of words and padding.
+unsafe impl Shared for super::layout::RangeEntry {}
+// SAFETY: repr(C), of words and padding.
+unsafe impl Shared for crate::lock::LockHead {}
+// SAFETY: repr(C), of words and padding.
+unsafe impl Shared for crate::lock::LockPlace {}
+
+/// A part of the segment, mapped. Others may write it at any time, so it is a pointer with a length, never a slice.
+/// Unmapped when dropped.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    len: NonZeroUsize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread; what lies in it is reached by atomics or raw pointers.
+unsafe impl Send for Mapping {}
+// SAFETY: likewise.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `range` of the object. The caller has checked the range against the object's size.
+    pub(super) fn new(object: BorrowedFd<'_>, range: Range) -> Result<Self, SegmentError> {
+        let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
+        let len = len.ok_or(SegmentError::Unmappable(range))?;
+        let offset = range.offset.try_into().map_err(|_| SegmentError::Unmappable(range))?;
+        // SAFETY: a new mapping where the kernel likes, of a valid descriptor, touches no existing memory.
+        let start = unsafe {
+            libc::mmap64(
+                std::ptr::null_mut(),
+                len.get(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                object.as_raw_fd(),
+                offset,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(SegmentError::last("mmap"));
+        }
+        let start = NonNull::new(start.cast()).ok_or(SegmentError::Unmappable(range))?;
+        Ok(Self { start, len })
+    }
+
+    /// Its first byte. Valid for reads and writes of [`Mapping::len`] bytes while the mapping lives; other processes
+    /// may write the same bytes at any time.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    /// Its length in bytes.
+    #[allow(clippy::len_without_is_empty)] // a mapping is never empty
+    pub fn len(&self) -> usize {
+        self.len.get()
+    }
+
+    /// The 32-bit word at `offset`, in whatever byte order its users agree on.
+    ///
+    /// # Panics
+    /// If it isn't aligned, or not inside.
+    pub fn word32(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset % 4 == 0 && self.len() - 4 >= offset, "no word at {offset}");
+        // SAFETY: aligned, in bounds (a mapping is never shorter than a page), and the mapping outlives the borrow.
+        unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
+    }
+
+    /// The 64-bit word at `offset`, likewise.
+    ///
+    /// # Panics
+    /// If it isn't aligned, or not inside.
+    pub fn word64(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset % 8 == 0 && self.len() - 8 >= offset, "no word at {offset}");
+        // SAFETY: as above; the alignment is 8 on every host, since mappings start on pages.
+        unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
+    }
+
+    /// `count` values that lie from `offset` on.
+    pub(crate) fn slice<T: Shared>(&self, offset: u64, count: usize) -> &[T] {
+        let offset = usize::try_from(offset).expect("the control part is small");
+        let bytes = size_of::<T>().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
+        assert!(bytes.is_some_and(|end| end <= self.len()) && offset % align_of::<T>() == 0);
+        // SAFETY: in bounds and aligned (mappings start on pages); T is atomics only, of any bit pattern; the
+        // mapping outlives the borrow.
+        unsafe { std::slice::from_raw_parts(self.as_ptr().add(offset).cast(), count) }
+    }
+
+    /// The value at `offset`.
+    pub(crate) fn at<T: Shared>(&self, offset: u64) -> &T {
+        &self.slice(offset, 1)[0]
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: made by mmap with this length, and nobody can hold a borrow of it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len.get()) };
+    }
+}
+
+/// A sparse object of `size` bytes, without a name, closed on exec unless told otherwise.
+pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
+    // SAFETY: a system call with a static string.
+    let fd = unsafe { libc::memfd_create(c"longshore".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(SegmentError::last("memfd_create"));
+    }
+    // SAFETY: just made, and owned by nobody else.
+    let object = unsafe { OwnedFd::from_raw_fd(fd) };
+    let size = size.try_into().map_err(|_| SegmentError::Geometry(format!("{size} bytes")))?;
+    // SAFETY: a system call on a valid descriptor.
+    if unsafe { libc::ftruncate64(object.as_raw_fd(), size) } != 0 {
+        return Err(SegmentError::last("ftruncate"));
+    }
+    Ok(object)
+}
+
+/// Gives the memory behind `range` back; it reads as zeros afterwards.
+pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
+    let (Ok(offset), Ok(len)) = (range.offset.try_into(), range.len.try_into()) else {
+        return Err(SegmentError::Unmappable(range));
+    };
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a system call on a valid descriptor. Mappings of the range stay valid.
+    if unsafe { libc::fallocate64(object.as_raw_fd(), mode, offset, len) } != 0 {
+        return Err(SegmentError::last("fallocate"));
+    }
+    Ok(())
+}
+
+/// The size of the object.
+pub(super) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
+    // SAFETY: a system call on a valid descriptor, which changes no position that anyone uses.
+    let end = unsafe { libc::lseek64(object.as_raw_fd(), 0, libc::SEEK_END) };
+    u64::try_from(end).map_err(|_| SegmentError::last("lseek"))
+}

@@ -1,0 +1,127 @@
+//! Ranges of the heap: windows, control blocks, whatever a rank wants to share.
+//!
+//! The table's entries are in no order. An entry counts from the moment its offset isn't zero: one store allocates, one
+//! store frees, so whoever dies while it holds the lock leaves a table that is in order.
+
+use std::os::fd::AsFd;
+use std::sync::PoisonError;
+
+use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_places};
+use super::{Range, RankState, Segment, SegmentError, mapping};
+use crate::atomics::{Acquire, Relaxed, Release};
+use crate::lock::{FairLock, Held};
+
+impl Segment {
+    /// Allocates a range of at least `bytes`, at least one, rounded up to [`GRANULE`]s. It reads as zeros, and costs
+    /// memory only where it is touched. It stays allocated until freed, whoever dies.
+    ///
+    /// # Errors
+    /// [`SegmentError::Exhausted`]; [`SegmentError::NotARank`].
+    pub fn allocate(&self, bytes: u64) -> Result<Range, SegmentError> {
+        let len = bytes.max(1).checked_next_multiple_of(GRANULE);
+        let len = len.ok_or(SegmentError::Exhausted(bytes))?;
+        self.locked(|| {
+            let &Geometry { heap, size, .. } = self.geometry();
+            let entries = self.entries();
+            // 1. A free entry: one that was used, or a new one at the end.
+            let free = entries.iter().position(|entry| entry.offset.load(Relaxed) == 0);
+            let free = free.unwrap_or(entries.len());
+            // 2. The first gap that is long enough. What a peer may have scribbled only makes gaps shorter.
+            let mut used: Vec<(u64, u64)> = (entries.iter())
+                .map(|entry| (entry.offset.load(Acquire), entry.len.load(Relaxed)))
+                .filter(|&(offset, _)| offset != 0)
+                .collect();
+            used.sort_unstable();
+            let mut offset = heap;
+            for (start, len_used) in used {
+                if start.checked_sub(offset).is_some_and(|gap| gap >= len) {
+                    break;
+                }
+                offset = offset.max(start.saturating_add(len_used));
+            }
+            if free >= RANGES as usize || !offset.checked_add(len).is_some_and(|end| end <= size) {
+                return Err(SegmentError::Exhausted(bytes));
+            }
+            // 3. The entry, its offset last: release pairs with the acquire above.
+            let entry = &self.all_entries()[free];
+            if free == entries.len() {
+                entry.offset.store(0, Relaxed);
+                self.header().ranges.store(free as u32 + 1, Release);
+            }
+            entry.len.store(len, Relaxed);
+            entry.owner.store(self.rank().unwrap_or(0), Relaxed);
+            entry.offset.store(offset, Release);
+            Ok(Range { offset, len })
+        })?
+    }
+
+    /// Frees a range, and gives its memory back. Mappings of it stay valid, and read as zeros.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotAllocated`]; [`SegmentError::NotARank`]; [`SegmentError::System`].
+    pub fn free(&self, range: Range) -> Result<(), SegmentError> {
+        self.locked(|| {
+            let entry = self.entries().iter().find(|entry| {
+                entry.offset.load(Acquire) == range.offset && entry.len.load(Relaxed) == range.len
+            });
+            let entry = match entry {
+                Some(entry) if range.offset != 0 => entry,
+                _ => return Err(SegmentError::NotAllocated(range)),
+            };
+            mapping::discard(self.as_fd(), range)?;
+            entry.offset.store(0, Release);
+            Ok(())
+        })?
+    }
+
+    /// The ranges in use, with the rank that allocated each, by offset.
+    pub fn ranges(&self) -> Vec<(Range, u32)> {
+        let mut ranges: Vec<_> = (self.entries().iter())
+            .map(|entry| {
+                let offset = entry.offset.load(Acquire);
+                (Range { offset, len: entry.len.load(Relaxed) }, entry.owner.load(Relaxed))
+            })
+            .filter(|(range, _)| range.offset != 0)
+            .collect();
+        ranges.sort_unstable();
+        ranges
+    }
+
+    /// Runs `body` while it holds the allocator's lock.
+    fn locked<T>(&self, body: impl FnOnce() -> T) -> Result<T, SegmentError> {
+        let rank = self.rank().ok_or(SegmentError::NotARank)?;
+        let local = &self.shared.allocating[rank as usize];
+        let _thread = local.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = self.lock_as(rank);
+        Ok(body())
+    }
+
+    fn lock_as(&self, rank: u32) -> Held<'_> {
+        self.lock().acquire(rank, |rank| matches!(self.rank_state(rank), RankState::Dead(_)))
+    }
+
+    /// The allocator's lock.
+    fn lock(&self) -> FairLock<'_> {
+        let geometry = self.geometry();
+        let places = lock_places(geometry.ranks) as usize;
+        FairLock::new(&self.header().lock, self.shared.control.slice(geometry.places, places))
+    }
+
+    /// Takes the allocator's lock and keeps it for ever, as a rank does that dies within. For tests of just that.
+    #[doc(hidden)]
+    pub fn seize(&self) {
+        if let Some(rank) = self.rank() {
+            std::mem::forget(self.lock_as(rank));
+        }
+    }
+
+    /// The entries that were ever used.
+    fn entries(&self) -> &[RangeEntry] {
+        let count = self.header().ranges.load(Acquire).min(RANGES); // pairs with the release in `allocate`
+        &self.all_entries()[..count as usize]
+    }
+
+    fn all_entries(&self) -> &[RangeEntry] {
+        self.shared.control.slice(self.geometry().table, RANGES as usize)
+    }
+}

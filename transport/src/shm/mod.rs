@@ -1,0 +1,3 @@
+//! Frames through rings in the segment.
+
+pub(crate) mod ring;
