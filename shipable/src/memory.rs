@@ -1,0 +1,254 @@
+//! Memory as programs see it: a pointer, a checked length, and an origin.
+//!
+//! Displacements are `i64`, count bytes, and start at the view's *origin*, the place that MPI calls the buffer's address:
+//! a type with a negative lower bound reaches memory before it. A view says which displacements are its memory; whoever
+//! moves data checks once with [`View::covers`] and computes addresses afterwards. Addresses appear here and in the
+//! kernels only.
+//!
+//! A view is not a slice: other processes may write a window's memory at any time, so no reference to it ever exists.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::ptr;
+
+/// Displacements that a view's memory doesn't have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "displacements {reach_start}..{reach_end} reach outside of the memory's {memory_start}..{memory_end}"
+)]
+pub struct OutOfBounds {
+    /// The first displacement asked for.
+    pub reach_start: i64,
+    /// The end of the displacements asked for.
+    pub reach_end: i64,
+    /// The memory's first displacement.
+    pub memory_start: i64,
+    /// The end of the memory's displacements.
+    pub memory_end: i64,
+}
+
+/// Memory to read.
+///
+/// ```
+/// use shipable::memory::View;
+/// let bytes = [0u8; 12];
+/// let view = View::new(&bytes).with_origin(4);
+/// assert_eq!(view.displacements(), -4..8);
+/// assert!(view.covers(-4, 8).is_ok());
+/// assert!(view.covers(0, 9).is_err());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    place: Place,
+    memory: PhantomData<&'a [u8]>,
+}
+
+/// Memory to write, and to read.
+#[derive(Debug)]
+pub struct ViewMut<'a> {
+    place: Place,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+/// Invariants: `start..start + len` is one allocated object or mapping, so `len <= isize::MAX`; `origin` and
+/// `len - origin` are representable as `i64`.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: *mut u8,
+    len: usize,
+    /// How many bytes after `start` displacement 0 lies.
+    origin: i64,
+}
+
+impl Place {
+    fn displacements(&self) -> Range<i64> {
+        -self.origin..self.len as i64 - self.origin
+    }
+
+    #[inline]
+    fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
+        let memory = self.displacements();
+        if start >= end || (memory.start <= start && end <= memory.end) {
+            return Ok(());
+        }
+        Err(OutOfBounds {
+            reach_start: start,
+            reach_end: end,
+            memory_start: memory.start,
+            memory_end: memory.end,
+        })
+    }
+
+    /// The address of a displacement; in bounds where `covers` says so.
+    #[inline]
+    fn at(&self, displacement: i64) -> *mut u8 {
+        self.start.wrapping_offset(self.origin.wrapping_add(displacement) as isize)
+    }
+
+    fn with_origin(self, origin: u64) -> Place {
+        assert!(origin <= i64::MAX as u64, "an origin {origin} bytes into memory can't exist");
+        Place { origin: origin as i64, ..self }
+    }
+
+    fn shifted(self, by: i64) -> Option<Place> {
+        let origin = self.origin.checked_add(by)?;
+        origin.checked_neg()?;
+        (self.len as i64).checked_sub(origin)?;
+        Some(Place { origin, ..self })
+    }
+}
+
+impl<'a> View<'a> {
+    /// A view of `bytes`; displacement 0 is the first of them.
+    pub fn new(bytes: &'a [u8]) -> View<'a> {
+        let place = Place { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
+        View { place, memory: PhantomData }
+    }
+
+    /// A view of `len` bytes from `start`; displacement 0 is the first of them.
+    ///
+    /// # Safety
+    ///
+    /// During `'a` those bytes must be readable and part of one allocation or mapping, and no `&mut` reference to any of
+    /// them may be alive. Others may write them through pointers, other processes included; what a racing read then finds
+    /// is any mixture of old and new bytes.
+    pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
+        let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
+        View { place, memory: PhantomData }
+    }
+
+    /// The same memory, displacement 0 being `origin` bytes after its start.
+    ///
+    /// # Panics
+    ///
+    /// If `origin` is above `i64::MAX`.
+    pub fn with_origin(self, origin: u64) -> View<'a> {
+        View { place: self.place.with_origin(origin), ..self }
+    }
+
+    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements leave `i64`.
+    pub fn shifted(self, by: i64) -> Option<View<'a>> {
+        Some(View { place: self.place.shifted(by)?, ..self })
+    }
+
+    /// The displacements that are this view's memory.
+    pub fn displacements(&self) -> Range<i64> {
+        self.place.displacements()
+    }
+
+    /// Checks that every displacement from `start` to before `end` is this view's memory.
+    #[inline]
+    pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
+        self.place.covers(start, end)
+    }
+
+    /// The address of a displacement, to be read only if covered.
+    #[inline]
+    pub fn at(&self, displacement: i64) -> *const u8 {
+        self.place.at(displacement)
+    }
+
+    /// Copies the bytes from `displacement` on to `bytes`.
+    pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
+        self.covers(displacement, displacement.saturating_add(bytes.len() as i64))?;
+        // SAFETY: the bytes read are covered, hence readable by the constructors' contracts; `bytes` is ours alone.
+        unsafe { ptr::copy(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+}
+
+impl<'a> ViewMut<'a> {
+    /// A view of `bytes`; displacement 0 is the first of them.
+    pub fn new(bytes: &'a mut [u8]) -> ViewMut<'a> {
+        let place = Place { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
+        ViewMut { place, memory: PhantomData }
+    }
+
+    /// A view of `len` bytes from `start`; displacement 0 is the first of them.
+    ///
+    /// # Safety
+    ///
+    /// During `'a` those bytes must be readable and writable and part of one allocation or mapping, and no reference to
+    /// any of them may be alive. Others may read and write them through pointers, other processes included; racing
+    /// writes leave any mixture of their bytes.
+    pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
+        let place = Place { start, len: len as usize, origin: 0 };
+        ViewMut { place, memory: PhantomData }
+    }
+
+    /// The same memory, displacement 0 being `origin` bytes after its start.
+    ///
+    /// # Panics
+    ///
+    /// If `origin` is above `i64::MAX`.
+    pub fn with_origin(self, origin: u64) -> ViewMut<'a> {
+        ViewMut { place: self.place.with_origin(origin), ..self }
+    }
+
+    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements leave `i64`.
+    pub fn shifted(self, by: i64) -> Option<ViewMut<'a>> {
+        Some(ViewMut { place: self.place.shifted(by)?, ..self })
+    }
+
+    /// The same view for a shorter time.
+    pub fn reborrow(&mut self) -> ViewMut<'_> {
+        ViewMut { place: self.place, memory: PhantomData }
+    }
+
+    /// The same memory, to read.
+    pub fn as_view(&self) -> View<'_> {
+        View { place: self.place, memory: PhantomData }
+    }
+
+    /// The displacements that are this view's memory.
+    pub fn displacements(&self) -> Range<i64> {
+        self.place.displacements()
+    }
+
+    /// Checks that every displacement from `start` to before `end` is this view's memory.
+    #[inline]
+    pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
+        self.place.covers(start, end)
+    }
+
+    /// The address of a displacement, to be read or written only if covered.
+    #[inline]
+    pub fn at(&mut self, displacement: i64) -> *mut u8 {
+        self.place.at(displacement)
+    }
+
+    /// Copies the bytes from `displacement` on to `bytes`.
+    pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
+        self.as_view().read(displacement, bytes)
+    }
+
+    /// Copies `bytes` to the memory from `displacement` on.
+    pub fn write(&mut self, displacement: i64, bytes: &[u8]) -> Result<(), OutOfBounds> {
+        self.covers(displacement, displacement.saturating_add(bytes.len() as i64))?;
+        // SAFETY: the bytes written are covered, hence writable by the constructors' contracts; `bytes` is readable.
+        unsafe { ptr::copy(bytes.as_ptr(), self.at(displacement), bytes.len()) };
+        Ok(())
+    }
+}
+
+impl<'a> From<&'a [u8]> for View<'a> {
+    fn from(bytes: &'a [u8]) -> View<'a> {
+        View::new(bytes)
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for ViewMut<'a> {
+    fn from(bytes: &'a mut [u8]) -> ViewMut<'a> {
+        ViewMut::new(bytes)
+    }
+}
+
+// SAFETY: a view reads only, as a shared slice does; the constructors' contracts hold on every thread.
+unsafe impl Send for View<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for View<'_> {}
+// SAFETY: as an exclusive slice; writing takes `&mut self`, and copies come from `as_view` and `reborrow` only, which borrow.
+unsafe impl Send for ViewMut<'_> {}
+// SAFETY: as above: through `&ViewMut` there is only reading.
+unsafe impl Sync for ViewMut<'_> {}
