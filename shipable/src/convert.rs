@@ -1,0 +1,399 @@
+//! What it takes to turn one scalar's bytes into another representation's.
+//!
+//! A [`Conversion`] works on *units*: a copy's unit is a byte, a swap's the bytes that it reverses, any other conversion's
+//! the whole scalar. A scalar of 16 bytes is thus sixteen units of a copy, and two of double-double's swap, whose halves
+//! keep their places. Everything above (merging of runs, cutting of transfers) counts in units.
+//!
+//! MPI-5.0 section 4.3.2: integers, logicals and characters convert exactly, floating point to the nearest value; what the
+//! destination can't represent is an error. BYTE and PACKED are never converted.
+
+use std::fmt;
+
+use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
+use crate::float;
+
+/// The widest scalar, in bytes.
+pub const MAX_SIZE: usize = 16;
+
+/// How units of one representation become units of another.
+///
+/// ```
+/// use shipable::arch::{ByteOrder, Scalar, Value};
+/// use shipable::convert::Conversion;
+///
+/// let long = |size, order| Scalar { value: Value::Int { signed: true }, size, order };
+/// let narrow = Conversion::between(long(8, ByteOrder::Little), long(4, ByteOrder::Big)).unwrap();
+/// let mut out = [0; 4];
+/// narrow.apply(&(-2i64).to_le_bytes(), &mut out).unwrap();
+/// assert_eq!(out, (-2i32).to_be_bytes());
+/// let refused = narrow.apply(&(1i64 << 40).to_le_bytes(), &mut out).unwrap_err();
+/// assert_eq!(refused.value, "1099511627776");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Conversion {
+    /// Bytes stay as they are.
+    Copy,
+    /// The bytes of each unit are reversed.
+    Swap {
+        /// How many bytes are reversed.
+        unit: Unit,
+    },
+    /// Integers and characters of another width, sign or byte order.
+    Resize(Ends),
+    /// Logicals: any nonzero is true, and true is written as the destination has it.
+    Logical(Ends),
+    /// Floating point of another format.
+    Refloat(Ends),
+}
+
+/// The unit of a swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Unit {
+    /// Two bytes.
+    Two = 2,
+    /// Four bytes.
+    Four = 4,
+    /// Eight bytes.
+    Eight = 8,
+    /// Sixteen bytes.
+    Sixteen = 16,
+}
+
+/// The scalars at both ends of a conversion; made by [`Conversion::between`] alone, which checks their sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ends {
+    from: Scalar,
+    to: Scalar,
+}
+
+/// Two scalars between which no conversion is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no conversion from {} to {}", Name(*from), Name(*to))]
+pub struct Unconvertible {
+    /// What there is.
+    pub from: Scalar,
+    /// What is wanted.
+    pub to: Scalar,
+}
+
+/// A value that its destination can't represent. MPI's class for it is CONVERSION.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value} {reason}")]
+pub struct ValueError {
+    /// The value in decimal; the bits, in hexadecimal, of what has none.
+    pub value: String,
+    /// What is wrong with it.
+    pub reason: Misfit,
+}
+
+/// Why a value can't be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Misfit {
+    /// An integer or character outside of the destination's range.
+    #[error("doesn't fit")]
+    Range,
+    /// A finite number that rounds to beyond the destination's greatest.
+    #[error("overflows")]
+    Overflow,
+    /// An x87 image with a nonzero exponent and no integer bit.
+    #[error("is an x87 unnormal, which is no number")]
+    Unnormal,
+    /// An x87 infinity without its integer bit.
+    #[error("is an x87 pseudo-infinity, which is no number")]
+    PseudoInfinity,
+    /// An x87 NaN without its integer bit.
+    #[error("is an x87 pseudo-NaN, which is no number")]
+    PseudoNan,
+}
+
+impl Conversion {
+    /// The conversion from one scalar to another.
+    ///
+    /// # Errors
+    ///
+    /// [`Unconvertible`] if the two differ in kind (an integer and a float), if a size is none that its kind can have, or
+    /// if bytes would change their number.
+    pub fn between(from: Scalar, to: Scalar) -> Result<Conversion, Unconvertible> {
+        let refused = Unconvertible { from, to };
+        if !has_valid_size(from) || !has_valid_size(to) {
+            return Err(refused);
+        }
+        let ends = Ends { from, to };
+        let same_size = from.size == to.size;
+        let (same_values, otherwise) = match (from.value, to.value) {
+            (Value::Bytes, Value::Bytes) if same_size => return Ok(Conversion::Copy),
+            (Value::Char, Value::Char) | (Value::Wide, Value::Wide) => {
+                (same_size, Conversion::Resize(ends))
+            }
+            (Value::Int { signed: a }, Value::Int { signed: b }) => {
+                (same_size && a == b, Conversion::Resize(ends))
+            }
+            (Value::Logical { truth: a }, Value::Logical { truth: b }) => (
+                same_size && image_of(a, to.size) == image_of(b, to.size),
+                Conversion::Logical(ends),
+            ),
+            (Value::Float(a), Value::Float(b)) => (same_size && a == b, Conversion::Refloat(ends)),
+            _ => return Err(refused),
+        };
+        if !same_values {
+            return Ok(otherwise);
+        }
+        let unit = match from.value {
+            Value::Float(FloatFormat::DoubleDouble) => 8,
+            _ => from.size,
+        };
+        Ok(match unit {
+            _ if from.order == to.order || unit == 1 => Conversion::Copy,
+            2 => Conversion::Swap { unit: Unit::Two },
+            4 => Conversion::Swap { unit: Unit::Four },
+            8 => Conversion::Swap { unit: Unit::Eight },
+            16 => Conversion::Swap { unit: Unit::Sixteen },
+            // Odd widths, and x87's padded image, whose order no machine reverses.
+            _ => otherwise,
+        })
+    }
+
+    /// The conversion that undoes this one, where nothing was rounded.
+    pub fn reversed(self) -> Conversion {
+        let reversed = |ends: Ends| Ends { from: ends.to, to: ends.from };
+        match self {
+            Conversion::Copy | Conversion::Swap { .. } => self,
+            Conversion::Resize(ends) => Conversion::Resize(reversed(ends)),
+            Conversion::Logical(ends) => Conversion::Logical(reversed(ends)),
+            Conversion::Refloat(ends) => Conversion::Refloat(reversed(ends)),
+        }
+    }
+
+    /// Bytes of a unit before conversion.
+    pub fn from_size(self) -> u8 {
+        match self {
+            Conversion::Copy => 1,
+            Conversion::Swap { unit } => unit as u8,
+            Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
+                ends.from.size
+            }
+        }
+    }
+
+    /// Bytes of a unit after conversion.
+    pub fn to_size(self) -> u8 {
+        self.reversed().from_size()
+    }
+
+    /// Whether bytes stay as they are.
+    pub fn is_copy(self) -> bool {
+        self == Conversion::Copy
+    }
+
+    /// Whether a run can be cut between any two bytes. If not, it can be cut between units.
+    pub fn splittable(self) -> bool {
+        self.is_copy()
+    }
+
+    /// Whether a value can be refused.
+    pub fn can_fail(self) -> bool {
+        matches!(self, Conversion::Resize(_) | Conversion::Refloat(_))
+    }
+
+    /// Converts one unit: `from_size` bytes to `to_size` bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ValueError`] if the destination can't represent the value; `to` is then as it was.
+    ///
+    /// # Panics
+    ///
+    /// If the slices have other lengths than that.
+    pub fn apply(self, from: &[u8], to: &mut [u8]) -> Result<(), ValueError> {
+        assert!(from.len() == self.from_size() as usize && to.len() == self.to_size() as usize);
+        match self {
+            Conversion::Copy => to.copy_from_slice(from),
+            Conversion::Swap { .. } => {
+                to.copy_from_slice(from);
+                to.reverse();
+            }
+            Conversion::Resize(ends) => {
+                let integer = Integer::load(ends.from, from, ends.from.size >= ends.to.size);
+                if !integer.fits(ends.to) {
+                    let value = integer.to_string();
+                    return Err(ValueError { value, reason: Misfit::Range });
+                }
+                store(integer.bits, ends.to.order, to);
+            }
+            Conversion::Logical(ends) => {
+                let truth = match ends.to.value {
+                    Value::Logical { truth } if from.iter().any(|&byte| byte != 0) => truth,
+                    _ => 0,
+                };
+                store(image_of(truth, ends.to.size), ends.to.order, to);
+            }
+            Conversion::Refloat(ends) => {
+                let (from_format, to_format) = ends.formats();
+                let image = load_float(ends.from, from_format, from);
+                let number = float::decode(from_format, image)
+                    .map_err(|reason| ValueError { value: format!("{image:#x}"), reason })?;
+                let image = float::encode(to_format, &number)
+                    .map_err(|reason| ValueError { value: number.to_string(), reason })?;
+                store_float(image, ends.to, to_format, to);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ends {
+    /// What there is.
+    pub fn from(&self) -> Scalar {
+        self.from
+    }
+
+    /// What it becomes.
+    pub fn to(&self) -> Scalar {
+        self.to
+    }
+
+    fn formats(&self) -> (FloatFormat, FloatFormat) {
+        match (self.from.value, self.to.value) {
+            (Value::Float(from), Value::Float(to)) => (from, to),
+            _ => unreachable!("Conversion::between pairs floats with floats only"),
+        }
+    }
+}
+
+fn has_valid_size(scalar: Scalar) -> bool {
+    let size = scalar.size as usize;
+    match scalar.value {
+        Value::Bytes => size >= 1,
+        Value::Float(format) => float::sizes(format).contains(&scalar.size),
+        Value::Char | Value::Wide | Value::Int { .. } | Value::Logical { .. } => {
+            (1..=MAX_SIZE).contains(&size)
+        }
+    }
+}
+
+/// A truth value as `size` bytes have it; all ones stay all ones.
+fn image_of(truth: u64, size: u8) -> u128 {
+    truth as i64 as i128 as u128 & ones(size)
+}
+
+/// A mask of `size` bytes.
+fn ones(size: u8) -> u128 {
+    u128::MAX >> (128 - 8 * size as u32)
+}
+
+/// An integer of up to 128 bits, in two's complement, and whether its value is negative.
+struct Integer {
+    bits: u128,
+    negative: bool,
+}
+
+impl Integer {
+    /// Characters have no sign, but a wide image of one may have been made by extending a sign.
+    fn load(scalar: Scalar, bytes: &[u8], narrowing: bool) -> Integer {
+        let signed = match scalar.value {
+            Value::Int { signed } => signed,
+            Value::Char => narrowing,
+            _ => false,
+        };
+        let bits = load(scalar.order, bytes);
+        let negative = signed && bits >> (8 * bytes.len() - 1) & 1 == 1;
+        Integer { bits: if negative { bits | !ones(scalar.size) } else { bits }, negative }
+    }
+
+    fn fits(&self, to: Scalar) -> bool {
+        let (greatest, least) = match to.value {
+            Value::Int { signed: true } => (ones(to.size) >> 1, !(ones(to.size) >> 1)),
+            Value::Char => (ones(to.size), !(ones(to.size) >> 1)),
+            _ => (ones(to.size), 0),
+        };
+        if self.negative { least != 0 && self.bits >= least } else { self.bits <= greatest }
+    }
+}
+
+impl fmt::Display for Integer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.negative { (self.bits as i128).fmt(f) } else { self.bits.fmt(f) }
+    }
+}
+
+fn load(order: ByteOrder, bytes: &[u8]) -> u128 {
+    let mut wide = [0; MAX_SIZE];
+    match order {
+        ByteOrder::Little => {
+            wide[..bytes.len()].copy_from_slice(bytes);
+            u128::from_le_bytes(wide)
+        }
+        ByteOrder::Big => {
+            wide[MAX_SIZE - bytes.len()..].copy_from_slice(bytes);
+            u128::from_be_bytes(wide)
+        }
+    }
+}
+
+fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
+    match order {
+        ByteOrder::Little => bytes.copy_from_slice(&bits.to_le_bytes()[..bytes.len()]),
+        ByteOrder::Big => bytes.copy_from_slice(&bits.to_be_bytes()[MAX_SIZE - bytes.len()..]),
+    }
+}
+
+/// A float's image is an integer in its byte order, but double-double's high half comes first in both.
+fn load_float(scalar: Scalar, format: FloatFormat, bytes: &[u8]) -> u128 {
+    let image = load(scalar.order, bytes);
+    if low_half_last(scalar, format) { image.rotate_left(64) } else { image }
+}
+
+fn store_float(image: u128, scalar: Scalar, format: FloatFormat, bytes: &mut [u8]) {
+    let image = if low_half_last(scalar, format) { image.rotate_left(64) } else { image };
+    store(image, scalar.order, bytes);
+}
+
+fn low_half_last(scalar: Scalar, format: FloatFormat) -> bool {
+    format == FloatFormat::DoubleDouble && scalar.order == ByteOrder::Little
+}
+
+impl fmt::Display for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conversion::Copy => f.write_str("copy"),
+            Conversion::Swap { unit } => write!(f, "swap{}", *unit as u8),
+            Conversion::Resize(ends) => write!(f, "resize {ends}"),
+            Conversion::Logical(ends) => write!(f, "logical {ends}"),
+            Conversion::Refloat(ends) => write!(f, "refloat {ends}"),
+        }
+    }
+}
+
+impl fmt::Display for Ends {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}>{}", Name(self.from), Name(self.to))
+    }
+}
+
+/// A scalar as errors and programs print it: `i4be`, `x87/12le`.
+struct Name(Scalar);
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Name(scalar) = self;
+        let kind = match scalar.value {
+            Value::Bytes => "bytes",
+            Value::Char => "c",
+            Value::Wide => "w",
+            Value::Int { signed: true } => "i",
+            Value::Int { signed: false } => "u",
+            Value::Logical { .. } => "l",
+            Value::Float(FloatFormat::X87) => "x87/",
+            Value::Float(FloatFormat::M68k) => "m68k/",
+            Value::Float(FloatFormat::DoubleDouble) => "dd",
+            Value::Float(_) => "f",
+        };
+        write!(f, "{kind}{}", scalar.size)?;
+        match scalar.order {
+            _ if scalar.size == 1 => Ok(()),
+            ByteOrder::Little => f.write_str("le"),
+            ByteOrder::Big => f.write_str("be"),
+        }
+    }
+}
