@@ -1,0 +1,291 @@
+//! Kernels: the inner loops that move runs of units from memory to memory, converting on the way.
+//!
+//! A [`Kernel`] belongs to a conversion and a run's length; it is found once, when a program is lowered, and has one body
+//! for each shape of loop: two strided dimensions (a [`Lane`] on either side), or an offset table on either side ([`Offsets`]). Bodies are
+//! keyed by width in bytes, never by basic type, and const generics make them:
+//!
+//! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of bytes;
+//! - `bodies`: the loops, and the choice of an instruction set at run time;
+//! - `items`: the slow loop, unit by unit, for conversions that can refuse a value.
+//!
+//! Calls are safe: each checks once that all it reaches lies in its views. Runs are moved in the order of the grid or the
+//! table; if source and destination overlap, what is left there is unspecified.
+#![allow(unsafe_code)]
+
+mod bodies;
+mod items;
+mod moves;
+
+use std::ops::Range;
+
+use crate::convert::{Conversion, ValueError};
+use crate::memory::{OutOfBounds, View, ViewMut};
+use bodies::{Bodies, Rows};
+
+/// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j * strides[1]`, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// The displacement of the first run.
+    pub start: i64,
+    /// From one run to the next, in the outer and in the inner dimension.
+    pub strides: [i64; 2],
+}
+
+/// An offset table, and what it spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offsets {
+    offsets: Box<[i64]>,
+    least: i64,
+    greatest: i64,
+}
+
+/// What moves runs of one length under one conversion.
+///
+/// ```
+/// use shipable::convert::Conversion;
+/// use shipable::kernels::{Kernel, Lane};
+/// use shipable::memory::{View, ViewMut};
+///
+/// // The second column of a matrix of 3 by 2 bytes.
+/// let matrix = [11, 12, 21, 22, 31, 32];
+/// let mut column = [0; 3];
+/// let (second, packed) = (Lane { start: 1, strides: [0, 2] }, Lane::packed(0, [1, 3], 1));
+/// let kernel = Kernel::new(Conversion::Copy, 1);
+/// kernel.transfer([1, 3], View::new(&matrix), second, &mut ViewMut::new(&mut column), packed)?;
+/// assert_eq!(column, [12, 22, 32]);
+/// # Ok::<(), shipable::kernels::KernelError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    conversion: Conversion,
+    /// Bytes of a run on either side.
+    from_run: i64,
+    to_run: i64,
+    /// `None` for conversions that go unit by unit.
+    bodies: Option<&'static Bodies>,
+}
+
+/// Why a kernel stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// The memory has too few bytes; nothing was moved.
+    #[error(transparent)]
+    OutOfBounds(#[from] OutOfBounds),
+    /// A value doesn't fit; it and all later ones were not moved.
+    #[error("unit {unit}: {error}")]
+    Value {
+        /// How many units were moved before it.
+        unit: u64,
+        /// The value, and why.
+        error: ValueError,
+    },
+}
+
+impl Lane {
+    /// Runs of `run` bytes, one after the other without gaps.
+    pub fn packed(start: i64, counts: [u64; 2], run: u64) -> Lane {
+        // What leaves i64 saturates, and then fails the bounds check.
+        let inner = i64::try_from(run).unwrap_or(i64::MAX);
+        let outer = i64::try_from(counts[1]).unwrap_or(i64::MAX).saturating_mul(inner);
+        Lane { start, strides: [outer, inner] }
+    }
+
+    /// The displacements that runs of `run` bytes reach; `None` if they leave `i64`. Counts are above zero.
+    #[inline]
+    fn reach(&self, counts: [u64; 2], run: i64) -> Option<Range<i64>> {
+        let (mut start, mut end) = (self.start, self.start.checked_add(run)?);
+        for (count, stride) in counts.into_iter().zip(self.strides) {
+            let last = i64::try_from(count - 1).ok()?.checked_mul(stride)?;
+            if last < 0 {
+                start = start.checked_add(last)?;
+            } else {
+                end = end.checked_add(last)?;
+            }
+        }
+        Some(start..end)
+    }
+}
+
+impl Offsets {
+    /// A table of these offsets, in bytes.
+    pub fn new(offsets: impl Into<Box<[i64]>>) -> Offsets {
+        let offsets = offsets.into();
+        let least = offsets.iter().copied().min().unwrap_or(0);
+        let greatest = offsets.iter().copied().max().unwrap_or(0);
+        Offsets { offsets, least, greatest }
+    }
+
+    /// The offsets.
+    pub fn as_slice(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// The displacements that runs of `run` bytes at these offsets from `at` reach.
+    fn reach(&self, at: i64, run: i64) -> Option<Range<i64>> {
+        Some(at.checked_add(self.least)?..at.checked_add(self.greatest)?.checked_add(run)?)
+    }
+}
+
+impl Kernel {
+    /// The kernel for runs of `units` units of `conversion`.
+    pub fn new(conversion: Conversion, units: u64) -> Kernel {
+        // Longer runs than any memory saturate, and then fail every bounds check.
+        let bytes =
+            |size: u8| i64::try_from(u128::from(units) * u128::from(size)).unwrap_or(i64::MAX);
+        let (from_run, to_run) = (bytes(conversion.from_size()), bytes(conversion.to_size()));
+        let bodies = match conversion {
+            Conversion::Copy => Some(bodies::copy(from_run as u64)),
+            Conversion::Swap { unit } => Some(bodies::swap(unit, from_run as u64)),
+            _ => None,
+        };
+        Kernel { conversion, from_run, to_run, bodies }
+    }
+
+    /// The conversion.
+    pub fn conversion(&self) -> Conversion {
+        self.conversion
+    }
+
+    /// Bytes of a run in the source.
+    pub fn from_run(&self) -> u64 {
+        self.from_run as u64
+    }
+
+    /// Bytes of a run in the destination.
+    pub fn to_run(&self) -> u64 {
+        self.to_run as u64
+    }
+
+    /// Moves `counts[0]` times `counts[1]` runs, the second dimension being the inner one.
+    ///
+    /// # Errors
+    ///
+    /// See [`KernelError`].
+    #[inline]
+    pub fn transfer(
+        &self,
+        counts: [u64; 2],
+        source: View<'_>,
+        from: Lane,
+        target: &mut ViewMut<'_>,
+        to: Lane,
+    ) -> Result<(), KernelError> {
+        if counts.contains(&0) || self.from_run == 0 {
+            return Ok(());
+        }
+        let read = from.reach(counts, self.from_run).unwrap_or(EVERYTHING);
+        source.covers(read.start, read.end)?;
+        let written = to.reach(counts, self.to_run).unwrap_or(EVERYTHING);
+        target.covers(written.start, written.end)?;
+        let rows = Rows {
+            counts: counts.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+            from: from.strides.map(|stride| stride as isize),
+            to: to.strides.map(|stride| stride as isize),
+            run: self.from_run as usize,
+        };
+        let (first, destination) = (source.at(from.start), target.at(to.start));
+        match self.bodies {
+            // SAFETY: all that the lanes reach is covered by the views, so it may be read and written, and strides that are used
+            // fit a pointer's width, as do counts, but for those of one place over and over. The body was chosen for runs of `rows.run`.
+            Some(bodies) => unsafe { (bodies.grid)(&rows, first, destination) },
+            // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
+            None => unsafe { items::grid(self.conversion, &rows, first, destination) }
+                .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?,
+        }
+        Ok(())
+    }
+
+    /// Moves the runs that lie at some of a table's offsets from `from_at` to a packed stream from `to_at` on.
+    ///
+    /// # Errors
+    ///
+    /// See [`KernelError`]. Bounds are those of the whole table.
+    ///
+    /// # Panics
+    ///
+    /// If the table doesn't have that range.
+    pub fn gather(
+        &self,
+        table: &Offsets,
+        range: Range<usize>,
+        source: View<'_>,
+        from_at: i64,
+        target: &mut ViewMut<'_>,
+        to_at: i64,
+    ) -> Result<(), KernelError> {
+        let offsets = &table.offsets[range];
+        if offsets.is_empty() || self.from_run == 0 {
+            return Ok(());
+        }
+        let read = table.reach(from_at, self.from_run).unwrap_or(EVERYTHING);
+        source.covers(read.start, read.end)?;
+        let written = stream(offsets.len(), to_at, self.to_run).unwrap_or(EVERYTHING);
+        target.covers(written.start, written.end)?;
+        let (first, destination) = (source.at(from_at), target.at(to_at));
+        let run = self.from_run as usize;
+        match self.bodies {
+            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views. The body was
+            // chosen for runs of `run` bytes.
+            Some(bodies) => unsafe { (bodies.gather)(offsets, run, first, destination) },
+            None => {
+                let sides = items::Sides::gather(offsets, self.to_run as isize);
+                // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
+                unsafe { items::table(self.conversion, &sides, run, first, destination) }
+                    .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves runs of a packed stream from `from_at` on to some of a table's offsets from `to_at`.
+    ///
+    /// # Errors
+    ///
+    /// See [`KernelError`]. Bounds are those of the whole table.
+    ///
+    /// # Panics
+    ///
+    /// If the table doesn't have that range.
+    pub fn scatter(
+        &self,
+        table: &Offsets,
+        range: Range<usize>,
+        source: View<'_>,
+        from_at: i64,
+        target: &mut ViewMut<'_>,
+        to_at: i64,
+    ) -> Result<(), KernelError> {
+        let offsets = &table.offsets[range];
+        if offsets.is_empty() || self.from_run == 0 {
+            return Ok(());
+        }
+        let read = stream(offsets.len(), from_at, self.from_run).unwrap_or(EVERYTHING);
+        source.covers(read.start, read.end)?;
+        let written = table.reach(to_at, self.to_run).unwrap_or(EVERYTHING);
+        target.covers(written.start, written.end)?;
+        let (first, destination) = (source.at(from_at), target.at(to_at));
+        let run = self.from_run as usize;
+        match self.bodies {
+            // SAFETY: as many packed runs, and every run at an offset of the table, are covered by the views. The body was
+            // chosen for runs of `run` bytes.
+            Some(bodies) => unsafe { (bodies.scatter)(offsets, run, first, destination) },
+            None => {
+                let sides = items::Sides::scatter(offsets, self.from_run as isize);
+                // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
+                unsafe { items::table(self.conversion, &sides, run, first, destination) }
+                    .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a reach that leaves `i64` is reported as: no memory covers it.
+const EVERYTHING: Range<i64> = i64::MIN..i64::MAX;
+
+fn stream(runs: usize, at: i64, run: i64) -> Option<Range<i64>> {
+    Some(at..(runs as i64).checked_mul(run)?.checked_add(at)?)
+}
+
+#[cfg(test)]
+mod tests;

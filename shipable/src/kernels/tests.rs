@@ -1,0 +1,196 @@
+//! Every kernel against a loop over bytes.
+
+use super::*;
+use crate::arch::{ByteOrder, Scalar, Value};
+use crate::convert::Unit;
+
+/// What a kernel should do, item by item and byte by byte.
+fn naive(
+    conversion: Conversion,
+    units: u64,
+    places: impl Iterator<Item = (i64, i64)>,
+    from: &[u8],
+    to: &mut [u8],
+) {
+    let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
+    for (source, target) in places {
+        for unit in 0..units as usize {
+            let source = source as usize + unit * from_size;
+            let target = target as usize + unit * to_size;
+            let item = &from[source..source + from_size];
+            conversion.apply(item, &mut to[target..target + to_size]).unwrap();
+        }
+    }
+}
+
+fn conversions() -> Vec<Conversion> {
+    let int = |size, order| Scalar { value: Value::Int { signed: true }, size, order };
+    let narrow = int(2, ByteOrder::Little);
+    let wide = int(8, ByteOrder::Big);
+    let mut all = vec![Conversion::Copy, Conversion::between(narrow, wide).unwrap()];
+    all.extend(
+        [Unit::Two, Unit::Four, Unit::Eight, Unit::Sixteen].map(|unit| Conversion::Swap { unit }),
+    );
+    all
+}
+
+fn places(counts: [u64; 2], from: Lane, to: Lane) -> impl Iterator<Item = (i64, i64)> {
+    let at = |lane: Lane, i: u64, j: u64| {
+        lane.start + i as i64 * lane.strides[0] + j as i64 * lane.strides[1]
+    };
+    (0..counts[0]).flat_map(move |i| (0..counts[1]).map(move |j| (at(from, i, j), at(to, i, j))))
+}
+
+/// A lane whose runs don't overlap, in memory of `SIZE` bytes.
+fn lane(counts: [u64; 2], run: i64, gaps: [i64; 2], backwards: [bool; 2], start: i64) -> Lane {
+    let inner = run + gaps[0];
+    let outer = inner * counts[1] as i64 + gaps[1];
+    let mut lane = Lane { start, strides: [outer, inner] };
+    for dimension in 0..2 {
+        if backwards[dimension] {
+            lane.start += (counts[dimension] as i64 - 1) * lane.strides[dimension];
+            lane.strides[dimension] = -lane.strides[dimension];
+        }
+    }
+    lane
+}
+
+const SIZE: usize = 8192;
+
+fn memory() -> Vec<u8> {
+    (0..SIZE).map(|i| (i * 89 + i / 256) as u8).collect()
+}
+
+#[test]
+fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
+    let source = memory();
+    let mut shapes = 0;
+    for conversion in conversions() {
+        for units in (1..=40).chain([63, 64, 65, 127, 128, 130]) {
+            let kernel = Kernel::new(conversion, units);
+            let (from_run, to_run) = (kernel.from_run() as i64, kernel.to_run() as i64);
+            for (counts, gaps, backwards, start) in [
+                ([1, 1], [0, 0], [false, false], 0),
+                ([1, 3], [1, 0], [false, true], 1),
+                ([3, 2], [0, 0], [false, false], 3),
+                ([2, 1], [5, 11], [true, false], 7),
+                ([1, 2], [8, 64], [true, true], 8),
+            ] {
+                let from = lane(counts, from_run, gaps, backwards, start);
+                let packed = Lane::packed(start, counts, to_run as u64);
+                let strided = lane(counts, to_run, [gaps[1], gaps[0]], [false, backwards[0]], 5);
+                let dense = Lane::packed(2, counts, from_run as u64);
+                if 6 * (from_run.max(to_run) + 64) > SIZE as i64 {
+                    continue;
+                }
+                for (from, to) in [(from, packed), (from, strided), (dense, strided)] {
+                    let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+                    naive(conversion, units, places(counts, from, to), &source, &mut expected);
+                    let mut target = ViewMut::new(&mut found);
+                    kernel.transfer(counts, View::new(&source), from, &mut target, to).unwrap();
+                    assert!(found == expected, "{conversion} {units} {counts:?} {from:?} {to:?}");
+                    shapes += 1;
+                }
+            }
+        }
+    }
+    assert!(shapes > 2000, "only {shapes}");
+}
+
+#[test]
+fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
+    let source = memory();
+    for conversion in conversions() {
+        for units in (1..=9).chain([16, 33]) {
+            let kernel = Kernel::new(conversion, units);
+            let slots = [3, 0, 1, 6, 2];
+            let table =
+                |run: u64| Offsets::new(slots.map(|slot: i64| slot * (run as i64 + 3) - 20));
+            let places = |table: &Offsets, run: u64| {
+                let offsets = table.as_slice()[1..4].iter();
+                let places =
+                    offsets.enumerate().map(move |(i, at)| (25 + at, 9 + (i as u64 * run) as i64));
+                places.collect::<Vec<_>>()
+            };
+            let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+            let sources = table(kernel.from_run());
+            let gathered = places(&sources, kernel.to_run());
+            naive(conversion, units, gathered.into_iter(), &source, &mut expected);
+            let mut target = ViewMut::new(&mut found);
+            kernel.gather(&sources, 1..4, View::new(&source), 25, &mut target, 9).unwrap();
+            assert!(found == expected, "gather {conversion} {units}");
+
+            let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+            let targets = table(kernel.to_run());
+            let scattered = places(&targets, kernel.from_run());
+            let scattered = scattered.into_iter().map(|(at, packed)| (packed, at));
+            naive(conversion, units, scattered, &source, &mut expected);
+            let mut target = ViewMut::new(&mut found);
+            kernel.scatter(&targets, 1..4, View::new(&source), 9, &mut target, 25).unwrap();
+            assert!(found == expected, "scatter {conversion} {units}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_stops_the_kernel_there() {
+    let int = |size| Scalar { value: Value::Int { signed: true }, size, order: ByteOrder::Little };
+    let kernel = Kernel::new(Conversion::between(int(4), int(2)).unwrap(), 2);
+    let source: Vec<u8> =
+        [1, 2, 3, 4, -5, 70_000, 7, 8i32].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let mut found = [0xee; 16];
+    let (from, to) = (Lane::packed(0, [2, 2], 8), Lane::packed(0, [2, 2], 4));
+    let stopped =
+        kernel.transfer([2, 2], View::new(&source), from, &mut ViewMut::new(&mut found), to);
+    assert_eq!(stopped.unwrap_err().to_string(), "unit 5: 70000 doesn't fit");
+    assert_eq!(found[..10], [1, 0, 2, 0, 3, 0, 4, 0, 0xfb, 0xff]);
+    assert_eq!(found[10..], [0xee; 6]);
+}
+
+#[test]
+fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
+    let source = [7; 64];
+    let mut found = [0; 64];
+    let kernel = Kernel::new(Conversion::Copy, 8);
+    let dense = Lane::packed(0, [1, 4], 8);
+    let refused = |counts, from, to, found: &mut [u8]| {
+        kernel.transfer(counts, View::new(&source), from, &mut ViewMut::new(found), to).is_err()
+    };
+    let strided = |start, stride| Lane { start, strides: [0, stride] };
+    assert!(refused([1, 4], strided(0, 19), dense, &mut found));
+    assert!(!refused([1, 4], strided(0, 18), dense, &mut found));
+    found.fill(0);
+    assert!(refused([1, 4], strided(23, -8), dense, &mut found));
+    assert!(refused([1, 2], dense, strided(57, 0), &mut found));
+    assert!(refused([1, 2], dense, strided(-1, 8), &mut found));
+    assert!(refused([1, 3], strided(0, i64::MAX), dense, &mut found));
+    assert!(refused([u64::MAX, 3], dense, dense, &mut found));
+    assert!(refused([1, 1], strided(i64::MAX - 3, 0), dense, &mut found));
+    assert_eq!(found, [0; 64]);
+    let endless = Kernel::new(Conversion::Swap { unit: Unit::Sixteen }, u64::MAX);
+    let moved =
+        endless.transfer([1, 1], View::new(&source), dense, &mut ViewMut::new(&mut found), dense);
+    assert!(moved.is_err());
+    let table = Offsets::new([0, 60]);
+    let (view, mut target) = (View::new(&source), ViewMut::new(&mut found));
+    assert!(kernel.gather(&table, 0..1, view, 0, &mut target, 0).is_err());
+    assert!(kernel.scatter(&table, 0..1, view, 0, &mut target, 0).is_err());
+    assert!(kernel.gather(&table, 0..2, view, -4, &mut target, 0).is_err());
+}
+
+#[test]
+fn overlapping_runs_are_harmless() {
+    let mut memory = memory();
+    for conversion in conversions() {
+        for units in [1, 3, 9, 40] {
+            let kernel = Kernel::new(conversion, units);
+            let start = memory.as_mut_ptr();
+            // SAFETY: the vector's memory, to which no reference is alive while the views are.
+            let (source, mut target) = unsafe {
+                (View::from_raw(start, SIZE as u64), ViewMut::from_raw(start, SIZE as u64))
+            };
+            let lane = |start| Lane { start, strides: [0, 5] };
+            kernel.transfer([1, 9], source, lane(100), &mut target, lane(103)).unwrap();
+        }
+    }
+}
