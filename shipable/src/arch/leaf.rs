@@ -1,0 +1,213 @@
+//! The layout of each leaf on an architecture.
+
+use smallvec::smallvec;
+
+use super::{Architecture, Component, FloatFormat, LeafLayout, Scalar, StructRule, Value, Width};
+use crate::basic::{Basic, Leaf, Makeup};
+use crate::error::{Error, Result};
+
+const SIGNED: Value = Value::Int { signed: true };
+const UNSIGNED: Value = Value::Int { signed: false };
+
+impl Architecture {
+    /// How a leaf lies in memory here.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchKind`] for a Fortran kind of a precision or range that nothing here has.
+    pub fn leaf(&self, leaf: Leaf) -> Result<LeafLayout> {
+        let no_such_kind = || Error::NoSuchKind { architecture: self.name, leaf: leaf.to_string() };
+        Ok(match leaf {
+            Leaf::Basic(basic) => self.basic(basic),
+            Leaf::F90Real { precision, range } => {
+                let (width, format) = self.real_kind(precision, range).ok_or_else(no_such_kind)?;
+                self.single(width, Value::Float(format))
+            }
+            Leaf::F90Complex { precision, range } => {
+                let (width, format) = self.real_kind(precision, range).ok_or_else(no_such_kind)?;
+                self.twice(&self.single(width, Value::Float(format)))
+            }
+            Leaf::F90Integer { range } => {
+                let kinds = [(2, 1), (4, 2), (9, 4), (18, 8), (38, 16)];
+                let kind = kinds.iter().find(|(reach, _)| range <= *reach);
+                let (_, bytes) = *kind.ok_or_else(no_such_kind)?;
+                self.single(self.integer_width(bytes), SIGNED)
+            }
+        })
+    }
+
+    /// How a predefined type lies in memory here. This never fails.
+    pub fn basic(&self, basic: Basic) -> LeafLayout {
+        match basic.makeup() {
+            Makeup::Single => match self.scalar_of(basic) {
+                Some((width, value)) => self.single(width, value),
+                None => LeafLayout {
+                    size: 0,
+                    extent: 0,
+                    align: 1,
+                    leading_align: 1,
+                    components: smallvec![],
+                },
+            },
+            Makeup::Complex(part) => self.twice(&self.basic(part)),
+            Makeup::Pair(value, index) => self.pair(&self.basic(value), &self.basic(index)),
+        }
+    }
+
+    /// Width and meaning of a type that is one scalar; none for the markers.
+    fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
+        use Basic::*;
+        let fortran = &self.fortran;
+        Some(match basic {
+            Byte | Packed => (Width { size: 1, align: self.char.align }, Value::Bytes),
+            Char | Character => (self.char, Value::Char),
+            SignedChar | Int8 => (self.char, SIGNED),
+            UnsignedChar | Uint8 => (self.char, UNSIGNED),
+            Wchar => (self.wchar, Value::Wide),
+            Short | Int16 => (self.short, SIGNED),
+            UnsignedShort | Uint16 => (self.short, UNSIGNED),
+            Int | Int32 => (self.int, SIGNED),
+            Unsigned | Uint32 => (self.int, UNSIGNED),
+            Long => (self.long, SIGNED),
+            UnsignedLong => (self.long, UNSIGNED),
+            LongLong | Int64 | Count | Offset => (self.long_long, SIGNED),
+            UnsignedLongLong | Uint64 => (self.long_long, UNSIGNED),
+            Aint => (self.pointer, SIGNED),
+            Float => (self.float, Value::Float(FloatFormat::Binary32)),
+            Double => (self.double, Value::Float(FloatFormat::Binary64)),
+            LongDouble => (self.long_double, Value::Float(self.long_double_format)),
+            CBool | CxxBool => (self.bool, Value::Logical { truth: 1 }),
+            Integer => (fortran.integer, SIGNED),
+            Real => (fortran.real, self.real_of(fortran.real.size)),
+            DoublePrecision => {
+                (fortran.double_precision, self.real_of(fortran.double_precision.size))
+            }
+            Logical => (fortran.logical, Value::Logical { truth: fortran.truth }),
+            Integer1 => (self.integer_width(1), SIGNED),
+            Integer2 => (self.integer_width(2), SIGNED),
+            Integer4 => (self.integer_width(4), SIGNED),
+            Integer8 => (self.integer_width(8), SIGNED),
+            Integer16 => (self.integer_width(16), SIGNED),
+            Logical1 => self.sized_logical(1),
+            Logical2 => self.sized_logical(2),
+            Logical4 => self.sized_logical(4),
+            Logical8 => self.sized_logical(8),
+            Logical16 => self.sized_logical(16),
+            // Formats without two-byte units hold a half as a float.
+            Real2 if self.short.size != 2 => (self.float, self.real_of(4)),
+            Real2 => (self.short, Value::Float(FloatFormat::Binary16)),
+            Real4 => (self.float, self.real_of(4)),
+            Real8 => (self.double, self.real_of(8)),
+            Real16 => (self.quad(), self.real_of(16)),
+            _ => return None,
+        })
+    }
+
+    fn integer_width(&self, bytes: u8) -> Width {
+        match bytes {
+            1 => self.char,
+            2 => self.short,
+            4 => self.int,
+            8 => self.long_long,
+            _ => self.quad(),
+        }
+    }
+
+    fn sized_logical(&self, bytes: u8) -> (Width, Value) {
+        let width = self.integer_width(bytes);
+        // The default kind's image of true, cut to this kind's bits: all ones stay all ones.
+        let truth = match width.size {
+            size @ 1..8 => self.fortran.truth & ((1 << (8 * size)) - 1),
+            _ => self.fortran.truth,
+        };
+        (width, Value::Logical { truth: truth.max(1) })
+    }
+
+    fn quad(&self) -> Width {
+        Width { size: 16, align: self.quad_align }
+    }
+
+    fn real_of(&self, bytes: u8) -> Value {
+        Value::Float(match bytes {
+            4 => FloatFormat::Binary32,
+            8 => FloatFormat::Binary64,
+            _ if self.long_double_format == FloatFormat::DoubleDouble => FloatFormat::DoubleDouble,
+            _ => FloatFormat::Binary128,
+        })
+    }
+
+    /// The smallest real kind with this precision and range: float, double, long double, and
+    /// binary128, which Fortran compilers offer beside an x87 long double.
+    fn real_kind(
+        &self,
+        precision: Option<u32>,
+        range: Option<u32>,
+    ) -> Option<(Width, FloatFormat)> {
+        let kinds = [
+            (self.float, FloatFormat::Binary32),
+            (self.double, FloatFormat::Binary64),
+            (self.long_double, self.long_double_format),
+        ];
+        let quad = match self.real_of(16) {
+            Value::Float(format) => (self.quad(), format),
+            _ => return None,
+        };
+        kinds.into_iter().chain([quad]).find(|(_, format)| {
+            let (digits, reach) = format.decimal_range();
+            precision.unwrap_or(0) <= digits && range.unwrap_or(0) <= reach
+        })
+    }
+
+    fn single(&self, width: Width, value: Value) -> LeafLayout {
+        let scalar = Scalar { value, size: width.size, order: self.order };
+        let natural = u32::from(width.align);
+        let align = match (self.rule, value) {
+            (StructRule::Power, Value::Float(FloatFormat::Binary64)) => natural.min(4),
+            _ => natural,
+        };
+        LeafLayout {
+            size: u32::from(width.size),
+            extent: u32::from(width.size),
+            align,
+            leading_align: natural,
+            components: smallvec![Component { offset: 0, scalar }],
+        }
+    }
+
+    fn twice(&self, part: &LeafLayout) -> LeafLayout {
+        let mut components = part.components.clone();
+        components.extend(part.components.iter().map(|c| Component { offset: part.size, ..*c }));
+        LeafLayout { size: 2 * part.size, extent: 2 * part.extent, components, ..*part }
+    }
+
+    /// As C lays out `struct { value; index; }`.
+    fn pair(&self, value: &LeafLayout, index: &LeafLayout) -> LeafLayout {
+        let offset = value.extent.next_multiple_of(index.align);
+        let align = value.align.max(index.align);
+        let leading_align = align.max(value.leading_align);
+        let mut components = value.components.clone();
+        components
+            .extend(index.components.iter().map(|c| Component { offset: offset + c.offset, ..*c }));
+        LeafLayout {
+            size: value.size + index.size,
+            extent: (offset + index.extent).next_multiple_of(leading_align),
+            align,
+            leading_align,
+            components,
+        }
+    }
+}
+
+impl FloatFormat {
+    /// Fortran's PRECISION and RANGE of a kind with this format.
+    pub const fn decimal_range(self) -> (u32, u32) {
+        match self {
+            FloatFormat::Binary16 => (3, 4),
+            FloatFormat::Binary32 => (6, 37),
+            FloatFormat::Binary64 => (15, 307),
+            FloatFormat::X87 | FloatFormat::M68k => (18, 4931),
+            FloatFormat::Binary128 => (33, 4931),
+            // The low half must not underflow, which costs the range its lower end.
+            FloatFormat::DoubleDouble => (31, 291),
+        }
+    }
+}

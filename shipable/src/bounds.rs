@@ -1,0 +1,467 @@
+//! Bounds, extents and sizes (MPI-5.0 sections 5.1.5 to 5.1.8).
+//!
+//! The markers LB and UB are sticky, as MPI-1 has them: where a type map holds one, the bound is
+//! that of the lowest (highest) marker and what the data would give is of no account. RESIZED,
+//! SUBARRAY and DARRAY set both. Where there is no UB, a struct's extent is padded to a multiple of
+//! its alignment (the epsilon of section 5.1.6); other constructors don't pad.
+//!
+//! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.
+
+use std::collections::HashMap;
+
+use crate::arch::{Architecture, LeafLayout};
+use crate::basic::{Basic, Leaf};
+use crate::datatype::{Datatype, Node};
+use crate::error::{Error, Result};
+
+/// Where a type lies on one architecture. All in bytes, relative to the address of the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lower bound.
+    pub lb: i64,
+    /// The upper bound.
+    pub ub: i64,
+    /// The first byte of data; 0 where there is none.
+    pub true_lb: i64,
+    /// The end of the last byte of data; 0 where there is none.
+    pub true_ub: i64,
+    /// Bytes of data, gaps left out.
+    pub size: i64,
+    /// The alignment that C gives it as a member of a struct.
+    pub align: i64,
+    /// The alignment that it gives a struct which starts with it (see
+    /// [`LeafLayout::leading_align`]).
+    pub leading_align: i64,
+    lower: Mark,
+    upper: Mark,
+    has_data: bool,
+}
+
+/// What a bound rests on; the greater decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    /// On nothing: the type map is empty.
+    Absent,
+    /// On the data.
+    Natural,
+    /// On a marker, or a constructor that sets it.
+    Sticky,
+}
+
+impl Bounds {
+    /// Those of a type without data or markers.
+    pub const EMPTY: Bounds = Bounds {
+        lb: 0,
+        ub: 0,
+        true_lb: 0,
+        true_ub: 0,
+        size: 0,
+        align: 1,
+        leading_align: 1,
+        lower: Mark::Absent,
+        upper: Mark::Absent,
+        has_data: false,
+    };
+
+    /// The distance from one element to the next.
+    pub const fn extent(&self) -> i64 {
+        self.ub - self.lb
+    }
+
+    /// The length of what holds data.
+    pub const fn true_extent(&self) -> i64 {
+        self.true_ub - self.true_lb
+    }
+
+    /// Those of a leaf.
+    ///
+    /// # Errors
+    /// As [`Architecture::leaf`].
+    pub fn of_leaf(leaf: Leaf, architecture: &Architecture) -> Result<Bounds> {
+        match leaf {
+            Leaf::Basic(Basic::Lb) => Ok(Bounds { lower: Mark::Sticky, ..Bounds::EMPTY }),
+            Leaf::Basic(Basic::Ub) => Ok(Bounds { upper: Mark::Sticky, ..Bounds::EMPTY }),
+            _ => architecture.leaf(leaf).map(|layout| Bounds::of_layout(&layout)),
+        }
+    }
+
+    fn of_layout(layout: &LeafLayout) -> Bounds {
+        let ends = layout.components.iter().map(|c| c.offset + u32::from(c.scalar.size));
+        Bounds {
+            ub: layout.extent.into(),
+            true_ub: ends.max().unwrap_or(0).into(),
+            size: layout.size.into(),
+            align: layout.align.into(),
+            leading_align: layout.leading_align.into(),
+            lower: Mark::Natural,
+            upper: Mark::Natural,
+            has_data: true,
+            ..Bounds::EMPTY
+        }
+    }
+
+    /// Those of `copies` of this at displacements of which `span` holds the least and the greatest.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn repeat(&self, copies: i128, span: Span) -> Result<Bounds> {
+        if copies == 0 {
+            return Ok(Bounds::EMPTY);
+        }
+        let size = i128::from(self.size).checked_mul(copies).and_then(|n| i64::try_from(n).ok());
+        let shifted = |bound: i64, by: i128| {
+            let moved = i128::from(bound).checked_add(by);
+            moved.and_then(|n| i64::try_from(n).ok()).ok_or(Error::Overflow { what: "a bound" })
+        };
+        let bounds = Bounds {
+            lb: shifted(self.lb, span.least)?,
+            ub: shifted(self.ub, span.greatest)?,
+            true_lb: if self.has_data { shifted(self.true_lb, span.least)? } else { 0 },
+            true_ub: if self.has_data { shifted(self.true_ub, span.greatest)? } else { 0 },
+            size: size.ok_or(Error::Overflow { what: "the size" })?,
+            ..*self
+        };
+        bounds.settled()
+    }
+
+    /// Those of both together, this being the one that lies first in memory for
+    /// [`Bounds::leading_align`].
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn join(&self, other: &Bounds) -> Result<Bounds> {
+        let (lb, lower) = match self.lower.cmp(&other.lower) {
+            std::cmp::Ordering::Less => (other.lb, other.lower),
+            std::cmp::Ordering::Equal => (self.lb.min(other.lb), self.lower),
+            std::cmp::Ordering::Greater => (self.lb, self.lower),
+        };
+        let (ub, upper) = match self.upper.cmp(&other.upper) {
+            std::cmp::Ordering::Less => (other.ub, other.upper),
+            std::cmp::Ordering::Equal => (self.ub.max(other.ub), self.upper),
+            std::cmp::Ordering::Greater => (self.ub, self.upper),
+        };
+        let (true_lb, true_ub) = match (self.has_data, other.has_data) {
+            (true, true) => (self.true_lb.min(other.true_lb), self.true_ub.max(other.true_ub)),
+            (true, false) => (self.true_lb, self.true_ub),
+            _ => (other.true_lb, other.true_ub),
+        };
+        let size = self.size.checked_add(other.size);
+        let align = self.align.max(other.align);
+        let leader = if self.has_data { self } else { other };
+        let bounds = Bounds {
+            lb,
+            ub,
+            true_lb,
+            true_ub,
+            size: size.ok_or(Error::Overflow { what: "the size" })?,
+            align,
+            leading_align: leader.leading_align.max(align),
+            lower,
+            upper,
+            has_data: self.has_data || other.has_data,
+        };
+        bounds.settled()
+    }
+
+    /// Those of the same data between bounds that a constructor sets.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn resized(&self, lb: i64, extent: i64) -> Result<Bounds> {
+        let ub = lb.checked_add(extent).ok_or(Error::Overflow { what: "a bound" })?;
+        Ok(Bounds { lb, ub, lower: Mark::Sticky, upper: Mark::Sticky, ..*self })
+    }
+
+    /// Those of a struct of this content: unless a marker sets the upper bound, the extent is
+    /// padded to the alignment.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn padded(&self) -> Result<Bounds> {
+        if self.upper != Mark::Natural {
+            return Ok(*self);
+        }
+        let short = (-self.extent()).rem_euclid(self.leading_align);
+        let ub = self.ub.checked_add(short).ok_or(Error::Overflow { what: "a bound" })?;
+        Bounds { ub, ..*self }.settled()
+    }
+
+    /// A bound that rests on nothing is the other one; the extent fits 64 bits.
+    fn settled(self) -> Result<Bounds> {
+        let (lb, ub) = match (self.lower, self.upper) {
+            (Mark::Absent, Mark::Absent) => (0, 0),
+            (Mark::Absent, _) => (self.ub, self.ub),
+            (_, Mark::Absent) => (self.lb, self.lb),
+            _ => (self.lb, self.ub),
+        };
+        match (ub.checked_sub(lb), self.true_ub.checked_sub(self.true_lb)) {
+            (Some(_), Some(_)) => Ok(Bounds { lb, ub, ..self }),
+            _ => Err(Error::Overflow { what: "the extent" }),
+        }
+    }
+}
+
+/// The least and the greatest of a set of displacements, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The least.
+    pub least: i128,
+    /// The greatest.
+    pub greatest: i128,
+}
+
+impl Span {
+    /// One displacement.
+    pub const fn at(displacement: i128) -> Span {
+        Span { least: displacement, greatest: displacement }
+    }
+
+    /// `count` displacements from 0 on, `step` apart. None at all for a count of 0.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn steps(count: i64, step: i128) -> Result<Span> {
+        let last = product(i128::from(count.max(1) - 1), step)?;
+        Ok(Span { least: last.min(0), greatest: last.max(0) })
+    }
+
+    /// The sums of a displacement here and one there.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn plus(&self, other: &Span) -> Result<Span> {
+        let sum = |a: i128, b: i128| a.checked_add(b).ok_or(Error::Overflow { what: "a bound" });
+        Ok(Span {
+            least: sum(self.least, other.least)?,
+            greatest: sum(self.greatest, other.greatest)?,
+        })
+    }
+
+    /// The displacements of both.
+    pub fn or(&self, other: &Span) -> Span {
+        Span { least: self.least.min(other.least), greatest: self.greatest.max(other.greatest) }
+    }
+}
+
+fn product(a: i128, b: i128) -> Result<i128> {
+    a.checked_mul(b).ok_or(Error::Overflow { what: "a bound" })
+}
+
+/// Lays members out one after the other as C does: the layout of a simple struct.
+///
+/// A block of a member lies with its lower bound at the first address that is free and aligned.
+/// Members without content take no part.
+#[derive(Clone, Debug)]
+pub struct StructLayout {
+    end: i128,
+    content: Bounds,
+}
+
+impl StructLayout {
+    /// A struct without members yet.
+    pub const fn new() -> StructLayout {
+        StructLayout { end: 0, content: Bounds::EMPTY }
+    }
+
+    /// Adds a block of elements and returns its displacement.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn push(&mut self, blocklength: i64, member: &Bounds) -> Result<i64> {
+        let copies = Span::steps(blocklength, member.extent().into())?;
+        let block = member.repeat(blocklength.into(), copies)?;
+        let low = i128::from(block.lb.min(block.ub));
+        let high = i128::from(block.lb.max(block.ub));
+        let is_empty = block.lower == Mark::Absent && block.upper == Mark::Absent;
+        let align = if is_empty { 1 } else { i128::from(block.align) };
+        let start = self.end + (-self.end).rem_euclid(align);
+        let displacement = start - low;
+        self.content = self.content.join(&block.repeat(1, Span::at(displacement))?)?;
+        self.end = start + (high - low);
+        i64::try_from(displacement).map_err(|_| Error::Overflow { what: "a displacement" })
+    }
+
+    /// The bounds of the struct, its tail padded.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub fn finish(self) -> Result<Bounds> {
+        self.content.padded()
+    }
+}
+
+impl Default for StructLayout {
+    fn default() -> StructLayout {
+        StructLayout::new()
+    }
+}
+
+impl Datatype {
+    /// Bounds, size and alignment of one element on an architecture.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where one leaves 64 bits; [`Error::NoSuchKind`] for a Fortran type that
+    /// the architecture lacks.
+    pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
+        Walk { architecture, known: HashMap::new() }.bounds(self)
+    }
+}
+
+/// A walk over a tree that visits each shared subtree once.
+struct Walk<'a> {
+    architecture: &'a Architecture,
+    known: HashMap<*const (), Bounds>,
+}
+
+impl Walk<'_> {
+    fn bounds(&mut self, datatype: &Datatype) -> Result<Bounds> {
+        if let Some(known) = self.known.get(&datatype.key()) {
+            return Ok(*known);
+        }
+        let bounds = self.of_node(datatype.node())?;
+        self.known.insert(datatype.key(), bounds);
+        Ok(bounds)
+    }
+
+    fn of_node(&mut self, node: &Node) -> Result<Bounds> {
+        match node {
+            Node::Leaf(leaf) => Bounds::of_leaf(*leaf, self.architecture),
+            Node::Dup { child } => self.bounds(child),
+            Node::Contiguous { count, child } => {
+                let child = self.bounds(child)?;
+                child.repeat((*count).into(), Span::steps(*count, child.extent().into())?)
+            }
+            Node::Vector { count, blocklength, stride, child } => {
+                let child = self.bounds(child)?;
+                let stride = product((*stride).into(), child.extent().into())?;
+                strided(&child, *count, *blocklength, stride)
+            }
+            Node::Hvector { count, blocklength, stride, child, .. } => {
+                strided(&self.bounds(child)?, *count, *blocklength, (*stride).into())
+            }
+            Node::Indexed { blocklengths, displacements, child } => {
+                let child = self.bounds(child)?;
+                let unit = child.extent().into();
+                blocks(&child, blocklengths.iter().copied().zip(scaled(displacements, unit)))
+            }
+            Node::Hindexed { blocklengths, displacements, child, .. } => {
+                let child = self.bounds(child)?;
+                blocks(&child, blocklengths.iter().copied().zip(scaled(displacements, 1)))
+            }
+            Node::IndexedBlock { blocklength, displacements, child } => {
+                let child = self.bounds(child)?;
+                let unit = child.extent().into();
+                blocks(&child, scaled(displacements, unit).map(|at| (*blocklength, at)))
+            }
+            Node::HindexedBlock { blocklength, displacements, child } => {
+                let child = self.bounds(child)?;
+                blocks(&child, scaled(displacements, 1).map(|at| (*blocklength, at)))
+            }
+            Node::Struct { blocklengths, displacements, children, .. } => {
+                self.structure(blocklengths, displacements, children)
+            }
+            Node::SimpleStruct { blocklengths, children } => {
+                let mut layout = StructLayout::new();
+                for (&blocklength, child) in blocklengths.iter().zip(children) {
+                    layout.push(blocklength, &self.bounds(child)?)?;
+                }
+                layout.finish()
+            }
+            Node::Subarray { sizes, subsizes, starts, child, order } => {
+                let child = self.bounds(child)?;
+                let parts = starts
+                    .iter()
+                    .zip(subsizes)
+                    .map(|(&start, &subsize)| (start, start + subsize - 1, subsize));
+                array(&child, sizes, parts, *order)
+            }
+            Node::Darray { gsizes, order, child, .. } => {
+                let child = self.bounds(child)?;
+                let shares = node.shares().unwrap_or_default();
+                let parts = shares
+                    .iter()
+                    .map(|share| (share.first, share.last().unwrap_or(share.first), share.count()));
+                array(&child, gsizes, parts, *order)
+            }
+            Node::Resized { lb, extent, child } => self.bounds(child)?.resized(*lb, *extent),
+            Node::ValueIndex { value, index } => {
+                let mut layout = StructLayout::new();
+                for &member in [value, index] {
+                    layout.push(1, &Bounds::of_leaf(member.into(), self.architecture)?)?;
+                }
+                layout.finish()
+            }
+        }
+    }
+
+    fn structure(
+        &mut self,
+        blocklengths: &[i64],
+        displacements: &[i64],
+        children: &[Datatype],
+    ) -> Result<Bounds> {
+        let mut content = Bounds::EMPTY;
+        for ((&blocklength, &displacement), child) in
+            blocklengths.iter().zip(displacements).zip(children)
+        {
+            let child = self.bounds(child)?;
+            let at = Span::at(displacement.into());
+            let copies = Span::steps(blocklength, child.extent().into())?.plus(&at)?;
+            let block = child.repeat(blocklength.into(), copies)?;
+            // The member that lies first in memory leads, wherever it stands in the list.
+            let leads = block.has_data && block.true_lb < content.true_lb;
+            content = match content.has_data && leads {
+                true => block.join(&content)?,
+                false => content.join(&block)?,
+            };
+        }
+        content.padded()
+    }
+}
+
+fn strided(child: &Bounds, count: i64, blocklength: i64, stride: i128) -> Result<Bounds> {
+    let copies = product(count.into(), blocklength.into())?;
+    let block = Span::steps(blocklength, child.extent().into())?;
+    child.repeat(copies, Span::steps(count, stride)?.plus(&block)?)
+}
+
+/// Displacements in bytes, given in units: a product of two i64 fits an i128.
+fn scaled(displacements: &[i64], unit: i128) -> impl Iterator<Item = i128> {
+    displacements.iter().map(move |&n| i128::from(n) * unit)
+}
+
+fn blocks(child: &Bounds, blocks: impl Iterator<Item = (i64, i128)>) -> Result<Bounds> {
+    let (mut copies, mut all) = (0i128, None::<Span>);
+    for (blocklength, displacement) in blocks.filter(|(blocklength, _)| *blocklength > 0) {
+        let block = Span::steps(blocklength, child.extent().into())?;
+        let block = block.plus(&Span::at(displacement))?;
+        // At most 2^63 blocks of at most 2^63 elements.
+        copies += i128::from(blocklength);
+        all = Some(all.map_or(block, |all| all.or(&block)));
+    }
+    child.repeat(copies, all.unwrap_or(Span::at(0)))
+}
+
+/// Part of an array: in each dimension the first and the last index, and how many.
+fn array(
+    child: &Bounds,
+    sizes: &[i64],
+    parts: impl Iterator<Item = (i64, i64, i64)>,
+    order: crate::datatype::Order,
+) -> Result<Bounds> {
+    let mut dimensions: Vec<_> = sizes.iter().zip(parts).collect();
+    if order == crate::datatype::Order::C {
+        dimensions.reverse();
+    }
+    // From the fastest dimension to the slowest.
+    let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
+    for (&size, (first, last, count)) in dimensions {
+        let (first, last) = (product(first.into(), stride)?, product(last.into(), stride)?);
+        let part = Span { least: first.min(last), greatest: first.max(last) };
+        span = span.plus(&part)?;
+        copies = product(copies, count.into())?;
+        stride = product(stride, size.into())?;
+    }
+    let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
+    child.repeat(copies, span)?.resized(0, extent)
+}

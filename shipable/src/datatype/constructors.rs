@@ -1,0 +1,353 @@
+//! The constructors, but for those of arrays, with MPI's checks of their arguments.
+//!
+//! All take MPI's large counts: every number is an `i64`, displacements and strides in extents of
+//! the child unless the name starts with `h`. A type may be built whose bounds leave 64 bits on
+//! some architecture; [`Datatype::bounds`] tells.
+
+use super::check::Call;
+use super::{Datatype, Node};
+use crate::basic::{Basic, Leaf, Makeup};
+use crate::error::{Class, Result};
+
+impl Datatype {
+    /// `count` elements, one extent apart (`MPI_Type_contiguous`).
+    ///
+    /// # Errors
+    /// COUNT for a negative count. As for every constructor: VALUE_TOO_LARGE where the number of
+    /// basic items leaves 64 bits, TYPE where the tree is deeper than [`Datatype::MAX_DEPTH`].
+    pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
+        let call = Call("contiguous");
+        call.count(count)?;
+        Datatype::new(call.0, Node::Contiguous { count, child: child.clone() })
+    }
+
+    /// `count` blocks of `blocklength` elements, `stride` extents from start to start
+    /// (`MPI_Type_vector`).
+    ///
+    /// # Errors
+    /// COUNT for a negative count, ARG for a negative blocklength.
+    pub fn vector(count: i64, blocklength: i64, stride: i64, child: &Datatype) -> Result<Datatype> {
+        let call = Call("vector");
+        call.count(count)?;
+        call.blocklength(blocklength)?;
+        Datatype::new(call.0, Node::Vector { count, blocklength, stride, child: child.clone() })
+    }
+
+    /// As [`Datatype::vector`], the stride in bytes (`MPI_Type_create_hvector`).
+    ///
+    /// # Errors
+    /// As [`Datatype::vector`].
+    pub fn hvector(
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        Self::any_hvector("hvector", count, blocklength, stride, child, false)
+    }
+
+    /// MPI-1's `MPI_TYPE_HVECTOR`, whose stride is a Fortran INTEGER.
+    ///
+    /// # Errors
+    /// As [`Datatype::vector`].
+    pub fn hvector_integer(
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        Self::any_hvector("hvector_integer", count, blocklength, stride, child, true)
+    }
+
+    fn any_hvector(
+        call: &'static str,
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        child: &Datatype,
+        integer: bool,
+    ) -> Result<Datatype> {
+        Call(call).count(count)?;
+        Call(call).blocklength(blocklength)?;
+        let child = child.clone();
+        Datatype::new(call, Node::Hvector { count, blocklength, stride, child, integer })
+    }
+
+    /// Blocks of any length at any displacement, in extents (`MPI_Type_indexed`).
+    ///
+    /// # Errors
+    /// ARG for a negative blocklength, or lists of different length.
+    pub fn indexed(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        let call = Call("indexed");
+        call.blocks(blocklengths, displacements)?;
+        Datatype::new(
+            call.0,
+            Node::Indexed {
+                blocklengths: blocklengths.into(),
+                displacements: displacements.into(),
+                child: child.clone(),
+            },
+        )
+    }
+
+    /// As [`Datatype::indexed`], displacements in bytes (`MPI_Type_create_hindexed`).
+    ///
+    /// # Errors
+    /// As [`Datatype::indexed`].
+    pub fn hindexed(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        Self::any_hindexed("hindexed", blocklengths, displacements, child, false)
+    }
+
+    /// MPI-1's `MPI_TYPE_HINDEXED`, whose displacements are Fortran INTEGERs.
+    ///
+    /// # Errors
+    /// As [`Datatype::indexed`].
+    pub fn hindexed_integer(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        Self::any_hindexed("hindexed_integer", blocklengths, displacements, child, true)
+    }
+
+    fn any_hindexed(
+        call: &'static str,
+        blocklengths: &[i64],
+        displacements: &[i64],
+        child: &Datatype,
+        integer: bool,
+    ) -> Result<Datatype> {
+        Call(call).blocks(blocklengths, displacements)?;
+        Datatype::new(
+            call,
+            Node::Hindexed {
+                blocklengths: blocklengths.into(),
+                displacements: displacements.into(),
+                child: child.clone(),
+                integer,
+            },
+        )
+    }
+
+    /// Blocks of one length at any displacement, in extents (`MPI_Type_create_indexed_block`).
+    ///
+    /// # Errors
+    /// ARG for a negative blocklength.
+    pub fn indexed_block(
+        blocklength: i64,
+        displacements: &[i64],
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        let call = Call("indexed_block");
+        call.blocklength(blocklength)?;
+        let (displacements, child) = (displacements.into(), child.clone());
+        Datatype::new(call.0, Node::IndexedBlock { blocklength, displacements, child })
+    }
+
+    /// As [`Datatype::indexed_block`], displacements in bytes (`MPI_Type_create_hindexed_block`).
+    ///
+    /// # Errors
+    /// As [`Datatype::indexed_block`].
+    pub fn hindexed_block(
+        blocklength: i64,
+        displacements: &[i64],
+        child: &Datatype,
+    ) -> Result<Datatype> {
+        let call = Call("hindexed_block");
+        call.blocklength(blocklength)?;
+        let (displacements, child) = (displacements.into(), child.clone());
+        Datatype::new(call.0, Node::HindexedBlock { blocklength, displacements, child })
+    }
+
+    /// Blocks of different types, displacements in bytes (`MPI_Type_create_struct`).
+    ///
+    /// # Errors
+    /// ARG for a negative blocklength, or lists of different length.
+    pub fn struct_(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        children: &[Datatype],
+    ) -> Result<Datatype> {
+        Self::any_struct("struct_", blocklengths, displacements, children, false)
+    }
+
+    /// MPI-1's `MPI_TYPE_STRUCT`, whose displacements are Fortran INTEGERs.
+    ///
+    /// # Errors
+    /// As [`Datatype::struct_`].
+    pub fn struct_integer(
+        blocklengths: &[i64],
+        displacements: &[i64],
+        children: &[Datatype],
+    ) -> Result<Datatype> {
+        Self::any_struct("struct_integer", blocklengths, displacements, children, true)
+    }
+
+    fn any_struct(
+        call: &'static str,
+        blocklengths: &[i64],
+        displacements: &[i64],
+        children: &[Datatype],
+        integer: bool,
+    ) -> Result<Datatype> {
+        Call(call).lengths([
+            ("blocklengths", blocklengths.len()),
+            ("displacements", displacements.len()),
+            ("types", children.len()),
+        ])?;
+        Call(call).blocklengths(blocklengths)?;
+        Datatype::new(
+            call,
+            Node::Struct {
+                blocklengths: blocklengths.into(),
+                displacements: displacements.into(),
+                children: children.into(),
+                integer,
+            },
+        )
+    }
+
+    /// Blocks of different types that lie as C lays out a struct of them, on whichever machine:
+    /// it has no displacements, so it is portable if its members are.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Datatype};
+    /// let record = Datatype::simple_struct(&[1, 1], &[Datatype::int(), Datatype::double()])?;
+    /// assert_eq!(record.bounds(&Architecture::X86_64)?.extent(), 16);
+    /// assert_eq!(record.bounds(&Architecture::I686)?.extent(), 12);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// ARG for a negative blocklength, or lists of different length.
+    pub fn simple_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
+        let call = Call("simple_struct");
+        call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
+        call.blocklengths(blocklengths)?;
+        let (blocklengths, children) = (blocklengths.into(), children.into());
+        Datatype::new(call.0, Node::SimpleStruct { blocklengths, children })
+    }
+
+    /// The same type with another lower bound and extent, in bytes (`MPI_Type_create_resized`).
+    ///
+    /// # Errors
+    /// ARG where the upper bound leaves 64 bits.
+    pub fn resized(lb: i64, extent: i64, child: &Datatype) -> Result<Datatype> {
+        let call = Call("resized");
+        if lb.checked_add(extent).is_none() {
+            let problem = format!("lb {lb} and extent {extent} put the upper bound past 64 bits");
+            return Err(call.refuse(Class::Arg, problem));
+        }
+        Datatype::new(call.0, Node::Resized { lb, extent, child: child.clone() })
+    }
+
+    /// A new type that equals another (`MPI_Type_dup`).
+    ///
+    /// # Errors
+    /// TYPE where the tree gets too deep.
+    pub fn dup(child: &Datatype) -> Result<Datatype> {
+        Datatype::new("dup", Node::Dup { child: child.clone() })
+    }
+
+    /// Fortran's REAL of a decimal precision and exponent range, `None` for MPI_UNDEFINED
+    /// (`MPI_Type_create_f90_real`).
+    ///
+    /// # Errors
+    /// ARG where both are undefined, or external32 has no such type: its widest has 33 digits and
+    /// a range of 4931.
+    pub fn f90_real(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
+        Call("f90_real").real_kind(precision, range)?;
+        Ok(Datatype::leaf(Leaf::F90Real { precision, range }))
+    }
+
+    /// Fortran's COMPLEX, as [`Datatype::f90_real`] (`MPI_Type_create_f90_complex`).
+    ///
+    /// # Errors
+    /// As [`Datatype::f90_real`].
+    pub fn f90_complex(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
+        Call("f90_complex").real_kind(precision, range)?;
+        Ok(Datatype::leaf(Leaf::F90Complex { precision, range }))
+    }
+
+    /// Fortran's INTEGER of a decimal exponent range (`MPI_Type_create_f90_integer`).
+    ///
+    /// # Errors
+    /// ARG for a range above 38, which external32 has no type for.
+    pub fn f90_integer(range: u32) -> Result<Datatype> {
+        match range {
+            0..=38 => Ok(Datatype::leaf(Leaf::F90Integer { range })),
+            _ => Err(Call("f90_integer")
+                .refuse(Class::Arg, format!("range is {range}: the widest INTEGER has 38"))),
+        }
+    }
+
+    /// The pair of a value and an index for MINLOC and MAXLOC: MPI's own if it has one, else an
+    /// unnamed struct laid out as in C (`MPI_Type_get_value_index`).
+    ///
+    /// ```
+    /// use shipable::Datatype;
+    /// let pair = Datatype::value_index(&Datatype::double(), &Datatype::int())?;
+    /// assert!(pair.is(&Datatype::double_int()));
+    /// let unnamed = Datatype::value_index(&Datatype::double(), &Datatype::long())?;
+    /// assert_eq!(unnamed.to_string(), "U1(VI:d:l)");
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TYPE where the value is not a predefined integer or real type, or the index not an integer.
+    pub fn value_index(value: &Datatype, index: &Datatype) -> Result<Datatype> {
+        let call = Call("value_index");
+        let basics = value.as_basic().zip(index.as_basic());
+        let named = basics.and_then(|(value, index)| {
+            let pair = Makeup::Pair(value, index);
+            Basic::ALL.iter().find(|named| named.makeup() == pair)
+        });
+        match (named, basics) {
+            (Some(&named), _) => Ok(Datatype::basic(named)),
+            (None, Some((value, index)))
+                if (value.is_integer() || value.is_real()) && index.is_integer() =>
+            {
+                Datatype::new(call.0, Node::ValueIndex { value, index })
+            }
+            _ => Err(call.refuse(
+                Class::Type,
+                format!(
+                    "{value} and {index} make no pair: the value is a predefined integer or real \
+                     type, the index a predefined integer type"
+                ),
+            )),
+        }
+    }
+}
+
+impl Call {
+    fn blocks(self, blocklengths: &[i64], displacements: &[i64]) -> Result<()> {
+        self.lengths([
+            ("blocklengths", blocklengths.len()),
+            ("displacements", displacements.len()),
+        ])?;
+        self.blocklengths(blocklengths)
+    }
+
+    fn real_kind(self, precision: Option<u32>, range: Option<u32>) -> Result<()> {
+        let problem = match (precision, range) {
+            (None, None) => "precision and range are both undefined: give at least one".into(),
+            (Some(digits @ 34..), _) => {
+                format!("precision is {digits}: the widest real type has 33 digits")
+            }
+            (_, Some(range @ 4932..)) => {
+                format!("range is {range}: the widest real type has 4931")
+            }
+            _ => return Ok(()),
+        };
+        Err(self.refuse(Class::Arg, problem))
+    }
+}

@@ -1,0 +1,137 @@
+//! The predefined types, by short names.
+
+use std::sync::{Arc, LazyLock};
+
+use super::{Datatype, Node, Tree};
+use crate::basic::{Basic, Leaf};
+use crate::signature::Signature;
+
+/// One object for each predefined type, so that handles to it are equal.
+static NAMED: LazyLock<Vec<Datatype>> =
+    LazyLock::new(|| Basic::ALL.iter().map(|&basic| Datatype::leaf(basic.into())).collect());
+
+impl Datatype {
+    /// A predefined type: always the same object.
+    pub fn basic(basic: Basic) -> Datatype {
+        // The wire codes count from 1 in the order of `ALL`.
+        NAMED[usize::from(basic.wire()) - 1].clone()
+    }
+
+    pub(super) fn leaf(leaf: Leaf) -> Datatype {
+        let signature = Signature::of_leaf(leaf);
+        Datatype(Arc::new(Tree { node: Node::Leaf(leaf), signature, depth: 1 }))
+    }
+
+    /// The predefined type that this is, if it is one.
+    pub fn as_basic(&self) -> Option<Basic> {
+        match self.node() {
+            Node::Leaf(Leaf::Basic(basic)) => Some(*basic),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! named {
+    ($($function:ident $basic:ident;)*) => {
+        impl Datatype {
+            $(
+                #[doc = concat!("[`Basic::", stringify!($basic), "`].")]
+                pub fn $function() -> Datatype {
+                    Datatype::basic(Basic::$basic)
+                }
+            )*
+        }
+
+        #[cfg(test)]
+        const COVERED: &[Basic] = &[$(Basic::$basic),*];
+    };
+}
+
+named! {
+    char Char;
+    signed_char SignedChar;
+    unsigned_char UnsignedChar;
+    byte Byte;
+    packed Packed;
+    wchar Wchar;
+    short Short;
+    unsigned_short UnsignedShort;
+    int Int;
+    unsigned Unsigned;
+    long Long;
+    unsigned_long UnsignedLong;
+    long_long LongLong;
+    unsigned_long_long UnsignedLongLong;
+    float Float;
+    double Double;
+    long_double LongDouble;
+    c_bool CBool;
+    int8 Int8;
+    int16 Int16;
+    int32 Int32;
+    int64 Int64;
+    uint8 Uint8;
+    uint16 Uint16;
+    uint32 Uint32;
+    uint64 Uint64;
+    aint Aint;
+    count Count;
+    offset Offset;
+    c_float_complex CFloatComplex;
+    c_double_complex CDoubleComplex;
+    c_long_double_complex CLongDoubleComplex;
+    integer Integer;
+    real Real;
+    double_precision DoublePrecision;
+    complex Complex;
+    double_complex DoubleComplex;
+    logical Logical;
+    character Character;
+    integer1 Integer1;
+    integer2 Integer2;
+    integer4 Integer4;
+    integer8 Integer8;
+    integer16 Integer16;
+    real2 Real2;
+    real4 Real4;
+    real8 Real8;
+    real16 Real16;
+    logical1 Logical1;
+    logical2 Logical2;
+    logical4 Logical4;
+    logical8 Logical8;
+    logical16 Logical16;
+    complex4 Complex4;
+    complex8 Complex8;
+    complex16 Complex16;
+    complex32 Complex32;
+    float_int FloatInt;
+    double_int DoubleInt;
+    long_int LongInt;
+    two_int TwoInt;
+    short_int ShortInt;
+    long_double_int LongDoubleInt;
+    two_real TwoReal;
+    two_double_precision TwoDoublePrecision;
+    two_integer TwoInteger;
+    cxx_bool CxxBool;
+    cxx_float_complex CxxFloatComplex;
+    cxx_double_complex CxxDoubleComplex;
+    cxx_long_double_complex CxxLongDoubleComplex;
+    lb Lb;
+    ub Ub;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_predefined_type_has_its_object() {
+        assert_eq!(COVERED, Basic::ALL);
+        for &basic in Basic::ALL {
+            assert_eq!(Datatype::basic(basic).as_basic(), Some(basic));
+            assert!(Datatype::basic(basic).is(&Datatype::basic(basic)));
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The nodes of a type tree.
+
+use super::{Datatype, Distribution, Order};
+use crate::basic::{Basic, Leaf};
+use crate::signature::Signature;
+
+/// A constructor with its arguments, in MPI's units: displacements and strides are in extents of
+/// the child, or in bytes where the name starts with H and in structs.
+///
+/// `integer` tells MPI-1's constructors from MPI-2's, whose addresses are wider in Fortran; it
+/// changes the combiner and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Node {
+    /// A predefined type, or one of Fortran's parametrised types.
+    Leaf(Leaf),
+    Dup {
+        child: Datatype,
+    },
+    Contiguous {
+        count: i64,
+        child: Datatype,
+    },
+    Vector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        child: Datatype,
+    },
+    Hvector {
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        child: Datatype,
+        integer: bool,
+    },
+    Indexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        child: Datatype,
+    },
+    Hindexed {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        child: Datatype,
+        integer: bool,
+    },
+    IndexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+        child: Datatype,
+    },
+    HindexedBlock {
+        blocklength: i64,
+        displacements: Box<[i64]>,
+        child: Datatype,
+    },
+    Struct {
+        blocklengths: Box<[i64]>,
+        displacements: Box<[i64]>,
+        children: Box<[Datatype]>,
+        integer: bool,
+    },
+    /// A struct whose members lie where C puts them: it has no displacements.
+    SimpleStruct {
+        blocklengths: Box<[i64]>,
+        children: Box<[Datatype]>,
+    },
+    Subarray {
+        sizes: Box<[i64]>,
+        subsizes: Box<[i64]>,
+        starts: Box<[i64]>,
+        order: Order,
+        child: Datatype,
+    },
+    Darray {
+        size: i64,
+        rank: i64,
+        gsizes: Box<[i64]>,
+        distribs: Box<[Distribution]>,
+        /// `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
+        dargs: Box<[Option<i64>]>,
+        psizes: Box<[i64]>,
+        order: Order,
+        child: Datatype,
+    },
+    Resized {
+        lb: i64,
+        extent: i64,
+        child: Datatype,
+    },
+    /// `MPI_Type_get_value_index` where MPI has no name for the pair.
+    ValueIndex {
+        value: Basic,
+        index: Basic,
+    },
+}
+
+/// What `MPI_Type_get_envelope` calls a constructor (MPI-5.0 section 5.1.13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Combiner {
+    Named,
+    Dup,
+    Contiguous,
+    Vector,
+    HvectorInteger,
+    Hvector,
+    Indexed,
+    HindexedInteger,
+    Hindexed,
+    IndexedBlock,
+    HindexedBlock,
+    StructInteger,
+    Struct,
+    /// Ours: MPI has no simple struct.
+    SimpleStruct,
+    Subarray,
+    Darray,
+    F90Real,
+    F90Complex,
+    F90Integer,
+    Resized,
+    ValueIndex,
+}
+
+impl Combiner {
+    /// The constant's name, such as `MPI_COMBINER_HVECTOR`.
+    pub const fn mpi_name(self) -> &'static str {
+        match self {
+            Combiner::Named => "MPI_COMBINER_NAMED",
+            Combiner::Dup => "MPI_COMBINER_DUP",
+            Combiner::Contiguous => "MPI_COMBINER_CONTIGUOUS",
+            Combiner::Vector => "MPI_COMBINER_VECTOR",
+            Combiner::HvectorInteger => "MPI_COMBINER_HVECTOR_INTEGER",
+            Combiner::Hvector => "MPI_COMBINER_HVECTOR",
+            Combiner::Indexed => "MPI_COMBINER_INDEXED",
+            Combiner::HindexedInteger => "MPI_COMBINER_HINDEXED_INTEGER",
+            Combiner::Hindexed => "MPI_COMBINER_HINDEXED",
+            Combiner::IndexedBlock => "MPI_COMBINER_INDEXED_BLOCK",
+            Combiner::HindexedBlock => "MPI_COMBINER_HINDEXED_BLOCK",
+            Combiner::StructInteger => "MPI_COMBINER_STRUCT_INTEGER",
+            Combiner::Struct => "MPI_COMBINER_STRUCT",
+            Combiner::SimpleStruct => "LONGSHORE_COMBINER_SIMPLE_STRUCT",
+            Combiner::Subarray => "MPI_COMBINER_SUBARRAY",
+            Combiner::Darray => "MPI_COMBINER_DARRAY",
+            Combiner::F90Real => "MPI_COMBINER_F90_REAL",
+            Combiner::F90Complex => "MPI_COMBINER_F90_COMPLEX",
+            Combiner::F90Integer => "MPI_COMBINER_F90_INTEGER",
+            Combiner::Resized => "MPI_COMBINER_RESIZED",
+            Combiner::ValueIndex => "MPI_COMBINER_VALUE_INDEX",
+        }
+    }
+}
+
+impl Node {
+    /// Which constructor this is.
+    pub fn combiner(&self) -> Combiner {
+        match self {
+            Node::Leaf(Leaf::Basic(_)) => Combiner::Named,
+            Node::Leaf(Leaf::F90Real { .. }) => Combiner::F90Real,
+            Node::Leaf(Leaf::F90Complex { .. }) => Combiner::F90Complex,
+            Node::Leaf(Leaf::F90Integer { .. }) => Combiner::F90Integer,
+            Node::Dup { .. } => Combiner::Dup,
+            Node::Contiguous { .. } => Combiner::Contiguous,
+            Node::Vector { .. } => Combiner::Vector,
+            Node::Hvector { integer: true, .. } => Combiner::HvectorInteger,
+            Node::Hvector { .. } => Combiner::Hvector,
+            Node::Indexed { .. } => Combiner::Indexed,
+            Node::Hindexed { integer: true, .. } => Combiner::HindexedInteger,
+            Node::Hindexed { .. } => Combiner::Hindexed,
+            Node::IndexedBlock { .. } => Combiner::IndexedBlock,
+            Node::HindexedBlock { .. } => Combiner::HindexedBlock,
+            Node::Struct { integer: true, .. } => Combiner::StructInteger,
+            Node::Struct { .. } => Combiner::Struct,
+            Node::SimpleStruct { .. } => Combiner::SimpleStruct,
+            Node::Subarray { .. } => Combiner::Subarray,
+            Node::Darray { .. } => Combiner::Darray,
+            Node::Resized { .. } => Combiner::Resized,
+            Node::ValueIndex { .. } => Combiner::ValueIndex,
+        }
+    }
+
+    /// The types that it is made of, as many as it was given.
+    pub fn children(&self) -> &[Datatype] {
+        match self {
+            Node::Leaf(_) | Node::ValueIndex { .. } => &[],
+            Node::Struct { children, .. } | Node::SimpleStruct { children, .. } => children,
+            Node::Dup { child }
+            | Node::Contiguous { child, .. }
+            | Node::Vector { child, .. }
+            | Node::Hvector { child, .. }
+            | Node::Indexed { child, .. }
+            | Node::Hindexed { child, .. }
+            | Node::IndexedBlock { child, .. }
+            | Node::HindexedBlock { child, .. }
+            | Node::Subarray { child, .. }
+            | Node::Darray { child, .. }
+            | Node::Resized { child, .. } => std::slice::from_ref(child),
+        }
+    }
+
+    /// The signature, from those of the children; none where the count leaves 64 bits.
+    pub(super) fn signature(&self) -> Option<Signature> {
+        let of = Datatype::signature;
+        match self {
+            Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf)),
+            Node::ValueIndex { value, index } => {
+                Signature::of_leaf((*value).into()).then(&Signature::of_leaf((*index).into()))
+            }
+            Node::Dup { child } | Node::Resized { child, .. } => Some(of(child)),
+            Node::Contiguous { count, child } => of(child).repeat(unsigned(*count)?),
+            Node::Vector { count, blocklength, child, .. }
+            | Node::Hvector { count, blocklength, child, .. } => {
+                of(child).repeat(unsigned(*count)?.checked_mul(unsigned(*blocklength)?)?)
+            }
+            Node::Indexed { blocklengths, child, .. }
+            | Node::Hindexed { blocklengths, child, .. } => of(child).repeat(sum(blocklengths)?),
+            Node::IndexedBlock { blocklength, displacements, child }
+            | Node::HindexedBlock { blocklength, displacements, child } => {
+                let blocks = u64::try_from(displacements.len()).ok()?;
+                of(child).repeat(blocks.checked_mul(unsigned(*blocklength)?)?)
+            }
+            Node::Struct { blocklengths, children, .. }
+            | Node::SimpleStruct { blocklengths, children } => {
+                let mut members = blocklengths.iter().zip(children);
+                members.try_fold(Signature::empty(), |before, (&blocklength, child)| {
+                    before.then(&of(child).repeat(unsigned(blocklength)?)?)
+                })
+            }
+            Node::Subarray { subsizes, child, .. } => {
+                let mut sizes = subsizes.iter();
+                let items = sizes.try_fold(1u64, |items, &n| items.checked_mul(unsigned(n)?))?;
+                of(child).repeat(items)
+            }
+            Node::Darray { child, .. } => {
+                let shares = self.shares()?;
+                let mut counts = shares.iter().map(|share| share.count());
+                let items = counts.try_fold(1u64, |items, n| items.checked_mul(unsigned(n)?))?;
+                of(child).repeat(items)
+            }
+        }
+    }
+}
+
+fn unsigned(n: i64) -> Option<u64> {
+    u64::try_from(n).ok()
+}
+
+fn sum(counts: &[i64]) -> Option<u64> {
+    counts.iter().try_fold(0u64, |sum, &n| sum.checked_add(unsigned(n)?))
+}

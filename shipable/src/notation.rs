@@ -1,0 +1,197 @@
+//! The text notation of datatypes: canonical printing.
+//!
+//! The grammar reconstructs the notation in which Hart and Henderson proposed in 1995 to print
+//! MPI's types, and which survives in printed strings alone. Depth first, every derived type is
+//! numbered from 1 where it is first used and referred back to by `U` and its number afterwards, so
+//! equal types print equal strings, however their subtrees are shared. Left out: parsing.
+//!
+//! | constructor | text |
+//! |---|---|
+//! | contiguous | `3d` |
+//! | vector, hvector | `V:d:count:blocklength:stride`, `HV:` |
+//! | indexed, hindexed | `X:d:n:blocklength/displacement,...`, `HX:` |
+//! | indexed_block, hindexed_block | `XB:d:n:blocklength:displacement,...`, `HXB:` |
+//! | struct | `S:n:d/blocklength/displacement,...` |
+//! | simple_struct | `SS:n:d/blocklength,...` |
+//! | dup, resized | `D:d`, `RZ:d:lb:extent` |
+//! | subarray | `SA:d:C:n:size/subsize/start,...` |
+//! | darray | `DA:d:C:size:rank:n:gsize/B/darg/psize,...`, `*` for the default argument |
+//! | f90 real, complex, integer | `FR:p:r`, `FC:p:r`, `FI:r`, `*` for undefined |
+//! | value_index | `VI:d:l` |
+
+use std::collections::HashMap;
+use std::fmt::{Display, Formatter, Result, Write};
+
+use crate::datatype::{Datatype, Distribution, Node, Order};
+
+impl Display for Datatype {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let mut classes = Classes::default();
+        let class = classes.of(self);
+        let printer = Printer { classes: &classes, numbers: HashMap::new() };
+        f.write_str(&printer.print(class)?)
+    }
+}
+
+/// One class for each set of equal types: its text, with holes for the children's.
+#[derive(Default)]
+struct Classes {
+    known: HashMap<*const (), usize>,
+    numbers: HashMap<Shape, usize>,
+    shapes: Vec<Shape>,
+}
+
+/// A type's own text, cut where the children's texts go, and their classes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Shape {
+    pieces: Vec<String>,
+    children: Vec<usize>,
+}
+
+impl Classes {
+    fn of(&mut self, datatype: &Datatype) -> usize {
+        if let Some(&class) = self.known.get(&datatype.key()) {
+            return class;
+        }
+        let children = datatype.node().children().iter().map(|child| self.of(child)).collect();
+        let shape = Shape { pieces: pieces(datatype.node()), children };
+        let class = *self.numbers.entry(shape).or_insert_with_key(|shape| {
+            self.shapes.push(shape.clone());
+            self.shapes.len() - 1
+        });
+        self.known.insert(datatype.key(), class);
+        class
+    }
+}
+
+struct Printer<'a> {
+    classes: &'a Classes,
+    numbers: HashMap<usize, usize>,
+}
+
+impl Printer<'_> {
+    fn print(mut self, class: usize) -> std::result::Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        self.typeref(class, &mut text)?;
+        Ok(text)
+    }
+
+    fn typeref(&mut self, class: usize, text: &mut String) -> Result {
+        let shape = &self.classes.shapes[class];
+        if let ([code], true) = (&shape.pieces[..], shape.children.is_empty()) {
+            if crate::basic::Basic::from_code(code).is_some() {
+                return text.write_str(code);
+            }
+        }
+        if let Some(number) = self.numbers.get(&class) {
+            return write!(text, "U{number}");
+        }
+        let number = self.numbers.len() + 1;
+        self.numbers.insert(class, number);
+        write!(text, "U{number}(")?;
+        for (at, piece) in shape.pieces.iter().enumerate() {
+            if at > 0 {
+                self.typeref(shape.children[at - 1], text)?;
+            }
+            text.write_str(piece)?;
+        }
+        text.write_char(')')
+    }
+}
+
+/// The text of a constructor, cut at its children.
+fn pieces(node: &Node) -> Vec<String> {
+    let one = |before: String, after: String| vec![before, after];
+    match node {
+        Node::Leaf(leaf) => vec![leaf.to_string()],
+        Node::ValueIndex { value, index } => vec![format!("VI:{}:{}", value.code(), index.code())],
+        Node::Dup { .. } => one("D:".into(), String::new()),
+        Node::Contiguous { count, .. } => one(count.to_string(), String::new()),
+        Node::Vector { count, blocklength, stride, .. } => {
+            one("V:".into(), format!(":{count}:{blocklength}:{stride}"))
+        }
+        Node::Hvector { count, blocklength, stride, .. } => {
+            one("HV:".into(), format!(":{count}:{blocklength}:{stride}"))
+        }
+        Node::Indexed { blocklengths, displacements, .. } => one(
+            "X:".into(),
+            list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
+        ),
+        Node::Hindexed { blocklengths, displacements, .. } => one(
+            "HX:".into(),
+            list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
+        ),
+        Node::IndexedBlock { blocklength, displacements, .. } => {
+            one("XB:".into(), equal_blocks(*blocklength, displacements))
+        }
+        Node::HindexedBlock { blocklength, displacements, .. } => {
+            one("HXB:".into(), equal_blocks(*blocklength, displacements))
+        }
+        Node::Struct { blocklengths, displacements, .. } => {
+            members("S", blocklengths.iter().zip(displacements).map(|(b, d)| format!("/{b}/{d}")))
+        }
+        Node::SimpleStruct { blocklengths, .. } => {
+            members("SS", blocklengths.iter().map(|b| format!("/{b}")))
+        }
+        Node::Subarray { sizes, subsizes, starts, order, .. } => one(
+            "SA:".into(),
+            format!(":{}", letter(*order))
+                + &list(sizes.iter().zip(subsizes).zip(starts), |((size, subsize), start)| {
+                    format!("{size}/{subsize}/{start}")
+                }),
+        ),
+        Node::Darray { size, rank, gsizes, distribs, dargs, psizes, order, .. } => one(
+            "DA:".into(),
+            format!(":{}:{size}:{rank}", letter(*order))
+                + &list(
+                    gsizes.iter().zip(distribs).zip(dargs).zip(psizes),
+                    |(((gsize, distribution), darg), psize)| {
+                        let distribution = match distribution {
+                            Distribution::Block => 'B',
+                            Distribution::Cyclic => 'C',
+                            Distribution::None => 'N',
+                        };
+                        let darg = darg.map_or("*".to_string(), |darg| darg.to_string());
+                        format!("{gsize}/{distribution}/{darg}/{psize}")
+                    },
+                ),
+        ),
+        Node::Resized { lb, extent, .. } => one("RZ:".into(), format!(":{lb}:{extent}")),
+    }
+}
+
+/// `:n` and, where there are any, `:item,item`.
+fn list<T>(items: impl ExactSizeIterator<Item = T>, text: impl Fn(T) -> String) -> String {
+    let count = items.len();
+    let items: Vec<_> = items.map(text).collect();
+    match count {
+        0 => ":0".to_string(),
+        _ => format!(":{count}:{}", items.join(",")),
+    }
+}
+
+fn equal_blocks(blocklength: i64, displacements: &[i64]) -> String {
+    let items: Vec<_> = displacements.iter().map(i64::to_string).collect();
+    match items.len() {
+        0 => format!(":0:{blocklength}"),
+        count => format!(":{count}:{blocklength}:{}", items.join(",")),
+    }
+}
+
+/// `S:n:` type `/1/0,` type `/1/8`, cut at the types.
+fn members(code: &str, after: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let count = after.len();
+    let mut pieces = vec![format!("{code}:{count}{}", if count > 0 { ":" } else { "" })];
+    pieces.extend(after.enumerate().map(|(at, after)| match at + 1 < count {
+        true => after + ",",
+        false => after,
+    }));
+    pieces
+}
+
+fn letter(order: Order) -> char {
+    match order {
+        Order::C => 'C',
+        Order::Fortran => 'F',
+    }
+}

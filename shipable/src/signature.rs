@@ -1,0 +1,185 @@
+//! Type signatures: the sequence of basic types of a type map, as a hash that composes.
+//!
+//! The hash is a polynomial over the field of 2^127 - 1 elements, evaluated at one fixed point:
+//! `h(s1 s2 ... sn) = s1 x^(n-1) + ... + sn`. So `h(ab) = h(a) x^|b| + h(b)`, a repetition takes
+//! O(log n) steps, and the tree's shape leaves no trace. Two unequal signatures of n items collide
+//! for at most n of the 2^127 points; one modulo 2^64 has collisions that hold for every point.
+
+use crate::basic::{Basic, Leaf, Makeup};
+use crate::datatype::Datatype;
+
+/// 2^127 - 1, a prime.
+const P: u128 = (1 << 127) - 1;
+
+/// The point: the fractional digits of pi, cut to 126 bits.
+const X: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
+
+/// The signature of a type (MPI-5.0 section 5.1): equal for two types exactly if the sequences of
+/// their basic types are equal, but for collisions of a 127-bit hash. Gaps, nesting and markers
+/// don't count; a pair counts as its two members, a complex number as one item.
+///
+/// ```
+/// use shipable::{Datatype, Signature};
+/// let column = Datatype::vector(8, 1, 10, &Datatype::double())?;
+/// assert_eq!(Signature::of(&column), Signature::of(&Datatype::double()).repeat(8).unwrap());
+/// # Ok::<(), shipable::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// The polynomial's value.
+    pub hash: u128,
+    /// The number of items.
+    pub count: u64,
+}
+
+impl Signature {
+    /// The signature without items.
+    pub const fn empty() -> Signature {
+        Signature { hash: 0, count: 0 }
+    }
+
+    /// The signature of one element of a type.
+    pub fn of(datatype: &Datatype) -> Signature {
+        datatype.signature()
+    }
+
+    /// The signature of a leaf.
+    pub fn of_leaf(leaf: Leaf) -> Signature {
+        match leaf {
+            Leaf::Basic(basic) if basic.is_marker() => Signature::empty(),
+            Leaf::Basic(basic) => match basic.makeup() {
+                Makeup::Pair(value, index) => {
+                    let (value, index) = (item(value.into()), item(index.into()));
+                    Signature { hash: add(mul(value, X), index), count: 2 }
+                }
+                _ => Signature { hash: item(leaf), count: 1 },
+            },
+            _ => Signature { hash: item(leaf), count: 1 },
+        }
+    }
+
+    /// The signature of this sequence followed by another; none where the count leaves 64 bits.
+    pub fn then(&self, other: &Signature) -> Option<Signature> {
+        let count = self.count.checked_add(other.count)?;
+        Some(Signature { hash: add(mul(self.hash, power(other.count)), other.hash), count })
+    }
+
+    /// The signature of this sequence `n` times; none where the count leaves 64 bits.
+    pub fn repeat(&self, n: u64) -> Option<Signature> {
+        let count = self.count.checked_mul(n)?;
+        // Horner's rule over the bits of n: `hash` is that of as many copies as the bits read say,
+        // `step` the factor that moves past them.
+        let one = (self.hash, power(self.count));
+        let (mut hash, mut step) = (0, 1);
+        for bit in (0..u64::BITS - n.leading_zeros()).rev() {
+            (hash, step) = (add(mul(hash, step), hash), mul(step, step));
+            if n >> bit & 1 == 1 {
+                (hash, step) = (add(mul(hash, one.1), one.0), mul(step, one.1));
+            }
+        }
+        Some(Signature { hash, count })
+    }
+}
+
+/// A leaf's coefficient: distinct for each, never zero.
+fn item(leaf: Leaf) -> u128 {
+    let parameter = |n: Option<u32>| n.map_or(0, |n| u128::from(n) + 1);
+    let f90 =
+        |kind: u128, precision, range| kind << 100 | parameter(precision) << 40 | parameter(range);
+    match leaf {
+        Leaf::Basic(basic) => u128::from(basic.wire()),
+        Leaf::F90Real { precision, range } => f90(1, precision, range),
+        Leaf::F90Complex { precision, range } => f90(2, precision, range),
+        Leaf::F90Integer { range } => f90(3, None, Some(range)),
+    }
+}
+
+fn add(a: u128, b: u128) -> u128 {
+    reduce(a + b)
+}
+
+/// Of a sum of two residues, or of anything below 2^128: 2^127 is 1.
+fn reduce(n: u128) -> u128 {
+    let folded = (n & P) + (n >> 127);
+    if folded >= P { folded - P } else { folded }
+}
+
+/// The product, by halves of 64 bits: 2^128 is 2, and 2^64 times the middle is split at bit 63.
+fn mul(a: u128, b: u128) -> u128 {
+    const LOW: u128 = u64::MAX as u128;
+    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let middle = a1 * b0 + a0 * b1;
+    let high = reduce(2 * a1 * b1);
+    let middle = ((middle & (LOW >> 1)) << 64) + (middle >> 63);
+    add(add(high, reduce(middle)), reduce(a0 * b0))
+}
+
+/// X to the n.
+fn power(mut n: u64) -> u128 {
+    let (mut result, mut square) = (1, X);
+    while n > 0 {
+        if n & 1 == 1 {
+            result = mul(result, square);
+        }
+        square = mul(square, square);
+        n >>= 1;
+    }
+    result
+}
+
+const _: () = assert!(X < P && (Basic::Ub as u8) > 0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(items: &[Basic]) -> Signature {
+        items.iter().fold(Signature::empty(), |sequence, &basic| {
+            sequence.then(&Signature::of_leaf(basic.into())).unwrap()
+        })
+    }
+
+    #[test]
+    fn multiplication_agrees_with_shift_and_add() {
+        let slow = |a: u128, b: u128| {
+            (0..127).rev().fold(0, |sum, bit| {
+                let double = add(sum, sum);
+                if b >> bit & 1 == 1 { add(double, a) } else { double }
+            })
+        };
+        let mut n = X;
+        for _ in 0..1000 {
+            let m = mul(n, X) ^ 0x55;
+            for (a, b) in [(n, m % P), (P - 1, n), (P - 1, P - 1), (n, 1), (0, n)] {
+                assert_eq!(mul(a, b), slow(a, b), "{a:x} {b:x}");
+            }
+            n = m % P;
+        }
+    }
+
+    #[test]
+    fn sequences_compose() {
+        let (a, b) = ([Basic::Int, Basic::Double], [Basic::Char, Basic::Int, Basic::Int]);
+        let together: Vec<_> = a.iter().chain(&b).copied().collect();
+        assert_eq!(of(&a).then(&of(&b)), Some(of(&together)));
+        assert_ne!(of(&a).then(&of(&b)), of(&b).then(&of(&a)));
+        for n in 0..40 {
+            assert_eq!(of(&b).repeat(n), Some(of(&b.repeat(n as usize))), "{n}");
+        }
+        assert_eq!(of(&a).repeat(1 << 40).unwrap().count, 2 << 40);
+        assert_eq!(of(&a).repeat(u64::MAX), None);
+    }
+
+    #[test]
+    fn pairs_flatten_and_markers_vanish() {
+        assert_eq!(of(&[Basic::DoubleInt]), of(&[Basic::Double, Basic::Int]));
+        assert_eq!(of(&[Basic::Lb, Basic::Int, Basic::Ub]), of(&[Basic::Int]));
+        assert_ne!(of(&[Basic::CFloatComplex]), of(&[Basic::Float, Basic::Float]));
+    }
+
+    #[test]
+    fn pinned_for_the_wire() {
+        assert_eq!(of(&[Basic::Int, Basic::Double]).count, 2);
+        assert_eq!(of(&[Basic::Int, Basic::Double]).hash, add(mul(9, X), 16));
+    }
+}
