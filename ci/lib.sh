@@ -14,5 +14,6 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# A step that can't run here says why and leaves with this status.
-skip() { say "skipped: $*"; exit 77; }
+# A step that can't run here says why, and leaves with a status of its own.
+SKIPPED=77
+skip() { say "skipped: $*"; exit "$SKIPPED"; }
