@@ -14,7 +14,8 @@ pub(super) fn decode(image: u128) -> Number {
 ///
 /// 1. high is the number rounded.
 /// 2. low is what remains, which subtraction gives exactly, rounded.
-/// 3. Where rounding has made low half a unit of high, high may no longer be the sum rounded: add again, which is exact.
+/// 3. Where rounding has made low half a unit of high's last place, high may no longer be the sum rounded: the hardware adds
+///    again, exactly.
 pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     let high = Ieee::BINARY64.encode(number)?;
     let low = match number {
@@ -22,20 +23,14 @@ pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
         _ => Number::Zero { negative: false },
     };
     let low = Ieee::BINARY64.encode(&low)?;
-    let (high, low) = normalised(f64::from_bits(high as u64), f64::from_bits(low as u64));
-    Ok(u128::from(high.to_bits()) << 64 | u128::from(low.to_bits()))
-}
-
-fn normalised(high: f64, low: f64) -> (f64, f64) {
+    let (high, low) = (f64::from_bits(high as u64), f64::from_bits(low as u64));
     let total = high + low;
-    if low == 0.0 || total == high {
-        (high, low)
-    } else if total.is_finite() {
-        (total, low - (total - high))
-    } else {
-        // Only at the greatest high, whose next would be infinite: the nearest pair has the low just below.
-        (high, f64::from_bits(low.to_bits() - 1))
+    if high.is_finite() && total.is_infinite() {
+        return Err(Misfit::Overflow);
     }
+    let pair =
+        if low == 0.0 || total == high { (high, low) } else { (total, low - (total - high)) };
+    Ok(u128::from(pair.0.to_bits()) << 64 | u128::from(pair.1.to_bits()))
 }
 
 /// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is more.

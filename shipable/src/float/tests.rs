@@ -1,1 +1,481 @@
-//! Tests.
+//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat where it has the format.
+
+use std::cmp::Ordering;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use rustc_apfloat::ieee::{Double, Half, Quad, Single, X87DoubleExtended};
+use rustc_apfloat::{Float, FloatConvert, Status};
+
+use super::*;
+use FloatFormat::*;
+
+const SIMPLE: [FloatFormat; 6] = [Binary16, Binary32, Binary64, X87, M68k, Binary128];
+
+fn cases(default: usize) -> usize {
+    std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+/// A magnitude in fixed point, with room for every number of every format.
+#[derive(Clone, PartialEq, Eq)]
+struct Fixed(Vec<u32>);
+
+impl Fixed {
+    /// The power of two that bit 0 stands for.
+    const POINT: i32 = -16500;
+    const WORDS: usize = 2 * 16500 / 32 + 8;
+
+    fn zero() -> Fixed {
+        Fixed(vec![0; Fixed::WORDS])
+    }
+
+    /// `significand` times 2 to the `exponent`, one bit at a time.
+    fn new(significand: u128, exponent: i32) -> Fixed {
+        let mut fixed = Fixed::zero();
+        for bit in (0..128).filter(|bit| significand >> bit & 1 == 1) {
+            let place = (exponent + bit - Fixed::POINT) as usize;
+            fixed.0[place / 32] |= 1 << (place % 32);
+        }
+        fixed
+    }
+
+    fn plus(&self, other: &Fixed) -> Fixed {
+        let mut carry = 0;
+        let sums = self.0.iter().zip(&other.0).map(|(&a, &b)| {
+            let sum = u64::from(a) + u64::from(b) + carry;
+            carry = sum >> 32;
+            sum as u32
+        });
+        Fixed(sums.collect())
+    }
+
+    /// The difference's magnitude.
+    fn apart(&self, other: &Fixed) -> Fixed {
+        if self.compare(other) == Ordering::Less {
+            return other.apart(self);
+        }
+        let mut borrow = 0;
+        let differences = self.0.iter().zip(&other.0).map(|(&a, &b)| {
+            let difference = i64::from(a) - i64::from(b) - borrow;
+            borrow = i64::from(difference < 0);
+            difference as u32
+        });
+        Fixed(differences.collect())
+    }
+
+    fn twice(&self) -> Fixed {
+        self.plus(self)
+    }
+
+    fn compare(&self, other: &Fixed) -> Ordering {
+        self.0.iter().rev().cmp(other.0.iter().rev())
+    }
+}
+
+/// Sign, and place among a format's magnitudes: 0 is zero, 1 the least positive number, and so on to infinity.
+fn place(format: FloatFormat, image: u128) -> (bool, u128) {
+    let place = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
+    match format {
+        Binary16 => place(15),
+        Binary32 => place(31),
+        Binary64 => place(63),
+        Binary128 => place(127),
+        X87 => {
+            let field = image >> 64 & 0x7fff;
+            (image >> 79 & 1 == 1, field << 63 | image & (u128::MAX >> 65))
+        }
+        M68k => {
+            let (field, significand) = (image >> 80 & 0x7fff, image & u128::from(u64::MAX));
+            (image >> 95 & 1 == 1, (field << 63) + significand)
+        }
+        DoubleDouble => unreachable!(),
+    }
+}
+
+/// The place of infinity.
+fn infinity(format: FloatFormat) -> u128 {
+    match format {
+        Binary16 => 0x1f << 10,
+        Binary32 => 0xff << 23,
+        Binary64 => 0x7ff << 52,
+        Binary128 => 0x7fff << 112,
+        X87 => 0x7fff << 63,
+        M68k => 0x8000 << 63,
+        DoubleDouble => unreachable!(),
+    }
+}
+
+/// What the magnitude at a place is worth; at infinity's, what it would be if the format went on.
+fn worth(format: FloatFormat, place: u128) -> Fixed {
+    let (fraction_bits, least) = match format {
+        Binary16 => (10, -24),
+        Binary32 => (23, -149),
+        Binary64 => (52, -1074),
+        Binary128 => (112, -16494),
+        X87 => (63, -16445),
+        M68k => (63, -16446),
+        DoubleDouble => unreachable!(),
+    };
+    let (field, fraction) = (place >> fraction_bits, place & ((1 << fraction_bits) - 1));
+    match field {
+        0 => Fixed::new(fraction, least),
+        _ => Fixed::new(fraction | 1 << fraction_bits, least + field as i32 - 1),
+    }
+}
+
+/// The image that the format's machine makes for a place.
+fn image(format: FloatFormat, negative: bool, place: u128) -> u128 {
+    let sign = u128::from(negative);
+    let (field, fraction) = (place >> 63, place & (u128::MAX >> 65));
+    let integer_bit = |is_set: bool| u128::from(is_set) << 63;
+    match format {
+        Binary16 => sign << 15 | place,
+        Binary32 => sign << 31 | place,
+        Binary64 => sign << 63 | place,
+        Binary128 => sign << 127 | place,
+        X87 => sign << 79 | field << 64 | integer_bit(field != 0) | fraction,
+        M68k if place == infinity(M68k) => sign << 95 | 0x7fff << 80,
+        M68k => sign << 95 | field.saturating_sub(1) << 80 | integer_bit(field != 0) | fraction,
+        DoubleDouble => unreachable!(),
+    }
+}
+
+/// Checks that `found` is what `exact` rounds to.
+fn check(exact: &Fixed, negative: bool, to: FloatFormat, found: Result<u128, Misfit>) {
+    let found = match found {
+        Ok(found) => found,
+        Err(misfit) => {
+            assert_eq!(misfit, Misfit::Overflow);
+            let top = infinity(to);
+            let limit = worth(to, top - 1).plus(&worth(to, top));
+            assert_ne!(exact.twice().compare(&limit), Ordering::Less, "fits {to:?}");
+            return;
+        }
+    };
+    let (sign, at) = place(to, found);
+    assert_eq!((sign, image(to, sign, at)), (negative, found), "{to:?} {found:#x}");
+    assert!(at < infinity(to));
+    let (doubled, here) = (exact.twice(), worth(to, at));
+    let is_even = at & 1 == 0;
+    let above = doubled.compare(&here.plus(&worth(to, at + 1)));
+    assert!(above == Ordering::Less || above == Ordering::Equal && is_even, "{to:?} {found:#x}");
+    if at > 0 {
+        let below = doubled.compare(&here.plus(&worth(to, at - 1)));
+        assert!(
+            below == Ordering::Greater || below == Ordering::Equal && is_even,
+            "{to:?} {found:#x}"
+        );
+    }
+}
+
+fn convert(from: FloatFormat, image: u128, to: FloatFormat) -> Result<u128, Misfit> {
+    encode(to, &decode(from, image)?)
+}
+
+/// Places where something happens, and random ones.
+fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
+    let top = infinity(format);
+    let fraction_bits = if format == M68k { 63 } else { top.trailing_zeros() };
+    let one = 1 << fraction_bits;
+    let mut places =
+        vec![0, 1, 2, 3, one - 1, one, one + 1, 2 * one - 1, 2 * one, top - 1, top - 2, top / 2];
+    // Around the ends of every narrower format's range: powers of two, halfway points, and one to either side.
+    for end in [
+        15, 16, 127, 128, 1023, 1024, 16383, -14, -24, -25, -126, -149, -150, -1022, -1074, -1075,
+        -16382, -16383, -16445, -16446,
+    ] {
+        let bias = if format == M68k { 16384 } else { (top >> fraction_bits >> 1) as i32 };
+        if let Some(field) =
+            u128::try_from(end + bias).ok().filter(|&field| field << fraction_bits < top)
+        {
+            let start = field << fraction_bits;
+            for kept in [10, 23, 52, 63, 112] {
+                if kept < fraction_bits {
+                    let half = 1 << (fraction_bits - kept - 1);
+                    let last = ((1 << kept) - 1) << (fraction_bits - kept);
+                    places.extend([0, half, last, last | half].iter().flat_map(|&at| {
+                        [start + at, start + at + 1, (start + at).saturating_sub(1)]
+                    }));
+                }
+            }
+        }
+    }
+    places.extend((0..count).map(|i| {
+        let place = random.random_range(0..top);
+        // Long runs of zeros or ones make halfway points likely.
+        let low = random.random_range(0..=fraction_bits);
+        match i % 3 {
+            0 => place,
+            1 => place >> low << low,
+            _ => place | ((1 << low) - 1),
+        }
+    }));
+    places.retain(|&place| place < top);
+    places
+}
+
+#[test]
+fn every_conversion_rounds_to_nearest() {
+    let mut random = SmallRng::seed_from_u64(1);
+    for from in SIMPLE {
+        for at in places(from, &mut random, cases(400)) {
+            let (negative, exact) = (random.random(), worth(from, at));
+            let image = image(from, negative, at);
+            for to in SIMPLE {
+                check(&exact, negative, to, convert(from, image, to));
+            }
+            check_double_double(&exact, negative, convert(from, image, DoubleDouble));
+        }
+    }
+}
+
+/// High must be the sum rounded, and the sum as near as low's last bit allows.
+fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit>) {
+    let magnitude = |part: f64| worth(Binary64, u128::from(part.abs().to_bits()));
+    let Ok(found) = found else {
+        // Half of low's last place above the greatest.
+        let end = 2f64.powi(970);
+        let low = f64::from_bits(end.to_bits() - 1);
+        let limit = magnitude(f64::MAX).twice().plus(&magnitude(low)).plus(&magnitude(end));
+        assert_ne!(exact.twice().compare(&limit), Ordering::Less, "fits");
+        return;
+    };
+    let (high, low) = (f64::from_bits((found >> 64) as u64), f64::from_bits(found as u64));
+    assert!(high.is_finite() && high + low == high, "{high:e} + {low:e}");
+    assert_eq!(high.is_sign_negative(), negative);
+    let sum = if low == 0.0 || (low < 0.0) == (high < 0.0) {
+        magnitude(high).plus(&magnitude(low))
+    } else {
+        magnitude(high).apart(&magnitude(low))
+    };
+    let step = magnitude(f64::from_bits(low.abs().to_bits() + 1)).apart(&magnitude(low));
+    assert_ne!(sum.apart(exact).twice().compare(&step), Ordering::Greater, "{high:e} + {low:e}");
+}
+
+#[test]
+fn double_doubles_are_exact_sums_rounded_once() {
+    let mut random = SmallRng::seed_from_u64(2);
+    for case in 0..cases(6000) {
+        let high_field = random.random_range(1..0x7fe);
+        let high = f64::from_bits((high_field << 52) | (random.random::<u64>() >> 12));
+        // Low is at most half of high's last bit; halves and far lower ones matter most.
+        let distance = match case % 4 {
+            0 => 53,
+            1 => random.random_range(53..60),
+            2 => random.random_range(53..140),
+            _ => random.random_range(53..2100),
+        };
+        let fraction = if case % 3 == 0 { 0 } else { random.random::<u64>() >> 12 };
+        let low = match high_field.checked_sub(distance) {
+            Some(field) if case % 4 != 0 || fraction == 0 => {
+                f64::from_bits((field << 52) | fraction)
+            }
+            _ => f64::from_bits(random.random_range(0..2)),
+        };
+        let (opposed, negative) = (random.random(), random.random());
+        if high + low != high {
+            continue;
+        }
+        let parts = [high, low].map(|part| worth(Binary64, u128::from(part.to_bits())));
+        let exact = if opposed { parts[0].apart(&parts[1]) } else { parts[0].plus(&parts[1]) };
+        let signed =
+            |part: f64, negative: bool| u128::from(if negative { -part } else { part }.to_bits());
+        let image = signed(high, negative) << 64 | signed(low, negative != opposed);
+        for to in SIMPLE {
+            check(&exact, negative, to, convert(DoubleDouble, image, to));
+        }
+    }
+}
+
+#[test]
+fn double_double_through_binary128_and_back_is_the_same() {
+    let mut random = SmallRng::seed_from_u64(3);
+    for _ in 0..cases(2000) {
+        let high =
+            f64::from_bits(random.random_range(200u64..0x7fe) << 52 | random.random::<u64>() >> 12);
+        // Both halves adjoin, so that the sum has up to 107 bits.
+        let low = (high * 2f64.powi(-54)) * random.random_range(-1.0..1.0);
+        let low = if high + low == high { f64::from_bits(low.to_bits() & !0xff) } else { 0.0 };
+        let image = u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
+        let quad = convert(DoubleDouble, image, Binary128).unwrap();
+        let back = convert(Binary128, quad, DoubleDouble).unwrap();
+        let (quad, back) = (decode(Binary128, quad).unwrap(), decode(DoubleDouble, back).unwrap());
+        assert_eq!(quad, back);
+    }
+}
+
+/// The same conversion by rustc_apfloat, if it has both formats.
+fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status) {
+    fn step<A: Float + FloatConvert<B>, B: Float>(image: u128) -> (u128, Status) {
+        let converted = A::from_bits(image).convert(&mut false);
+        (converted.value.to_bits(), converted.status)
+    }
+    fn to_any<A>(image: u128, to: FloatFormat) -> (u128, Status)
+    where
+        A: Float
+            + FloatConvert<Half>
+            + FloatConvert<Single>
+            + FloatConvert<Double>
+            + FloatConvert<X87DoubleExtended>
+            + FloatConvert<Quad>,
+    {
+        match to {
+            Binary16 => step::<A, Half>(image),
+            Binary32 => step::<A, Single>(image),
+            Binary64 => step::<A, Double>(image),
+            X87 => step::<A, X87DoubleExtended>(image),
+            _ => step::<A, Quad>(image),
+        }
+    }
+    match from {
+        Binary16 => to_any::<Half>(image, to),
+        Binary32 => to_any::<Single>(image, to),
+        Binary64 => to_any::<Double>(image, to),
+        X87 => to_any::<X87DoubleExtended>(image, to),
+        _ => to_any::<Quad>(image, to),
+    }
+}
+
+const SHARED: [FloatFormat; 5] = [Binary16, Binary32, Binary64, X87, Binary128];
+
+fn compare_with_apfloat(from: FloatFormat, image: u128, to: FloatFormat) {
+    let (expected, status) = by_apfloat(from, image, to);
+    let expected = match status.contains(Status::OVERFLOW) {
+        true => Err(Misfit::Overflow),
+        false => Ok(expected),
+    };
+    assert_eq!(convert(from, image, to), expected, "{from:?} {image:#x} to {to:?}");
+}
+
+#[test]
+fn every_binary16_converts_as_apfloat_converts_it() {
+    for image in 0..1 << 16 {
+        for to in SHARED {
+            compare_with_apfloat(Binary16, image, to);
+        }
+    }
+}
+
+#[test]
+fn every_point_where_binary16_rounds_differently_is_right() {
+    for at in 0..infinity(Binary16) {
+        let [here, next] =
+            [at, at + 1].map(|at| f32::from_bits(by_apfloat(Binary16, at, Binary32).0 as u32));
+        let next = if at + 1 == infinity(Binary16) { 65536.0 } else { next };
+        let half = (here + next) / 2.0;
+        for single in [half.to_bits() - 1, half.to_bits(), half.to_bits() + 1] {
+            compare_with_apfloat(Binary32, single.into(), Binary16);
+        }
+    }
+}
+
+#[test]
+fn others_convert_as_apfloat_converts_them() {
+    let mut random = SmallRng::seed_from_u64(4);
+    for from in SHARED {
+        for at in places(from, &mut random, cases(3000)) {
+            let image = image(from, random.random(), at);
+            for to in SHARED {
+                compare_with_apfloat(from, image, to);
+            }
+        }
+    }
+}
+
+#[test]
+fn narrowing_is_what_the_hardware_does() {
+    let mut random = SmallRng::seed_from_u64(5);
+    for at in places(Binary64, &mut random, cases(20_000)) {
+        let single = f64::from_bits(at as u64) as f32;
+        let expected =
+            if single.is_finite() { Ok(single.to_bits().into()) } else { Err(Misfit::Overflow) };
+        assert_eq!(convert(Binary64, at, Binary32), expected);
+    }
+}
+
+#[test]
+fn infinities_zeros_and_nans_keep_what_they_can() {
+    let special = |format: FloatFormat, number: Number| encode(format, &number).unwrap();
+    let all = [Binary16, Binary32, Binary64, X87, M68k, Binary128, DoubleDouble];
+    for from in all {
+        for to in all {
+            for negative in [false, true] {
+                for number in [Number::Zero { negative }, Number::Infinite { negative }] {
+                    let image = convert(from, special(from, number), to);
+                    assert_eq!(decode(to, image.unwrap()), Ok(number), "{from:?} to {to:?}");
+                }
+                // The quiet bit and the nine after it, which the narrowest has room for.
+                let payload = 0b1_0110_0101_1 << 118;
+                let nan = special(from, Number::Nan { negative, payload });
+                let image = convert(from, nan, to).unwrap();
+                assert_eq!(
+                    decode(to, image),
+                    Ok(Number::Nan { negative, payload: payload >> 118 << 118 })
+                );
+            }
+        }
+    }
+    // Only bits that binary16 hasn't room for, and signalling: still a NaN.
+    assert_eq!(convert(Binary64, 0x7ff0_0000_0000_0001, Binary16), Ok(0x7e00));
+    assert_eq!(convert(Binary32, 0xff80_0001, Binary64), Ok(0xfff8_0000_2000_0000));
+}
+
+#[test]
+fn x87_encodings_that_are_no_numbers_are_named() {
+    let x87 = |head: u128, significand: u128| decode(X87, head << 64 | significand);
+    assert_eq!(x87(0x3fff, 0x4000_0000_0000_0000), Err(Misfit::Unnormal));
+    assert_eq!(x87(0xbfff, 0), Err(Misfit::Unnormal));
+    assert_eq!(x87(0x7fff, 0), Err(Misfit::PseudoInfinity));
+    assert_eq!(x87(0xffff, 1), Err(Misfit::PseudoNan));
+    // Denormals with an integer bit are what the next field would make of them.
+    assert_eq!(x87(0, 3 << 62), x87(1, 3 << 62));
+    // Padding is no part of the value.
+    assert_eq!(decode(X87, u128::MAX << 80 | 0x3fff << 64 | 1 << 63), decode(Binary16, 0x3c00));
+}
+
+#[test]
+fn m68k_has_its_own_denormals_unnormals_and_infinities() {
+    let m68k = |head: u128, significand: u128| head << 80 | significand;
+    let x87 = |head: u128, significand: u128| head << 64 | significand;
+    let one = 1 << 63;
+    // Its least normal number is half of x87's, where it is a denormal.
+    assert_eq!(convert(M68k, m68k(0, one), X87), Ok(x87(0, one >> 1)));
+    assert_eq!(convert(X87, x87(1, one), M68k), Ok(m68k(1, one)));
+    assert_eq!(convert(X87, x87(0, one >> 1), M68k), Ok(m68k(0, one)));
+    assert_eq!(convert(X87, x87(0, 1), M68k), Ok(m68k(0, 2)));
+    // Its least number is half of x87's least: the tie goes to zero, and three times it to twice.
+    assert_eq!(convert(M68k, m68k(0, 1), X87), Ok(0));
+    assert_eq!(convert(M68k, m68k(0, 3), X87), Ok(x87(0, 2)));
+    // An unnormal is a number, and infinity's integer bit says nothing.
+    assert_eq!(convert(M68k, m68k(0x3fff, one >> 1), Binary32), Ok(0x3f00_0000));
+    assert_eq!(convert(M68k, m68k(0x7fff, one), Binary32), Ok(0x7f80_0000));
+    assert_eq!(convert(M68k, m68k(0xffff, 0), X87), Ok(x87(0xffff, one)));
+    assert_eq!(convert(Binary32, 0xff80_0000, M68k), Ok(m68k(0xffff, 0)));
+}
+
+#[test]
+fn double_doubles_are_written_normalised() {
+    let double = |value: f64| u128::from(value.to_bits());
+    // One and a half units in the last place, less a bit that low can't hold: low rounds to half a unit of an odd high.
+    let one_unit = 1 | 0x3fff << 112 | 1 << 60;
+    let image = convert(Binary128, one_unit + (1 << 59) - 2, DoubleDouble).unwrap();
+    let (high, low) = (f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64));
+    assert_eq!(high + low, high);
+    // The greatest there is, and what rounds beyond it.
+    let greatest = double(f64::MAX) << 64 | (double(2f64.powi(970)) - 1);
+    let quad = convert(DoubleDouble, greatest, Binary128).unwrap();
+    assert_eq!(convert(Binary128, quad, DoubleDouble), Ok(greatest));
+    let last_place = 1 << (113 - 107);
+    assert_eq!(convert(Binary128, quad + last_place / 2 - 1, DoubleDouble), Ok(greatest));
+    assert_eq!(convert(Binary128, quad + last_place / 2, DoubleDouble), Err(Misfit::Overflow));
+}
+
+#[test]
+fn values_are_printed_in_decimal() {
+    let text = |format, image| decode(format, image).unwrap().to_string();
+    assert_eq!(text(Binary64, 1e300f64.to_bits().into()), "1e300");
+    assert_eq!(text(Binary32, (-0.5f32).to_bits().into()), "-5e-1");
+    assert_eq!(text(Binary128, 0x7ffe << 112 | (u128::MAX >> 16)), "1.190e4932");
+    assert_eq!(text(X87, 0x8001 << 64 | 1 << 63), "-3.362e-4932");
+    assert_eq!(text(Binary16, 0x7c00), "infinity");
+}
