@@ -397,3 +397,6 @@ impl fmt::Display for Name {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
