@@ -165,14 +165,21 @@ impl Architecture {
         ..Architecture::X86_64
     };
 
-    /// AIX in 64 bits: the power struct rule, double-double.
+    /// AIX in 64 bits: the power struct rule, long double is double.
     pub const AIX64: Architecture = Architecture {
         name: "aix64",
-        order: ByteOrder::Big,
+        long: w(8, 8),
+        pointer: w(8, 8),
+        wchar: w(4, 4),
+        ..Self::AIX32
+    };
+
+    /// AIX in 64 bits with long double as double-double, as some of its compilers have it.
+    pub const AIX64_LDBL128: Architecture = Architecture {
+        name: "aix64-ldbl128",
+        long_double: w(16, 16),
         long_double_format: FloatFormat::DoubleDouble,
-        char_signed: false,
-        rule: StructRule::Power,
-        ..Architecture::X86_64
+        ..Self::AIX64
     };
 
     /// external32 (MPI-5.0 section 14.5.2): big-endian and unpadded, long in 4 bytes.
@@ -241,7 +248,7 @@ impl Architecture {
     }
 }
 
-static ALL: [Architecture; 15] = [
+static ALL: [Architecture; 16] = [
     Architecture::X86_64,
     Architecture::I686,
     Architecture::S390X,
@@ -255,6 +262,7 @@ static ALL: [Architecture; 15] = [
     Architecture::M68K,
     Architecture::AIX32,
     Architecture::AIX64,
+    Architecture::AIX64_LDBL128,
     Architecture::EXTERNAL32,
     Architecture::XDR,
 ];
@@ -278,7 +286,7 @@ pub(super) const ALIASES: &[(&str, Architecture)] = &[
 
 #[cfg(all(target_arch = "x86_64", not(windows)))]
 const NATIVE: Architecture = Architecture::X86_64;
-#[cfg(all(target_arch = "x86_64", windows))]
+#[cfg(all(target_arch = "x86_64", target_env = "msvc"))]
 const NATIVE: Architecture = Architecture::WIN64;
 #[cfg(all(target_arch = "x86", not(windows)))]
 const NATIVE: Architecture = Architecture::I686;
