@@ -16,12 +16,14 @@
 //! Left out: libfabric, and direct access to registered memory on other hosts.
 
 mod atomics;
+pub mod fault;
 mod futex;
 pub mod link;
 pub mod lock;
 pub mod message;
 pub mod segment;
 pub mod shm;
+pub mod sim;
 
 pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 pub use segment::{Cause, JobState, Mapping, Range, RankState, Segment, SegmentError};

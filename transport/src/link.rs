@@ -72,6 +72,10 @@ pub trait Doorbell: Send + Sync {
     /// it was armed. May also return early.
     fn sleep(&self, at_most: Duration);
 
+    /// One turn of a spin loop: lets whoever else wants to run do so. Every wait that neither sleeps nor returns calls
+    /// it, or a simulated job stands still.
+    fn pause(&self);
+
     /// Wakes `peer` if it sleeps on its doorbell, although no frame was sent to it (a committed frame does so by
     /// itself). A full barrier: what was written before is seen by whoever wakes, and by whoever armed too late to.
     ///

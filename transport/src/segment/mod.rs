@@ -198,7 +198,7 @@ impl Segment {
         let Geometry { heap, size, .. } = self.shared.geometry;
         let aligned = range.offset % GRANULE == 0 && range.len % GRANULE == 0;
         let end = range.offset.checked_add(range.len);
-        if !aligned || range.offset < heap || !end.is_some_and(|end| end <= size) {
+        if !aligned || range.offset < heap || end.is_none_or(|end| end > size) {
             return Err(SegmentError::Unmappable(range));
         }
         Mapping::new(self.as_fd(), range)

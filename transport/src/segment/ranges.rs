@@ -39,7 +39,7 @@ impl Segment {
                 }
                 offset = offset.max(start.saturating_add(len_used));
             }
-            if free >= RANGES as usize || !offset.checked_add(len).is_some_and(|end| end <= size) {
+            if free >= RANGES as usize || offset.checked_add(len).is_none_or(|end| end > size) {
                 return Err(SegmentError::Exhausted(bytes));
             }
             // 3. The entry, its offset last: release pairs with the acquire above.

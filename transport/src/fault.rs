@@ -1,0 +1,184 @@
+//! A link that misbehaves as a link may: it delays, reorders between peers, refuses, and loses a peer.
+//!
+//! What a link promises, order per peer and reliability, holds all the same, until a cut.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+use crate::segment::{Cause, RankState};
+
+/// What goes wrong on a link.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Decides all of it.
+    pub seed: u64,
+    /// A frame is held back for up to so many calls of `receive`, while those of other peers may overtake it.
+    pub delay: u32,
+    /// So many of 100 reservations are refused although there may be room.
+    pub refuse: u32,
+    /// Frames held back at most; what comes beyond stays with its sender. None: 64.
+    pub hold: Option<usize>,
+    /// The peer that is lost, and after how many frames from it and to it.
+    pub cut: Option<(u32, u64)>,
+}
+
+/// A link with faults.
+///
+/// ```
+/// use longshore_transport::{Link, LinkError, Refused, fault::{Faults, Faulty}, sim::Cluster};
+///
+/// let cluster = Cluster::new(2, 1)?;
+/// let mut link = Faulty::new(cluster.link(0)?, Faults { cut: Some((1, 1)), ..Faults::default() });
+/// link.reserve(1, 8)?.commit();
+/// let refused = link.reserve(1, 8).err();
+/// assert!(matches!(refused, Some(Refused::Failed(LinkError::PeerGone { peer: 1, .. }))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Faulty<L> {
+    inner: L,
+    faults: Faults,
+    random: SmallRng,
+    /// How often `receive` was called.
+    polls: u64,
+    /// Frames between this rank and the peer to be cut.
+    traffic: u64,
+    held: Vec<VecDeque<Held>>,
+    current: Vec<u8>,
+    copied: Copied,
+    restless: Arc<AtomicBool>,
+}
+
+struct Held {
+    due: u64,
+    more: bool,
+    bytes: Vec<u8>,
+}
+
+impl<L: Link> Faulty<L> {
+    /// `inner` with these faults.
+    pub fn new(inner: L, faults: Faults) -> Self {
+        let held = std::iter::repeat_with(VecDeque::new).take(inner.size() as usize).collect();
+        let random = SmallRng::seed_from_u64(faults.seed ^ u64::from(inner.rank()) << 32);
+        let restless = Arc::new(AtomicBool::new(false));
+        let (current, copied) = (Vec::new(), Copied);
+        Self { inner, faults, random, polls: 0, traffic: 0, held, current, copied, restless }
+    }
+
+    fn is_cut(&self, peer: u32) -> bool {
+        self.faults.cut.is_some_and(|(lost, after)| lost == peer && self.traffic >= after)
+    }
+
+    fn is_to_be_cut(&self, peer: u32) -> bool {
+        self.faults.cut.is_some_and(|(lost, _)| lost == peer)
+    }
+
+    /// Takes in what has arrived.
+    fn take_in(&mut self) -> Result<(), LinkError> {
+        let limit = self.faults.hold.unwrap_or(64).max(1);
+        while self.held.iter().map(VecDeque::len).sum::<usize>() < limit {
+            let Some(frame) = self.inner.receive()? else { break };
+            let (peer, more, bytes) = (frame.peer(), frame.more(), frame.to_vec());
+            drop(frame);
+            if self.is_cut(peer) {
+                continue;
+            }
+            self.traffic += u64::from(self.is_to_be_cut(peer));
+            let queue = &mut self.held[peer as usize];
+            let due = self.polls + u64::from(self.random.random_range(0..=self.faults.delay));
+            let due = queue.back().map_or(due, |before| due.max(before.due));
+            queue.push_back(Held { due, more, bytes });
+        }
+        Ok(())
+    }
+}
+
+/// The frame was copied when it came.
+struct Copied;
+
+impl Consume for Copied {
+    fn consume(&mut self) {}
+}
+
+impl<L: Link> Link for Faulty<L> {
+    fn rank(&self) -> u32 {
+        self.inner.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.inner.size()
+    }
+
+    fn frame_limit(&self) -> usize {
+        self.inner.frame_limit()
+    }
+
+    fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
+        if self.is_cut(peer) {
+            let state = RankState::Dead(Cause::Lost);
+            return Err(LinkError::PeerGone { peer, state }.into());
+        }
+        if self.random.random_range(0..100) < self.faults.refuse {
+            self.restless.store(true, Relaxed);
+            return Err(Refused::WouldBlock);
+        }
+        let counts = u64::from(self.is_to_be_cut(peer));
+        let frame = self.inner.reserve(peer, len)?;
+        self.traffic += counts;
+        Ok(frame)
+    }
+
+    fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
+        self.polls += 1;
+        self.take_in()?;
+        let due = |queue: &VecDeque<Held>| queue.front().is_some_and(|held| held.due <= self.polls);
+        let ready: Vec<usize> =
+            (0..self.held.len()).filter(|&peer| due(&self.held[peer])).collect();
+        self.restless.store(self.held.iter().any(|queue| !queue.is_empty()), Relaxed);
+        if ready.is_empty() {
+            return Ok(None);
+        }
+        let peer = ready[self.random.random_range(0..ready.len())];
+        let Some(held) = self.held[peer].pop_front() else { return Ok(None) };
+        self.current = held.bytes;
+        Ok(Some(Frame::new(peer as u32, held.more, &self.current, &mut self.copied)))
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        Arc::new(Bell { inner: self.inner.doorbell(), restless: self.restless.clone() })
+    }
+}
+
+/// Nobody rings for what is held back here, so sleeps are short meanwhile.
+struct Bell {
+    inner: Arc<dyn Doorbell>,
+    restless: Arc<AtomicBool>,
+}
+
+impl Doorbell for Bell {
+    fn arm(&self) {
+        self.inner.arm();
+    }
+
+    fn disarm(&self) {
+        self.inner.disarm();
+    }
+
+    fn sleep(&self, at_most: Duration) {
+        let restless = self.restless.load(Relaxed);
+        self.inner.sleep(if restless { at_most.min(Duration::from_micros(10)) } else { at_most });
+    }
+
+    fn pause(&self) {
+        self.inner.pause();
+    }
+
+    fn ring(&self, peer: u32) -> Result<(), LinkError> {
+        self.inner.ring(peer)
+    }
+}

@@ -1,0 +1,56 @@
+//! A ring's memory, mapped from the segment.
+#![allow(unsafe_code)]
+
+use super::ring::{Access, BULK_AT, Control, Memory, Place, SLOTS, SLOTS_AT, Slot};
+use crate::Mapping;
+use crate::atomics::Le64;
+
+/// A mapped ring.
+#[derive(Debug)]
+pub(crate) struct RingMapping {
+    mapping: Mapping,
+    bulk_len: u64,
+}
+
+impl RingMapping {
+    /// Over a mapping of at least [`super::ring::footprint`] bytes for `bulk_len`.
+    pub(crate) fn new(mapping: Mapping, bulk_len: u32) -> Self {
+        assert!(mapping.len() as u64 >= super::ring::footprint(bulk_len));
+        Self { mapping, bulk_len: u64::from(bulk_len) }
+    }
+
+    fn slot(&self, index: usize) -> *mut Slot {
+        assert!(index < SLOTS as usize);
+        // SAFETY: in bounds, as asserted here and in `new`.
+        unsafe { self.mapping.as_ptr().add(SLOTS_AT).cast::<Slot>().add(index) }
+    }
+}
+
+// SAFETY: the parts lie side by side within the mapping, which `new` checked to hold them all.
+unsafe impl Memory for RingMapping {
+    fn control(&self) -> &Control {
+        // SAFETY: in bounds and aligned, as mappings start on pages; atomics only; the mapping outlives the borrow.
+        unsafe { &*self.mapping.as_ptr().cast() }
+    }
+
+    fn header(&self, slot: usize) -> &Le64 {
+        // SAFETY: as above; the borrow covers the header alone, not the bytes beside it.
+        unsafe { &(*self.slot(slot)).header }
+    }
+
+    fn bulk_len(&self) -> u64 {
+        self.bulk_len
+    }
+
+    fn bytes(&self, place: Place, _: Access) -> *mut u8 {
+        match place {
+            // SAFETY: in bounds; no reference is made.
+            Place::Slot(index) => unsafe { (&raw mut (*self.slot(index)).inline).cast() },
+            Place::Bulk(start) => {
+                assert!((start as u64) < self.bulk_len);
+                // SAFETY: in bounds, as asserted here and in `new`.
+                unsafe { self.mapping.as_ptr().add(BULK_AT + start) }
+            }
+        }
+    }
+}
