@@ -400,23 +400,29 @@ impl Walk<'_> {
         displacements: &[i64],
         children: &[Datatype],
     ) -> Result<Bounds> {
-        let mut content = Bounds::EMPTY;
-        for ((&blocklength, &displacement), child) in
-            blocklengths.iter().zip(displacements).zip(children)
-        {
-            let child = self.bounds(child)?;
-            let at = Span::at(displacement.into());
-            let copies = Span::steps(blocklength, child.extent().into())?.plus(&at)?;
-            let block = child.repeat(blocklength.into(), copies)?;
-            // The member that lies first in memory leads, wherever it stands in the list.
-            let leads = block.has_data && block.true_lb < content.true_lb;
-            content = match content.has_data && leads {
-                true => block.join(&content)?,
-                false => content.join(&block)?,
-            };
-        }
-        content.padded()
+        let members = blocklengths.iter().zip(displacements).zip(children);
+        let members = members.map(|((&blocklength, &displacement), child)| {
+            Ok((blocklength, displacement, self.bounds(child)?))
+        });
+        structure(&members.collect::<Result<Vec<_>>>()?)
     }
+}
+
+/// Those of a struct of members, each a blocklength, a displacement and the bounds of one element.
+pub(crate) fn structure(members: &[(i64, i64, Bounds)]) -> Result<Bounds> {
+    let mut content = Bounds::EMPTY;
+    for (blocklength, displacement, member) in members {
+        let at = Span::at((*displacement).into());
+        let copies = Span::steps(*blocklength, member.extent().into())?.plus(&at)?;
+        let block = member.repeat((*blocklength).into(), copies)?;
+        // The member that lies first in memory leads, wherever it stands in the list.
+        let leads = block.has_data && block.true_lb < content.true_lb;
+        content = match content.has_data && leads {
+            true => block.join(&content)?,
+            false => content.join(&block)?,
+        };
+    }
+    content.padded()
 }
 
 fn strided(child: &Bounds, count: i64, blocklength: i64, stride: i128) -> Result<Bounds> {
