@@ -2,7 +2,9 @@
 
 use crate::codec::CodecError;
 use crate::convert::Unconvertible;
+use crate::form::DecodeError;
 use crate::memory::OutOfBounds;
+use crate::program::ConversionError;
 
 /// MPI's error classes (MPI-5.0 section 9.4), so that a C edge can map without knowing the errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,6 +142,44 @@ pub enum Error {
     /// Bytes from a peer can't be decoded.
     #[error(transparent)]
     Codec(#[from] CodecError),
+    /// Bytes from a peer are no form.
+    #[error("not a form: {0}")]
+    Decode(#[from] DecodeError),
+    /// A datatype's form would nest deeper than a peer accepts.
+    #[error("the form nests {depth} deep, at most {most} are supported: build the type flatter")]
+    TooDeep {
+        /// Its depth.
+        depth: u32,
+        /// The greatest depth.
+        most: u32,
+    },
+    /// A locale-specific form is asked what it means in another representation.
+    #[error("the form is specific to {built} and means nothing in {asked}: use a portable type")]
+    OtherRepresentation {
+        /// The architecture that it was built on, as a descriptor.
+        built: String,
+        /// The architecture asked for, as a descriptor.
+        asked: String,
+    },
+    /// A transfer starts or ends where its packed stream doesn't.
+    #[error("position {position} of the packed stream: {problem}")]
+    Position {
+        /// The position, in bytes.
+        position: u64,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Typed memory is copied to typed memory of another signature.
+    #[error("the packed stream has {from} bytes at the source and {to} at the destination")]
+    Signature {
+        /// Bytes of the source's packed stream.
+        from: u64,
+        /// Bytes of the destination's.
+        to: u64,
+    },
+    /// A value that its destination can't represent.
+    #[error(transparent)]
+    Conversion(Box<ConversionError>),
 }
 
 /// The result of a call of this crate.
@@ -154,6 +194,12 @@ impl Error {
             Error::NoSuchKind { .. } => Class::Type,
             Error::UnknownArchitecture { .. } | Error::Descriptor { .. } => Class::Arg,
             Error::Unconvertible(_) | Error::Codec(_) => Class::Type,
+            Error::Decode(_) | Error::TooDeep { .. } | Error::OtherRepresentation { .. } => {
+                Class::Type
+            }
+            Error::Signature { .. } => Class::Type,
+            Error::Position { .. } => Class::Arg,
+            Error::Conversion(_) => Class::Conversion,
             Error::OutOfBounds(_) => Class::Buffer,
         }
     }

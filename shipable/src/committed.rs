@@ -1,0 +1,115 @@
+//! Committed datatypes: a datatype with everything that communication needs to know about it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::arch::Architecture;
+use crate::bounds::Bounds;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::form::{Form, Tag};
+use crate::program::Program;
+use crate::signature::Signature;
+
+/// A datatype committed in the memory of an architecture (MPI-5.0 section 5.1.9). Cloning shares it.
+///
+/// Commit compiles the shipable form and the program for the architecture's own packed stream; programs for other streams
+/// are made on first use and kept.
+///
+/// ```
+/// use shipable::{Architecture, Committed, Datatype, Tag};
+/// let record = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::char(), Datatype::double()])?;
+/// let record = Committed::new(&record, &Architecture::X86_64)?;
+/// assert_eq!(record.tag(), Tag::Locale);
+/// assert_eq!(record.native().stream_size(), 9);
+/// assert_eq!(record.form().culprit(), Some("U1(S:2:c/1/0,d/1/8)"));
+/// # Ok::<(), shipable::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Committed(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    datatype: Datatype,
+    architecture: Architecture,
+    form: Form,
+    signature: Signature,
+    bounds: Bounds,
+    native: Arc<Program>,
+    others: Mutex<Vec<(Architecture, Arc<Program>)>>,
+}
+
+impl Committed {
+    /// Commits a datatype whose buffers lie in memory of `architecture`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::compile`].
+    pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
+        let form = Form::compile(datatype, architecture)?;
+        Ok(Committed(Arc::new(Inner {
+            datatype: datatype.clone(),
+            architecture: *architecture,
+            signature: datatype.signature(),
+            bounds: datatype.bounds(architecture)?,
+            native: Arc::new(form.lower(architecture, architecture)?),
+            others: Mutex::new(Vec::new()),
+            form,
+        })))
+    }
+
+    /// The datatype.
+    pub fn datatype(&self) -> &Datatype {
+        &self.0.datatype
+    }
+
+    /// The architecture of the memory that it describes.
+    pub fn architecture(&self) -> &Architecture {
+        &self.0.architecture
+    }
+
+    /// The shipable form.
+    pub fn form(&self) -> &Form {
+        &self.0.form
+    }
+
+    /// The form's tag.
+    pub fn tag(&self) -> Tag {
+        self.0.form.tag()
+    }
+
+    /// The signature.
+    pub fn signature(&self) -> Signature {
+        self.0.signature
+    }
+
+    /// Bounds, extents and size.
+    pub fn bounds(&self) -> &Bounds {
+        &self.0.bounds
+    }
+
+    /// The program for a packed stream in the memory's own representation.
+    #[inline]
+    pub fn native(&self) -> &Program {
+        &self.0.native
+    }
+
+    /// The program for a packed stream of `stream`, made now or before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::lower`].
+    pub fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
+        let inner = &*self.0;
+        if inner.architecture.same_representation(stream) {
+            return Ok(Arc::clone(&inner.native));
+        }
+        // A panic elsewhere leaves the list as it was.
+        let mut others = inner.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(inner.form.lower(&inner.architecture, stream)?);
+        others.push((*stream, Arc::clone(&program)));
+        Ok(program)
+    }
+}

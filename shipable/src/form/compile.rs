@@ -1,0 +1,302 @@
+//! Compilation of a datatype to a form.
+//!
+//! 1. Decide the tag: the first constructor, depth first, that isn't portable is the culprit.
+//! 2. Walk the tree, each shared subtree once, and turn every constructor into a node. Equal nodes become one, so that
+//!    equal types have equal forms however they were put together from shared parts.
+//! 3. In a locale-specific form displacements in extents are multiplied out as they are met, in a portable one they stay.
+
+use std::collections::HashMap;
+
+use super::node::{Field, Node, Placed, Run, Runs, Span};
+use super::{Form, Limits, layout};
+use crate::arch::Architecture;
+use crate::bounds::{Bounds, StructLayout};
+use crate::datatype::{Datatype, Node as Constructor, Order};
+use crate::error::{Error, Result};
+
+pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
+    let culprit = Culprits::default().first(datatype);
+    let mut compiler = Compiler {
+        architecture,
+        portable: culprit.is_none(),
+        nodes: Vec::new(),
+        layouts: Vec::new(),
+        depths: Vec::new(),
+        equal: HashMap::new(),
+        known: HashMap::new(),
+    };
+    let root = compiler.datatype(datatype)?;
+    let mut nodes = compiler.nodes;
+    nodes.truncate(root as usize + 1);
+    let builder = culprit.is_some().then_some(*architecture);
+    Form::new(builder, nodes.into(), culprit.map(|culprit| culprit.to_string().into()))
+}
+
+/// A search for a constructor that isn't portable.
+#[derive(Default)]
+struct Culprits {
+    cleared: std::collections::HashSet<*const ()>,
+}
+
+impl Culprits {
+    /// The first one, depth first.
+    fn first<'t>(&mut self, datatype: &'t Datatype) -> Option<&'t Datatype> {
+        if !self.cleared.insert(datatype.key()) {
+            return None;
+        }
+        let node = datatype.node();
+        let below = node.children().iter().find_map(|child| self.first(child));
+        below.or_else(|| (!is_portable(node)).then_some(datatype))
+    }
+}
+
+/// Whether a constructor keeps portable types portable.
+fn is_portable(node: &Constructor) -> bool {
+    match node {
+        Constructor::Leaf(_)
+        | Constructor::Dup { .. }
+        | Constructor::Contiguous { .. }
+        | Constructor::Vector { .. }
+        | Constructor::Indexed { .. }
+        | Constructor::IndexedBlock { .. }
+        | Constructor::Subarray { .. }
+        | Constructor::Darray { .. }
+        | Constructor::SimpleStruct { .. } => true,
+        Constructor::Hvector { .. }
+        | Constructor::Hindexed { .. }
+        | Constructor::HindexedBlock { .. }
+        | Constructor::Struct { .. }
+        | Constructor::Resized { .. }
+        | Constructor::ValueIndex { .. } => false,
+    }
+}
+
+/// What a constructor counts displacements in.
+#[derive(Clone, Copy)]
+enum Unit {
+    Extents,
+    Bytes,
+}
+
+struct Compiler<'a> {
+    architecture: &'a Architecture,
+    portable: bool,
+    nodes: Vec<Node>,
+    layouts: Vec<Bounds>,
+    depths: Vec<u32>,
+    /// Where a node already stands.
+    equal: HashMap<Node, u32>,
+    /// The node of a subtree met before.
+    known: HashMap<*const (), u32>,
+}
+
+impl Compiler<'_> {
+    fn datatype(&mut self, datatype: &Datatype) -> Result<u32> {
+        if let Some(&index) = self.known.get(&datatype.key()) {
+            return Ok(index);
+        }
+        let index = self.constructor(datatype.node())?;
+        self.known.insert(datatype.key(), index);
+        Ok(index)
+    }
+
+    fn constructor(&mut self, constructor: &Constructor) -> Result<u32> {
+        match constructor {
+            Constructor::Leaf(leaf) => self.add(Node::Leaf(*leaf)),
+            Constructor::Dup { child } => self.datatype(child),
+            Constructor::Contiguous { count, child } => {
+                self.array(child, Unit::Extents, [run(0, *count, 1, 0)])
+            }
+            Constructor::Vector { count, blocklength, stride, child } => {
+                self.array(child, Unit::Extents, [run(0, *blocklength, *count, *stride)])
+            }
+            Constructor::Hvector { count, blocklength, stride, child, .. } => {
+                self.array(child, Unit::Bytes, [run(0, *blocklength, *count, *stride)])
+            }
+            Constructor::Indexed { blocklengths, displacements, child } => {
+                self.array(child, Unit::Extents, blocks(blocklengths, displacements))
+            }
+            Constructor::Hindexed { blocklengths, displacements, child, .. } => {
+                self.array(child, Unit::Bytes, blocks(blocklengths, displacements))
+            }
+            Constructor::IndexedBlock { blocklength, displacements, child } => {
+                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
+                self.array(child, Unit::Extents, runs)
+            }
+            Constructor::HindexedBlock { blocklength, displacements, child } => {
+                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
+                self.array(child, Unit::Bytes, runs)
+            }
+            Constructor::Struct { blocklengths, displacements, children, .. } => {
+                let mut members = Vec::with_capacity(children.len());
+                for ((&length, &displacement), child) in
+                    blocklengths.iter().zip(displacements).zip(children)
+                {
+                    members.extend(self.member(length, displacement, child)?);
+                }
+                self.add(Node::Struct { members: members.into(), span: Span::Natural })
+            }
+            Constructor::SimpleStruct { blocklengths, children } => {
+                self.simple(blocklengths, children)
+            }
+            Constructor::Subarray { sizes, subsizes, starts, order, child } => {
+                let dims = sizes.iter().zip(starts.iter().zip(subsizes));
+                let dims =
+                    dims.map(|(&size, (&start, &subsize))| (size, vec![run(start, subsize, 1, 0)]));
+                self.grid(child, *order, dims.collect())
+            }
+            Constructor::Darray { gsizes, order, child, .. } => {
+                let shares = constructor.shares().unwrap_or_default();
+                let dims = gsizes.iter().zip(shares).map(|(&size, share)| {
+                    let runs = share.runs();
+                    let last = share.first + (runs - 1).max(0) * share.period;
+                    let whole = run(share.first, share.block, (runs - 1).max(0), share.period);
+                    (size, vec![whole, run(last, share.last_run(), 1, 0)])
+                });
+                let dims = dims.collect();
+                self.grid(child, *order, dims)
+            }
+            Constructor::Resized { lb, extent, child } => {
+                let child = self.datatype(child)?;
+                let span = Span::Stated { lower: *lb, extent: *extent };
+                self.add(Node::Array { child, runs: [run(0, 1, 1, 0)].into(), span })
+            }
+            Constructor::ValueIndex { value, index } => {
+                let mut layout = StructLayout::new();
+                let mut members = Vec::with_capacity(2);
+                for &member in [value, index] {
+                    let child = self.add(Node::Leaf(member.into()))?;
+                    let displacement = layout.push(1, &self.layouts[child as usize])?;
+                    members.push(Placed { child, length: 1, displacement });
+                }
+                self.add(Node::Struct { members: members.into(), span: Span::Natural })
+            }
+        }
+    }
+
+    /// An array of runs in the constructor's unit.
+    fn array(
+        &mut self,
+        child: &Datatype,
+        unit: Unit,
+        runs: impl IntoIterator<Item = Run>,
+    ) -> Result<u32> {
+        let child = self.datatype(child)?;
+        self.runs(child, unit, runs, None)
+    }
+
+    /// An array of runs; what it spans, if stated, goes from 0 to so many units.
+    fn runs(
+        &mut self,
+        child: u32,
+        unit: Unit,
+        runs: impl IntoIterator<Item = Run>,
+        stated: Option<i64>,
+    ) -> Result<u32> {
+        let unit = match unit {
+            Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
+            _ => 1,
+        };
+        let mut joined = Runs::default();
+        for run in runs {
+            joined.run(Run {
+                displacement: layout::scaled(run.displacement, unit)?,
+                stride: layout::scaled(run.stride, unit)?,
+                ..run
+            });
+        }
+        let span = match stated {
+            None => Span::Natural,
+            Some(extent) => Span::Stated { lower: 0, extent: layout::scaled(extent, unit)? },
+        };
+        self.add(Node::Array { child, runs: joined.finish(), span })
+    }
+
+    /// A part of an array: for each dimension its size and the runs of indices that are in the part.
+    fn grid(
+        &mut self,
+        child: &Datatype,
+        order: Order,
+        mut dims: Vec<(i64, Vec<Run>)>,
+    ) -> Result<u32> {
+        if order == Order::C {
+            dims.reverse();
+        }
+        let mut node = self.datatype(child)?;
+        // From the fastest dimension to the slowest, each an array of the one before.
+        for (size, runs) in dims {
+            node = self.runs(node, Unit::Extents, runs, Some(size))?;
+        }
+        Ok(node)
+    }
+
+    /// A member of a struct. Its displacement is in bytes.
+    fn member(
+        &mut self,
+        length: i64,
+        displacement: i64,
+        child: &Datatype,
+    ) -> Result<Option<Placed>> {
+        Ok(match u64::try_from(length) {
+            Ok(length) if length > 0 => {
+                Some(Placed { child: self.datatype(child)?, length, displacement })
+            }
+            _ => None,
+        })
+    }
+
+    fn simple(&mut self, blocklengths: &[i64], children: &[Datatype]) -> Result<u32> {
+        let mut members = Vec::with_capacity(children.len());
+        for (&length, child) in blocklengths.iter().zip(children) {
+            if let Some(Placed { child, length, .. }) = self.member(length, 0, child)? {
+                members.push(Field { child, length });
+            }
+        }
+        if self.portable {
+            return self.add(Node::Simple { members: members.into() });
+        }
+        let simple = Node::Simple { members: members.as_slice().into() };
+        let wanted = layout::layout(&simple, false, self.architecture, &self.layouts)?;
+        let places = layout::places(&members, &self.layouts)?;
+        let members = members.iter().zip(places);
+        let members = members.map(|(&Field { child, length }, displacement)| Placed {
+            child,
+            length,
+            displacement,
+        });
+        let members = members.collect();
+        let node = layout::structure(members, &wanted, self.architecture, &self.layouts)?;
+        self.add(node)
+    }
+
+    /// The index of a node, old or new.
+    fn add(&mut self, node: Node) -> Result<u32> {
+        if let Some(&index) = self.equal.get(&node) {
+            return Ok(index);
+        }
+        let below = node.children().map(|child| self.depths[child as usize]).max();
+        let depth = 1 + below.unwrap_or(0);
+        if depth > Limits::DEPTH {
+            return Err(Error::TooDeep { depth, most: Limits::DEPTH });
+        }
+        let layout = layout::layout(&node, self.portable, self.architecture, &self.layouts)?;
+        let index = u32::try_from(self.nodes.len())
+            .map_err(|_| Error::Overflow { what: "the number of nodes" })?;
+        self.equal.insert(node.clone(), index);
+        self.nodes.push(node);
+        self.layouts.push(layout);
+        self.depths.push(depth);
+        Ok(index)
+    }
+}
+
+/// A run, in the constructor's units; negative counts never get here.
+fn run(displacement: i64, length: i64, count: i64, stride: i64) -> Run {
+    let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
+    let stride = if count == 1 { 0 } else { stride };
+    Run { displacement, length: unsigned(length), count: unsigned(count), stride }
+}
+
+fn blocks<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Run> + 'a {
+    lengths.iter().zip(displacements).map(|(&length, &at)| run(at, length, 1, 0))
+}

@@ -1,0 +1,241 @@
+//! What a form's nodes span and hold in the memory of an architecture: bounds, signature, and bytes for displacements.
+
+use super::node::{Field, Node, Placed, Run, Span};
+use crate::arch::Architecture;
+use crate::bounds::{self, Bounds, StructLayout};
+use crate::error::{Error, Result};
+use crate::signature::Signature;
+
+/// The bounds of every node.
+pub(crate) fn layouts(
+    nodes: &[Node],
+    portable: bool,
+    architecture: &Architecture,
+) -> Result<Vec<Bounds>> {
+    let mut layouts: Vec<Bounds> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let layout = layout(node, portable, architecture, &layouts)?;
+        layouts.push(layout);
+    }
+    Ok(layouts)
+}
+
+/// The bounds of a node whose children's are known.
+pub(super) fn layout(
+    node: &Node,
+    portable: bool,
+    architecture: &Architecture,
+    known: &[Bounds],
+) -> Result<Bounds> {
+    match node {
+        Node::Leaf(leaf) => Bounds::of_leaf(*leaf, architecture),
+        Node::Array { child, runs, span } => {
+            let child = &known[*child as usize];
+            let unit = if portable { child.extent() } else { 1 };
+            let copies = copies(runs);
+            let reach = runs.iter().try_fold(None, |all: Option<bounds::Span>, run| {
+                let run = reach(run, unit, child.extent())?;
+                Ok::<_, Error>(Some(all.map_or(run, |all| all.or(&run))))
+            })?;
+            let content = child.repeat(copies, reach.unwrap_or(bounds::Span::at(0)))?;
+            spanned(content, *span, unit)
+        }
+        Node::Simple { members } => {
+            let mut layout = StructLayout::new();
+            for member in members {
+                layout.push(signed(member.length)?, &known[member.child as usize])?;
+            }
+            layout.finish()
+        }
+        Node::Struct { members, span } => {
+            let members = members.iter().map(|member| {
+                Ok((signed(member.length)?, member.displacement, known[member.child as usize]))
+            });
+            let members: Vec<_> = members.collect::<Result<_>>()?;
+            spanned(bounds::structure(&members)?, *span, 1)
+        }
+    }
+}
+
+fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
+    match span {
+        Span::Natural => Ok(content),
+        Span::Stated { lower, extent } => {
+            content.resized(scaled(lower, unit)?, scaled(extent, unit)?)
+        }
+    }
+}
+
+/// How many children runs have.
+pub(super) fn copies(runs: &[Run]) -> i128 {
+    // Products of two numbers below 2^63, and no more than 2^32 of them to add.
+    runs.iter().fold(0i128, |sum, run| {
+        sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
+    })
+}
+
+/// The displacements of a run's children, which lie `extent` apart in a block.
+fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
+    let stride = i128::from(run.stride) * i128::from(unit);
+    let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
+    let block = bounds::Span::steps(signed(run.length)?, extent.into())?;
+    let start = i128::from(run.displacement) * i128::from(unit);
+    blocks.plus(&block)?.plus(&bounds::Span::at(start))
+}
+
+fn signed(count: u64) -> Result<i64> {
+    i64::try_from(count).map_err(|_| Error::Overflow { what: "a count" })
+}
+
+/// A displacement in bytes.
+pub(crate) fn scaled(displacement: i64, unit: i64) -> Result<i64> {
+    displacement.checked_mul(unit).ok_or(Error::Overflow { what: "a displacement" })
+}
+
+/// The displacements of a simple struct's members.
+pub(crate) fn places(members: &[Field], known: &[Bounds]) -> Result<Vec<i64>> {
+    let mut layout = StructLayout::new();
+    let places = members
+        .iter()
+        .map(|member| layout.push(signed(member.length)?, &known[member.child as usize]));
+    places.collect()
+}
+
+/// The signature of the root.
+pub(super) fn signature(nodes: &[Node]) -> Result<Signature> {
+    let mut known: Vec<Signature> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let signature = match node {
+            Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf)),
+            Node::Array { child, runs, .. } => {
+                let child = known[*child as usize];
+                match u64::try_from(copies(runs)) {
+                    Ok(copies) => child.repeat(copies),
+                    Err(_) if child.count == 0 => Some(child),
+                    Err(_) => None,
+                }
+            }
+            Node::Simple { members } => {
+                let parts = members.iter().map(|member| (member.child, member.length));
+                concatenation(parts, &known)
+            }
+            Node::Struct { members, .. } => {
+                let parts = members.iter().map(|member| (member.child, member.length));
+                concatenation(parts, &known)
+            }
+        };
+        known.push(signature.ok_or(Error::Overflow { what: "the number of basic items" })?);
+    }
+    Ok(known.pop().unwrap_or(Signature::empty()))
+}
+
+fn concatenation(
+    mut parts: impl Iterator<Item = (u32, u64)>,
+    known: &[Signature],
+) -> Option<Signature> {
+    parts.try_fold(Signature::empty(), |sum, (child, length)| {
+        sum.then(&known[child as usize].repeat(length)?)
+    })
+}
+
+/// The same nodes with displacements in bytes.
+pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {
+    let layouts = layouts(nodes, true, architecture)?;
+    let mut placed: Vec<Bounds> = Vec::with_capacity(nodes.len());
+    let nodes = nodes.iter().zip(&layouts).map(|(node, layout)| {
+        let node = bytes(node, layout, architecture, &layouts, &placed)?;
+        placed.push(*layout);
+        Ok(node)
+    });
+    nodes.collect()
+}
+
+fn bytes(
+    node: &Node,
+    wanted: &Bounds,
+    architecture: &Architecture,
+    layouts: &[Bounds],
+    placed: &[Bounds],
+) -> Result<Node> {
+    Ok(match node {
+        Node::Leaf(leaf) => Node::Leaf(*leaf),
+        Node::Array { child, runs, span } => {
+            let unit = layouts[*child as usize].extent();
+            let runs = runs.iter().map(|run| {
+                Ok(Run {
+                    displacement: scaled(run.displacement, unit)?,
+                    stride: scaled(run.stride, unit)?,
+                    ..*run
+                })
+            });
+            let span = match *span {
+                Span::Natural => Span::Natural,
+                Span::Stated { lower, extent } => {
+                    Span::Stated { lower: scaled(lower, unit)?, extent: scaled(extent, unit)? }
+                }
+            };
+            Node::Array { child: *child, runs: runs.collect::<Result<_>>()?, span }
+        }
+        Node::Simple { members } => {
+            let places = places(members, layouts)?;
+            let members = members.iter().zip(places);
+            let members = members.map(|(&Field { child, length }, displacement)| Placed {
+                child,
+                length,
+                displacement,
+            });
+            structure(members.collect(), wanted, architecture, placed)?
+        }
+        Node::Struct { .. } => node.clone(),
+    })
+}
+
+/// A struct of known bounds, which it states only where its members don't give them.
+pub(super) fn structure(
+    members: Box<[Placed]>,
+    wanted: &Bounds,
+    architecture: &Architecture,
+    known: &[Bounds],
+) -> Result<Node> {
+    let node = Node::Struct { members, span: Span::Natural };
+    if layout(&node, false, architecture, known)? == *wanted {
+        return Ok(node);
+    }
+    let Node::Struct { members, .. } = node else { return Ok(node) };
+    Ok(Node::Struct { members, span: Span::Stated { lower: wanted.lb, extent: wanted.extent() } })
+}
+
+/// The bounds of the root.
+pub(super) fn bounds(
+    nodes: &[Node],
+    portable: bool,
+    architecture: &Architecture,
+) -> Result<Bounds> {
+    Ok(layouts(nodes, portable, architecture)?.pop().unwrap_or(Bounds::EMPTY))
+}
+
+/// Bytes of data in every node, in a packed stream of `architecture`.
+pub(crate) fn sizes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<u64>> {
+    let mut sizes: Vec<u64> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let of = |child: u32, length: u64| {
+            i128::from(sizes[child as usize]).checked_mul(i128::from(length))
+        };
+        let add = |sum: i128, part: Option<i128>| sum.checked_add(part?);
+        let size = match node {
+            Node::Leaf(leaf) => Some(architecture.leaf(*leaf)?.size.into()),
+            Node::Array { child, runs, .. } => {
+                i128::from(sizes[*child as usize]).checked_mul(copies(runs))
+            }
+            Node::Simple { members } => {
+                members.iter().try_fold(0, |sum, m| add(sum, of(m.child, m.length)))
+            }
+            Node::Struct { members, .. } => {
+                members.iter().try_fold(0, |sum, m| add(sum, of(m.child, m.length)))
+            }
+        };
+        let size = size.and_then(|size| i64::try_from(size).ok());
+        sizes.push(size.ok_or(Error::Overflow { what: "the packed size" })? as u64);
+    }
+    Ok(sizes)
+}

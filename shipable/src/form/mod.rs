@@ -1,0 +1,200 @@
+//! Shipable forms: a datatype compiled, at commit, into a small host-independent program.
+//!
+//! The idea is Dick Treumann's, of the MPI-2 Forum's one-sided discussions of 1995. A form says which basic items lie
+//! where, in one of two ways, and every form that is transmitted carries its tag:
+//!
+//! - [`Tag::Portable`]: displacements are multiples of basic types' sizes, never bytes. The form keeps its nesting, each
+//!   displacement counts the extent of its child, and whoever receives it computes that extent for its own memory.
+//! - [`Tag::Locale`]: displacements in bytes, right in the representation of the one who built it, which it carries.
+//!
+//! [`compile`](Form::compile) makes one from a datatype, [`encode`](Form::encode) and [`decode`](Form::decode) ship it,
+//! [`lower`](Form::lower) turns it into the [`Program`] of a memory and a stream. A form never names an address, a
+//! pointer's width or a byte order, so its bytes are the same wherever it was compiled.
+
+mod compile;
+pub(crate) mod layout;
+mod node;
+mod text;
+mod wire;
+
+pub use node::{Field, Node, Placed, Run, Span};
+pub use wire::{DecodeError, Limits};
+
+use crate::arch::Architecture;
+use crate::bounds::Bounds;
+use crate::datatype::Datatype;
+use crate::error::{Error, Result};
+use crate::program::Program;
+use crate::signature::Signature;
+
+/// Which of the two kinds a form is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tag {
+    /// Right in every representation.
+    Portable,
+    /// Right in the representation of its builder.
+    Locale,
+}
+
+/// A shipable form.
+///
+/// Forms are equal when their bytes are: what they were compiled from, and where, doesn't count.
+///
+/// ```
+/// use shipable::{Architecture, Datatype, Form, Tag, form::Limits};
+///
+/// // A column of a matrix of 8 rows of 10 doubles, as the origin of a put names it.
+/// let column = Datatype::vector(8, 1, 10, &Datatype::double())?;
+/// let form = Form::compile(&column, &Architecture::X86_64)?;
+/// assert_eq!(form.tag(), Tag::Portable);
+///
+/// // The target knows nothing but its bytes, and finds the extents of its own doubles.
+/// let arrived = Form::decode(&form.encode(), &Limits::default())?;
+/// assert_eq!(arrived.bounds(&Architecture::S390X)?.true_ub, 7 * 80 + 8);
+/// # Ok::<(), shipable::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// The representation of a locale-specific form.
+    builder: Option<Architecture>,
+    /// Children before parents, the root last.
+    nodes: Box<[Node]>,
+    hash: u128,
+    culprit: Option<Box<str>>,
+}
+
+impl Form {
+    /// Compiles a datatype in the memory of `architecture`.
+    ///
+    /// The form is portable where the datatype is: predefined types, and what CONTIGUOUS, VECTOR, INDEXED,
+    /// INDEXED_BLOCK, SUBARRAY, DARRAY, DUP and SIMPLE_STRUCT make of portable types. Anything else becomes
+    /// locale-specific to `architecture`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
+    /// Fortran kind, [`Error::TooDeep`] when the datatype nests deeper than [`Limits::DEPTH`].
+    pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
+        compile::compile(datatype, architecture)
+    }
+
+    fn new(
+        builder: Option<Architecture>,
+        nodes: Box<[Node]>,
+        culprit: Option<Box<str>>,
+    ) -> Result<Form> {
+        let mut form = Form { builder, nodes, hash: 0, culprit };
+        form.hash = wire::hash(&form.encode());
+        Ok(form)
+    }
+
+    /// Whether the form is portable or locale-specific.
+    pub fn tag(&self) -> Tag {
+        match self.builder {
+            None => Tag::Portable,
+            Some(_) => Tag::Locale,
+        }
+    }
+
+    /// The representation that a locale-specific form was built in.
+    pub fn builder_architecture(&self) -> Option<&Architecture> {
+        self.builder.as_ref()
+    }
+
+    /// The constructor, in text notation, that made a form locale-specific when it was compiled; not shipped.
+    pub fn culprit(&self) -> Option<&str> {
+        self.culprit.as_deref()
+    }
+
+    /// The nodes, children before parents, the root last.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A hash of the form's bytes, the same in every process: a key for caches.
+    pub fn hash(&self) -> u128 {
+        self.hash
+    }
+
+    /// The bytes that ship: the tag, then the nodes.
+    pub fn encode(&self) -> Vec<u8> {
+        wire::encode(self)
+    }
+
+    /// Reads the bytes of a form, which may come from a hostile peer.
+    ///
+    /// A form that this returns is sound: its nodes are in order, its depth and size are within `limits`, and its items
+    /// and bounds fit 64 bits in its own representation, or, if it is portable, in this machine's. It takes memory in
+    /// proportion to `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Decode`] with what is wrong.
+    pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Form> {
+        Ok(wire::decode(bytes, limits)?)
+    }
+
+    /// The signature: the basic types in order, without displacements (MPI-5.0 section 5.1).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] when there are more items than a `u64` counts.
+    pub fn signature(&self) -> Result<Signature> {
+        layout::signature(&self.nodes)
+    }
+
+    /// Bounds, extents and size in the memory of `architecture`, in bytes: what the datatype's would be there.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
+    /// Fortran kind, [`Error::OtherRepresentation`] when the form is specific to another one.
+    pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
+        self.check_representation(architecture)?;
+        layout::bounds(&self.nodes, self.tag() == Tag::Portable, architecture)
+    }
+
+    /// The same items in bytes, right for `architecture` alone: what Type_send transmits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::bounds`].
+    pub fn to_locale(&self, architecture: &Architecture) -> Result<Form> {
+        self.check_representation(architecture)?;
+        match self.tag() {
+            Tag::Locale => Ok(self.clone()),
+            Tag::Portable => {
+                let nodes = layout::to_bytes(&self.nodes, architecture)?;
+                Form::new(Some(*architecture), nodes, None)
+            }
+        }
+    }
+
+    /// The program that moves items between memory in one representation and a packed stream in another.
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::bounds`], for `memory`.
+    pub fn lower(&self, memory: &Architecture, stream: &Architecture) -> Result<Program> {
+        self.check_representation(memory)?;
+        crate::program::lower(self, memory, stream)
+    }
+
+    fn check_representation(&self, asked: &Architecture) -> Result<()> {
+        match &self.builder {
+            Some(built) if !built.same_representation(asked) => Err(Error::OtherRepresentation {
+                built: built.descriptor(),
+                asked: asked.descriptor(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Form) -> bool {
+        self.builder == other.builder && self.nodes == other.nodes
+    }
+}
+
+impl Eq for Form {}

@@ -1,0 +1,338 @@
+//! Finding and walking the part of a program that a transfer moves.
+//!
+//! A cursor starts at any position of the packed stream, which it finds by division in what repeats and by binary search
+//! in what doesn't, and hands out [`Strip`]s: pieces that one call of a kernel moves. Strips follow the stream, with one
+//! exception that leaves its bytes as they are: a loop over a few small blocks (an array of structs) is moved in tiles,
+//! each block for all iterations of a tile before the next block. That is done where no conversion can fail and no
+//! iteration touches another's memory, so that it can't be told from the order of the stream.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+use super::op::{Block, Body, Dim, Gather, Item, Loop, Op};
+
+/// Bytes of memory and stream that a tile should stay below: half of a small first-level cache.
+const TILE: u64 = 16 * 1024;
+
+/// What one call of a kernel moves.
+#[derive(Debug)]
+pub(crate) enum Strip<'p> {
+    /// Runs of a block: `counts` of them, outer and inner.
+    Grid {
+        block: &'p Block,
+        /// Units in a run: all of the block's, or a part of one run.
+        units: u64,
+        counts: [u64; 2],
+        memory: i64,
+        memory_strides: [i64; 2],
+        /// Position in the stream of the first byte.
+        stream: u64,
+        stream_strides: [u64; 2],
+    },
+    /// Whole runs of a table.
+    Table { gather: &'p Gather, runs: Range<usize>, base: i64, stream: u64 },
+    /// A part of a run of a table.
+    Piece { item: Item, units: u64, memory: i64, stream: u64 },
+    /// A part of a unit that a transfer's start or end cuts in two: the bytes `part` of the unit at `stream`.
+    Cut { item: Item, memory: i64, stream: u64, part: Range<u64> },
+}
+
+/// A count of elements of a program: what a cursor walks.
+#[derive(Debug)]
+pub(crate) enum Whole<'p> {
+    /// They all are one block.
+    Block(Block),
+    /// A body repeated.
+    Loop { body: &'p Body, count: u64, stride: i64 },
+}
+
+impl<'p> Whole<'p> {
+    pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Whole<'p> {
+        if let [Op::Block(block)] = &*body.ops {
+            if count == 1 {
+                return Whole::Block(block.clone());
+            }
+            if let Some(block) = block.repeated(count, extent) {
+                return Whole::Block(block);
+            }
+        }
+        Whole::Loop { body, count, stride: extent }
+    }
+}
+
+/// An iteration of a body.
+#[derive(Clone, Debug)]
+struct Frame<'p> {
+    body: &'p Body,
+    /// What the iteration adds to displacements.
+    base: i64,
+    stride: i64,
+    /// Iterations left, this one included.
+    left: u64,
+    op: usize,
+    /// Bytes of the operation that are done.
+    within: u64,
+    /// Iterations that are moved together, while a tile is under way.
+    tile: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Cursor<'p> {
+    /// The one block, and its bytes that are done; or the nest of loops.
+    block: Option<(&'p Block, u64)>,
+    frames: SmallVec<[Frame<'p>; 4]>,
+    position: u64,
+    end: u64,
+    tiles: bool,
+}
+
+impl<'p> Cursor<'p> {
+    /// A cursor over the bytes `range` of the stream, which lie within it.
+    pub(crate) fn new(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
+        let mut cursor = Cursor {
+            block: None,
+            frames: SmallVec::new(),
+            position: range.start,
+            end: range.end,
+            tiles: true,
+        };
+        match whole {
+            Whole::Block(block) => cursor.block = Some((block, range.start)),
+            Whole::Loop { body, count, stride } if range.start < range.end => {
+                cursor.seek(body, *count, *stride, range.start);
+            }
+            Whole::Loop { .. } => {}
+        }
+        cursor
+    }
+
+    /// The same, but strictly in the order of the stream.
+    pub(crate) fn in_order(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
+        Cursor { tiles: false, ..Cursor::new(whole, range) }
+    }
+
+    /// Steps down to `position` of a repeated body.
+    fn seek(&mut self, mut body: &'p Body, mut count: u64, mut stride: i64, mut position: u64) {
+        let mut base = 0;
+        loop {
+            let iteration = position / body.stream;
+            position %= body.stream;
+            base += iteration as i64 * stride;
+            let op = body.find(position);
+            position -= body.starts[op].stream;
+            let left = count - iteration;
+            self.frames.push(Frame { body, base, stride, left, op, within: position, tile: 0 });
+            match &body.ops[op] {
+                Op::Loop(inner) => {
+                    base += inner.start;
+                    (body, count, stride) = (&inner.body, inner.count, inner.stride);
+                }
+                Op::Block(_) | Op::Gather(_) => return,
+            }
+        }
+    }
+
+    /// How much of the stream is done.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The next strip, of no more than `most` bytes of the stream; `None` at the end of the range.
+    pub(crate) fn next(&mut self, most: u64) -> Option<Strip<'p>> {
+        let room = most.min(self.end - self.position);
+        if let Some((block, within)) = &mut self.block {
+            if room == 0 {
+                return None;
+            }
+            let (strip, length) = grid(block, 0, *within, room, self.position);
+            *within += length;
+            self.position += length;
+            return Some(strip);
+        }
+        loop {
+            let frame = self.frames.last_mut()?;
+            if frame.tile > 0 {
+                return self.column();
+            }
+            if room == 0 {
+                return None;
+            }
+            let Some(op) = frame.body.ops.get(frame.op) else {
+                frame.left -= 1;
+                if frame.left > 0 {
+                    frame.base += frame.stride;
+                    frame.op = 0;
+                } else {
+                    self.leave();
+                }
+                continue;
+            };
+            if self.tiles && frame.op == 0 && frame.within == 0 && frame.start_tile(room) {
+                continue;
+            }
+            let (strip, length) = match op {
+                Op::Loop(Loop { start, count, stride, body }) => {
+                    let (base, stride, left) = (frame.base + start, *stride, *count);
+                    self.frames.push(Frame { body, base, stride, left, op: 0, within: 0, tile: 0 });
+                    continue;
+                }
+                Op::Block(block) => grid(block, frame.base, frame.within, room, self.position),
+                Op::Gather(gather) => table(gather, frame.base, frame.within, room, self.position),
+            };
+            frame.within += length;
+            self.position += length;
+            let start = frame.body.starts[frame.op].stream;
+            let end = frame.body.starts.get(frame.op + 1).map_or(frame.body.stream, |s| s.stream);
+            if frame.within == end - start {
+                (frame.op, frame.within) = (frame.op + 1, 0);
+            }
+            return Some(strip);
+        }
+    }
+
+    /// The block of a tile that is next, for all the tile's iterations.
+    fn column(&mut self) -> Option<Strip<'p>> {
+        let frame = self.frames.last_mut()?;
+        let Op::Block(block) = &frame.body.ops[frame.op] else { return None };
+        let [.., inner] = block.dims;
+        let strip = Strip::Grid {
+            block,
+            units: block.units,
+            counts: [frame.tile, inner.count],
+            memory: frame.base + block.start,
+            memory_strides: [frame.stride, inner.stride],
+            stream: self.position + frame.body.starts[frame.op].stream,
+            stream_strides: [frame.body.stream, block.stream_run()],
+        };
+        frame.op += 1;
+        if frame.op == frame.body.ops.len() {
+            self.position += frame.tile * frame.body.stream;
+            frame.left -= frame.tile;
+            frame.base = frame.base.wrapping_add(frame.tile as i64 * frame.stride);
+            (frame.op, frame.tile) = (0, 0);
+            if frame.left == 0 {
+                self.leave();
+            }
+        }
+        Some(strip)
+    }
+
+    /// Steps out of a loop that is done.
+    fn leave(&mut self) {
+        self.frames.pop();
+        if let Some(outer) = self.frames.last_mut() {
+            (outer.op, outer.within) = (outer.op + 1, 0);
+        }
+    }
+}
+
+impl Frame<'_> {
+    /// Starts a tile if the body is one for it and two iterations are left.
+    fn start_tile(&mut self, room: u64) -> bool {
+        let body = self.body;
+        if !body.columnar || body.span() > u128::from(self.stride.unsigned_abs()) {
+            return false;
+        }
+        let iterations = self.left.min(room / body.stream);
+        if iterations < 2 {
+            return false;
+        }
+        let most = TILE / (body.stream.saturating_add(self.stride.unsigned_abs()));
+        self.tile = iterations.min(most.max(16));
+        true
+    }
+}
+
+/// The strip at byte `within` of a block, in `room` bytes of the stream, and its length.
+fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+    let [outer, middle, inner] = block.dims;
+    let run = block.stream_run();
+    let whole = |counts: [u64; 2], memory| {
+        let strip = Strip::Grid {
+            block,
+            units: block.units,
+            counts,
+            memory,
+            memory_strides: [middle.stride, inner.stride],
+            stream,
+            stream_strides: [inner.count * run, run],
+        };
+        (strip, counts[0] * counts[1] * run)
+    };
+    let start = base + block.start;
+    if within == 0 && outer.count == 1 && room >= middle.count * inner.count * run {
+        return whole([middle.count, inner.count], start);
+    }
+    let (index, into) = (within / run, within % run);
+    let (row, j) = (index / inner.count, index % inner.count);
+    let (plane, i) = (row / middle.count, row % middle.count);
+    let step = |dim: Dim, by: u64| dim.stride.wrapping_mul(by as i64);
+    let memory = start + step(outer, plane) + step(middle, i) + step(inner, j);
+    let runs = room / run;
+    if into > 0 || runs == 0 {
+        let (units, length) = match part(&block.item, memory, stream, into..run, room) {
+            Part::Cut(strip, length) => return (strip, length),
+            Part::Units(units, length) => (units, length),
+        };
+        let memory = memory + (into / block.item.stream() * block.item.memory()) as i64;
+        let (counts, strides) = ([1, 1], [0, 0]);
+        let strip = Strip::Grid {
+            block,
+            units,
+            counts,
+            memory,
+            memory_strides: strides,
+            stream,
+            stream_strides: [length, length],
+        };
+        (strip, length)
+    } else if j > 0 || runs < inner.count {
+        whole([1, runs.min(inner.count - j)], memory)
+    } else {
+        whole([(runs / inner.count).min(middle.count - i), inner.count], memory)
+    }
+}
+
+/// The strip at byte `within` of a table, in `room` bytes of the stream, and its length.
+fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+    let first = gather.find(within);
+    let (offset, run) = gather.run(first);
+    let into = within - run.start;
+    let reached = within + room;
+    if into == 0 && run.end <= reached {
+        let past = if reached >= gather.stream { gather.len() } else { gather.find(reached) };
+        let strip = Strip::Table { gather, runs: first..past, base, stream };
+        return (strip, gather.run(past - 1).1.end - within);
+    }
+    let item = gather.item;
+    match part(&item, base + offset, stream, into..run.end - run.start, room) {
+        Part::Cut(strip, length) => (strip, length),
+        Part::Units(units, length) => {
+            let memory = base + offset + (into / item.stream() * item.memory()) as i64;
+            (Strip::Piece { item, units, memory, stream }, length)
+        }
+    }
+}
+
+/// What is next in a run that isn't moved as a whole.
+enum Part<'p> {
+    /// A part of a unit, and its length in the stream.
+    Cut(Strip<'p>, u64),
+    /// Whole units, and their length in the stream.
+    Units(u64, u64),
+}
+
+/// What is next at byte `left.start` of a run at `memory` that ends at `left.end`, in `room` bytes of the stream.
+fn part<'p>(item: &Item, memory: i64, stream: u64, left: Range<u64>, room: u64) -> Part<'p> {
+    let unit = item.stream();
+    let (index, cut) = (left.start / unit, left.start % unit);
+    if cut > 0 || room < unit {
+        let part = cut..unit.min(cut + room);
+        let length = part.end - part.start;
+        let memory = memory + (index * item.memory()) as i64;
+        return Part::Cut(Strip::Cut { item: *item, memory, stream: stream - cut, part }, length);
+    }
+    let units = room.min(left.end - left.start) / unit;
+    Part::Units(units, units * unit)
+}

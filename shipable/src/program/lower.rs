@@ -1,0 +1,312 @@
+//! Lowering: from a form to the program of a memory and a stream.
+//!
+//! 1. Find the bounds of every node in the memory's architecture.
+//! 2. Node by node, children first, turn a node into operations: a leaf into the runs of its scalars, an array into its
+//!    child's operations repeated, a struct into its members' operations one after the other.
+//! 3. After every node, normalise: [`join`] runs that adjoin, [`tabulate`] sequences of runs. [`repeat`] folds
+//!    repetitions into blocks where they fit. None of them changes the order of the stream; a verifier checks after each
+//!    node that the operations still hold the same bytes.
+//!
+//! A sequence too long to be copied into every place that repeats it becomes the body of a loop, which is shared. So a
+//! program is no larger than its form, however often parts of it are repeated.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Program;
+use super::op::{Block, Body, Gather, Item, Loop, Op, Piece, Table};
+use crate::arch::Architecture;
+use crate::basic::Leaf;
+use crate::bounds::Bounds;
+use crate::convert::Conversion;
+use crate::error::{Error, Result};
+use crate::form::{Form, Node, Run, Tag, layout};
+use crate::kernels::Offsets;
+
+/// The longest sequence of operations that is copied into what repeats it.
+const COPIED: usize = 16;
+
+/// The shortest sequence of runs that becomes a table.
+const TABLE: usize = 8;
+
+pub(crate) fn lower(form: &Form, memory: &Architecture, stream: &Architecture) -> Result<Program> {
+    let portable = form.tag() == Tag::Portable;
+    let layouts = layout::layouts(form.nodes(), portable, memory)?;
+    let sizes = layout::sizes(form.nodes(), stream)?;
+    let mut lowered: Vec<Vec<Op>> = Vec::with_capacity(layouts.len());
+    for (index, node) in form.nodes().iter().enumerate() {
+        let mut ops = match node {
+            Node::Leaf(leaf) => items(*leaf, memory, stream)?,
+            Node::Array { child, runs, .. } => {
+                let extent = layouts[*child as usize].extent();
+                let unit = if portable { extent } else { 1 };
+                array(&lowered[*child as usize], runs, unit, extent)?
+            }
+            Node::Simple { members } => {
+                let places = layout::places(members, &layouts)?;
+                let members = members.iter().zip(places);
+                structure(
+                    members.map(|(member, place)| (member.child, member.length, place)),
+                    &lowered,
+                    &layouts,
+                )
+            }
+            Node::Struct { members, .. } => {
+                let members =
+                    members.iter().map(|member| (member.child, member.length, member.displacement));
+                structure(members, &lowered, &layouts)
+            }
+        };
+        ops = tabulate(join(ops));
+        verify(&ops, &layouts[index], sizes[index]);
+        if ops.len() > COPIED {
+            ops = vec![Op::Loop(Loop {
+                start: 0,
+                count: 1,
+                stride: 0,
+                body: Arc::new(Body::new(ops)),
+            })];
+        }
+        lowered.push(ops);
+    }
+    let ops = lowered.pop().unwrap_or_default();
+    let body = match <[Op; 1]>::try_from(ops) {
+        Ok([Op::Loop(Loop { start: 0, count: 1, body, .. })]) => Arc::unwrap_or_clone(body),
+        Ok([op]) => Body::new(vec![op]),
+        Err(ops) => Body::new(ops),
+    };
+    let extent = layouts.last().map_or(0, Bounds::extent);
+    Ok(Program::new(body, extent))
+}
+
+/// The scalars of a leaf, each converted on its own.
+fn items(leaf: Leaf, memory: &Architecture, stream: &Architecture) -> Result<Vec<Op>> {
+    let (inside, outside) = (memory.leaf(leaf)?, stream.leaf(leaf)?);
+    let parts = inside.components.iter().zip(&outside.components);
+    let ops = parts.map(|(inside, outside)| {
+        let pack = Conversion::between(inside.scalar, outside.scalar)?;
+        let fails = pack.can_fail() || pack.reversed().can_fail();
+        let item = Item { pack, unpack: pack.reversed(), leaf: fails.then_some(leaf) };
+        // The unit of a copy is a byte.
+        let units = u64::from(inside.scalar.size) / item.memory();
+        Ok(Op::Block(Block::run(inside.offset.into(), item, units, 1)))
+    });
+    ops.collect()
+}
+
+/// Runs of a child, whose elements lie `extent` apart, with displacements in `unit`s of bytes.
+fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> {
+    if child.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(table) = table(child, runs, unit, extent)? {
+        return Ok(vec![Op::Gather(table)]);
+    }
+    let mut ops = Vec::new();
+    for run in runs {
+        let block = repeat(child.to_vec(), run.length, extent);
+        let stride = layout::scaled(run.stride, unit)?;
+        let mut blocks = repeat(block, run.count, stride);
+        shift(&mut blocks, layout::scaled(run.displacement, unit)?)?;
+        ops.append(&mut blocks);
+    }
+    Ok(ops)
+}
+
+/// Many short runs of a child that is one run itself, and adjoins its like, make a table at once.
+fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Gather>> {
+    let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
+    let few = blocks <= 4 * runs.len() as u64 && runs.len() >= TABLE;
+    let [Op::Block(one)] = child else { return Ok(None) };
+    let adjoins = one.runs() == 1 && u64::try_from(extent) == Ok(one.memory_run());
+    if !few || !(adjoins || (one.runs() == 1 && runs.iter().all(|run| run.length == 1))) {
+        return Ok(None);
+    }
+    let mut builder = TableBuilder::new(one.item, blocks as usize);
+    for run in runs {
+        let stride = layout::scaled(run.stride, unit)?;
+        let mut at = layout::scaled(run.displacement, unit)?;
+        at = at.checked_add(one.start).ok_or(Error::Overflow { what: "a displacement" })?;
+        for block in 0..run.count {
+            builder.add(at, one.units * run.length, one.items * run.length);
+            if block + 1 < run.count {
+                at = at.checked_add(stride).ok_or(Error::Overflow { what: "a displacement" })?;
+            }
+        }
+    }
+    Ok(Some(builder.finish()))
+}
+
+/// Members one after the other: each a child, how many of it, and where.
+fn structure(
+    members: impl Iterator<Item = (u32, u64, i64)>,
+    lowered: &[Vec<Op>],
+    layouts: &[Bounds],
+) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for (child, length, place) in members {
+        let extent = layouts[child as usize].extent();
+        let mut member = repeat(lowered[child as usize].clone(), length, extent);
+        // The bounds of the struct were found, so its bytes lie within i64.
+        member.iter_mut().for_each(|op| op.shift(place));
+        ops.append(&mut member);
+    }
+    ops
+}
+
+fn shift(ops: &mut [Op], by: i64) -> Result<()> {
+    for op in ops {
+        let Range { start, end } = op.reach();
+        if start.checked_add(by).is_none() || end.checked_add(by).is_none() {
+            return Err(Error::Overflow { what: "a displacement" });
+        }
+        op.shift(by);
+    }
+    Ok(())
+}
+
+/// Operations `count` times, `stride` apart.
+fn repeat(mut ops: Vec<Op>, count: u64, stride: i64) -> Vec<Op> {
+    if count == 0 || ops.is_empty() {
+        return Vec::new();
+    }
+    if count == 1 {
+        return ops;
+    }
+    if let [op] = &mut *ops {
+        match op {
+            Op::Block(block) => {
+                if let Some(repeated) = block.repeated(count, stride) {
+                    return vec![Op::Block(repeated)];
+                }
+            }
+            Op::Loop(inner) if inner.count == 1 => {
+                (inner.count, inner.stride) = (count, stride);
+                return ops;
+            }
+            Op::Loop(inner) if inner.continues(stride) => {
+                inner.count *= count;
+                return ops;
+            }
+            Op::Loop(_) | Op::Gather(_) => {}
+        }
+    }
+    vec![Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) })]
+}
+
+/// Joins runs that follow each other in memory and are converted alike.
+fn join(ops: Vec<Op>) -> Vec<Op> {
+    let mut joined: Vec<Op> = Vec::with_capacity(ops.len());
+    for op in ops {
+        if let (Some(Op::Block(last)), Op::Block(next)) = (joined.last_mut(), &op) {
+            let adjoin = last.runs() == 1
+                && next.runs() == 1
+                && last.start.checked_add(last.memory_run() as i64) == Some(next.start);
+            if adjoin && last.item == next.item {
+                last.lengthen(next.units, next.items);
+                continue;
+            }
+        }
+        joined.push(op);
+    }
+    joined
+}
+
+/// Turns long sequences of runs that are converted alike into tables.
+fn tabulate(ops: Vec<Op>) -> Vec<Op> {
+    if ops.len() < TABLE {
+        return ops;
+    }
+    let mut tabulated = Vec::with_capacity(ops.len());
+    let mut ops = ops.into_iter().peekable();
+    while let Some(op) = ops.next() {
+        let mut runs = vec![op];
+        while let (Op::Block(first), Some(Op::Block(next))) = (&runs[0], ops.peek()) {
+            if first.runs() > 1 || next.runs() > 1 || first.item != next.item {
+                break;
+            }
+            runs.extend(ops.next());
+        }
+        match &runs[0] {
+            Op::Block(first) if runs.len() >= TABLE => {
+                let mut table = TableBuilder::new(first.item, runs.len());
+                for run in &runs {
+                    if let Op::Block(run) = run {
+                        table.add(run.start, run.units, run.items);
+                    }
+                }
+                tabulated.push(Op::Gather(table.finish()));
+            }
+            _ => tabulated.append(&mut runs),
+        }
+    }
+    tabulated
+}
+
+/// A table in the making; runs that adjoin are joined.
+struct TableBuilder {
+    item: Item,
+    /// Offset and units of each run.
+    runs: Vec<(i64, u64)>,
+    items: u64,
+}
+
+impl TableBuilder {
+    fn new(item: Item, runs: usize) -> TableBuilder {
+        TableBuilder { item, runs: Vec::with_capacity(runs), items: 0 }
+    }
+
+    fn add(&mut self, offset: i64, units: u64, items: u64) {
+        self.items += items;
+        match self.runs.last_mut() {
+            Some((last, length))
+                if last.checked_add((*length * self.item.memory()) as i64) == Some(offset) =>
+            {
+                *length += units;
+            }
+            _ => self.runs.push((offset, units)),
+        }
+    }
+
+    fn finish(self) -> Gather {
+        let unit = self.item.stream();
+        let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
+        let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(divisor, *units));
+        let table = if step * (EXPANSION * self.runs.len() as u64) >= units {
+            // Parts of equal length: what a length of its own for each run costs is more than they do.
+            let memory = (step * self.item.memory()) as i64;
+            let offsets = self.runs.iter().flat_map(|&(offset, units)| {
+                (0..units / step).map(move |part| offset + part as i64 * memory)
+            });
+            let offsets = Arc::new(Offsets::new(offsets.collect::<Vec<_>>()));
+            Table::Even { offsets, units: step, kernels: self.item.kernels(step) }
+        } else {
+            let mut position = 0;
+            let pieces = self.runs.iter().map(|&(offset, units)| {
+                let piece = Piece { offset, position };
+                position += units * unit;
+                piece
+            });
+            Table::Ragged { pieces: pieces.collect() }
+        };
+        Gather { start: 0, table, item: self.item, stream: units * unit, items: self.items }
+    }
+}
+
+/// A table of runs of different lengths is cut into equal parts unless they would be more than so many times the runs.
+const EXPANSION: u64 = 8;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Stands between the passes: operations that lost, moved or added bytes are a bug here.
+fn verify(ops: &[Op], layout: &Bounds, size: u64) {
+    if cfg!(debug_assertions) {
+        let held: u64 = ops.iter().map(Op::stream).sum();
+        assert_eq!(held, size, "bytes in the stream of {ops:?}");
+        let starts = ops.iter().map(|op| op.reach().start).min().unwrap_or(0);
+        let ends = ops.iter().map(|op| op.reach().end).max().unwrap_or(0);
+        assert_eq!((starts, ends), (layout.true_lb, layout.true_ub), "bounds of {ops:?}");
+    }
+}

@@ -1,0 +1,336 @@
+//! The operations of a program.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::basic::Leaf;
+use crate::convert::Conversion;
+use crate::kernels::{Kernel, Offsets};
+
+/// What happens to the items of a run on their way into the stream and out of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// From memory to stream.
+    pub pack: Conversion,
+    /// From stream to memory.
+    pub unpack: Conversion,
+    /// The type, for the message of a conversion that can fail.
+    pub leaf: Option<Leaf>,
+}
+
+impl Item {
+    pub(crate) fn is_copy(&self) -> bool {
+        self.pack == Conversion::Copy
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn memory(&self) -> u64 {
+        self.pack.from_size().into()
+    }
+
+    /// Bytes in the stream.
+    pub(crate) fn stream(&self) -> u64 {
+        self.pack.to_size().into()
+    }
+
+    pub(crate) fn kernels(&self, units: u64) -> Kernels {
+        Kernels { pack: Kernel::new(self.pack, units), unpack: Kernel::new(self.unpack, units) }
+    }
+
+    /// Whether neither conversion can meet a value that doesn't fit.
+    pub(crate) fn is_infallible(&self) -> bool {
+        self.leaf.is_none()
+    }
+}
+
+/// What moves runs of one length, either way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kernels {
+    pub pack: Kernel,
+    pub unpack: Kernel,
+}
+
+/// One strided dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dim {
+    pub count: u64,
+    /// Bytes of memory.
+    pub stride: i64,
+}
+
+impl Dim {
+    pub(crate) const ONE: Dim = Dim { count: 1, stride: 0 };
+}
+
+/// A run of units, repeated in three strided dimensions, those unused outermost.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub start: i64,
+    /// Outer to inner.
+    pub dims: [Dim; 3],
+    pub item: Item,
+    /// How many times `item` a run is: bytes where it is copied.
+    pub units: u64,
+    /// Basic items in a run.
+    pub items: u64,
+    pub kernels: Kernels,
+}
+
+impl Block {
+    pub(crate) fn run(start: i64, item: Item, units: u64, items: u64) -> Block {
+        Block { start, dims: [Dim::ONE; 3], item, units, items, kernels: item.kernels(units) }
+    }
+
+    /// The same run with others after it.
+    pub(crate) fn lengthen(&mut self, units: u64, items: u64) {
+        self.units += units;
+        self.items += items;
+        self.kernels = self.item.kernels(self.units);
+    }
+
+    pub(crate) fn runs(&self) -> u64 {
+        self.dims.iter().map(|dim| dim.count).product()
+    }
+
+    /// Bytes of a run in memory.
+    pub(crate) fn memory_run(&self) -> u64 {
+        self.units * self.item.memory()
+    }
+
+    /// Bytes of a run in the stream.
+    pub(crate) fn stream_run(&self) -> u64 {
+        self.units * self.item.stream()
+    }
+
+    /// This block `count` times, `stride` apart, if that still is a block.
+    pub(crate) fn repeated(&self, count: u64, stride: i64) -> Option<Block> {
+        let mut block = self.clone();
+        match block.dims.iter().position(|dim| dim.count > 1) {
+            None if u64::try_from(stride) == Ok(self.memory_run()) => {
+                block.lengthen(self.units * (count - 1), self.items * (count - 1));
+            }
+            Some(outer) if continues(self.dims[outer], stride) => block.dims[outer].count *= count,
+            Some(0) => return None,
+            used => block.dims[used.unwrap_or(3) - 1] = Dim { count, stride },
+        }
+        Some(block)
+    }
+}
+
+/// Whether a dimension goes on at the same pace when it is repeated `stride` apart.
+fn continues(dim: Dim, stride: i64) -> bool {
+    i128::from(dim.stride) * i128::from(dim.count) == i128::from(stride)
+}
+
+/// Runs at any offsets.
+#[derive(Clone, Debug)]
+pub(crate) struct Gather {
+    pub start: i64,
+    pub table: Table,
+    pub item: Item,
+    /// Bytes in the stream.
+    pub stream: u64,
+    /// Basic items.
+    pub items: u64,
+}
+
+/// The runs of a gather.
+#[derive(Clone, Debug)]
+pub(crate) enum Table {
+    /// Of one length.
+    Even { offsets: Arc<Offsets>, units: u64, kernels: Kernels },
+    /// Of different lengths.
+    Ragged { pieces: Arc<[Piece]> },
+}
+
+/// A run of a ragged table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub offset: i64,
+    /// Where the run starts in the stream of its table; it ends where the next one starts.
+    pub position: u64,
+}
+
+impl Gather {
+    /// How many runs there are.
+    pub(crate) fn len(&self) -> usize {
+        match &self.table {
+            Table::Even { offsets, .. } => offsets.as_slice().len(),
+            Table::Ragged { pieces } => pieces.len(),
+        }
+    }
+
+    /// The run that `position` of the table's stream lies in.
+    pub(crate) fn find(&self, position: u64) -> usize {
+        match &self.table {
+            Table::Even { units, .. } => (position / (units * self.item.stream())) as usize,
+            Table::Ragged { pieces } => {
+                pieces.partition_point(|piece| piece.position <= position) - 1
+            }
+        }
+    }
+
+    /// Where a run lies in memory, and in the table's stream.
+    pub(crate) fn run(&self, index: usize) -> (i64, Range<u64>) {
+        match &self.table {
+            Table::Even { offsets, units, .. } => {
+                let length = units * self.item.stream();
+                let start = index as u64 * length;
+                (self.start + offsets.as_slice()[index], start..start + length)
+            }
+            Table::Ragged { pieces } => {
+                let Piece { offset, position } = pieces[index];
+                let end = pieces.get(index + 1).map_or(self.stream, |next| next.position);
+                (self.start + offset, position..end)
+            }
+        }
+    }
+}
+
+/// A body that is repeated.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub start: i64,
+    pub count: u64,
+    pub stride: i64,
+    /// Shared by all that repeat it, so that a nest of types that hold a type twice stays as small as the form.
+    pub body: Arc<Body>,
+}
+
+impl Loop {
+    /// Whether the loop goes on at the same pace when it is repeated `stride` apart.
+    pub(crate) fn continues(&self, stride: i64) -> bool {
+        continues(Dim { count: self.count, stride: self.stride }, stride)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Block(Block),
+    Gather(Gather),
+    Loop(Loop),
+}
+
+impl Op {
+    /// Bytes in the stream.
+    pub(crate) fn stream(&self) -> u64 {
+        match self {
+            Op::Block(block) => block.runs() * block.stream_run(),
+            Op::Gather(gather) => gather.stream,
+            Op::Loop(each) => each.count * each.body.stream,
+        }
+    }
+
+    /// Basic items.
+    pub(crate) fn items(&self) -> u64 {
+        match self {
+            Op::Block(block) => block.runs() * block.items,
+            Op::Gather(gather) => gather.items,
+            Op::Loop(each) => each.count * each.body.items,
+        }
+    }
+
+    /// The bytes of memory from the first to past the last.
+    pub(crate) fn reach(&self) -> Range<i64> {
+        match self {
+            Op::Block(block) => {
+                let run = block.start..block.start + block.memory_run() as i64;
+                block.dims.iter().fold(run, |reach, dim| stretched(reach, dim.count, dim.stride))
+            }
+            Op::Gather(gather) => {
+                let (memory, stream) = (gather.item.memory(), gather.item.stream());
+                let runs = (0..gather.len()).map(|index| {
+                    let (offset, run) = gather.run(index);
+                    offset..offset + ((run.end - run.start) / stream * memory) as i64
+                });
+                runs.reduce(union).unwrap_or(0..0)
+            }
+            Op::Loop(each) => {
+                shifted(stretched(each.body.reach.clone(), each.count, each.stride), each.start)
+            }
+        }
+    }
+
+    pub(crate) fn shift(&mut self, by: i64) {
+        match self {
+            Op::Block(Block { start, .. })
+            | Op::Gather(Gather { start, .. })
+            | Op::Loop(Loop { start, .. }) => *start += by,
+        }
+    }
+
+    fn all_items(&self, holds: &impl Fn(&Item) -> bool) -> bool {
+        match self {
+            Op::Block(block) => holds(&block.item),
+            Op::Gather(gather) => holds(&gather.item),
+            Op::Loop(each) => each.body.all_items(holds),
+        }
+    }
+}
+
+fn shifted(reach: Range<i64>, by: i64) -> Range<i64> {
+    reach.start + by..reach.end + by
+}
+
+fn stretched(reach: Range<i64>, count: u64, stride: i64) -> Range<i64> {
+    let last = (count as i64 - 1) * stride;
+    reach.start + last.min(0)..reach.end + last.max(0)
+}
+
+fn union(a: Range<i64>, b: Range<i64>) -> Range<i64> {
+    a.start.min(b.start)..a.end.max(b.end)
+}
+
+/// Where an operation starts in the stream of its body, and how many items lie before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Start {
+    pub stream: u64,
+    pub items: u64,
+}
+
+/// A sequence of operations.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    pub ops: Box<[Op]>,
+    pub starts: Box<[Start]>,
+    pub stream: u64,
+    pub items: u64,
+    pub reach: Range<i64>,
+    /// Whether repetitions may be moved operation by operation: see [`Cursor`](super::cursor::Cursor).
+    pub columnar: bool,
+}
+
+impl Body {
+    pub(crate) fn new(ops: Vec<Op>) -> Body {
+        let mut end = Start { stream: 0, items: 0 };
+        let starts = ops.iter().map(|op| {
+            let start = end;
+            end = Start { stream: start.stream + op.stream(), items: start.items + op.items() };
+            start
+        });
+        let starts = starts.collect();
+        let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
+        let columnar = ops.len() > 1
+            && ops.iter().all(|op| match op {
+                Op::Block(Block { dims: [Dim::ONE, Dim::ONE, _], item, .. }) => {
+                    item.is_infallible()
+                }
+                _ => false,
+            });
+        Body { ops: ops.into(), starts, stream: end.stream, items: end.items, reach, columnar }
+    }
+
+    /// Bytes of memory from the first to the last.
+    pub(crate) fn span(&self) -> u128 {
+        (i128::from(self.reach.end) - i128::from(self.reach.start)) as u128
+    }
+
+    /// The operation that `position` lies in.
+    pub(crate) fn find(&self, position: u64) -> usize {
+        self.starts.partition_point(|start| start.stream <= position).saturating_sub(1)
+    }
+
+    pub(crate) fn all_items(&self, holds: &impl Fn(&Item) -> bool) -> bool {
+        self.ops.iter().all(|op| op.all_items(holds))
+    }
+}

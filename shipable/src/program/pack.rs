@@ -1,0 +1,429 @@
+//! Pack and unpack: between typed memory and a packed stream, starting and stopping at any byte.
+
+use super::cursor::{Cursor, Strip, Whole};
+use super::op::{Gather, Item, Op, Table};
+use super::{Body, Program};
+use crate::arch::{FloatFormat, Scalar, Value};
+use crate::convert::{Conversion, MAX_SIZE, ValueError};
+use crate::error::{Error, Result};
+use crate::kernels::{Kernel, KernelError, Lane};
+use crate::memory::{View, ViewMut};
+
+/// A value that the representation at its destination doesn't have. MPI-5.0 section 4.3.2; the class is CONVERSION.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("element {item} ({datatype}): {value} as {from} {reason} as {to}")]
+pub struct ConversionError {
+    /// Which basic item, from 0 at the start of the transfer; the parts of pairs and complex numbers count one each.
+    pub item: u64,
+    /// Its type, by the name that MPI gives it.
+    pub datatype: String,
+    /// The value in decimal, or the bits, in hexadecimal, of what has none.
+    pub value: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What the value was read as.
+    pub from: String,
+    /// What it should have become.
+    pub to: String,
+}
+
+/// What a transfer that arrives in parts remembers between them: the start of a value that was cut in two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Partial {
+    bytes: [u8; MAX_SIZE],
+    held: u64,
+    /// Where in the stream the value starts.
+    position: u64,
+}
+
+impl Program {
+    /// Packs bytes of the stream from `position` on into `out`, until `out` is full or the stream ends, and says how many.
+    ///
+    /// `memory`'s displacement 0 is the buffer's address as MPI has it, the address that the type's displacements are
+    /// relative to.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when `position` is past the
+    /// stream's end, [`Error::Conversion`] for a value that the stream can't hold: what lies before it is packed.
+    pub fn pack(
+        &self,
+        count: u64,
+        memory: View<'_>,
+        position: u64,
+        out: &mut [u8],
+    ) -> Result<usize> {
+        let length = self.part(count, position, out.len() as u64)?;
+        let out = &mut out[..length as usize];
+        if let Some(start) = self.contiguous(count) {
+            let reach = self.range(count)?;
+            memory.covers(reach.start, reach.end)?;
+            memory.read(start + position as i64, out)?;
+            return Ok(out.len());
+        }
+        self.pack_into(count, memory, position, length, &mut ViewMut::new(out))?;
+        Ok(length as usize)
+    }
+
+    /// Unpacks `input`, the bytes of the stream from `position` on.
+    ///
+    /// A stream that arrives in parts is unpacked part by part in order, with one `partial` for all of them. A part that
+    /// starts a transfer, or starts between two values, needs nothing of what came before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when the input goes past the
+    /// stream's end or starts within a value whose start `partial` doesn't hold; nothing is written then.
+    /// [`Error::Conversion`] for a value that the memory can't hold: what lies before it is written, it and what lies
+    /// after it is not.
+    pub fn unpack(
+        &self,
+        count: u64,
+        mut memory: ViewMut<'_>,
+        position: u64,
+        input: &[u8],
+        partial: &mut Partial,
+    ) -> Result<()> {
+        let length = self.part(count, position, input.len() as u64)?;
+        if length < input.len() as u64 {
+            return Err(self.past_the_end(count, position.saturating_add(input.len() as u64)));
+        }
+        if let Some(start) = self.contiguous(count) {
+            let reach = self.range(count)?;
+            memory.covers(reach.start, reach.end)?;
+            memory.write(start + position as i64, input)?;
+            return Ok(());
+        }
+        self.unpack_from(count, &mut memory, position, length, View::new(input), partial)
+    }
+
+    /// As [`pack`](Program::pack), `length` bytes of the stream to the start of `out`.
+    pub(super) fn pack_into(
+        &self,
+        count: u64,
+        memory: View<'_>,
+        position: u64,
+        length: u64,
+        out: &mut ViewMut<'_>,
+    ) -> Result<()> {
+        let reach = self.range(count)?;
+        memory.covers(reach.start, reach.end)?;
+        let whole = Whole::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::new(&whole, position..position + length);
+        while let Some(strip) = cursor.next(u64::MAX) {
+            strip.pack(memory, position, out).map_err(|stop| stop.explain(&self.body))?;
+        }
+        Ok(())
+    }
+
+    /// As [`unpack`](Program::unpack), `length` bytes of the stream from the start of `input`.
+    pub(super) fn unpack_from(
+        &self,
+        count: u64,
+        memory: &mut ViewMut<'_>,
+        position: u64,
+        length: u64,
+        input: View<'_>,
+        partial: &mut Partial,
+    ) -> Result<()> {
+        let reach = self.range(count)?;
+        memory.covers(reach.start, reach.end)?;
+        let whole = Whole::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::new(&whole, position..position + length);
+        while let Some(strip) = cursor.next(u64::MAX) {
+            strip
+                .unpack(memory, position, input, partial)
+                .map_err(|stop| stop.explain(&self.body))?;
+        }
+        Ok(())
+    }
+
+    /// How many of `room` bytes from `position` on the stream of `count` elements has.
+    #[inline]
+    fn part(&self, count: u64, position: u64, room: u64) -> Result<u64> {
+        match self.stream_length(count)?.checked_sub(position) {
+            Some(left) => Ok(left.min(room)),
+            None => Err(self.past_the_end(count, position)),
+        }
+    }
+
+    #[cold]
+    fn past_the_end(&self, count: u64, position: u64) -> Error {
+        let problem = match self.stream_length(count) {
+            Ok(length) => format!("the packed stream of {count} elements has {length} bytes"),
+            Err(error) => return error,
+        };
+        Error::Position { position, problem }
+    }
+}
+
+/// Why a strip wasn't moved.
+pub(super) enum Stop {
+    Error(Error),
+    /// A value that doesn't fit, at this position of the stream.
+    Value {
+        position: u64,
+        item: Item,
+        conversion: Conversion,
+        error: ValueError,
+    },
+}
+
+impl Stop {
+    /// The error, with the item's index found in the program.
+    #[cold]
+    pub(super) fn explain(self, body: &Body) -> Error {
+        let (position, item, conversion, error) = match self {
+            Stop::Error(error) => return error,
+            Stop::Value { position, item, conversion, error } => {
+                (position, item, conversion, error)
+            }
+        };
+        let (from, to) = match conversion {
+            Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
+                (describe(ends.from()), describe(ends.to()))
+            }
+            Conversion::Copy | Conversion::Swap { .. } => (String::new(), String::new()),
+        };
+        Error::Conversion(Box::new(ConversionError {
+            item: index(body, position),
+            datatype: item.leaf.map_or_else(String::new, |leaf| leaf.to_string()),
+            value: error.value,
+            reason: error.reason.to_string(),
+            from,
+            to,
+        }))
+    }
+
+    pub(super) fn of_kernel(
+        error: KernelError,
+        position: u64,
+        item: &Item,
+        conversion: Conversion,
+    ) -> Stop {
+        match error {
+            KernelError::OutOfBounds(error) => Stop::Error(error.into()),
+            KernelError::Value { unit, error } => {
+                let position = position + unit * item.stream();
+                Stop::Value { position, item: *item, conversion, error }
+            }
+        }
+    }
+}
+
+impl<E: Into<Error>> From<E> for Stop {
+    fn from(error: E) -> Stop {
+        Stop::Error(error.into())
+    }
+}
+
+/// A scalar as people call it.
+fn describe(scalar: Scalar) -> String {
+    let kind = match scalar.value {
+        Value::Bytes => "bytes",
+        Value::Char | Value::Wide => "a character",
+        Value::Int { signed: true } => "a signed integer",
+        Value::Int { signed: false } => "an unsigned integer",
+        Value::Logical { .. } => "a logical",
+        Value::Float(FloatFormat::X87) => "an x87 extended float",
+        Value::Float(FloatFormat::M68k) => "an m68k extended float",
+        Value::Float(FloatFormat::DoubleDouble) => "a double-double float",
+        Value::Float(_) => "a float",
+    };
+    format!("{kind} of {} bytes", scalar.size)
+}
+
+/// The index of the basic item at `position` of a repeated body's stream, where it is one that can fail to convert.
+fn index(body: &Body, position: u64) -> u64 {
+    let (iteration, position) = (position / body.stream, position % body.stream);
+    let op = body.find(position);
+    let within = position - body.starts[op].stream;
+    iteration * body.items
+        + body.starts[op].items
+        + match &body.ops[op] {
+            Op::Loop(inner) => index(&inner.body, within),
+            // What can fail is converted scalar by scalar.
+            Op::Block(block) => within / block.item.stream(),
+            Op::Gather(gather) => within / gather.item.stream(),
+        }
+}
+
+/// A place in the packed bytes that a call was given.
+fn offset(stream: u64, position: u64) -> i64 {
+    stream as i64 - position as i64
+}
+
+impl Strip<'_> {
+    /// Moves the strip from memory to the stream, of which `out` holds the bytes from `position` on.
+    #[inline]
+    fn pack(self, memory: View<'_>, position: u64, out: &mut ViewMut<'_>) -> Result<(), Stop> {
+        match self {
+            Strip::Grid {
+                block,
+                units,
+                counts,
+                memory: start,
+                memory_strides,
+                stream,
+                stream_strides,
+            } => {
+                let kernel = match units == block.units {
+                    true => block.kernels.pack,
+                    false => Kernel::new(block.item.pack, units),
+                };
+                let from = Lane { start, strides: memory_strides };
+                let to = packed(stream, position, stream_strides);
+                kernel
+                    .transfer(counts, memory, from, out, to)
+                    .map_err(|error| Stop::of_kernel(error, stream, &block.item, block.item.pack))
+            }
+            Strip::Table { gather, runs, base, stream } => match &gather.table {
+                Table::Even { offsets, kernels, .. } => kernels
+                    .pack
+                    .gather(
+                        offsets,
+                        runs,
+                        memory,
+                        base + gather.start,
+                        out,
+                        offset(stream, position),
+                    )
+                    .map_err(|error| {
+                        Stop::of_kernel(error, stream, &gather.item, gather.item.pack)
+                    }),
+                Table::Ragged { .. } => pieces(gather, runs, base, stream)
+                    .try_for_each(|piece| piece.pack(memory, position, out)),
+            },
+            Strip::Piece { item, units, memory: start, stream } => {
+                let from = Lane { start, strides: [0; 2] };
+                let to = packed(stream, position, [0; 2]);
+                Kernel::new(item.pack, units)
+                    .transfer([1, 1], memory, from, out, to)
+                    .map_err(|error| Stop::of_kernel(error, stream, &item, item.pack))
+            }
+            Strip::Cut { item, memory: start, stream, part } => {
+                let (mut value, mut packed) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+                let value = &mut value[..item.memory() as usize];
+                let packed = &mut packed[..item.stream() as usize];
+                memory.read(start, value)?;
+                convert(&item, item.pack, value, packed, stream)?;
+                let at = offset(stream + part.start, position);
+                Ok(out.write(at, &packed[part.start as usize..part.end as usize])?)
+            }
+        }
+    }
+
+    /// Moves the strip from the stream, of which `input` holds the bytes from `position` on, to memory.
+    #[inline]
+    fn unpack(
+        self,
+        memory: &mut ViewMut<'_>,
+        position: u64,
+        input: View<'_>,
+        partial: &mut Partial,
+    ) -> Result<(), Stop> {
+        match self {
+            Strip::Grid {
+                block,
+                units,
+                counts,
+                memory: start,
+                memory_strides,
+                stream,
+                stream_strides,
+            } => {
+                let kernel = match units == block.units {
+                    true => block.kernels.unpack,
+                    false => Kernel::new(block.item.unpack, units),
+                };
+                let from = packed(stream, position, stream_strides);
+                let to = Lane { start, strides: memory_strides };
+                kernel
+                    .transfer(counts, input, from, memory, to)
+                    .map_err(|error| Stop::of_kernel(error, stream, &block.item, block.item.unpack))
+            }
+            Strip::Table { gather, runs, base, stream } => match &gather.table {
+                Table::Even { offsets, kernels, .. } => kernels
+                    .unpack
+                    .scatter(
+                        offsets,
+                        runs,
+                        input,
+                        offset(stream, position),
+                        memory,
+                        base + gather.start,
+                    )
+                    .map_err(|error| {
+                        Stop::of_kernel(error, stream, &gather.item, gather.item.unpack)
+                    }),
+                Table::Ragged { .. } => pieces(gather, runs, base, stream)
+                    .try_for_each(|piece| piece.unpack(memory, position, input, partial)),
+            },
+            Strip::Piece { item, units, memory: start, stream } => {
+                let from = packed(stream, position, [0; 2]);
+                let to = Lane { start, strides: [0; 2] };
+                Kernel::new(item.unpack, units)
+                    .transfer([1, 1], input, from, memory, to)
+                    .map_err(|error| Stop::of_kernel(error, stream, &item, item.unpack))
+            }
+            Strip::Cut { item, memory: start, stream, part } => {
+                if part.start == 0 {
+                    *partial = Partial { bytes: [0; MAX_SIZE], held: 0, position: stream };
+                } else if partial.position != stream || partial.held != part.start {
+                    let problem = "it lies within a value whose start didn't come before".into();
+                    return Err(Error::Position { position: stream + part.start, problem }.into());
+                }
+                let at = offset(stream + part.start, position);
+                input.read(at, &mut partial.bytes[part.start as usize..part.end as usize])?;
+                partial.held = part.end;
+                if part.end == item.stream() {
+                    let mut value = [0; MAX_SIZE];
+                    let value = &mut value[..item.memory() as usize];
+                    let packed = &partial.bytes[..item.stream() as usize];
+                    convert(&item, item.unpack, packed, value, stream)?;
+                    memory.write(start, value)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn packed(stream: u64, position: u64, strides: [u64; 2]) -> Lane {
+    Lane { start: offset(stream, position), strides: strides.map(|stride| stride as i64) }
+}
+
+/// Converts one unit.
+pub(super) fn convert(
+    item: &Item,
+    conversion: Conversion,
+    from: &[u8],
+    to: &mut [u8],
+    position: u64,
+) -> Result<(), Stop> {
+    conversion.apply(from, to).map_err(|error| Stop::Value {
+        position,
+        item: *item,
+        conversion,
+        error,
+    })
+}
+
+/// The runs of a ragged table, one by one.
+fn pieces(
+    gather: &Gather,
+    runs: std::ops::Range<usize>,
+    base: i64,
+    stream: u64,
+) -> impl Iterator<Item = Strip<'static>> + '_ {
+    let first = gather.run(runs.start).1.start;
+    runs.map(move |index| {
+        let (offset, run) = gather.run(index);
+        Strip::Piece {
+            item: gather.item,
+            units: (run.end - run.start) / gather.item.stream(),
+            memory: base + offset,
+            stream: stream + (run.start - first),
+        }
+    })
+}

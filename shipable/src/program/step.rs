@@ -1,0 +1,265 @@
+//! Copying typed memory to typed memory, with no buffer between.
+
+use super::cursor::{Cursor, Strip, Whole};
+use super::op::Item;
+use super::pack::{Stop, convert};
+use super::{Partial, Program};
+use crate::convert::MAX_SIZE;
+use crate::error::{Error, Result};
+use crate::kernels::{Kernel, Lane};
+use crate::memory::{View, ViewMut};
+
+/// Copies `source_count` elements from typed memory to `target_count` elements of typed memory.
+///
+/// Both programs are for the same stream, through which the bytes would go if they were packed and unpacked.
+///
+/// ```
+/// use shipable::{Architecture, Committed, Datatype, View, ViewMut, program};
+/// let arch = Architecture::NATIVE;
+/// let row = Committed::new(&Datatype::contiguous(3, &Datatype::byte())?, &arch)?;
+/// let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::byte())?, &arch)?;
+/// let mut matrix = [0; 6];
+/// program::copy(row.native(), 1, View::new(&[1, 2, 3]), column.native(), 1, ViewMut::new(&mut matrix))?;
+/// assert_eq!(matrix, [1, 0, 2, 0, 3, 0]);
+/// # Ok::<(), shipable::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Signature`] when the packed streams differ in length, and [`Error::Position`] when an item of the one isn't an
+/// item of the other; [`Error::OutOfBounds`] when elements don't lie in their memory; [`Error::Conversion`] for a value
+/// that the target can't hold: what lies before it is written.
+pub fn copy(
+    source: &Program,
+    source_count: u64,
+    from: View<'_>,
+    target: &Program,
+    target_count: u64,
+    mut to: ViewMut<'_>,
+) -> Result<()> {
+    let length = source.stream_length(source_count)?;
+    let expected = target.stream_length(target_count)?;
+    if length != expected {
+        return Err(Error::Signature { from: length, to: expected });
+    }
+    // Memory that is the stream itself.
+    let stream_at =
+        |start: i64| Error::Overflow { what: if start < 0 { "a lower bound" } else { "a bound" } };
+    if let Some(start) = source.contiguous(source_count) {
+        from.covers(start, start.saturating_add_unsigned(length))?;
+        let stream = from.shifted(start).ok_or_else(|| stream_at(start))?;
+        let mut partial = Partial::default();
+        return target.unpack_from(target_count, &mut to, 0, length, stream, &mut partial);
+    }
+    if let Some(start) = target.contiguous(target_count) {
+        to.covers(start, start.saturating_add_unsigned(length))?;
+        let mut stream = to.shifted(start).ok_or_else(|| stream_at(start))?;
+        return source.pack_into(source_count, from, 0, length, &mut stream);
+    }
+    let (read, written) = (source.range(source_count)?, target.range(target_count)?);
+    from.covers(read.start, read.end)?;
+    to.covers(written.start, written.end)?;
+    let source_whole = Whole::new(&source.body, source_count, source.extent);
+    let target_whole = Whole::new(&target.body, target_count, target.extent);
+    let mut ends = Ends {
+        source: Cursor::in_order(&source_whole, 0..length),
+        target: Cursor::in_order(&target_whole, 0..length),
+    };
+    while let Some(step) = ends.next()? {
+        step.carry_out(from, &mut to).map_err(|stop| stop.explain(&target.body))?;
+    }
+    Ok(())
+}
+
+/// A grid of runs at one end of a copy.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    item: Item,
+    counts: [u64; 2],
+    lane: Lane,
+    /// Bytes of a run in the stream.
+    run: u64,
+    /// Whether the runs are those of a table, and only the first is described.
+    table: bool,
+}
+
+impl Grid {
+    fn new(strip: &Strip<'_>) -> Option<Grid> {
+        match strip {
+            Strip::Grid { block, units, counts, memory, memory_strides, .. } => Some(Grid {
+                item: block.item,
+                counts: *counts,
+                lane: Lane { start: *memory, strides: *memory_strides },
+                run: units * block.item.stream(),
+                table: false,
+            }),
+            Strip::Table { gather, runs, base, .. } => {
+                let (offset, run) = gather.run(runs.start);
+                Some(Grid {
+                    item: gather.item,
+                    counts: [1, 1],
+                    lane: Lane { start: base + offset, strides: [0; 2] },
+                    run: run.end - run.start,
+                    table: runs.len() > 1,
+                })
+            }
+            Strip::Piece { item, units, memory, .. } => Some(Grid {
+                item: *item,
+                counts: [1, 1],
+                lane: Lane { start: *memory, strides: [0; 2] },
+                run: units * item.stream(),
+                table: false,
+            }),
+            Strip::Cut { .. } => None,
+        }
+    }
+
+    /// Bytes of an inner row in the stream.
+    fn row(&self) -> u64 {
+        self.counts[1] * self.run
+    }
+
+    fn length(&self) -> u64 {
+        self.counts[0] * self.row()
+    }
+
+    /// Cuts the runs of an inner row into parts of `run` bytes in the stream, in rows of a run each.
+    fn cut(&self, run: u64) -> Grid {
+        let inner = (run / self.item.stream() * self.item.memory()) as i64;
+        let counts = [self.counts[1], self.run / run];
+        let lane = Lane { start: self.lane.start, strides: [self.lane.strides[1], inner] };
+        Grid { counts, lane, run, ..*self }
+    }
+
+    /// Puts the runs of an inner row into rows of `runs` runs each.
+    fn fold(&self, runs: u64) -> Grid {
+        let inner = self.lane.strides[1];
+        let strides = [inner.wrapping_mul(runs as i64), inner];
+        let lane = Lane { start: self.lane.start, strides };
+        Grid { counts: [self.counts[1] / runs, runs], lane, ..*self }
+    }
+}
+
+/// What one step copies: two grids of the same shape.
+struct Step {
+    source: Grid,
+    target: Grid,
+    /// Where in the stream it starts.
+    position: u64,
+}
+
+/// The cursors at both ends, at the same position.
+struct Ends<'p> {
+    source: Cursor<'p>,
+    target: Cursor<'p>,
+}
+
+impl Ends<'_> {
+    /// The longest step that a single call of a kernel carries out.
+    fn next(&mut self) -> Result<Option<Step>> {
+        let position = self.source.position();
+        let mut most = u64::MAX;
+        // Each turn makes `most` smaller, down to a run or an item.
+        loop {
+            let (mut source, mut target) = (self.source.clone(), self.target.clone());
+            let Some(a) = source.next(most) else { return Ok(None) };
+            let Some(b) = target.next(most) else { return Ok(None) };
+            let split = || {
+                let problem = "items of the two types don't start and end together".into();
+                Error::Position { position, problem }
+            };
+            let (a, b) = (Grid::new(&a).ok_or_else(split)?, Grid::new(&b).ok_or_else(split)?);
+            match meet(&a, &b) {
+                Ok((source_grid, target_grid)) => {
+                    (self.source, self.target) = (source, target);
+                    let unit = source_grid.item.stream().max(target_grid.item.stream());
+                    if source_grid.run % unit != 0 {
+                        return Err(split());
+                    }
+                    return Ok(Some(Step { source: source_grid, target: target_grid, position }));
+                }
+                Err(shorter) => most = shorter,
+            }
+        }
+    }
+}
+
+/// The same shape for two grids, or the length that gets closer to one.
+fn meet(a: &Grid, b: &Grid) -> Result<(Grid, Grid), u64> {
+    if a.table || b.table {
+        let of = |grid: &Grid| if grid.table { grid.run } else { grid.length() };
+        return Err(of(a).min(of(b)));
+    }
+    if a.length() != b.length() {
+        return Err(a.length().min(b.length()));
+    }
+    if a.run == b.run && a.counts == b.counts {
+        return Ok((*a, *b));
+    }
+    let (short, long) = (a.run.min(b.run), a.run.max(b.run));
+    let row = a.row().min(b.row());
+    if long % short != 0 {
+        // No common grid: as far as the shorter run, if that isn't what both are already.
+        return Err(short);
+    }
+    let whole = row / long * long;
+    if whole == 0 {
+        return Err(row);
+    }
+    if whole < a.length() {
+        return Err(whole);
+    }
+    let parts = long / short;
+    Ok(match a.run == short {
+        true => (a.fold(parts), b.cut(short)),
+        false => (a.cut(short), b.fold(parts)),
+    })
+}
+
+impl Step {
+    fn carry_out(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), Stop> {
+        let Step { source, target, position } = self;
+        let (pack, unpack) = (source.item.pack, target.item.unpack);
+        if !source.item.is_copy() && !target.item.is_copy() {
+            return self.item_by_item(from, to);
+        }
+        let (conversion, item) = match target.item.is_copy() {
+            true => (pack, source.item),
+            false => (unpack, target.item),
+        };
+        Kernel::new(conversion, source.run / item.stream())
+            .transfer(source.counts, from, source.lane, to, target.lane)
+            .map_err(|error| Stop::of_kernel(error, *position, &item, conversion))
+    }
+
+    /// Converts to the stream's representation and on to the target's, which no single conversion does.
+    fn item_by_item(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), Stop> {
+        let Step { source, target, position } = self;
+        let (a, b) = (source.item, target.item);
+        if a.stream() != b.stream() {
+            let problem = "items of the two types don't start and end together".into();
+            return Err(Error::Position { position: *position, problem }.into());
+        }
+        let place = |grid: &Grid, i: u64, j: u64, unit: u64| {
+            let [outer, inner] = grid.lane.strides;
+            let run = grid.lane.start + i as i64 * outer + j as i64 * inner;
+            run + (unit * grid.item.memory()) as i64
+        };
+        let mut position = *position;
+        let (mut read, mut packed, mut written) = ([0; MAX_SIZE], [0; MAX_SIZE], [0; MAX_SIZE]);
+        let read = &mut read[..a.memory() as usize];
+        let packed = &mut packed[..a.stream() as usize];
+        let written = &mut written[..b.memory() as usize];
+        let [rows, columns] = source.counts;
+        for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
+            for unit in 0..source.run / a.stream() {
+                from.read(place(source, i, j, unit), read)?;
+                convert(&a, a.pack, read, packed, position)?;
+                convert(&b, b.unpack, packed, written, position)?;
+                to.write(place(target, i, j, unit), written)?;
+                position += a.stream();
+            }
+        }
+        Ok(())
+    }
+}
