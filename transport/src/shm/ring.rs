@@ -17,7 +17,8 @@
 
 use std::ptr::NonNull;
 
-use crate::atomics::{Acquire, Le32, Le64, Relaxed};
+pub use crate::atomics::Le64;
+use crate::atomics::{Acquire, Le32, Relaxed};
 
 /// Frames under way at most.
 #[cfg(not(loom))]
