@@ -123,12 +123,13 @@ impl<L: Link> Link for Faulty<L> {
             let state = RankState::Dead(Cause::Lost);
             return Err(LinkError::PeerGone { peer, state }.into());
         }
-        if self.random.random_range(0..100) < self.faults.refuse {
+        let refuse = self.random.random_range(0..100) < self.faults.refuse;
+        let counts = u64::from(self.is_to_be_cut(peer));
+        let frame = self.inner.reserve(peer, len)?;
+        if refuse {
             self.restless.store(true, Relaxed);
             return Err(Refused::WouldBlock);
         }
-        let counts = u64::from(self.is_to_be_cut(peer));
-        let frame = self.inner.reserve(peer, len)?;
         self.traffic += counts;
         Ok(frame)
     }

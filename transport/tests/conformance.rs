@@ -1,0 +1,486 @@
+//! What every link promises, checked on each: simulated, in shared memory between threads, in shared memory between
+//! processes, and with faults.
+
+mod support;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use longshore_transport::fault::{Faults, Faulty};
+use longshore_transport::message::{Assembler, Sending};
+use longshore_transport::shm::ShmLink;
+use longshore_transport::sim::{Cluster, Limits};
+use longshore_transport::{Cause, Link, LinkError, Range, RankState, Refused, Segment};
+use support::{Processes, child, fill, is_filled, wait};
+
+/// What one rank does. All ranks of a job run the same.
+type Scenario = fn(&mut dyn Link, &Segment);
+
+const SCENARIOS: &[(&str, Scenario)] = &[
+    ("refusals", refusals),
+    ("parts", parts),
+    ("order", order),
+    ("long messages", long_messages),
+    ("sleepers", sleepers),
+    ("back-pressure", back_pressure),
+    ("bells", bells),
+    ("rounds", rounds),
+    ("death", death),
+];
+
+/// A link, and what arrived while its rank looked for something else, by peer.
+struct Post<'a> {
+    link: &'a mut dyn Link,
+    inbox: Vec<VecDeque<Vec<u8>>>,
+}
+
+impl<'a> Post<'a> {
+    fn new(link: &'a mut dyn Link) -> Self {
+        let inbox = vec![VecDeque::new(); link.size() as usize];
+        Self { link, inbox }
+    }
+
+    fn take_in(link: &mut dyn Link, inbox: &mut [VecDeque<Vec<u8>>]) {
+        while let Some(frame) = link.receive().unwrap() {
+            inbox[frame.peer() as usize].push_back(frame.to_vec());
+        }
+    }
+
+    /// Sends one frame, waiting for room.
+    fn send(&mut self, peer: u32, bytes: &[u8]) {
+        let Self { link, inbox } = self;
+        wait(*link, |link| {
+            match link.reserve(peer, bytes.len()) {
+                Ok(mut frame) => {
+                    frame.copy_from_slice(bytes);
+                    frame.commit();
+                    return Some(());
+                }
+                Err(Refused::WouldBlock) => {}
+                Err(Refused::Failed(error)) => panic!("{error}"),
+            }
+            Self::take_in(link, inbox);
+            None
+        });
+    }
+
+    /// The next frame from `peer`.
+    fn receive(&mut self, peer: u32) -> Vec<u8> {
+        let Self { link, inbox } = self;
+        wait(*link, |link| {
+            Self::take_in(link, inbox);
+            inbox[peer as usize].pop_front()
+        })
+    }
+
+    /// All of the first `ranks` tell each other, and themselves, that they are here.
+    fn barrier(&mut self, ranks: u32) {
+        (0..ranks).for_each(|peer| self.send(peer, b"here"));
+        (0..ranks).for_each(|peer| assert!(self.receive(peer) == b"here", "rank {peer} says else"));
+    }
+}
+
+/// Reservations that can't be, and one that is dropped.
+fn refusals(link: &mut dyn Link, _: &Segment) {
+    let (size, limit) = (link.size(), link.frame_limit());
+    let failed = |refused: Result<_, Refused>| match refused {
+        Err(Refused::Failed(error)) => Some(error),
+        _ => None,
+    };
+    let none = failed(link.reserve(size, 1).map(drop));
+    assert_eq!(none, Some(LinkError::NoSuchRank { rank: size, size }));
+    let long = failed(link.reserve(0, limit + 1).map(drop));
+    assert_eq!(long, Some(LinkError::TooLong { len: limit + 1, limit }));
+    if let Ok(mut frame) = link.reserve(link.rank(), limit) {
+        frame.fill(255); // and never sent
+    }
+    Post::new(link).barrier(size);
+}
+
+/// Frames that become shorter than reserved, and their mark that more follows.
+fn parts(link: &mut dyn Link, _: &Segment) {
+    let (rank, limit) = (link.rank(), link.frame_limit());
+    let lengths = [0, 1, 7, 56, 119, 120, 121, 128, 1000, limit - 1, limit];
+    for round in 0..20 {
+        for (i, &reserved) in lengths.iter().enumerate() {
+            for &len in &lengths[..=i] {
+                let seed = (reserved * 31 + len + round) as u64;
+                wait(link, |link| {
+                    let mut frame = match link.reserve(rank, reserved) {
+                        Ok(frame) => frame,
+                        Err(Refused::WouldBlock) => return None,
+                        Err(error) => panic!("{error}"),
+                    };
+                    assert_eq!(frame.len(), reserved);
+                    fill(&mut frame[..len], seed);
+                    frame.commit_part(len, len % 2 == 1);
+                    Some(())
+                });
+                wait(link, |link| {
+                    let frame = link.receive().unwrap()?;
+                    assert_eq!(
+                        (frame.peer(), frame.len(), frame.more()),
+                        (rank, len, len % 2 == 1)
+                    );
+                    assert!(is_filled(&frame, seed), "{reserved} {len}");
+                    Some(())
+                });
+            }
+        }
+    }
+}
+
+/// Everyone sends everyone frames of all lengths, as fast as it goes.
+fn order(link: &mut dyn Link, _: &Segment) {
+    const FRAMES: u64 = 300;
+    let (rank, size, limit) = (link.rank(), link.size(), link.frame_limit());
+    let seed = |from: u32, to: u32, i: u64| u64::from(from) << 40 | u64::from(to) << 32 | i;
+    let length = |seed: u64| {
+        let mut bytes = [0; 8];
+        fill(&mut bytes, !seed);
+        let random = u64::from_le_bytes(bytes) as usize;
+        // Half of them short.
+        if random & 1 == 0 { random / 2 % 200 } else { random / 2 % (limit + 1) }
+    };
+    let mut sent = vec![0; size as usize];
+    let mut received = vec![0; size as usize];
+    wait(link, |link| {
+        for peer in 0..size {
+            while sent[peer as usize] < FRAMES {
+                let seed = seed(rank, peer, sent[peer as usize]);
+                match link.reserve(peer, length(seed)) {
+                    Ok(mut frame) => {
+                        fill(&mut frame, seed);
+                        frame.commit();
+                    }
+                    Err(Refused::WouldBlock) => break,
+                    Err(Refused::Failed(error)) => panic!("{error}"),
+                }
+                sent[peer as usize] += 1;
+            }
+        }
+        while let Some(frame) = link.receive().unwrap() {
+            let count = &mut received[frame.peer() as usize];
+            let seed = seed(frame.peer(), rank, *count);
+            assert_eq!(frame.len(), length(seed), "frame {count} from rank {}", frame.peer());
+            assert!(is_filled(&frame, seed), "frame {count} from rank {}", frame.peer());
+            *count += 1;
+        }
+        let done = |counts: &[u64]| counts.iter().all(|&count| count == FRAMES);
+        (done(&sent) && done(&received)).then_some(())
+    });
+}
+
+/// Everyone sends everyone at the same time more than all rings hold.
+fn long_messages(link: &mut dyn Link, _: &Segment) {
+    let (rank, size) = (link.rank(), link.size());
+    let len = |from: u32, to: u32| link_len(from, to) + (from + to) as usize;
+    let mut sending: Vec<Sending> = (0..size)
+        .map(|peer| {
+            let mut bytes = vec![0; len(rank, peer)];
+            fill(&mut bytes, u64::from(rank * 100 + peer));
+            Sending::new(peer, bytes)
+        })
+        .collect();
+    let mut assembler = Assembler::new(1 << 20);
+    let mut missing = size;
+    wait(link, |link| {
+        let mut done = true;
+        for message in &mut sending {
+            done &= message.poll(link).unwrap();
+        }
+        while let Some(frame) = link.receive().unwrap() {
+            if let Some(message) = assembler.accept(&frame).unwrap() {
+                assert_eq!(message.len(), len(frame.peer(), rank));
+                assert!(is_filled(&message, u64::from(frame.peer() * 100 + rank)));
+                missing -= 1;
+            }
+        }
+        (done && missing == 0).then_some(())
+    });
+}
+
+fn link_len(from: u32, to: u32) -> usize {
+    if (from + to) % 3 == 0 { 0 } else { 300_000 }
+}
+
+/// A token goes round; who doesn't hold it sleeps. A lost wake-up costs 100 ms, so many would be noticed.
+fn sleepers(link: &mut dyn Link, _: &Segment) {
+    const LAPS: u32 = 100;
+    let (rank, size) = (link.rank(), link.size());
+    let doorbell = link.doorbell();
+    let start = Instant::now();
+    if rank == 0 {
+        Post::new(link).send(1 % size, &[0; 40]);
+    }
+    for lap in 0..LAPS {
+        loop {
+            doorbell.arm();
+            let frame = link.receive().unwrap().map(|frame| frame.to_vec());
+            if frame.is_none() {
+                doorbell.sleep(Duration::from_secs(1));
+            }
+            doorbell.disarm();
+            if let Some(frame) = frame {
+                assert_eq!(frame, [0; 40]);
+                break;
+            }
+        }
+        if rank != 0 || lap + 1 < LAPS {
+            Post::new(link).send((rank + 1) % size, &[0; 40]);
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(20), "wake-ups were lost");
+}
+
+/// Rank 0 sends until it is refused, then waits until the receiver makes room.
+fn back_pressure(link: &mut dyn Link, _: &Segment) {
+    let (size, limit) = (link.size(), link.frame_limit());
+    let mut post = Post::new(link);
+    for len in [10, limit / 3, limit] {
+        if post.link.rank() == 0 {
+            for peer in 1..size {
+                let mut sent = 0u32;
+                while let Ok(mut frame) = post.link.reserve(peer, len) {
+                    frame[..4].copy_from_slice(&sent.to_le_bytes());
+                    frame.commit();
+                    sent += 1;
+                    assert!(sent < 1_000_000, "no back-pressure");
+                }
+                post.send(peer, &sent.to_le_bytes());
+            }
+            post.barrier(size);
+        } else {
+            if size > 1 {
+                std::thread::sleep(Duration::from_millis(2)); // let the sender run into the wall
+            }
+            for expected in 0u32.. {
+                let bytes = post.receive(0);
+                assert_eq!(bytes[..4], expected.to_le_bytes());
+                if bytes.len() == 4 {
+                    break;
+                }
+            }
+            post.barrier(size);
+        }
+    }
+}
+
+/// Memory of one rank, written by another, and a bell without a frame.
+fn bells(link: &mut dyn Link, segment: &Segment) {
+    use std::sync::atomic::Ordering::SeqCst;
+    let (rank, size) = (link.rank(), link.size());
+    let doorbell = link.doorbell();
+    let mut post = Post::new(link);
+    if rank == 0 {
+        let range = segment.allocate(100_000).unwrap();
+        let memory = segment.map(range).unwrap();
+        for peer in 1..size {
+            let bytes = [range.offset.to_le_bytes(), range.len.to_le_bytes()].concat();
+            post.send(peer, &bytes);
+        }
+        for round in 1..=20u32 {
+            for peer in 1..size as usize {
+                wait(post.link, |_| {
+                    let word = memory.word32(4 * peer).load(SeqCst);
+                    (u32::from_le(word) == round).then_some(())
+                });
+            }
+            memory.word32(0).store(round.to_le(), SeqCst);
+            (1..size).for_each(|peer| doorbell.ring(peer).unwrap());
+        }
+        post.barrier(size);
+        drop(memory);
+        segment.free(range).unwrap();
+    } else {
+        let bytes = post.receive(0);
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let memory = segment.map(Range { offset: word(0), len: word(8) }).unwrap();
+        for round in 1..=20u32 {
+            memory.word32(4 * rank as usize).store(round.to_le(), SeqCst);
+            doorbell.ring(0).unwrap();
+            wait(post.link, |_| {
+                (u32::from_le(memory.word32(0).load(SeqCst)) == round).then_some(())
+            });
+        }
+        post.barrier(size);
+    }
+    assert!(doorbell.ring(size).is_err());
+}
+
+/// Barriers, in which everyone hears from everyone: more peers than a link may watch.
+fn rounds(link: &mut dyn Link, _: &Segment) {
+    let size = link.size();
+    let mut post = Post::new(link);
+    for _ in 0..20 {
+        post.barrier(size);
+    }
+    assert!(post.inbox.iter().all(|frames| frames.len() <= 1), "a round ahead of itself");
+}
+
+/// The last rank dies while others wait for room to send to it.
+fn death(link: &mut dyn Link, segment: &Segment) {
+    let (rank, last) = (link.rank(), link.size() - 1);
+    let cause = RankState::Dead(Cause::Exit(3));
+    let mut post = Post::new(link);
+    if rank == last {
+        // What was sent before is still received by the others.
+        (0..last).for_each(|peer| post.send(peer, b"farewell"));
+        segment.mark(rank, cause);
+        return;
+    }
+    let error = wait(post.link, |link| match link.reserve(last, 100) {
+        Ok(frame) => {
+            frame.commit();
+            None
+        }
+        Err(Refused::WouldBlock) => None,
+        Err(Refused::Failed(error)) => Some(error),
+    });
+    assert_eq!(error, LinkError::PeerGone { peer: last, state: cause });
+    assert_ne!(segment.events(), 0);
+    assert!(post.receive(last) == b"farewell");
+    segment.mark(last, RankState::Alive); // nobody returns from death
+    assert_eq!(segment.rank_state(last), cause);
+    post.barrier(last);
+}
+
+fn faults(seed: u64) -> Faults {
+    Faults { seed, delay: 20, refuse: 30, hold: Some(5), cut: None }
+}
+
+fn in_threads(segment: &Segment, run: impl Fn(ShmLink, &Segment) + Sync) {
+    std::thread::scope(|scope| {
+        for rank in 0..segment.size() {
+            let (segment, run) = (segment.as_rank(rank).unwrap(), &run);
+            scope.spawn(move || run(ShmLink::new(segment.clone()).unwrap(), &segment));
+        }
+    });
+}
+
+#[test]
+fn simulated() {
+    for (name, scenario) in SCENARIOS {
+        for seed in 0..support::cases(3) {
+            println!("{name}, seed {seed}");
+            let limits = Limits { frame: 2000, frames: 6, ..Limits::default() };
+            let cluster = Cluster::with_limits(4, seed, limits).unwrap();
+            cluster.run(|mut seat| scenario(&mut seat.link, &seat.segment));
+        }
+    }
+}
+
+#[test]
+fn simulated_with_faults() {
+    for (name, scenario) in SCENARIOS {
+        for seed in 0..support::cases(3) {
+            println!("{name}, seed {seed}");
+            let limits = Limits { frame: 2000, frames: 6, ..Limits::default() };
+            let cluster = Cluster::with_limits(3, seed, limits).unwrap();
+            cluster.run(|seat| scenario(&mut Faulty::new(seat.link, faults(seed)), &seat.segment));
+        }
+    }
+}
+
+#[test]
+fn shared_memory_between_threads() {
+    for (name, scenario) in SCENARIOS {
+        for (ranks, ring_bytes) in [(1, 8192), (2, 4096), (3, 65536), (12, 4096)] {
+            if *name == "death" && ranks == 1 {
+                continue;
+            }
+            println!("{name}, {ranks} ranks, rings of {ring_bytes}");
+            let segment = Segment::with_rings(ranks, ring_bytes).unwrap();
+            in_threads(&segment, |mut link, segment| scenario(&mut link, segment));
+        }
+    }
+}
+
+#[test]
+fn shared_memory_with_faults() {
+    for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {
+        println!("{name}");
+        let segment = Segment::with_rings(3, 8192).unwrap();
+        in_threads(&segment, |link, segment| {
+            scenario(&mut Faulty::new(link, faults(seed as u64)), segment);
+        });
+    }
+}
+
+#[test]
+fn shared_memory_between_processes() {
+    if let Some((segment, scenario)) = child() {
+        let mut link = ShmLink::new(segment.clone()).unwrap();
+        let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
+        return scenario(&mut link, &segment);
+    }
+    for (name, _) in SCENARIOS {
+        println!("{name}");
+        let segment = Segment::with_rings(4, 16384).unwrap();
+        let mut processes = Processes::start(segment, "shared_memory_between_processes", name);
+        processes.finish(0..4);
+    }
+}
+
+#[test]
+fn a_seed_is_a_run() {
+    let trace = |seed| {
+        let cluster = Cluster::new(4, seed).unwrap();
+        let traces = cluster.run(|mut seat| {
+            let mut trace = Vec::new();
+            for peer in 0..4 {
+                seat.link.reserve(peer, 1).unwrap().commit();
+                seat.link.doorbell().pause();
+            }
+            wait(&mut seat.link, |link| {
+                trace.extend(link.receive().unwrap().map(|frame| frame.peer()));
+                (trace.len() == 4).then_some(())
+            });
+            trace
+        });
+        (traces, cluster.now())
+    };
+    assert_eq!(trace(5), trace(5));
+    assert!((0..10).any(|seed| trace(seed) != trace(5)));
+}
+
+#[test]
+#[should_panic(expected = "simulated time is up")]
+fn a_simulated_job_that_hangs_is_ended() {
+    let limits = Limits { time: Duration::from_secs(5), ..Limits::default() };
+    let cluster = Cluster::with_limits(2, 1, limits).unwrap();
+    cluster.run(|mut seat| wait(&mut seat.link, |link| link.receive().unwrap().map(drop)));
+}
+
+#[test]
+#[should_panic(expected = "the first to fall")]
+fn a_panic_of_a_simulated_rank_is_its_death() {
+    Cluster::new(2, 1).unwrap().run(|seat| {
+        if seat.link.rank() == 0 {
+            panic!("the first to fall");
+        }
+        let mut segment = seat.segment;
+        wait_for_death(&*seat.link.doorbell(), &mut segment);
+    });
+}
+
+fn wait_for_death(doorbell: &dyn longshore_transport::Doorbell, segment: &mut Segment) {
+    support::wait_on(doorbell, segment, |segment| {
+        (segment.rank_state(0) == RankState::Dead(Cause::Lost)).then_some(())
+    });
+}
+
+#[test]
+fn faults_cut_a_peer() {
+    let cluster = Cluster::new(2, 1).unwrap();
+    let mut left = cluster.link(0).unwrap();
+    let mut right =
+        Faulty::new(cluster.link(1).unwrap(), Faults { cut: Some((0, 2)), ..faults(1) });
+    for _ in 0..5 {
+        left.reserve(1, 4).unwrap().commit();
+    }
+    let received = (0..200).filter(|_| right.receive().unwrap().is_some()).count();
+    assert_eq!(received, 2);
+    let gone = LinkError::PeerGone { peer: 0, state: RankState::Dead(Cause::Lost) };
+    assert!(matches!(right.reserve(0, 1), Err(Refused::Failed(error)) if error == gone));
+}
