@@ -1,1 +1,3 @@
 //! RMA and datatype benches.
+
+pub mod datatypes;
