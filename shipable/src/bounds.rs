@@ -3,7 +3,8 @@
 //! The markers LB and UB are sticky, as MPI-1 has them: where a type map holds one, the bound is
 //! that of the lowest (highest) marker and what the data would give is of no account. RESIZED,
 //! SUBARRAY and DARRAY set both. Where there is no UB, a struct's extent is padded to a multiple of
-//! its alignment (the epsilon of section 5.1.6); other constructors don't pad.
+//! its alignment (the epsilon of section 5.1.6); other constructors don't pad. A simple struct has the
+//! bounds of the C struct that it stands for, and markers don't show through it.
 //!
 //! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.
 
@@ -71,6 +72,11 @@ impl Bounds {
     /// The length of what holds data.
     pub const fn true_extent(&self) -> i64 {
         self.true_ub - self.true_lb
+    }
+
+    /// Whether the type map has no entry, not even a marker.
+    const fn is_empty(&self) -> bool {
+        matches!((self.lower, self.upper), (Mark::Absent, Mark::Absent))
     }
 
     /// Those of a leaf.
@@ -272,8 +278,7 @@ impl StructLayout {
         let block = member.repeat(blocklength.into(), copies)?;
         let low = i128::from(block.lb.min(block.ub));
         let high = i128::from(block.lb.max(block.ub));
-        let is_empty = block.lower == Mark::Absent && block.upper == Mark::Absent;
-        let align = if is_empty { 1 } else { i128::from(block.align) };
+        let align = if block.is_empty() { 1 } else { i128::from(block.align) };
         let start = self.end + (-self.end).rem_euclid(align);
         let displacement = start - low;
         self.content = self.content.join(&block.repeat(1, Span::at(displacement))?)?;
@@ -281,12 +286,18 @@ impl StructLayout {
         i64::try_from(displacement).map_err(|_| Error::Overflow { what: "a displacement" })
     }
 
-    /// The bounds of the struct, its tail padded.
+    /// The bounds of the struct: from 0 to the padded tail, whatever bounds its members set.
     ///
     /// # Errors
     /// [`Error::Overflow`].
     pub fn finish(self) -> Result<Bounds> {
-        self.content.padded()
+        let content = self.content;
+        if content.is_empty() {
+            return Ok(content);
+        }
+        let ub = i64::try_from(self.end).map_err(|_| Error::Overflow { what: "a bound" })?;
+        let (lower, upper) = (Mark::Natural, Mark::Natural);
+        Bounds { lb: 0, ub, lower, upper, ..content }.padded()
     }
 }
 

@@ -14,6 +14,8 @@ pub mod kernels;
 pub mod memory;
 mod notation;
 pub mod program;
+#[cfg(feature = "oracle")]
+pub mod oracle;
 pub mod signature;
 
 pub use arch::Architecture;

@@ -1,0 +1,104 @@
+//! Pack and unpack, scalar by scalar.
+
+use super::typemap::{Item, expand};
+use crate::arch::Architecture;
+use crate::convert::{Conversion, ValueError};
+use crate::datatype::Datatype;
+use crate::error::Result;
+
+/// A value that the destination can't represent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which scalar of the type map, counted over all elements.
+    pub item: usize,
+    /// The value, and why.
+    pub error: ValueError,
+}
+
+/// Packs `count` elements from memory, `origin` being the index of displacement 0 in it: the bytes
+/// that were packed, and what ended it early if something did.
+///
+/// # Errors
+/// As [`Architecture::leaf`] and [`Conversion::between`].
+///
+/// # Panics
+/// If the memory is too small.
+pub fn pack(
+    datatype: &Datatype,
+    count: u64,
+    memory: (&Architecture, &[u8], usize),
+    stream: &Architecture,
+) -> Result<(Vec<u8>, Option<Refusal>)> {
+    let (architecture, bytes, origin) = memory;
+    let mut packed = Vec::new();
+    for (item, (from, to)) in both(datatype, count, architecture, stream)?.iter().enumerate() {
+        let conversion = Conversion::between(from.scalar, to.scalar)?;
+        let source = &bytes[place(origin, from)..][..usize::from(from.scalar.size)];
+        let mut target = vec![0; to.scalar.size.into()];
+        if let Err(error) = whole(conversion, source, &mut target) {
+            return Ok((packed, Some(Refusal { item, error })));
+        }
+        packed.extend(target);
+    }
+    Ok((packed, None))
+}
+
+/// Unpacks `count` elements into memory, `origin` being the index of displacement 0 in it. A value
+/// that doesn't fit ends it; it and all later ones stay unwritten.
+///
+/// # Errors
+/// As [`Architecture::leaf`] and [`Conversion::between`].
+///
+/// # Panics
+/// If the memory or the stream is too small.
+pub fn unpack(
+    datatype: &Datatype,
+    count: u64,
+    memory: (&Architecture, &mut [u8], usize),
+    stream: (&Architecture, &[u8]),
+) -> Result<Option<Refusal>> {
+    let (architecture, bytes, origin) = memory;
+    let mut position = 0;
+    for (item, (to, from)) in both(datatype, count, architecture, stream.0)?.iter().enumerate() {
+        let conversion = Conversion::between(from.scalar, to.scalar)?;
+        let source = &stream.1[position..][..usize::from(from.scalar.size)];
+        let target = &mut bytes[place(origin, to)..][..usize::from(to.scalar.size)];
+        if let Err(error) = whole(conversion, source, target) {
+            return Ok(Some(Refusal { item, error }));
+        }
+        position += source.len();
+    }
+    Ok(None)
+}
+
+/// Each scalar as it is in memory and in the stream.
+fn both(
+    datatype: &Datatype,
+    count: u64,
+    memory: &Architecture,
+    stream: &Architecture,
+) -> Result<Vec<(Item, Item)>> {
+    let items = expand(datatype, memory, count)?;
+    items
+        .into_iter()
+        .map(|item| {
+            let scalar = stream.leaf(item.leaf)?.components[item.component].scalar;
+            Ok((item, Item { scalar, ..item }))
+        })
+        .collect()
+}
+
+fn place(origin: usize, item: &Item) -> usize {
+    let place = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
+    place.and_then(|place| usize::try_from(place).ok()).expect("an item before the memory's start")
+}
+
+/// Converts a scalar, unit by unit.
+fn whole(conversion: Conversion, from: &[u8], to: &mut [u8]) -> Result<(), ValueError> {
+    let (unit_from, unit_to) = (conversion.from_size(), conversion.to_size());
+    let units = from.chunks(unit_from.into()).zip(to.chunks_mut(unit_to.into()));
+    for (from, to) in units {
+        conversion.apply(from, to)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,128 @@
+//! Bounds, sizes and signatures against the oracle's type maps, on random types.
+
+use shipable::oracle::{self, Options, Random, cases};
+use shipable::{Architecture, Datatype, Signature};
+
+fn options(seed: u64) -> Options {
+    let all = Architecture::all();
+    Options {
+        portable: seed % 3 == 0,
+        disjoint: seed % 2 == 0,
+        architecture: all[(seed / 6) as usize % all.len()],
+        ..Options::default()
+    }
+}
+
+fn check_bounds(datatype: &Datatype, architecture: &Architecture) {
+    let fast = datatype.bounds(architecture).unwrap();
+    let slow = oracle::bounds(datatype, architecture).unwrap();
+    let fast = oracle::NaiveBounds {
+        lb: fast.lb,
+        ub: fast.ub,
+        true_lb: fast.true_lb,
+        true_ub: fast.true_ub,
+        size: fast.size,
+    };
+    assert_eq!(fast, slow, "{datatype} on {architecture}");
+}
+
+#[test]
+fn random_types_have_the_bounds_of_their_maps_everywhere() {
+    for seed in 0..cases(4000) {
+        let datatype = Random::new(seed, options(seed)).datatype();
+        for architecture in Architecture::all() {
+            check_bounds(&datatype, architecture);
+        }
+    }
+}
+
+#[test]
+fn random_types_have_the_signature_of_their_lists() {
+    for seed in 0..cases(4000) {
+        let (one, other) = Random::new(seed, options(seed)).pair();
+        assert_eq!(oracle::flatten(&one), oracle::flatten(&other), "{one} and {other}");
+        assert_eq!(one.signature(), other.signature(), "{one} and {other}");
+        let items = oracle::flatten(&one).into_iter().map(Signature::of_leaf);
+        let item_by_item = items.fold(Signature::empty(), |all, item| all.then(&item).unwrap());
+        assert_eq!(one.signature(), item_by_item, "{one}");
+    }
+}
+
+#[test]
+fn unequal_lists_have_unequal_signatures() {
+    let mut random = Random::new(1, Options { items: 8, depth: 2, ..Options::default() });
+    let types: Vec<_> = (0..cases(4000).min(400)).map(|_| random.datatype()).collect();
+    for one in &types {
+        for other in &types {
+            let same = oracle::flatten(one) == oracle::flatten(other);
+            assert_eq!(one.signature() == other.signature(), same, "{one} and {other}");
+        }
+    }
+}
+
+#[test]
+fn disjoint_types_are_disjoint() {
+    for seed in 0..cases(4000) {
+        let options = Options { disjoint: true, ..options(seed) };
+        let datatype = Random::new(seed, options).datatype();
+        for count in [1, 3] {
+            let overlaps = oracle::overlaps(&datatype, &options.architecture, count).unwrap();
+            assert!(!overlaps, "{datatype} on {} times {count}", options.architecture);
+        }
+    }
+}
+
+#[test]
+fn the_generator_reaches_every_constructor() {
+    let mut seen = std::collections::HashSet::new();
+    let mut portable = std::collections::HashSet::new();
+    for seed in 0..2000 {
+        let mut options = options(seed);
+        options.items = 60;
+        let combiners = if options.portable { &mut portable } else { &mut seen };
+        visit(&Random::new(seed, options).datatype(), combiners);
+    }
+    assert_eq!(seen.len(), 17, "{seen:?}");
+    assert_eq!(portable.len(), 9, "{portable:?}");
+}
+
+fn visit(datatype: &Datatype, seen: &mut std::collections::HashSet<shipable::datatype::Combiner>) {
+    seen.insert(datatype.combiner());
+    datatype.node().children().iter().for_each(|child| visit(child, seen));
+}
+
+#[test]
+fn a_seed_gives_the_same_type_on_every_machine() {
+    let options = Options { architecture: Architecture::S390X, ..Options::default() };
+    let datatype = Random::new(42, options).datatype();
+    assert_eq!(
+        datatype.to_string(),
+        "U1(1U2(S:1:U3(RZ:U4(S:3:U5(S:3:U6(D:U7(SS:3:ldi/1,i16/1,i32/1))/1/216,U6/1/248,U6/2/344)\
+         /0/1182,U5/0/1566,U5/1/2142):2351:204)/1/-2339))"
+    );
+}
+
+#[test]
+fn packing_and_unpacking_naively_lead_back() {
+    for seed in 0..cases(500) {
+        let options = Options { disjoint: true, ..options(seed) };
+        let mut random = Random::new(seed, options);
+        let (datatype, here) = (random.datatype(), options.architecture);
+        let bounds = datatype.bounds(&here).unwrap();
+        let (low, high) = (bounds.true_lb.min(0), bounds.true_ub + 2 * bounds.extent().abs());
+        let (origin, length) = ((-low) as usize, (high - low) as usize);
+        let memory = random.bytes(length);
+        let (packed, refusal) =
+            oracle::pack(&datatype, 2, (&here, &memory, origin), &here).unwrap();
+        assert_eq!(refusal, None, "the same representation holds every value");
+        assert_eq!(packed.len() as i64, 2 * bounds.size);
+        let mut back = vec![0; length];
+        let to = (&here, &mut back[..], origin);
+        assert_eq!(oracle::unpack(&datatype, 2, to, (&here, &packed)).unwrap(), None);
+        for item in oracle::expand(&datatype, &here, 2).unwrap() {
+            let at = (origin as i64 + item.offset) as usize;
+            let range = at..at + usize::from(item.scalar.size);
+            assert_eq!(memory[range.clone()], back[range], "{datatype} on {here}");
+        }
+    }
+}
