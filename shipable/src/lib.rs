@@ -13,9 +13,9 @@ pub mod form;
 pub mod kernels;
 pub mod memory;
 mod notation;
-pub mod program;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod program;
 pub mod signature;
 
 pub use arch::Architecture;
