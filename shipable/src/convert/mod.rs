@@ -60,6 +60,23 @@ pub enum Unit {
     Sixteen = 16,
 }
 
+impl Unit {
+    /// The unit of this many bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub(crate) const fn of(bytes: usize) -> Unit {
+        match bytes {
+            2 => Unit::Two,
+            4 => Unit::Four,
+            8 => Unit::Eight,
+            16 => Unit::Sixteen,
+            _ => panic!("no swap has such a unit"),
+        }
+    }
+}
+
 /// The scalars at both ends of a conversion; made by [`Conversion::between`] alone, which checks their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {

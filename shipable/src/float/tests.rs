@@ -405,7 +405,7 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
                     assert_eq!(decode(to, image.unwrap()), Ok(number), "{from:?} to {to:?}");
                 }
                 // The quiet bit and the nine after it, which the narrowest has room for.
-                let payload = 0b1_0110_0101_1 << 118;
+                let payload = 0b101_1001_0110 << 117;
                 let nan = special(from, Number::Nan { negative, payload });
                 let image = convert(from, nan, to).unwrap();
                 assert_eq!(

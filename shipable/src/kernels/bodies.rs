@@ -1,7 +1,9 @@
 //! The loops around a move, and their versions for instruction sets.
 #![allow(unsafe_code)]
 
-use super::moves::{Copy, CopyAny, CopyPair, Move, Swap, SwapAny};
+use super::moves::{Copy, CopyAny, CopyPair, Fixed, Move, Swap};
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::x86::Shuffle;
 use crate::convert::Unit;
 
 /// A grid in a pointer's width.
@@ -22,6 +24,9 @@ type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 /// and have a length that the move is for; the instruction set must be this machine's.
 #[derive(Debug)]
 pub(super) struct Bodies {
+    /// One run.
+    pub run: unsafe fn(*const u8, *mut u8, usize),
+    /// Two strided dimensions.
     pub grid: GridBody,
     /// From a table's offsets to a packed stream.
     pub gather: TableBody,
@@ -35,27 +40,38 @@ pub(super) struct Bodies {
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     for _ in 0..rows.counts[0] {
-        let (mut source, mut destination) = (from, to);
-        for _ in 0..rows.counts[1] {
-            // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave the memory.
-            unsafe { M::run(source, destination, rows.run) };
-            source = source.wrapping_offset(rows.from[1]);
-            destination = destination.wrapping_offset(rows.to[1]);
-        }
+        // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave the memory.
+        unsafe { row::<M>(rows, from, to) };
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
 }
 
+/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a cycle a run, while the
+/// processor can store twice.
+///
 /// # Safety
 ///
 /// See [`Bodies`].
 #[inline(always)]
-unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, mut to: *mut u8) {
-    for &offset in offsets {
+unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+    let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
+    let mut left = rows.counts[1];
+    while left >= 4 {
+        for i in 0..4 {
+            let source = from.wrapping_offset(from_stride.wrapping_mul(i));
+            // SAFETY: the caller's promise.
+            unsafe { M::run(source, to.wrapping_offset(to_stride.wrapping_mul(i)), run) };
+        }
+        from = from.wrapping_offset(from_stride.wrapping_mul(4));
+        to = to.wrapping_offset(to_stride.wrapping_mul(4));
+        left -= 4;
+    }
+    for _ in 0..left {
         // SAFETY: the caller's promise.
-        unsafe { M::run(from.wrapping_offset(offset as isize), to, run) };
-        to = to.wrapping_add(run);
+        unsafe { M::run(from, to, run) };
+        from = from.wrapping_offset(from_stride);
+        to = to.wrapping_offset(to_stride);
     }
 }
 
@@ -63,11 +79,21 @@ unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, mut to: 
 ///
 /// See [`Bodies`].
 #[inline(always)]
-unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, mut from: *const u8, to: *mut u8) {
-    for &offset in offsets {
+unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
+    for (i, &offset) in offsets.iter().enumerate() {
         // SAFETY: the caller's promise.
-        unsafe { M::run(from, to.wrapping_offset(offset as isize), run) };
-        from = from.wrapping_add(run);
+        unsafe { M::run(from.wrapping_offset(offset as isize), to.wrapping_add(i * run), run) };
+    }
+}
+
+/// # Safety
+///
+/// See [`Bodies`].
+#[inline(always)]
+unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
+    for (i, &offset) in offsets.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { M::run(from.wrapping_add(i * run), to.wrapping_offset(offset as isize), run) };
     }
 }
 
@@ -76,6 +102,15 @@ macro_rules! instruction_set {
     ($name:ident, $($attribute:meta)?) => {
         mod $name {
             use super::{Bodies, Move, Rows};
+
+            /// # Safety
+            ///
+            /// See [`Bodies`].
+            $(#[$attribute])?
+            unsafe fn run<M: Move>(from: *const u8, to: *mut u8, run: usize) {
+                // SAFETY: the caller's promise.
+                unsafe { M::run(from, to, run) }
+            }
 
             /// # Safety
             ///
@@ -105,7 +140,7 @@ macro_rules! instruction_set {
             }
 
             pub(super) const fn bodies<M: Move>() -> &'static Bodies {
-                &Bodies { grid: grid::<M>, gather: gather::<M>, scatter: scatter::<M> }
+                &Bodies { run: run::<M>, grid: grid::<M>, gather: gather::<M>, scatter: scatter::<M> }
             }
         }
     };
@@ -114,53 +149,68 @@ macro_rules! instruction_set {
 instruction_set!(baseline,);
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 instruction_set!(avx2, target_feature(enable = "avx2"));
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-instruction_set!(avx512, target_feature(enable = "avx512f,avx512bw,avx512vl"));
-
-/// The loops for a move on this machine. The standard library asks the processor once and remembers.
-fn best<M: Move>() -> &'static Bodies {
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    {
-        if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-            return avx512::bodies::<M>();
-        }
-        if is_x86_feature_detected!("avx2") {
-            return avx2::bodies::<M>();
-        }
-    }
-    baseline::bodies::<M>()
-}
 
 /// The loops that copy runs of this length.
 pub(super) fn copy(run: u64) -> &'static Bodies {
     match run {
-        1 => best::<Copy<1>>(),
-        2 => best::<Copy<2>>(),
-        3 => best::<CopyPair<2>>(),
-        4 => best::<Copy<4>>(),
-        5..=7 => best::<CopyPair<4>>(),
-        8 => best::<Copy<8>>(),
-        9..=15 => best::<CopyPair<8>>(),
-        16 => best::<Copy<16>>(),
-        17..=31 => best::<CopyPair<16>>(),
-        32 => best::<Copy<32>>(),
-        33..=63 => best::<CopyPair<32>>(),
-        64 => best::<Copy<64>>(),
-        _ => best::<CopyAny>(),
+        1 => baseline::bodies::<Copy<1>>(),
+        2 => baseline::bodies::<Copy<2>>(),
+        3 => baseline::bodies::<CopyPair<2>>(),
+        4 => baseline::bodies::<Copy<4>>(),
+        5..=7 => baseline::bodies::<CopyPair<4>>(),
+        8 => baseline::bodies::<Copy<8>>(),
+        9..=15 => baseline::bodies::<CopyPair<8>>(),
+        16 => baseline::bodies::<Copy<16>>(),
+        17..=31 => baseline::bodies::<CopyPair<16>>(),
+        _ => long_copy(run),
     }
+}
+
+/// The loops that copy runs for which wide vectors help.
+fn long_copy(run: u64) -> &'static Bodies {
+    macro_rules! choose {
+        ($set:ident) => {
+            match run {
+                32 => $set::bodies::<Copy<32>>(),
+                33..=63 => $set::bodies::<CopyPair<32>>(),
+                64 => $set::bodies::<Copy<64>>(),
+                65..=128 => $set::bodies::<CopyPair<64>>(),
+                _ => $set::bodies::<CopyAny>(),
+            }
+        };
+    }
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if is_x86_feature_detected!("avx2") {
+        return choose!(avx2);
+    }
+    choose!(baseline)
 }
 
 /// The loops that swap runs of this length.
 pub(super) fn swap(unit: Unit, run: u64) -> &'static Bodies {
-    match (unit, run) {
-        (Unit::Two, 2) => best::<Swap<2, 2>>(),
-        (Unit::Two, _) => best::<SwapAny<2>>(),
-        (Unit::Four, 4) => best::<Swap<4, 4>>(),
-        (Unit::Four, _) => best::<SwapAny<4>>(),
-        (Unit::Eight, 8) => best::<Swap<8, 8>>(),
-        (Unit::Eight, 64) => best::<Swap<8, 64>>(),
-        (Unit::Eight, _) => best::<SwapAny<8>>(),
-        (Unit::Sixteen, 16) => best::<Swap<16, 16>>(),
-        (Unit::Sixteen, _) => best::<SwapAny<16>>(),
+    match unit {
+        Unit::Two => swap_units::<2>(run),
+        Unit::Four => swap_units::<4>(run),
+        Unit::Eight => swap_units::<8>(run),
+        Unit::Sixteen => swap_units::<16>(run),
     }
+}
+
+fn swap_units<const UNIT: usize>(run: u64) -> &'static Bodies {
+    macro_rules! choose {
+        ($set:ident, $swap:ident) => {
+            match run {
+                _ if run == UNIT as u64 => $set::bodies::<Fixed<$swap<UNIT>, UNIT>>(),
+                16 => $set::bodies::<Fixed<$swap<UNIT>, 16>>(),
+                32 => $set::bodies::<Fixed<$swap<UNIT>, 32>>(),
+                64 => $set::bodies::<Fixed<$swap<UNIT>, 64>>(),
+                _ => $set::bodies::<$swap<UNIT>>(),
+            }
+        };
+    }
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if is_x86_feature_detected!("avx2") {
+        return choose!(avx2, Shuffle);
+    }
+    choose!(baseline, Swap)
 }

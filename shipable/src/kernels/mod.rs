@@ -15,6 +15,8 @@
 mod bodies;
 mod items;
 mod moves;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86;
 
 use std::ops::Range;
 
@@ -171,6 +173,14 @@ impl Kernel {
         to: Lane,
     ) -> Result<(), KernelError> {
         if counts.contains(&0) || self.from_run == 0 {
+            return Ok(());
+        }
+        if let ([1, 1], Some(bodies)) = (counts, self.bodies) {
+            source.covers(from.start, from.start.saturating_add(self.from_run))?;
+            target.covers(to.start, to.start.saturating_add(self.to_run))?;
+            let (source, target) = (source.at(from.start), target.at(to.start));
+            // SAFETY: the run is covered by either view, and the body was chosen for it.
+            unsafe { (bodies.run)(source, target, self.from_run as usize) };
             return Ok(());
         }
         let read = from.reach(counts, self.from_run).unwrap_or(EVERYTHING);

@@ -1,10 +1,14 @@
 //! What happens to one run of bytes.
+//!
+//! Moves read and write through raw pointers only and without alignment, so that no reference to shared memory arises, and
+//! overlapping runs are defined.
 #![allow(unsafe_code)]
 
 use std::ptr;
 
-/// One way to move a run. Functions read and write through raw pointers only, without alignment, so overlapping runs are
-/// defined, and no reference to shared memory arises.
+use crate::convert::Unit;
+
+/// One way to move a run.
 pub(super) trait Move {
     /// Moves `run` bytes.
     ///
@@ -23,29 +27,27 @@ pub(super) struct CopyPair<const W: usize>;
 /// Copies any number of bytes.
 pub(super) struct CopyAny;
 
-/// Reverses units of `UNIT` bytes in exactly `W` bytes.
-pub(super) struct Swap<const UNIT: usize, const W: usize>;
+/// Reverses each unit of `UNIT` bytes in any number of units.
+pub(super) struct Swap<const UNIT: usize>;
 
-/// Reverses units of `UNIT` bytes in any number of units.
-pub(super) struct SwapAny<const UNIT: usize>;
+/// A move of any run, applied to runs of exactly `W` bytes, for which it is then compiled.
+pub(super) struct Fixed<M, const W: usize>(M);
 
 impl<const W: usize> Move for Copy<W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
-        // SAFETY: the caller's promise, `run` being W.
-        unsafe { to.cast::<[u8; W]>().write_unaligned(from.cast::<[u8; W]>().read_unaligned()) }
+        // SAFETY: the caller's promise, `run` being W. Of constant length, this is as many loads and stores as it takes.
+        unsafe { ptr::copy(from, to, W) }
     }
 }
 
 impl<const W: usize> Move for CopyPair<W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        // SAFETY: the caller's promise; `run` is W to 2 W, so that both pairs lie within it.
+        // SAFETY: the caller's promise; `run` is W to 2 W, so that both parts lie within it.
         unsafe {
-            let head = from.cast::<[u8; W]>().read_unaligned();
-            let tail = from.add(run - W).cast::<[u8; W]>().read_unaligned();
-            to.cast::<[u8; W]>().write_unaligned(head);
-            to.add(run - W).cast::<[u8; W]>().write_unaligned(tail);
+            ptr::copy(from, to, W);
+            ptr::copy(from.add(run - W), to.add(run - W), W);
         }
     }
 }
@@ -53,50 +55,55 @@ impl<const W: usize> Move for CopyPair<W> {
 impl Move for CopyAny {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        // SAFETY: the caller's promise. Runs of one memory may overlap, hence not copy_nonoverlapping, which is no faster.
+        // SAFETY: the caller's promise. copy_nonoverlapping would be no faster.
         unsafe { ptr::copy(from, to, run) }
     }
 }
 
-/// `W` bytes with the units of `UNIT` among them reversed; compiles to shuffles.
-#[inline(always)]
-fn swapped<const UNIT: usize, const W: usize>(bytes: [u8; W]) -> [u8; W] {
-    let mut out = [0; W];
-    let mut i = 0;
-    while i < W {
-        out[i] = bytes[i / UNIT * UNIT + (UNIT - 1 - i % UNIT)];
-        i += 1;
+impl<const UNIT: usize> Move for Swap<UNIT> {
+    #[inline(always)]
+    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+        for at in (0..run).step_by(UNIT) {
+            // SAFETY: the caller's promise; `run` is a multiple of UNIT.
+            unsafe { swap_one::<UNIT>(from.add(at), to.add(at)) };
+        }
     }
-    out
 }
 
-impl<const UNIT: usize, const W: usize> Move for Swap<UNIT, W> {
+/// Moves one unit, reversed.
+///
+/// # Safety
+///
+/// `UNIT` bytes must be readable from `from` and writable from `to`.
+#[inline(always)]
+pub(super) unsafe fn swap_one<const UNIT: usize>(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's promise: the integers are of UNIT bytes.
+    unsafe {
+        match const { Unit::of(UNIT) } {
+            Unit::Two => {
+                let unit = from.cast::<u16>().read_unaligned();
+                to.cast::<u16>().write_unaligned(unit.swap_bytes());
+            }
+            Unit::Four => {
+                let unit = from.cast::<u32>().read_unaligned();
+                to.cast::<u32>().write_unaligned(unit.swap_bytes());
+            }
+            Unit::Eight => {
+                let unit = from.cast::<u64>().read_unaligned();
+                to.cast::<u64>().write_unaligned(unit.swap_bytes());
+            }
+            Unit::Sixteen => {
+                let unit = from.cast::<u128>().read_unaligned();
+                to.cast::<u128>().write_unaligned(unit.swap_bytes());
+            }
+        }
+    }
+}
+
+impl<M: Move, const W: usize> Move for Fixed<M, W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
         // SAFETY: the caller's promise, `run` being W.
-        unsafe {
-            let bytes = from.cast::<[u8; W]>().read_unaligned();
-            to.cast::<[u8; W]>().write_unaligned(swapped::<UNIT, W>(bytes));
-        }
-    }
-}
-
-impl<const UNIT: usize> Move for SwapAny<UNIT> {
-    #[inline(always)]
-    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        const CHUNK: usize = 64;
-        let mut at = 0;
-        // SAFETY: the caller's promise; `run` is a multiple of UNIT, UNIT divides CHUNK, and `at` plus what is moved
-        // stays within `run`.
-        unsafe {
-            while at + CHUNK <= run {
-                Swap::<UNIT, CHUNK>::run(from.add(at), to.add(at), CHUNK);
-                at += CHUNK;
-            }
-            while at < run {
-                Swap::<UNIT, UNIT>::run(from.add(at), to.add(at), UNIT);
-                at += UNIT;
-            }
-        }
+        unsafe { M::run(from, to, W) }
     }
 }

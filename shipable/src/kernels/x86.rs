@@ -1,0 +1,67 @@
+//! Swaps by byte shuffles, for loops compiled with AVX2.
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86")]
+use std::arch::x86 as arch;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64 as arch;
+
+use arch::{
+    _mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128, _mm256_castsi256_si128,
+    _mm256_loadu_si256, _mm256_shuffle_epi8, _mm256_storeu_si256,
+};
+
+use super::moves::{Move, swap_one};
+
+/// Reverses each unit of `UNIT` bytes in any number of units. The processor must have AVX2.
+pub(super) struct Shuffle<const UNIT: usize>;
+
+impl<const UNIT: usize> Shuffle<UNIT> {
+    /// Where each byte of a 16-byte lane comes from.
+    const SOURCES: [u8; 32] = {
+        let mut sources = [0; 32];
+        let mut i = 0;
+        while i < 32 {
+            sources[i] = (i % 16 / UNIT * UNIT + UNIT - 1 - i % UNIT) as u8;
+            i += 1;
+        }
+        sources
+    };
+}
+
+impl<const UNIT: usize> Move for Shuffle<UNIT> {
+    #[inline(always)]
+    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+        let mut at = 0;
+        // SAFETY: the caller's promises; every access starts at `at` and ends by `run`, a multiple of UNIT, which divides
+        // all widths; accesses need no alignment.
+        unsafe {
+            let sources = _mm256_loadu_si256(Self::SOURCES.as_ptr().cast());
+            let swap_32 = |at: usize| {
+                let bytes = _mm256_loadu_si256(from.add(at).cast());
+                _mm256_storeu_si256(to.add(at).cast(), _mm256_shuffle_epi8(bytes, sources));
+            };
+            while at + 128 <= run {
+                swap_32(at);
+                swap_32(at + 32);
+                swap_32(at + 64);
+                swap_32(at + 96);
+                at += 128;
+            }
+            while at + 32 <= run {
+                swap_32(at);
+                at += 32;
+            }
+            if at + 16 <= run {
+                let bytes = _mm_loadu_si128(from.add(at).cast());
+                let bytes = _mm_shuffle_epi8(bytes, _mm256_castsi256_si128(sources));
+                _mm_storeu_si128(to.add(at).cast(), bytes);
+                at += 16;
+            }
+            while at < run {
+                swap_one::<UNIT>(from.add(at), to.add(at));
+                at += UNIT;
+            }
+        }
+    }
+}
