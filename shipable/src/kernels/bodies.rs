@@ -1,6 +1,8 @@
 //! The loops around a move, and their versions for instruction sets.
 #![allow(unsafe_code)]
 
+use std::hint::black_box;
+
 use super::moves::{Copy, CopyAny, CopyPair, Fixed, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::x86::Shuffle;
@@ -47,8 +49,8 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     }
 }
 
-/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a cycle a run, while the
-/// processor can store twice.
+/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a cycle a run, while
+/// processors store twice. Left to itself the compiler makes that chain, so it mustn't see that multiples are multiples.
 ///
 /// # Safety
 ///
@@ -57,15 +59,22 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
 unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
     let mut left = rows.counts[1];
-    while left >= 4 {
-        for i in 0..4 {
-            let source = from.wrapping_offset(from_stride.wrapping_mul(i));
+    if left >= 4 {
+        let multiples = |stride: isize| [2, 3, 4].map(|i| black_box(stride.wrapping_mul(i)));
+        let ([from_2, from_3, from_4], [to_2, to_3, to_4]) =
+            (multiples(from_stride), multiples(to_stride));
+        while left >= 4 {
             // SAFETY: the caller's promise.
-            unsafe { M::run(source, to.wrapping_offset(to_stride.wrapping_mul(i)), run) };
+            unsafe {
+                M::run(from, to, run);
+                M::run(from.wrapping_offset(from_stride), to.wrapping_offset(to_stride), run);
+                M::run(from.wrapping_offset(from_2), to.wrapping_offset(to_2), run);
+                M::run(from.wrapping_offset(from_3), to.wrapping_offset(to_3), run);
+            }
+            from = from.wrapping_offset(from_4);
+            to = to.wrapping_offset(to_4);
+            left -= 4;
         }
-        from = from.wrapping_offset(from_stride.wrapping_mul(4));
-        to = to.wrapping_offset(to_stride.wrapping_mul(4));
-        left -= 4;
     }
     for _ in 0..left {
         // SAFETY: the caller's promise.
@@ -202,6 +211,7 @@ fn swap_units<const UNIT: usize>(run: u64) -> &'static Bodies {
             match run {
                 _ if run == UNIT as u64 => $set::bodies::<Fixed<$swap<UNIT>, UNIT>>(),
                 16 => $set::bodies::<Fixed<$swap<UNIT>, 16>>(),
+                24 => $set::bodies::<Fixed<$swap<UNIT>, 24>>(),
                 32 => $set::bodies::<Fixed<$swap<UNIT>, 32>>(),
                 64 => $set::bodies::<Fixed<$swap<UNIT>, 64>>(),
                 _ => $set::bodies::<$swap<UNIT>>(),
