@@ -1,1 +1,159 @@
-//! `#[derive(Shipable)]`.
+//! `#[derive(Shipable)]`: see `shipable::Element` for what it implements and requires.
+
+use proc_macro::TokenStream;
+use proc_macro_crate::{FoundCrate, crate_name};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Member, Path, Result, Type};
+
+/// Implements `Element` for a struct with a layout of C's: `#[repr(C)]`, every field an element,
+/// `Copy`.
+///
+/// `#[shipable(crate = some::path)]` says where the crate `shipable` is to be found, if it is
+/// neither a dependency nor re-exported by `longshore`.
+#[proc_macro_derive(Shipable, attributes(shipable))]
+pub fn derive_shipable(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as DeriveInput);
+    implementation(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
+    let name = &input.ident;
+    let fields = match &input.data {
+        Data::Struct(data) => &data.fields,
+        Data::Enum(_) => {
+            return Err(Error::new(
+                name.span(),
+                "an enum can't be shipped: bytes from elsewhere may be none of its values; ship \
+                 its number, and convert with TryFrom",
+            ));
+        }
+        Data::Union(_) => {
+            return Err(Error::new(
+                name.span(),
+                "a union can't be shipped: nothing says which of its fields to convert",
+            ));
+        }
+    };
+    if !has_layout(&input.attrs)? {
+        return Err(Error::new(
+            name.span(),
+            format!("add #[repr(C)] to {name}: Rust's own layout may differ between builds"),
+        ));
+    }
+    let krate = crate_path(&input.attrs)?;
+    let mut generics = input.generics.clone();
+    for parameter in &mut generics.params {
+        match parameter {
+            GenericParam::Type(parameter) => {
+                parameter.bounds.push(syn::parse_quote!(#krate::Element));
+            }
+            GenericParam::Lifetime(lifetime) => {
+                return Err(Error::new(
+                    lifetime.span(),
+                    "a struct with a lifetime can't be shipped: an address means nothing to \
+                     another process",
+                ));
+            }
+            GenericParam::Const(_) => {}
+        }
+    }
+    let members = members(fields, &krate)?;
+    let (generics, arguments, bounds) = generics.split_for_impl();
+    Ok(quote! {
+        // SAFETY: the layout is C's, every field is an element, and the offsets are the
+        // compiler's, so that the type's items lie inside of the struct and any bytes are a value.
+        #[automatically_derived]
+        unsafe impl #generics #krate::Element for #name #arguments #bounds {
+            fn datatype() -> #krate::Datatype {
+                #krate::element::structure::<Self>(&[#(#members),*])
+            }
+
+            fn simple() -> ::core::option::Option<#krate::Datatype> {
+                #krate::element::simple_structure::<Self>(&[#(#members),*])
+            }
+        }
+    })
+}
+
+/// Each field as the run time takes it: its offset, and the element that it is.
+fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream>> {
+    let members = fields.iter().enumerate().map(|(at, field)| {
+        refuse(&field.ty)?;
+        let (ty, member) = (&field.ty, field.ident.clone().map_or(Member::from(at), Member::from));
+        Ok(quote_spanned! { ty.span() =>
+            #krate::element::Member::of::<#ty>(::core::mem::offset_of!(Self, #member))
+        })
+    });
+    members.collect()
+}
+
+/// Types that are common in structs and can't be shipped: says why, and what to use.
+fn refuse(ty: &Type) -> Result<()> {
+    let why = match ty {
+        Type::Reference(_) | Type::Ptr(_) | Type::BareFn(_) => {
+            "an address means nothing to another process"
+        }
+        Type::Array(array) => return refuse(&array.elem),
+        Type::Tuple(tuple) => return tuple.elems.iter().try_for_each(refuse),
+        Type::Path(path) => match path.path.get_ident().map(ToString::to_string).as_deref() {
+            Some("usize") => "usize has another width elsewhere: use u64",
+            Some("isize") => {
+                "isize has another width elsewhere: use i64, or shipable::c::Aint for an MPI_Aint"
+            }
+            Some("bool") => {
+                "bytes from elsewhere may be no bool: use shipable::c::Bool, which takes any"
+            }
+            Some("char") => "bytes from elsewhere may be no char: use u32, and char::from_u32",
+            Some("String") => "a String holds an address: use an array of bytes",
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(Error::new(ty.span(), why))
+}
+
+/// Whether the attributes give the struct a defined layout.
+fn has_layout(attributes: &[Attribute]) -> Result<bool> {
+    let mut found = false;
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("repr")) {
+        attribute.parse_nested_meta(|meta| {
+            found |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
+            // align(8), packed(2)
+            if meta.input.peek(syn::token::Paren) {
+                let argument;
+                syn::parenthesized!(argument in meta.input);
+                argument.parse::<proc_macro2::TokenStream>()?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// Where the crate is: as the attribute says, else as the manifest of the crate being compiled does.
+fn crate_path(attributes: &[Attribute]) -> Result<Path> {
+    let mut given = None;
+    for attribute in attributes.iter().filter(|a| a.path().is_ident("shipable")) {
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(meta.error("expected `crate = path`"));
+            }
+            given = Some(meta.value()?.call(Path::parse_mod_style)?);
+            Ok(())
+        })?;
+    }
+    if let Some(path) = given {
+        return Ok(path);
+    }
+    let by_dependency = |name: &str| match crate_name(name) {
+        Ok(FoundCrate::Name(renamed)) => Some(format_ident!("{renamed}")),
+        Ok(FoundCrate::Itself) => Some(format_ident!("{name}")),
+        Err(_) => None,
+    };
+    Ok(match (by_dependency("shipable"), by_dependency("longshore")) {
+        (Some(shipable), _) => syn::parse_quote!(::#shipable),
+        (None, Some(longshore)) => syn::parse_quote!(::#longshore::shipable),
+        (None, None) => syn::parse_quote!(::shipable),
+    })
+}

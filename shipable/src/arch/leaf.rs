@@ -53,8 +53,20 @@ impl Architecture {
         }
     }
 
+    /// Size and alignment of a type that is a scalar, or two of the same.
+    pub(crate) const fn width_of(&self, basic: Basic) -> Width {
+        match (basic.makeup(), self.scalar_of(basic)) {
+            (Makeup::Single, Some((width, _))) => width,
+            (Makeup::Complex(part), _) => {
+                let part = self.width_of(part);
+                Width { size: 2 * part.size, ..part }
+            }
+            _ => Width { size: 0, align: 1 },
+        }
+    }
+
     /// Width and meaning of a type that is one scalar; none for the markers.
-    fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
+    const fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
         use Basic::*;
         let fortran = &self.fortran;
         Some(match basic {
@@ -102,7 +114,7 @@ impl Architecture {
         })
     }
 
-    fn integer_width(&self, bytes: u8) -> Width {
+    const fn integer_width(&self, bytes: u8) -> Width {
         match bytes {
             1 => self.char,
             2 => self.short,
@@ -112,26 +124,29 @@ impl Architecture {
         }
     }
 
-    fn sized_logical(&self, bytes: u8) -> (Width, Value) {
+    const fn sized_logical(&self, bytes: u8) -> (Width, Value) {
         let width = self.integer_width(bytes);
         // The default kind's image of true, cut to this kind's bits: all ones stay all ones.
-        let truth = match width.size {
+        let kept = match width.size {
             size @ 1..8 => self.fortran.truth & ((1 << (8 * size)) - 1),
             _ => self.fortran.truth,
         };
-        (width, Value::Logical { truth: truth.max(1) })
+        let truth = if kept == 0 { 1 } else { kept };
+        (width, Value::Logical { truth })
     }
 
-    fn quad(&self) -> Width {
+    const fn quad(&self) -> Width {
         Width { size: 16, align: self.quad_align }
     }
 
-    fn real_of(&self, bytes: u8) -> Value {
+    const fn real_of(&self, bytes: u8) -> Value {
         Value::Float(match bytes {
             4 => FloatFormat::Binary32,
             8 => FloatFormat::Binary64,
-            _ if self.long_double_format == FloatFormat::DoubleDouble => FloatFormat::DoubleDouble,
-            _ => FloatFormat::Binary128,
+            _ => match self.long_double_format {
+                FloatFormat::DoubleDouble => FloatFormat::DoubleDouble,
+                _ => FloatFormat::Binary128,
+            },
         })
     }
 

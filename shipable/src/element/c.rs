@@ -1,0 +1,217 @@
+//! C's types, each its own: `c_long` is an alias of another integer, which would be another MPI type.
+
+use super::basic;
+use crate::arch::Architecture;
+use crate::basic::Basic;
+use crate::convert::{Conversion, ValueError};
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident($inner:ty) => $basic:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+            #[repr(transparent)]
+            pub struct $name(
+                /// The value.
+                pub $inner,
+            );
+
+            impl From<$inner> for $name {
+                fn from(value: $inner) -> Self {
+                    $name(value)
+                }
+            }
+
+            impl From<$name> for $inner {
+                fn from(wrapped: $name) -> Self {
+                    wrapped.0
+                }
+            }
+        )*
+        $crate::element::basic! { $($name => $basic;)* }
+    };
+}
+pub(super) use numbers;
+
+numbers! {
+    /// `char`, as text: `MPI_CHAR`.
+    Char(u8) => Char;
+    /// `signed char`.
+    SignedChar(i8) => SignedChar;
+    /// `unsigned char`.
+    UnsignedChar(u8) => UnsignedChar;
+    /// A byte that no conversion touches: `MPI_BYTE`.
+    Byte(u8) => Byte;
+    /// `short`.
+    Short(std::ffi::c_short) => Short;
+    /// `unsigned short`.
+    UnsignedShort(std::ffi::c_ushort) => UnsignedShort;
+    /// `int`.
+    Int(std::ffi::c_int) => Int;
+    /// `unsigned`.
+    Unsigned(std::ffi::c_uint) => Unsigned;
+    /// `long`.
+    Long(std::ffi::c_long) => Long;
+    /// `unsigned long`.
+    UnsignedLong(std::ffi::c_ulong) => UnsignedLong;
+    /// `long long`.
+    LongLong(std::ffi::c_longlong) => LongLong;
+    /// `unsigned long long`.
+    UnsignedLongLong(std::ffi::c_ulonglong) => UnsignedLongLong;
+    /// `MPI_Aint`: as wide as an address.
+    Aint(isize) => Aint;
+    /// `MPI_Count`.
+    Count(i64) => Count;
+    /// `MPI_Offset`.
+    Offset(i64) => Offset;
+}
+
+#[cfg(not(windows))]
+numbers! {
+    /// `wchar_t`: a code.
+    Wchar(u32) => Wchar;
+}
+#[cfg(windows)]
+numbers! {
+    /// `wchar_t`: a code.
+    Wchar(u16) => Wchar;
+}
+
+/// `_Bool`, of which any byte is a value: all but 0 read as true.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(transparent)]
+pub struct Bool(u8);
+
+impl Bool {
+    /// The truth value.
+    pub const fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl From<bool> for Bool {
+    fn from(truth: bool) -> Bool {
+        Bool(truth.into())
+    }
+}
+
+impl From<Bool> for bool {
+    fn from(truth: Bool) -> bool {
+        truth.get()
+    }
+}
+
+impl PartialEq for Bool {
+    fn eq(&self, other: &Bool) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Bool {}
+
+/// `long double`, in whatever format this machine has it.
+///
+/// ```
+/// use shipable::c::LongDouble;
+/// assert_eq!(LongDouble::from(0.25).to_f64(), Ok(0.25));
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[cfg_attr(target_arch = "m68k", repr(align(2)))]
+#[cfg_attr(target_arch = "x86", repr(align(4)))]
+#[cfg_attr(
+    any(
+        target_arch = "s390x",
+        target_arch = "arm",
+        target_arch = "mips",
+        target_vendor = "apple",
+        target_env = "msvc"
+    ),
+    repr(align(8))
+)]
+#[cfg_attr(
+    all(
+        any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "riscv64",
+            target_arch = "powerpc64"
+        ),
+        not(any(target_vendor = "apple", target_env = "msvc"))
+    ),
+    repr(align(16))
+)]
+pub struct LongDouble([u8; LONG_DOUBLE]);
+
+const LONG_DOUBLE: usize = Architecture::NATIVE.width_of(Basic::LongDouble).size as usize;
+
+impl LongDouble {
+    /// The nearest double.
+    ///
+    /// # Errors
+    /// [`ValueError`] for a value past double's range, and for bits that are no value.
+    pub fn to_f64(self) -> Result<f64, ValueError> {
+        let mut bytes = [0; 8];
+        convert(Basic::LongDouble, &self.0, Basic::Double, &mut bytes)?;
+        Ok(f64::from_ne_bytes(bytes))
+    }
+
+    /// The bytes, as they lie in memory.
+    pub const fn to_bytes(self) -> [u8; LONG_DOUBLE] {
+        self.0
+    }
+}
+
+impl From<f64> for LongDouble {
+    fn from(value: f64) -> LongDouble {
+        let mut bytes = [0; LONG_DOUBLE];
+        convert(Basic::Double, &value.to_ne_bytes(), Basic::LongDouble, &mut bytes)
+            .expect("every format of long double holds every double");
+        LongDouble(bytes)
+    }
+}
+
+/// From one of this machine's floating-point types to another.
+fn convert(from: Basic, source: &[u8], to: Basic, target: &mut [u8]) -> Result<(), ValueError> {
+    let scalar = |basic| Architecture::NATIVE.basic(basic).components[0].scalar;
+    let conversion = Conversion::between(scalar(from), scalar(to))
+        .expect("a conversion between floating-point types");
+    let (from, to) = (conversion.from_size().into(), conversion.to_size().into());
+    let mut units = source.chunks(from).zip(target.chunks_mut(to));
+    units.try_for_each(|(from, to)| conversion.apply(from, to))
+}
+
+/// `float _Complex`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct FloatComplex {
+    pub re: f32,
+    pub im: f32,
+}
+
+/// `double _Complex`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct DoubleComplex {
+    pub re: f64,
+    pub im: f64,
+}
+
+/// `long double _Complex`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct LongDoubleComplex {
+    pub re: LongDouble,
+    pub im: LongDouble,
+}
+
+basic! {
+    Bool => CBool;
+    LongDouble => LongDouble;
+    FloatComplex => CFloatComplex;
+    DoubleComplex => CDoubleComplex;
+    LongDoubleComplex => CLongDoubleComplex;
+}

@@ -1,0 +1,275 @@
+//! Rust types whose slices can be shipped.
+//!
+//! Rust's fixed-width numbers are elements, so are arrays and tuples of elements, the types of
+//! [`crate::c`] and [`crate::fortran`], and structs by `#[derive(Shipable)]`.
+#![allow(unsafe_code)]
+
+pub mod c;
+pub mod fortran;
+
+use crate::arch::Architecture;
+use crate::bounds::StructLayout;
+use crate::datatype::Datatype;
+use crate::memory::{View, ViewMut};
+
+/// A Rust type that a datatype describes, in the native representation.
+///
+/// ```
+/// use shipable::{Element, Shipable, c};
+///
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f64; 3],
+///     species: i16,
+///     frozen: c::Bool,
+/// }
+///
+/// assert_eq!(Particle::datatype().to_string(), "U1(S:3:d/3/0,i16/1/24,B/1/26)");
+/// // Its fields lie where C puts them everywhere, so that there is a portable type as well.
+/// assert_eq!(Particle::simple().unwrap().to_string(), "U1(SS:3:d/3,i16/1,B/1)");
+/// ```
+///
+/// What can't be shipped doesn't compile, and the message says what to use instead:
+///
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Sized { length: usize } // has another width elsewhere
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Flagged { flag: bool } // bytes from elsewhere may be no bool
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Pointing { next: &'static i32 } // an address means nothing to another process
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// struct Unordered { a: u8, b: u64 } // without repr(C), Rust chooses the layout
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// type Hidden = usize;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Aliased { length: Hidden } // no Element, whatever its name
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// enum Choice { A, B } // bytes from elsewhere may be neither
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Shipable)]
+/// #[repr(C)]
+/// struct Moved { a: u8 } // elements are Copy
+/// ```
+///
+/// # Safety
+///
+/// Any bytes in place of those that the datatype's items cover are a value of the type, it has no
+/// interior mutability, and on [`Architecture::NATIVE`] the datatype's items lie inside of the
+/// type and its extent is the type's size, its lower bound 0.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be shipped: it is no element",
+    label = "not an element",
+    note = "elements are numbers of fixed width, arrays and tuples of elements, the types of \
+            `shipable::c` and `shipable::fortran`, and structs with #[derive(Shipable)]"
+)]
+pub unsafe trait Element: Copy + Send + Sync + 'static {
+    /// The type of one element where it lies in native memory: a struct's has byte offsets, and is
+    /// locale-specific.
+    fn datatype() -> Datatype;
+
+    /// The portable type that lies at the same places in native memory, if there is one.
+    fn simple() -> Option<Datatype>;
+
+    /// The type as a block: an array is as many of its elements.
+    #[doc(hidden)]
+    fn block() -> Block {
+        Block { length: 1, datatype: Self::datatype(), simple: Self::simple() }
+    }
+}
+
+/// A number of elements of one type.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Block {
+    length: i64,
+    datatype: Datatype,
+    simple: Option<Datatype>,
+}
+
+/// A field of a struct.
+#[doc(hidden)]
+#[derive(Clone, Debug)]
+pub struct Member {
+    offset: i64,
+    block: Block,
+}
+
+impl Member {
+    /// A field of type `T` at an offset in bytes.
+    pub fn of<T: Element>(offset: usize) -> Member {
+        Member { offset: offset as i64, block: T::block() }
+    }
+}
+
+/// The struct type of a Rust struct: its fields at their offsets, its size for an extent.
+///
+/// # Panics
+/// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
+#[doc(hidden)]
+pub fn structure<T>(members: &[Member]) -> Datatype {
+    let lengths: Vec<_> = members.iter().map(|member| member.block.length).collect();
+    let offsets: Vec<_> = members.iter().map(|member| member.offset).collect();
+    let types: Vec<_> = members.iter().map(|member| member.block.datatype.clone()).collect();
+    let size = size_of::<T>() as i64;
+    let datatype = Datatype::struct_(&lengths, &offsets, &types).expect(NESTING);
+    // A packed or over-aligned struct is shorter or longer than C would have it, and a tuple's
+    // first field may lie behind another.
+    match datatype.bounds(&Architecture::NATIVE) {
+        Ok(bounds) if (bounds.lb, bounds.extent()) == (0, size) => datatype,
+        _ => Datatype::resized(0, size, &datatype).expect(NESTING),
+    }
+}
+
+/// The simple struct that lies as a Rust struct does, if there is one.
+///
+/// # Panics
+/// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
+#[doc(hidden)]
+pub fn simple_structure<T>(members: &[Member]) -> Option<Datatype> {
+    let (mut lengths, mut types) = (Vec::new(), Vec::new());
+    let mut layout = StructLayout::new();
+    for Member { offset, block } in members {
+        let simple = block.simple.clone()?;
+        let bounds = simple.bounds(&Architecture::NATIVE).ok()?;
+        if layout.push(block.length, &bounds).ok()? != *offset {
+            return None;
+        }
+        lengths.push(block.length);
+        types.push(simple);
+    }
+    let same_size = layout.finish().ok()?.extent() == size_of::<T>() as i64;
+    same_size.then(|| Datatype::simple_struct(&lengths, &types).expect(NESTING))
+}
+
+const NESTING: &str = "Rust types that nest less than 256 deep";
+
+/// The memory of a slice, padding included, for programs of its datatype.
+pub fn view<T: Element>(elements: &[T]) -> View<'_> {
+    // SAFETY: the slice's memory is readable for its lifetime, and a program of the type reads no
+    // padding.
+    unsafe { View::from_raw(elements.as_ptr().cast(), size_of_val(elements) as u64) }
+}
+
+/// The memory of a slice that is to be written by programs of its datatype.
+pub fn view_mut<T: Element>(elements: &mut [T]) -> ViewMut<'_> {
+    let len = size_of_val(elements) as u64;
+    // SAFETY: the slice's memory is ours alone for its lifetime, and any bytes are a value.
+    unsafe { ViewMut::from_raw(elements.as_mut_ptr().cast(), len) }
+}
+
+/// Implements `Element` for types that one predefined type describes.
+macro_rules! basic {
+    ($($(#[$doc:meta])* $ty:ty => $basic:ident;)*) => {
+        $(
+            const _: () = {
+                let layout = $crate::element::native($crate::basic::Basic::$basic);
+                assert!(size_of::<$ty>() == layout.0 && align_of::<$ty>() == layout.1);
+            };
+
+            // SAFETY: any bytes are a value; size and alignment are the basic type's, as asserted.
+            unsafe impl $crate::Element for $ty {
+                fn datatype() -> $crate::Datatype {
+                    $crate::Datatype::basic($crate::Basic::$basic)
+                }
+
+                fn simple() -> Option<$crate::Datatype> {
+                    Some(<Self as $crate::Element>::datatype())
+                }
+            }
+        )*
+    };
+}
+use basic;
+
+/// Size and alignment of a predefined type here, as the compiler is to confirm.
+const fn native(basic: crate::basic::Basic) -> (usize, usize) {
+    let width = Architecture::NATIVE.width_of(basic);
+    (width.size as usize, width.align as usize)
+}
+
+basic! {
+    i8 => Int8;
+    i16 => Int16;
+    i32 => Int32;
+    i64 => Int64;
+    u8 => Uint8;
+    u16 => Uint16;
+    u32 => Uint32;
+    u64 => Uint64;
+    f32 => Float;
+    f64 => Double;
+}
+
+// SAFETY: an array's elements follow each other without gaps, as those of a contiguous type do
+// whose child's extent is its size.
+unsafe impl<T: Element, const N: usize> Element for [T; N] {
+    fn datatype() -> Datatype {
+        let Block { length, datatype, .. } = Self::block();
+        Datatype::contiguous(length, &datatype).expect(NESTING)
+    }
+
+    fn simple() -> Option<Datatype> {
+        let Block { length, simple, .. } = Self::block();
+        simple.map(|simple| Datatype::contiguous(length, &simple).expect(NESTING))
+    }
+
+    fn block() -> Block {
+        let inner = T::block();
+        Block { length: inner.length * N as i64, ..inner }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($field:tt $name:ident),+);)*) => {
+        $(
+            // SAFETY: every field is an element, and the offsets are the compiler's.
+            unsafe impl<$($name: Element),+> Element for ($($name,)+) {
+                fn datatype() -> Datatype {
+                    structure::<Self>(&[
+                        $(Member::of::<$name>(std::mem::offset_of!(Self, $field))),+
+                    ])
+                }
+
+                /// None: a tuple's layout differs between builds.
+                fn simple() -> Option<Datatype> {
+                    None
+                }
+            }
+        )*
+    };
+}
+
+tuples! {
+    (0 A);
+    (0 A, 1 B);
+    (0 A, 1 B, 2 C);
+    (0 A, 1 B, 2 C, 3 D);
+    (0 A, 1 B, 2 C, 3 D, 4 E);
+    (0 A, 1 B, 2 C, 3 D, 4 E, 5 F);
+    (0 A, 1 B, 2 C, 3 D, 4 E, 5 F, 6 G);
+    (0 A, 1 B, 2 C, 3 D, 4 E, 5 F, 6 G, 7 H);
+}

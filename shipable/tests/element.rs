@@ -1,0 +1,170 @@
+//! Derived types describe what the compiler made of the structs.
+
+use shipable::oracle::expand;
+use shipable::{Architecture, Committed, Element, Partial, Shipable, c, element, fortran};
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Record {
+    tag: u8,
+    corners: [[Point; 2]; 3],
+    flag: c::Bool,
+    wide: c::LongLong,
+    name: [u8; 5],
+    logical: fortran::Logical,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C, packed)]
+struct Packed {
+    tag: u8,
+    value: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C, align(32))]
+struct Aligned(u8, i16);
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Pair<T, const N: usize>
+where
+    T: PartialEq,
+{
+    first: T,
+    rest: [T; N],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Mixed {
+    tuple: (u8, u32, u16),
+    value: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(transparent)]
+struct Metres(f64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Empty {}
+
+mod elsewhere {
+    pub(crate) use shipable as hidden;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+#[shipable(crate = crate::elsewhere::hidden)]
+struct Renamed {
+    value: i32,
+}
+
+/// What the trait's safety section promises, and that the simple type agrees.
+fn check<T: Element>() {
+    let native = Architecture::NATIVE;
+    let datatype = T::datatype();
+    let bounds = datatype.bounds(&native).unwrap();
+    assert_eq!((bounds.lb, bounds.extent()), (0, size_of::<T>() as i64), "{datatype}");
+    let items = expand(&datatype, &native, 1).unwrap();
+    for item in &items {
+        let end = item.offset + i64::from(item.scalar.size);
+        assert!(item.offset >= 0 && end <= size_of::<T>() as i64, "{datatype}");
+    }
+    if let Some(simple) = T::simple() {
+        assert_eq!(expand(&simple, &native, 3), expand(&datatype, &native, 3), "{simple}");
+        assert_eq!(simple.bounds(&native).unwrap().extent(), bounds.extent());
+    }
+}
+
+#[test]
+fn types_keep_the_promises_of_elements() {
+    check::<Point>();
+    check::<Record>();
+    check::<Packed>();
+    check::<Aligned>();
+    check::<Pair<c::Short, 3>>();
+    check::<Mixed>();
+    check::<Metres>();
+    check::<Empty>();
+    check::<Renamed>();
+    check::<(u8, f64, u16)>();
+    check::<[(u8, [Record; 2]); 4]>();
+    check::<c::LongDoubleComplex>();
+    check::<[c::LongDouble; 2]>();
+    check::<fortran::DoubleComplex>();
+}
+
+#[test]
+fn only_layouts_of_c_have_a_simple_struct() {
+    assert!(Point::simple().is_some() && Record::simple().is_some() && Empty::simple().is_some());
+    assert!(Metres::simple().is_some() && Pair::<f32, 2>::simple().is_some());
+    assert!(Packed::simple().is_none() && Aligned::simple().is_none());
+    assert!(Mixed::simple().is_none() && <(i32,)>::simple().is_none());
+}
+
+#[test]
+fn arrays_are_blocks() {
+    let size =
+        if cfg!(target_arch = "x86") { (4, 100, 104, 112, 117) } else { (8, 104, 112, 120, 128) };
+    let (corners, flag, wide, name, logical) = size;
+    assert_eq!(
+        Record::datatype().to_string(),
+        format!(
+            "U1(S:6:u8/1/0,U2(S:2:d/1/0,d/1/8)/6/{corners},B/1/{flag},ll/1/{wide},u8/5/{name},L/1/{logical})"
+        )
+    );
+    assert_eq!(
+        Record::simple().unwrap().to_string(),
+        "U1(SS:6:u8/1,U2(SS:2:d/1,d/1)/6,B/1,ll/1,u8/5,L/1)"
+    );
+    assert_eq!(<[[f32; 3]; 4]>::datatype().to_string(), "U1(12f)");
+}
+
+#[test]
+fn records_cross_to_another_representation_and_back() {
+    let record = |n: i16| Record {
+        tag: n as u8,
+        corners: [[Point { x: f64::from(n), y: -0.5 }; 2]; 3],
+        flag: (n % 2 == 0).into(),
+        wide: c::LongLong(i64::from(n) << 40),
+        name: *b"crane",
+        logical: true.into(),
+    };
+    let records: Vec<_> = (0..100).map(record).collect();
+    let committed = Committed::new(&Record::simple().unwrap(), &Architecture::NATIVE).unwrap();
+    for stream in [Architecture::NATIVE, Architecture::S390X, Architecture::M68K] {
+        let program = committed.program(&stream).unwrap();
+        let mut packed = vec![0; program.stream_length(100).unwrap().try_into().unwrap()];
+        program.pack(100, element::view(&records), 0, &mut packed).unwrap();
+        let mut back = vec![record(-1); 100];
+        let memory = element::view_mut(&mut back);
+        program.unpack(100, memory, 0, &packed, &mut Partial::default()).unwrap();
+        assert_eq!(back, records);
+    }
+}
+
+#[test]
+fn any_byte_reads_as_a_truth_value() {
+    let mut flags = [c::Bool::from(false); 4];
+    let committed = Committed::new(&c::Bool::datatype(), &Architecture::NATIVE).unwrap();
+    let memory = element::view_mut(&mut flags);
+    committed.native().unpack(4, memory, 0, &[0, 1, 2, 255], &mut Partial::default()).unwrap();
+    assert_eq!(flags.map(c::Bool::get), [false, true, true, true]);
+    assert_eq!(flags[1], flags[3]);
+}
+
+#[test]
+fn long_double_holds_doubles() {
+    for value in [0.0, -0.0, 1.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY] {
+        assert_eq!(c::LongDouble::from(value).to_f64().map(f64::to_bits), Ok(value.to_bits()));
+    }
+}
