@@ -30,7 +30,7 @@ macro_rules! activities {
 // A code keeps its meaning for ever: ranks and launcher may be different builds.
 activities! {
     /// The program's own work, or nothing yet.
-    Computing = 0, "computing";
+    Computing = 0, "its own work";
     /// In `init`, waiting for the others.
     Init = 1, "init";
     /// In `finalize`, waiting for the others.
@@ -44,9 +44,9 @@ activities! {
     /// Receiving from rank *argument*.
     Receive = 6, "a receive from rank {}";
     /// Making a window.
-    CreateWindow = 7, "making a window";
+    CreateWindow = 7, "the making of a window";
     /// Freeing window *argument*.
-    FreeWindow = 8, "freeing window {}";
+    FreeWindow = 8, "the freeing of window {}";
     /// In a fence of window *argument*.
     Fence = 9, "a fence of window {}";
     /// A put to rank *argument*.

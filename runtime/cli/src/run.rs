@@ -1,0 +1,159 @@
+//! `longshore run`: starts a job.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches};
+use longshore::job::{OnDeath, Routes};
+use longshore::launcher::{self, Control, Job};
+
+/// Runs programs as the ranks of one job
+///
+/// Ranks are numbered through the parts, which ':' separates. -n, --env and --arch belong to the part
+/// in front of whose program they stand; all other options belong to the job and stand in the first
+/// part. Options end at the program: what follows it, up to ':', is the program's.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "longshore run [OPTIONS] [-n N] PROG [ARGS]... [: [-n N] PROG [ARGS]...]...",
+    after_help = AFTER_HELP
+)]
+pub struct Arguments {
+    /// Starts each line of output with its rank
+    #[arg(long)]
+    label: bool,
+    /// Ends the job after this many seconds, with status 124
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// What a rank's death does: end the job, or let the others' calls report it
+    #[arg(long, value_name = "end|report", default_value_t)]
+    on_death: OnDeath,
+    /// Which routes operations may take: the best for each pair of ranks, or messages only
+    #[arg(long, value_name = "best|message", default_value_t)]
+    route: Routes,
+    #[command(flatten)]
+    first: Part,
+}
+
+const AFTER_HELP: &str = "\
+Exit status: 0 if all ranks exit with 0, else the first failing rank's, or 128 + N where signal N killed
+it; 124 after a timeout; 126 and 127 where a program can't be started or isn't found.
+
+Examples:
+  longshore run -n 4 ./halo
+  longshore run --label -n 2 ./prog : -n 2 qemu-s390x-static ./prog-s390x
+  longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine";
+
+/// A part's own options, and its program.
+#[derive(clap::Args)]
+struct Part {
+    /// The number of ranks that run the program
+    #[arg(short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    n: u32,
+    /// Sets a variable in the ranks' environment; may be repeated
+    #[arg(long, value_name = "K=V", value_parser = clap::builder::OsStringValueParser::new())]
+    env: Vec<OsString>,
+    /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
+    /// them, and `native`
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    arch: Vec<String>,
+    /// The program and its arguments
+    #[arg(value_name = "PROG", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+impl Part {
+    /// A later part, from its words between two ':'.
+    fn parse(words: &[OsString]) -> Result<Part, clap::Error> {
+        let command = clap::Command::new("longshore run ... :")
+            .override_usage(
+                "longshore run ... : [-n N] [--env K=V]... [--arch NAME,...] PROG [ARGS]...",
+            )
+            .no_binary_name(true)
+            .disable_help_flag(true);
+        Part::from_arg_matches(&Part::augment_args(command).try_get_matches_from(words)?)
+    }
+}
+
+/// Runs the job, and gives back its status.
+pub fn main(arguments: Arguments) -> ExitCode {
+    let job = job(arguments).unwrap_or_else(|error| error.exit());
+    let launch = |control: &Control| {
+        launcher::run(&job, control).unwrap_or_else(|error| {
+            eprintln!("longshore: {error}");
+            error.status()
+        })
+    };
+    match launcher::guarded(launch) {
+        Ok(status) => status.into(),
+        Err(error) => {
+            eprintln!("longshore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn job(arguments: Arguments) -> Result<Job, clap::Error> {
+    let Arguments { label, timeout, on_death, route, mut first } = arguments;
+    let command = std::mem::take(&mut first.command);
+    let mut segments = command.split(|word| word == ":");
+    first.command = segments.next().unwrap_or_default().to_vec();
+    let mut parts = vec![part(1, first)?];
+    for (number, segment) in (2..).zip(segments) {
+        parts.push(part(number, Part::parse(segment)?)?);
+    }
+    Ok(Job { parts, label, timeout, on_death, routes: route })
+}
+
+fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
+    let Part { n: ranks, env, arch: archs, command } = part;
+    let Some((program, arguments)) = command.split_first() else {
+        let message =
+            format!("part {number} has no program: one follows the options, and each ':'");
+        return Err(usage(ErrorKind::MissingRequiredArgument, message));
+    };
+    if program.as_bytes().starts_with(b"-") {
+        // A program's own arguments may start with '-', so it is for us to tell them apart.
+        let message = format!(
+            "part {number}: unknown option '{}' in front of the program",
+            program.to_string_lossy()
+        );
+        return Err(usage(ErrorKind::UnknownArgument, message));
+    }
+    let environment =
+        env.iter().map(|assignment| variable(assignment)).collect::<Result<_, _>>()?;
+    let (program, arguments) = (program.clone(), arguments.to_vec());
+    Ok(launcher::Part { ranks, program, arguments, environment, archs })
+}
+
+fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
+    let bytes = assignment.as_bytes();
+    match bytes.iter().position(|&byte| byte == b'=') {
+        Some(at @ 1..) => {
+            let (name, value) = (&bytes[..at], &bytes[at + 1..]);
+            Ok((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
+        }
+        _ => Err(usage(
+            ErrorKind::ValueValidation,
+            format!("--env {}: expected NAME=VALUE", assignment.to_string_lossy()),
+        )),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| "expected a number of seconds above 0, such as 10 or 0.5".to_owned())
+}
+
+fn usage(kind: ErrorKind, message: String) -> clap::Error {
+    let mut command = crate::Arguments::command();
+    command.build();
+    match command.find_subcommand_mut("run") {
+        Some(run) => run.error(kind, message),
+        None => command.error(kind, message),
+    }
+}

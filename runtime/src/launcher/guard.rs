@@ -1,0 +1,156 @@
+//! Two processes that watch each other, so that a job ends with its launcher, however that ends.
+//!
+//! The process that the user started forks and stands *in front*: it passes signals on, waits, and
+//! leaves with the launcher's status. Its child is the launcher proper. Both are subreapers: whatever a
+//! rank started and left behind becomes a child of the launcher, or of the front once the launcher is
+//! gone, and is killed there.
+//!
+//! - The front is killed: the launcher sees it and kills the ranks and what they left.
+//! - The launcher is killed: the kernel kills the ranks, and the front what they left.
+//! - Both are killed at once: the kernel kills the ranks; their children see a closed connection.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getpid, getppid};
+
+use super::process::{Handle, fork_alone};
+
+/// Signals that the ranks get when the launcher gets them.
+const FORWARDED: [Signal; 6] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+];
+
+/// How long a killed process may take to vanish before it is left behind.
+const SWEEP: Duration = Duration::from_millis(500);
+
+/// How a launcher is steered from outside: the signals sent to it, and the process in front of it.
+#[derive(Default)]
+pub struct Control {
+    pub(super) signals: Option<SignalFd>,
+    pub(super) front: Option<Handle>,
+}
+
+impl Control {
+    /// None at all, for a launcher inside a larger program, such as a test or a bench.
+    pub fn none() -> Control {
+        Control::default()
+    }
+}
+
+/// Runs `launch` in a child that the caller watches, and gives back the status that it returned.
+/// It returns in the caller alone.
+///
+/// # Errors
+/// The process can't fork or be watched.
+///
+/// # Panics
+/// Where the process has other threads.
+pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
+    let mask = SigSet::from_iter(FORWARDED);
+    mask.thread_block()?; // in both; a spawned rank starts with an empty mask again
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    prctl::set_child_subreaper(true)?; // not inherited by the fork
+    let front = getpid();
+    let Some(launcher) = fork_alone()? else {
+        let status = serve(front, signals, launch).unwrap_or_else(|error| {
+            eprintln!("longshore: {error}");
+            1
+        });
+        sweep();
+        std::process::exit(status.into());
+    };
+    let end = Handle::open(launcher)?;
+    let status = loop {
+        let mut polled = [
+            PollFd::new(end.as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut polled, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if polled[0].any() == Some(true) {
+            break waitpid(launcher, None)?;
+        }
+        while let Some(information) = signals.read_signal()? {
+            if let Some(signal) = to_forward(&information) {
+                kill(launcher, signal)?;
+            }
+        }
+    };
+    sweep();
+    match status {
+        WaitStatus::Exited(_, status) => Ok(status as u8),
+        WaitStatus::Signaled(_, signal, _) => {
+            eprintln!("longshore: the launcher was killed by {signal}, and the ranks with it");
+            Ok(128 + signal as u8)
+        }
+        status => Err(io::Error::other(format!("waiting for the launcher: {status:?}"))),
+    }
+}
+
+fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
+    prctl::set_child_subreaper(true)?;
+    let handle = Handle::open(front);
+    if getppid() != front {
+        return Err(io::Error::other("the process in front is gone"));
+    }
+    Ok(launch(&Control { signals: Some(signals), front: Some(handle?) }))
+}
+
+/// The signal, unless the kernel sent it: what is typed at a terminal reaches the whole foreground
+/// group, the ranks among them, and shouldn't reach them twice.
+pub(super) fn to_forward(information: &siginfo) -> Option<Signal> {
+    const SI_KERNEL: i32 = 0x80;
+    let signal = Signal::try_from(information.ssi_signo as i32).ok()?;
+    (information.ssi_code != SI_KERNEL).then_some(signal)
+}
+
+/// Kills the processes that ranks left behind, now children of this process, and their children as
+/// they follow. Each is reaped, so that no number is used twice.
+fn sweep() {
+    let end = Instant::now() + SWEEP;
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) if Instant::now() < end => {
+                for child in children() {
+                    let _ = kill(child, Signal::SIGKILL); // it may be another user's by now
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+            Ok(WaitStatus::StillAlive) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// This process's children, as /proc tells.
+fn children() -> BTreeSet<Pid> {
+    let parent = getpid().to_string();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeSet::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // "pid (name) state parent ...", and a name may hold anything
+            let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+            (words.nth(1)? == parent).then(|| Pid::from_raw(pid))
+        })
+        .collect()
+}

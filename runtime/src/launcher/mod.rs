@@ -1,0 +1,140 @@
+//! Starting a job's ranks, and standing by until the last has ended.
+//!
+//! [`run`] does what `longshore run` does: it starts the ranks of a [`Job`], serves them PMI-1, forwards
+//! what they print, and when one dies ends the others, or tells them. One thread does all of it in one
+//! poll loop, and the ranks die with that thread. [`guarded`] is for programs that are nothing but a
+//! launcher: it forwards signals, and leaves nothing running even when the launcher itself is killed.
+//!
+//! | the job's status | when |
+//! |---|---|
+//! | 0 | all ranks exited with 0, those that called init after finalize |
+//! | the first failing rank's | it exited with another status |
+//! | 128 + signal | the first failing rank was killed |
+//! | 1 | the first failing rank exited with 0, but without finalize, or without an init that others waited for |
+//! | the code | a rank aborted the job with it |
+//! | 124 | the job took longer than its timeout |
+//! | 126, 127 | a program can't be started, or isn't found ([`Error::status`]) |
+//!
+//! A rank's environment gets the variables in [`job::env`](crate::job::env); its standard input is the
+//! launcher's for rank 0 and empty for the others.
+
+mod cause;
+mod guard;
+mod output;
+mod process;
+mod server;
+mod supervisor;
+
+use std::ffi::OsString;
+use std::io;
+use std::time::Duration;
+
+pub use guard::{Control, guarded};
+
+use crate::job::{OnDeath, Routes};
+
+/// The status of a job that took longer than its timeout, as timeout(1) has it.
+pub const TIMED_OUT: u8 = 124;
+
+/// What to run.
+///
+/// ```
+/// use longshore::launcher::{Control, Job, Part, run};
+///
+/// let hello = Part { ranks: 2, ..Part::new("true") };
+/// let job = Job { parts: vec![hello, Part::new("true")], ..Job::default() };
+/// assert_eq!(run(&job, &Control::none())?, 0);
+/// # Ok::<(), longshore::launcher::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// The programs, whose ranks follow each other in this order.
+    pub parts: Vec<Part>,
+    /// Whether each line of output starts with its rank.
+    pub label: bool,
+    /// How long the job may take.
+    pub timeout: Option<Duration>,
+    /// What the death of a rank does to the others.
+    pub on_death: OnDeath,
+    /// Which routes operations may take.
+    pub routes: Routes,
+}
+
+/// Ranks that run one program.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// How many, above 0.
+    pub ranks: u32,
+    /// The program, looked up in PATH where it has no slash.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Additions to its environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of the representations that the part's ranks emulate, in turn from its first rank;
+    /// `native`, or none at all, for the machine's own.
+    pub archs: Vec<String>,
+}
+
+impl Part {
+    /// One rank of `program`, without arguments.
+    pub fn new(program: impl Into<OsString>) -> Part {
+        Part {
+            ranks: 1,
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            archs: Vec::new(),
+        }
+    }
+}
+
+/// Why a job didn't start, or had to be given up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No part has a rank.
+    #[error("a job needs at least one rank")]
+    Empty,
+    /// A program can't be started.
+    #[error("part {part}: can't start {}: {source}", program.to_string_lossy())]
+    Start {
+        /// The part of the job, from 1.
+        part: usize,
+        /// The program.
+        program: OsString,
+        /// Why.
+        source: io::Error,
+    },
+    /// The ranks' shared segment can't be made.
+    #[error("the job's shared segment: {0}")]
+    Segment(#[from] longshore_transport::SegmentError),
+    /// The system refuses what a launcher needs.
+    #[error("starting and watching the ranks: {0}")]
+    System(#[from] io::Error),
+}
+
+impl Error {
+    /// The exit status for it, as shells have it: 127 for a program that isn't found, 126 for one that
+    /// can't be run, 1 for all else.
+    pub fn status(&self) -> u8 {
+        match self {
+            Error::Start { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => 127,
+                _ => 126,
+            },
+            _ => 1,
+        }
+    }
+}
+
+/// Runs `job` until its last rank has ended, and gives back its exit status, as the table in the
+/// [module's documentation](self) has it.
+///
+/// The ranks die with the calling thread. `control` says whether signals are forwarded: see
+/// [`guarded`].
+///
+/// # Errors
+/// The job can't start, or the system fails the launcher. No rank is left running.
+pub fn run(job: &Job, control: &Control) -> Result<u8, Error> {
+    supervisor::Supervisor::start(job, control)?.supervise()
+}

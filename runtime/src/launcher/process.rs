@@ -1,0 +1,110 @@
+//! Starting a rank's process so that it can't outlive its launcher.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+
+/// A running process.
+pub(super) struct Process {
+    child: Child,
+    end: Handle,
+}
+
+/// A descriptor that is readable once a process has ended.
+pub(super) struct Handle(OwnedFd);
+
+impl Process {
+    /// Starts `command` with the descriptors `inherited` open under their own numbers.
+    ///
+    /// The kernel kills it when the calling *thread* ends, however that happens; a prefix such as
+    /// qemu-user keeps that, since it survives exec.
+    pub(super) fn start(
+        command: &mut Command,
+        inherited: &[BorrowedFd<'_>],
+    ) -> io::Result<Process> {
+        let launcher = getpid();
+        let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
+        let prepare = move || {
+            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            if getppid() != launcher {
+                return Err(Errno::ESRCH.into()); // it died before the line above
+            }
+            for &number in &numbers {
+                // SAFETY: `inherited` borrows it until the child has made its own copy by forking.
+                let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+                fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec it makes four system calls and neither allocates nor locks.
+        unsafe { command.pre_exec(prepare) };
+        let mut child = command.spawn()?;
+        match Handle::open(Pid::from_raw(child.id() as i32)) {
+            Ok(end) => Ok(Process { child, end }),
+            Err(error) => {
+                child.kill()?;
+                child.wait()?;
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Sends it a signal. One that has ended but wasn't reaped takes no notice.
+    pub(super) fn signal(&self, signal: Signal) {
+        // Its number can't belong to another process before `reap`. The one failure left is a process
+        // that took on another user's identity, which is then beyond our reach.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+    }
+
+    /// Waits for its end.
+    pub(super) fn reap(mut self) -> io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
+    pub(super) fn end(&self) -> &Handle {
+        &self.end
+    }
+}
+
+impl Handle {
+    /// A handle of process `pid`, a child or the parent of the caller.
+    pub(super) fn open(pid: Pid) -> io::Result<Handle> {
+        // SAFETY: pidfd_open takes two integers and reads no memory of ours.
+        let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
+        let number = Errno::result(number)?;
+        // SAFETY: the kernel just made this descriptor, and nothing else knows it.
+        Ok(Handle(unsafe { OwnedFd::from_raw_fd(number as i32) }))
+    }
+}
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here.
+///
+/// # Panics
+/// Where the process has other threads: the child would wait for ever for locks that they hold.
+pub(super) fn fork_alone() -> io::Result<Option<Pid>> {
+    let threads = std::fs::read_dir("/proc/self/task")?.count();
+    assert_eq!(threads, 1, "the launcher forks before the process makes threads");
+    // SAFETY: this is the process's only thread, so the child's memory is in order.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(Some(child)),
+        ForkResult::Child => Ok(None),
+    }
+}

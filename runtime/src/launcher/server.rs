@@ -1,0 +1,214 @@
+//! The launcher's end of PMI-1: a pure state machine that takes lines and gives back replies.
+//!
+//! Left out: spawning and name publishing, which are refused.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use crate::job::pmi::word;
+
+const STORE: &str = "longshore";
+const KEY_LIMIT: usize = 64;
+const VALUE_LIMIT: usize = 1024;
+
+/// How far a rank got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It hasn't said a word: not a rank yet, or not a program that knows of jobs.
+    Outside,
+    /// It is part of the job, and its end would be missed.
+    Joined,
+    /// It has finalized.
+    Finalized,
+    /// It is dead.
+    Dead,
+}
+
+/// What a line asks of the launcher.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Send this line back.
+    Reply(String),
+    /// Nothing yet: the rank waits at the barrier.
+    Wait,
+    /// Send this line to each of these ranks: the barrier is complete.
+    Release(Vec<u32>, String),
+    /// End the job with this status.
+    Abort(i32),
+    /// It isn't PMI-1.
+    Nonsense,
+}
+
+/// The job as PMI-1 sees it.
+pub(super) struct Server {
+    standings: Vec<Standing>,
+    /// The part of the command line that each rank belongs to.
+    parts: Vec<u32>,
+    store: HashMap<String, String>,
+    waiting: Vec<u32>,
+}
+
+impl Server {
+    pub(super) fn new(parts: Vec<u32>) -> Server {
+        let ranks = parts.len();
+        // How MPICH's ranks learn who shares a host with whom: here, one node with them all.
+        let mapping = ("PMI_process_mapping".to_owned(), format!("(vector,(0,1,{ranks}))"));
+        Server {
+            standings: vec![Standing::Outside; ranks],
+            parts,
+            store: HashMap::from([mapping]),
+            waiting: Vec::new(),
+        }
+    }
+
+    pub(super) fn standing(&self, rank: u32) -> Standing {
+        self.standings[rank as usize]
+    }
+
+    /// The lowest rank with standing `standing`.
+    pub(super) fn find(&self, standing: Standing) -> Option<u32> {
+        self.standings.iter().position(|&each| each == standing).map(|rank| rank as u32)
+    }
+
+    /// A rank died; a barrier that waited for it alone completes without it.
+    pub(super) fn handle_death(&mut self, rank: u32) -> Answer {
+        self.standings[rank as usize] = Standing::Dead;
+        self.waiting.retain(|&waiting| waiting != rank);
+        self.release()
+    }
+
+    /// A line, without its end, from `rank`.
+    pub(super) fn handle_line(&mut self, rank: u32, line: &str) -> Answer {
+        let size = self.standings.len();
+        let standing = &mut self.standings[rank as usize];
+        let reply = match word(line, "cmd") {
+            Some("init") if word(line, "pmi_version") != Some("1") => {
+                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=version".to_owned()
+            }
+            Some("init") if *standing != Standing::Outside => {
+                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 msg=initialized_already"
+                    .to_owned()
+            }
+            Some("init") => {
+                *standing = Standing::Joined;
+                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0".to_owned()
+            }
+            Some("get_maxes") => format!(
+                "cmd=maxes rc=0 kvsname_max=256 keylen_max={KEY_LIMIT} vallen_max={VALUE_LIMIT}"
+            ),
+            Some("get_appnum") => format!("cmd=appnum rc=0 appnum={}", self.parts[rank as usize]),
+            Some("get_universe_size") => format!("cmd=universe_size rc=0 size={size}"),
+            Some("get_my_kvsname") => format!("cmd=my_kvsname rc=0 kvsname={STORE}"),
+            Some("put") => self.put(line),
+            Some("get") => self.get(line),
+            Some("barrier_in") => {
+                if !self.waiting.contains(&rank) {
+                    self.waiting.push(rank);
+                }
+                return self.release();
+            }
+            Some("finalize") => {
+                *standing = Standing::Finalized;
+                "cmd=finalize_ack rc=0".to_owned()
+            }
+            Some("abort") => {
+                let code = word(line, "exitcode").and_then(|code| code.parse().ok());
+                return Answer::Abort(code.unwrap_or(1));
+            }
+            _ => return Answer::Nonsense,
+        };
+        Answer::Reply(reply)
+    }
+
+    fn put(&mut self, line: &str) -> String {
+        let (Some(key), Some(value)) = (word(line, "key"), word(line, "value")) else {
+            return "cmd=put_result rc=-1 msg=key_and_value_wanted".to_owned();
+        };
+        if key.len() > KEY_LIMIT || value.len() > VALUE_LIMIT {
+            return "cmd=put_result rc=-1 msg=too_long".to_owned();
+        }
+        self.store.insert(key.to_owned(), value.to_owned());
+        "cmd=put_result rc=0 msg=success".to_owned()
+    }
+
+    fn get(&self, line: &str) -> String {
+        let mut reply = "cmd=get_result ".to_owned();
+        let written = match word(line, "key").and_then(|key| self.store.get(key)) {
+            Some(value) => write!(reply, "rc=0 msg=success value={value}"),
+            None => write!(reply, "rc=-1 msg=key_not_found value=unknown"),
+        };
+        written.map_or_else(|_| unreachable!("a String takes everything"), |()| reply)
+    }
+
+    fn release(&mut self) -> Answer {
+        let living = self.standings.iter().filter(|&&standing| standing != Standing::Dead).count();
+        if self.waiting.is_empty() || self.waiting.len() < living {
+            return Answer::Wait;
+        }
+        let released = std::mem::take(&mut self.waiting);
+        Answer::Release(released, "cmd=barrier_out rc=0".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(server: &mut Server, rank: u32, line: &str) -> String {
+        match server.handle_line(rank, line) {
+            Answer::Reply(reply) => reply,
+            answer => panic!("{line}: {answer:?}"),
+        }
+    }
+
+    #[test]
+    fn a_rank_joins_once_and_finalizes() {
+        let mut server = Server::new(vec![0, 1]);
+        assert_eq!(server.standing(1), Standing::Outside);
+        assert!(reply(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1").ends_with("rc=0"));
+        assert_eq!(server.standing(1), Standing::Joined);
+        assert_eq!(server.find(Standing::Outside), Some(0));
+        assert!(reply(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1").contains("rc=-1"));
+        assert!(reply(&mut server, 1, "cmd=get_appnum").ends_with("appnum=1"));
+        assert!(reply(&mut server, 1, "cmd=get_universe_size").ends_with("size=2"));
+        reply(&mut server, 1, "cmd=finalize");
+        assert_eq!(server.standing(1), Standing::Finalized);
+        assert!(reply(&mut server, 0, "cmd=init pmi_version=2").contains("rc=-1"));
+    }
+
+    #[test]
+    fn what_one_puts_another_gets() {
+        let mut server = Server::new(vec![0; 2]);
+        assert!(reply(&mut server, 0, "cmd=get kvsname=longshore key=a").contains("rc=-1"));
+        assert!(
+            reply(&mut server, 0, "cmd=put kvsname=longshore key=a value=b=c").contains("rc=0")
+        );
+        assert!(reply(&mut server, 1, "cmd=get kvsname=longshore key=a").ends_with("value=b=c"));
+        assert!(reply(&mut server, 0, "cmd=put key=a").contains("rc=-1"));
+        let long = format!("cmd=put key={} value=1", "k".repeat(65));
+        assert!(reply(&mut server, 0, &long).contains("rc=-1"));
+    }
+
+    #[test]
+    fn a_barrier_waits_for_all_the_living() {
+        let mut server = Server::new(vec![0; 3]);
+        assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
+        assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
+        assert_eq!(server.handle_line(1, "cmd=barrier_in"), Answer::Wait);
+        let release =
+            |ranks: &[u32]| Answer::Release(ranks.to_vec(), "cmd=barrier_out rc=0".into());
+        assert_eq!(server.handle_death(2), release(&[0, 1]));
+        assert_eq!(server.handle_line(1, "cmd=barrier_in"), Answer::Wait);
+        assert_eq!(server.handle_death(1), Answer::Wait);
+        assert_eq!(server.handle_line(0, "cmd=barrier_in"), release(&[0]));
+    }
+
+    #[test]
+    fn abort_and_nonsense() {
+        let mut server = Server::new(vec![0]);
+        assert_eq!(server.handle_line(0, "cmd=abort exitcode=7"), Answer::Abort(7));
+        assert_eq!(server.handle_line(0, "cmd=abort"), Answer::Abort(1));
+        assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Nonsense);
+        assert_eq!(server.handle_line(0, ""), Answer::Nonsense);
+    }
+}
