@@ -138,9 +138,9 @@ fn order(link: &mut dyn Link, _: &Segment) {
     let length = |seed: u64| {
         let mut bytes = [0; 8];
         fill(&mut bytes, !seed);
-        let random = u64::from_le_bytes(bytes) as usize;
-        // Half of them short.
-        if random & 1 == 0 { random / 2 % 200 } else { random / 2 % (limit + 1) }
+        let random = u64::from_le_bytes(bytes);
+        let most = if random % 2 == 0 { 200 } else { limit as u64 }; // half of them short
+        (random / 2 % (most + 1)) as usize
     };
     let mut sent = vec![0; size as usize];
     let mut received = vec![0; size as usize];

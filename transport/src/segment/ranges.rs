@@ -37,7 +37,8 @@ impl Segment {
                 if start.checked_sub(offset).is_some_and(|gap| gap >= len) {
                     break;
                 }
-                offset = offset.max(start.saturating_add(len_used));
+                let end = start.saturating_add(len_used).checked_next_multiple_of(GRANULE);
+                offset = offset.max(end.unwrap_or(u64::MAX));
             }
             if free >= RANGES as usize || offset.checked_add(len).is_none_or(|end| end > size) {
                 return Err(SegmentError::Exhausted(bytes));

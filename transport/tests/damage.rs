@@ -1,0 +1,130 @@
+//! What a broken peer may write into shared memory: it costs errors, never a panic or a hang.
+
+mod support;
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use longshore_transport::segment::Geometry;
+use longshore_transport::shm::{ShmLink, ring};
+use longshore_transport::{Link, LinkError, Refused, Segment};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use support::cases;
+
+/// Where the first ring lies, found as a peer would see it: the first nonzero bytes behind the control part.
+fn used_granules(file: &File) -> Vec<u64> {
+    let mut granules = Vec::new();
+    let mut bytes = vec![0; 65536];
+    for granule in 32..256 {
+        file.read_exact_at(&mut bytes, granule * 65536).unwrap();
+        if bytes.iter().any(|&byte| byte != 0) {
+            granules.push(granule * 65536);
+        }
+    }
+    granules
+}
+
+#[test]
+fn a_scribbled_ring_is_an_error() {
+    let mut corrupt = 0;
+    for seed in 0..cases(200) {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let segment = Segment::with_rings(2, 4096).unwrap();
+        let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
+        let mut left = ShmLink::new(segment.as_rank(0).unwrap()).unwrap();
+        let mut right = ShmLink::new(segment.as_rank(1).unwrap()).unwrap();
+        // Some traffic, so that the ring is somewhere in its lap.
+        for i in 0..random.random_range(1..100) {
+            left.reserve(1, i * 7 % 1000).unwrap().commit();
+            assert_eq!(right.receive().unwrap().unwrap().len(), i * 7 % 1000);
+        }
+        left.reserve(1, 100).unwrap().commit();
+        let rings = used_granules(&file);
+        for _ in 0..random.random_range(1..300) {
+            let at = rings[random.random_range(0..rings.len())] + random.random_range(0..8704);
+            let mut bytes = [0; 8];
+            random.fill(&mut bytes);
+            bytes[4..].fill(if random.random() { 0 } else { random.random() });
+            file.write_all_at(&bytes[..random.random_range(1..=8)], at).unwrap();
+        }
+        for i in 0..200 {
+            match left.reserve(1, i) {
+                Ok(frame) => frame.commit(),
+                Err(Refused::WouldBlock) => {}
+                Err(Refused::Failed(LinkError::Corrupt { peer, .. })) => {
+                    assert_eq!(peer, 1);
+                    corrupt += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+            match right.receive() {
+                Ok(frame) => assert!(frame.is_none_or(|frame| frame.len() <= 1024)),
+                Err(LinkError::Corrupt { peer, .. }) => {
+                    assert_eq!(peer, 0);
+                    corrupt += 1;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    assert!(corrupt > 0, "no damage was noticed");
+}
+
+#[test]
+fn a_scribbled_table_only_loses_room() {
+    for seed in 0..cases(50) {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let segment = Segment::create(2).unwrap();
+        let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
+        let rank = segment.as_rank(0).unwrap();
+        let held = rank.allocate(1).unwrap();
+        // The entries and their count, not the lock: a lock in the hands of a live peer is rightly waited for.
+        for _ in 0..random.random_range(1..2000) {
+            let at = random.random_range(4544..4544 + 32 * 64);
+            file.write_all_at(&random.random::<u64>().to_le_bytes(), at).unwrap();
+        }
+        file.write_all_at(&random.random::<u32>().to_le_bytes(), 192).unwrap();
+        for _ in 0..10 {
+            if let Ok(range) = rank.allocate(random.random_range(0..1 << 30)) {
+                assert!(rank.map(range).is_ok());
+            }
+        }
+        let _ = rank.free(held);
+        segment.ranges();
+    }
+}
+
+#[test]
+fn a_segment_of_another_kind_is_refused() {
+    let geometry = Geometry::new(3, 8192).unwrap();
+    let header = geometry.header();
+    assert_eq!(Geometry::parse(&header), Ok(geometry));
+    for len in 0..32 {
+        assert!(Geometry::parse(&header[..len]).is_err());
+    }
+    for bit in 0..256 {
+        let mut header = header;
+        header[bit / 8] ^= 1 << (bit % 8);
+        // Any other header is refused, or one of another possible job.
+        if let Ok(other) = Geometry::parse(&header) {
+            assert!(bit / 8 == 12 || bit / 8 == 13 || bit / 8 >= 16, "bit {bit}: {other:?}");
+        }
+    }
+}
+
+#[test]
+fn headers_of_frames() {
+    let word = |stamp: u32, low: u32| u64::from(stamp) << 32 | u64::from(low);
+    let parse = |word, sequence| ring::parse(word, sequence, 1000);
+    assert_eq!(parse(0, 0), Ok(None));
+    assert_eq!(parse(0, ring::SLOTS - 1), Ok(None));
+    assert!(parse(0, ring::SLOTS).is_err(), "a slot is zero in the first lap only");
+    assert_eq!(parse(word(1, 5), 0), Ok(Some(ring::Header { len: 5, more: false })));
+    assert_eq!(parse(word(1, 1 << 31 | 1000), 0), Ok(Some(ring::Header { len: 1000, more: true })));
+    assert!(parse(word(1, 1001), 0).is_err());
+    assert_eq!(parse(word(1, 5), ring::SLOTS), Ok(None), "still the frame of the lap before");
+    assert!(parse(word(2, 5), 0).is_err());
+    assert_eq!(parse(word(0, 9), u32::MAX), Ok(Some(ring::Header { len: 9, more: false })));
+}

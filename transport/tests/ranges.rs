@@ -1,0 +1,215 @@
+//! Ranges of the segment: allocated, freed, mapped, by many at a time, and when their holders are killed.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use longshore_transport::segment::GRANULE;
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{Link, Range, RankState, Segment, SegmentError};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use support::{Processes, cases, child, wait};
+
+/// The allocator's promises, checked with a model: ranges overlap nothing, and are as long as asked for.
+#[test]
+fn ranges_never_overlap() {
+    for seed in 0..cases(20) {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let segment = Segment::create(4).unwrap();
+        let ranks: Vec<_> = (0..4).map(|rank| segment.as_rank(rank).unwrap()).collect();
+        let mut model = BTreeMap::new();
+        for _ in 0..200 {
+            let rank = &ranks[random.random_range(0..4)];
+            if model.is_empty() || random.random_range(0..5) < 3 {
+                let magnitude = random.random_range(1..36u32);
+                let bytes = random.random_range(0..1u64 << magnitude);
+                let range = rank.allocate(bytes).unwrap();
+                assert!(range.len >= bytes.max(1) && range.len < bytes + 2 * GRANULE);
+                assert_eq!((range.offset % GRANULE, range.len % GRANULE), (0, 0));
+                let before = model.range(..=range.offset).next_back();
+                assert!(before.is_none_or(|(start, len)| start + len <= range.offset), "{range}");
+                let after = model.range(range.offset..).next();
+                assert!(
+                    after.is_none_or(|(start, _)| range.offset + range.len <= *start),
+                    "{range}"
+                );
+                model.insert(range.offset, range.len);
+            } else {
+                let index = random.random_range(0..model.len());
+                let (&offset, &len) = model.iter().nth(index).unwrap();
+                let wrong = Range { offset, len: len + GRANULE };
+                assert_eq!(rank.free(wrong), Err(SegmentError::NotAllocated(wrong)));
+                rank.free(Range { offset, len }).unwrap();
+                assert!(rank.free(Range { offset, len }).is_err());
+                model.remove(&offset);
+            }
+            let listed: Vec<_> = segment.ranges().iter().map(|(r, _)| (r.offset, r.len)).collect();
+            assert_eq!(listed, model.iter().map(|(&o, &l)| (o, l)).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn threads_of_many_ranks_allocate_at_a_time() {
+    let segment = Segment::create(8).unwrap();
+    std::thread::scope(|scope| {
+        for rank in 0..8 {
+            // Two threads of each rank.
+            for thread in 0..2 {
+                let segment = segment.as_rank(rank).unwrap();
+                scope.spawn(move || churn(&segment, rank * 2 + thread, cases(100)));
+            }
+        }
+    });
+    assert_eq!(segment.ranges(), []);
+}
+
+/// Allocates and frees; what it writes into its ranges must stay.
+fn churn(segment: &Segment, who: u32, rounds: u64) {
+    for round in 0..rounds {
+        let range = segment.allocate(GRANULE * (1 + round % 3)).unwrap();
+        let memory = segment.map(range).unwrap();
+        let word = memory.word32(memory.len() - 4);
+        assert_eq!(
+            word.load(std::sync::atomic::Ordering::Relaxed),
+            0,
+            "freed memory reads as zeros"
+        );
+        word.store(who + 1, std::sync::atomic::Ordering::Relaxed);
+        std::thread::yield_now();
+        assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), who + 1, "someone else wrote");
+        segment.free(range).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let launcher = Segment::create(2).unwrap();
+    assert_eq!(launcher.allocate(1), Err(SegmentError::NotARank));
+    assert!(matches!(Segment::create(0), Err(SegmentError::Geometry(_))));
+    assert!(matches!(Segment::create(1 << 20), Err(SegmentError::Geometry(_))));
+    assert!(matches!(Segment::with_rings(2, 5000), Err(SegmentError::Geometry(_))));
+    let fd = || launcher.as_fd().try_clone_to_owned().unwrap();
+    assert!(matches!(Segment::attach(fd(), 2), Err(SegmentError::NoSuchRank(2, 2))));
+    let rank = Segment::attach(fd(), 0).unwrap();
+    for bytes in [u64::MAX, u64::MAX - GRANULE, 1 << 40, 1 << 50] {
+        assert_eq!(rank.allocate(bytes), Err(SegmentError::Exhausted(bytes)));
+    }
+    let range = rank.allocate(GRANULE).unwrap();
+    let Range { offset, len } = range;
+    for (offset, len) in [
+        (0, GRANULE),                           // not of the heap
+        (offset + 1, len),                      // not aligned
+        (offset, len + 1),                      // not a multiple
+        (offset, 0),                            // empty
+        (offset, u64::MAX / GRANULE * GRANULE), // wraps
+        (1 << 40, GRANULE),                     // beyond the end
+    ] {
+        let range = Range { offset, len };
+        assert!(
+            matches!(rank.map(range), Err(SegmentError::Unmappable(r)) if r == range),
+            "{range}"
+        );
+    }
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    assert!(matches!(
+        Segment::attach(file.into(), 0),
+        Err(SegmentError::System { .. } | SegmentError::Geometry(_))
+    ));
+}
+
+#[test]
+fn the_state_of_the_job() {
+    use longshore_transport::{Cause, JobState};
+    let launcher = Segment::create(2).unwrap();
+    let rank = launcher.as_rank(1).unwrap();
+    assert_eq!(launcher.rank_state(1), RankState::Absent);
+    rank.mark(1, RankState::Alive);
+    let events = rank.events();
+    rank.note(7, 9);
+    assert_eq!(launcher.noted(1), (7, 9));
+    for state in [Cause::Lost, Cause::Signal(11), Cause::Exit(255), Cause::Abort(-3)] {
+        let job = Segment::create(1).unwrap();
+        job.mark(0, RankState::Dead(state));
+        assert_eq!(job.rank_state(0), RankState::Dead(state));
+        job.mark(0, RankState::Finalized);
+        assert_eq!(job.rank_state(0), RankState::Dead(state), "nobody returns from death");
+    }
+    launcher.mark(1, RankState::Finalized);
+    assert_ne!(rank.events(), events);
+    assert_eq!(rank.job_state(), JobState::Running);
+    rank.abort(-5);
+    launcher.abort(6);
+    assert_eq!(launcher.job_state(), JobState::Aborting { by: Some(1), code: -5 });
+}
+
+/// A rank is killed while it holds the allocator's lock, others while they wait for it: the rest goes on.
+#[test]
+fn a_dead_holder_is_passed_over_by_processes() {
+    if let Some((segment, _)) = child() {
+        let rank = segment.rank().unwrap();
+        let mut link = ShmLink::new(segment.clone()).unwrap();
+        let mut tell = |peer, byte| {
+            let mut frame = link.reserve(peer, 1).unwrap();
+            frame[0] = byte;
+            frame.commit();
+        };
+        match rank {
+            0 => {
+                // 1. Rank 1 has the lock. 2. So does nobody else, until it is dead.
+                wait(&mut link, |link| link.receive().unwrap().map(drop));
+                let start = Instant::now();
+                segment.free(segment.allocate(1).unwrap()).unwrap();
+                assert!(start.elapsed() > Duration::from_millis(100), "the lock was free");
+            }
+            1 => {
+                segment.seize();
+                (0..segment.size()).filter(|&peer| peer != 1).for_each(|peer| tell(peer, 1));
+                std::thread::sleep(Duration::from_secs(600));
+            }
+            _ => {
+                wait(&mut link, |link| link.receive().unwrap().map(drop));
+                segment.free(segment.allocate(1).unwrap()).unwrap();
+            }
+        }
+        return;
+    }
+    let segment = Segment::create(6).unwrap();
+    let name = "a_dead_holder_is_passed_over_by_processes";
+    let mut processes = Processes::start(segment, name, "");
+    std::thread::sleep(Duration::from_millis(700)); // by now all stand in line, rank 4 among them
+    processes.kill(4);
+    processes.kill(1);
+    let start = Instant::now();
+    processes.finish([0, 2, 3, 5]);
+    assert!(start.elapsed() < Duration::from_secs(5), "the survivors waited for the dead");
+    assert_eq!(processes.segment.ranges(), []);
+}
+
+/// Ranks are killed at random moments while all allocate and free.
+#[test]
+fn the_table_survives_kills_of_processes() {
+    if let Some((segment, _)) = child() {
+        let rank = segment.rank().unwrap();
+        let rounds = if rank < 4 { u64::MAX } else { 1000 };
+        return churn(&segment, rank, rounds);
+    }
+    for seed in 0..cases(3) {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let segment = Segment::create(6).unwrap();
+        let mut processes = Processes::start(segment, "the_table_survives_kills_of_processes", "");
+        for rank in 0..4 {
+            std::thread::sleep(Duration::from_micros(random.random_range(1_000..40_000)));
+            processes.kill(rank);
+        }
+        processes.finish([4, 5]);
+        // What is left belongs to the dead, one range each at most, and the table is in order.
+        let left = processes.segment.ranges();
+        assert!(left.len() <= 4 && left.iter().all(|(_, owner)| *owner < 4), "{left:?}");
+        assert!(left.windows(2).all(|two| two[0].0.offset + two[0].0.len <= two[1].0.offset));
+        processes.segment.as_rank(5).unwrap().allocate(1).unwrap();
+    }
+}
