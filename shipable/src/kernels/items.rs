@@ -1,10 +1,14 @@
 //! The loop for conversions that go unit by unit, and can refuse a value.
+//!
+//! Ordinary values of the common conversions take a short way; everything else, what is refused included, is decided by
+//! [`Conversion::apply`] alone.
 #![allow(unsafe_code)]
 
 use std::ptr;
 
 use super::bodies::Rows;
-use crate::convert::{Conversion, MAX_SIZE, ValueError};
+use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
+use crate::convert::{Conversion, Ends, MAX_SIZE, ValueError};
 
 /// A value that was refused, and the units moved before it.
 pub(super) struct Stop {
@@ -12,98 +16,280 @@ pub(super) struct Stop {
     pub error: ValueError,
 }
 
-/// Where the runs of a table lie: at its offsets on one side, packed on the other.
-pub(super) struct Sides<'a> {
-    offsets: &'a [i64],
-    from_packed: Option<isize>,
-    to_packed: Option<isize>,
+/// Where runs lie on both sides.
+pub(super) enum Places<'a> {
+    /// In two strided dimensions on either side.
+    Grid(&'a Rows),
+    /// At a table's offsets in the source, packed in the destination.
+    Gather { offsets: &'a [i64], to_run: isize },
+    /// Packed in the source, at a table's offsets in the destination.
+    Scatter { offsets: &'a [i64], from_run: isize },
 }
 
-impl<'a> Sides<'a> {
-    pub(super) fn gather(offsets: &'a [i64], to_run: isize) -> Sides<'a> {
-        Sides { offsets, from_packed: None, to_packed: Some(to_run) }
+impl Places<'_> {
+    fn counts(&self) -> [usize; 2] {
+        match self {
+            Places::Grid(rows) => rows.counts,
+            Places::Gather { offsets, .. } | Places::Scatter { offsets, .. } => [1, offsets.len()],
+        }
     }
 
-    pub(super) fn scatter(offsets: &'a [i64], from_run: isize) -> Sides<'a> {
-        Sides { offsets, from_packed: Some(from_run), to_packed: None }
+    /// The displacements of a run on either side.
+    #[inline]
+    fn at(&self, outer: usize, inner: usize) -> (isize, isize) {
+        let (i, j) = (outer as isize, inner as isize);
+        match self {
+            Places::Grid(rows) => {
+                (i * rows.from[0] + j * rows.from[1], i * rows.to[0] + j * rows.to[1])
+            }
+            Places::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
+            Places::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
+        }
     }
 }
 
-/// Moves a grid of runs.
+/// Moves runs of `run` bytes of source.
 ///
 /// # Safety
 ///
-/// Every run that the grid reaches must be readable in the source and writable, in its converted length, in the
-/// destination; `rows.run` is a multiple of the conversion's `from_size`.
-pub(super) unsafe fn grid(
+/// Every run at `places` must be readable in the source and, in its converted length, writable in the destination; `run`
+/// is a multiple of the conversion's `from_size`.
+pub(super) unsafe fn transfer(
     conversion: Conversion,
-    rows: &Rows,
+    places: &Places<'_>,
+    run: usize,
     from: *const u8,
     to: *mut u8,
 ) -> Result<(), Stop> {
-    let units = rows.run / conversion.from_size() as usize;
-    let mut moved = 0;
-    for outer in 0..rows.counts[0] as isize {
-        for inner in 0..rows.counts[1] as isize {
-            let from = from.wrapping_offset(outer * rows.from[0] + inner * rows.from[1]);
-            let to = to.wrapping_offset(outer * rows.to[0] + inner * rows.to[1]);
-            // SAFETY: the caller's promise.
-            unsafe { run(conversion, units, from, to, moved)? };
-            moved += units as u64;
+    macro_rules! resize {
+        ($ends:ident, $($from:literal to $to:literal),*) => {
+            match ($ends.from().size, $ends.to().size) {
+                // SAFETY: the caller's promise; the sizes are the conversion's.
+                $(($from, $to) => unsafe {
+                    let item = Resized::<$from, $to>::new($ends);
+                    runs(item, conversion, places, run, from, to)
+                },)*
+                // SAFETY: as above.
+                _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+            }
+        };
+    }
+    match conversion {
+        Conversion::Resize(ends) if has_plain_range(ends) => {
+            resize!(ends, 1 to 2, 1 to 4, 1 to 8, 2 to 4, 2 to 8, 4 to 8, 2 to 1, 4 to 1, 8 to 1, 4 to 2, 8 to 2, 8 to 4)
+        }
+        Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
+            (Value::Float(FloatFormat::Binary64), Value::Float(FloatFormat::Binary32)) => {
+                // SAFETY: as above.
+                unsafe { runs(Narrowed::new(ends), conversion, places, run, from, to) }
+            }
+            (Value::Float(FloatFormat::Binary32), Value::Float(FloatFormat::Binary64)) => {
+                // SAFETY: as above.
+                unsafe { runs(Widened::new(ends), conversion, places, run, from, to) }
+            }
+            // SAFETY: as above.
+            _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+        },
+        // SAFETY: as above.
+        _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+    }
+}
+
+/// # Safety
+///
+/// See [`transfer`]; `item` is for the conversion.
+unsafe fn runs<I: Item>(
+    item: I,
+    conversion: Conversion,
+    places: &Places<'_>,
+    run: usize,
+    from: *const u8,
+    to: *mut u8,
+) -> Result<(), Stop> {
+    let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
+    let units = run / from_size;
+    let [rows, columns] = places.counts();
+    for outer in 0..rows {
+        for inner in 0..columns {
+            let (source, target) = places.at(outer, inner);
+            let (mut source, mut target) =
+                (from.wrapping_offset(source), to.wrapping_offset(target));
+            for i in 0..units {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if !item.apply(source, target) {
+                        apply(conversion, source, target).map_err(|error| {
+                            let runs = outer as u64 * columns as u64 + inner as u64;
+                            Stop { unit: runs * units as u64 + i as u64, error }
+                        })?;
+                    }
+                }
+                source = source.wrapping_add(from_size);
+                target = target.wrapping_add(to_size);
+            }
         }
     }
     Ok(())
 }
 
-/// Moves the runs of a table.
+/// Converts one unit outside of the memory, to which no reference may exist.
 ///
 /// # Safety
 ///
-/// As for [`grid`]: every run on either side must be readable or writable, and `length` a multiple of `from_size`.
-pub(super) unsafe fn table(
-    conversion: Conversion,
-    sides: &Sides<'_>,
-    length: usize,
-    from: *const u8,
-    to: *mut u8,
-) -> Result<(), Stop> {
-    let units = length / conversion.from_size() as usize;
-    for (i, &offset) in sides.offsets.iter().enumerate() {
-        let place = |packed: Option<isize>| match packed {
-            Some(run) => i as isize * run,
-            None => offset as isize,
-        };
-        let from = from.wrapping_offset(place(sides.from_packed));
-        let to = to.wrapping_offset(place(sides.to_packed));
-        // SAFETY: the caller's promise.
-        unsafe { run(conversion, units, from, to, i as u64 * units as u64)? };
-    }
+/// A unit must be readable, and, converted, writable.
+unsafe fn apply(conversion: Conversion, from: *const u8, to: *mut u8) -> Result<(), ValueError> {
+    let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
+    let (mut before, mut after) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+    // SAFETY: the caller's promise; no unit is longer than MAX_SIZE.
+    unsafe { ptr::copy(from, before.as_mut_ptr(), from_size) };
+    conversion.apply(&before[..from_size], &mut after[..to_size])?;
+    // SAFETY: as above.
+    unsafe { ptr::copy(after.as_ptr(), to, to_size) };
     Ok(())
 }
 
-/// Moves one run.
-///
-/// # Safety
-///
-/// `units` units must be readable and, converted, writable.
-unsafe fn run(
-    conversion: Conversion,
-    units: usize,
-    from: *const u8,
-    to: *mut u8,
-    moved: u64,
-) -> Result<(), Stop> {
-    let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
-    let (mut before, mut after) = ([0; MAX_SIZE], [0; MAX_SIZE]);
-    for i in 0..units {
-        // SAFETY: the caller's promise; no unit is longer than MAX_SIZE. Values are converted outside of the memory, to
-        // which no reference may exist.
-        unsafe { ptr::copy(from.add(i * from_size), before.as_mut_ptr(), from_size) };
-        conversion
-            .apply(&before[..from_size], &mut after[..to_size])
-            .map_err(|error| Stop { unit: moved + i as u64, error })?;
-        // SAFETY: as above.
-        unsafe { ptr::copy(after.as_ptr(), to.add(i * to_size), to_size) };
+/// A short way for ordinary values.
+trait Item {
+    /// Converts one unit, or returns false if the value isn't ordinary.
+    ///
+    /// # Safety
+    ///
+    /// A unit must be readable, and, converted, writable.
+    unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool;
+}
+
+/// No value is ordinary.
+struct Unusual;
+
+impl Item for Unusual {
+    #[inline(always)]
+    unsafe fn apply(&self, _: *const u8, _: *mut u8) -> bool {
+        false
     }
-    Ok(())
+}
+
+/// Integers of `F` bytes that become integers of `T` bytes, where they fit.
+struct Resized<const F: usize, const T: usize> {
+    from_swapped: bool,
+    to_swapped: bool,
+    signed: bool,
+    least: i64,
+    greatest: i64,
+}
+
+/// Whether a value's sign and range follow from its scalar alone, which a character's don't.
+fn has_plain_range(ends: Ends) -> bool {
+    ends.from().value != Value::Char
+}
+
+impl<const F: usize, const T: usize> Resized<F, T> {
+    fn new(ends: Ends) -> Resized<F, T> {
+        let is_signed = |scalar: Scalar| scalar.value == Value::Int { signed: true };
+        let signed = is_signed(ends.from());
+        let unsigned = u64::MAX >> (64 - 8 * T);
+        let greatest =
+            if is_signed(ends.to()) { unsigned >> 1 } else { unsigned.min(i64::MAX as u64) };
+        Resized {
+            from_swapped: is_swapped(ends.from()),
+            to_swapped: is_swapped(ends.to()),
+            signed,
+            // Unsigned integers beyond i64 look negative, and aren't ordinary.
+            least: if signed && is_signed(ends.to()) { !(greatest as i64) } else { 0 },
+            greatest: greatest as i64,
+        }
+    }
+}
+
+impl<const F: usize, const T: usize> Item for Resized<F, T> {
+    #[inline(always)]
+    unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
+        // SAFETY: the caller's promise, units being F bytes before and T bytes after.
+        let bytes = unsafe { from.cast::<[u8; F]>().read_unaligned() };
+        let mut wide = [0; 8];
+        wide[..F].copy_from_slice(&bytes);
+        let above = 64 - 8 * F as u32;
+        // The bytes on top, and then their order.
+        let bits = u64::from_le_bytes(wide) << above;
+        let bits = if self.from_swapped != cfg!(target_endian = "big") {
+            bits.swap_bytes() << above
+        } else {
+            bits
+        };
+        let value = if self.signed { bits as i64 >> above } else { (bits >> above) as i64 };
+        if value < self.least || value > self.greatest {
+            return false;
+        }
+        let bits = value as u64;
+        let bits = if self.to_swapped != cfg!(target_endian = "big") {
+            bits.swap_bytes() >> (64 - 8 * T as u32)
+        } else {
+            bits
+        };
+        let mut bytes = [0; T];
+        bytes.copy_from_slice(&bits.to_le_bytes()[..T]);
+        // SAFETY: as above.
+        unsafe { to.cast::<[u8; T]>().write_unaligned(bytes) };
+        true
+    }
+}
+
+/// Finite binary64 that become finite binary32, by the hardware.
+struct Narrowed {
+    from_swapped: bool,
+    to_swapped: bool,
+}
+
+/// Finite binary32 that become binary64.
+struct Widened {
+    from_swapped: bool,
+    to_swapped: bool,
+}
+
+impl Narrowed {
+    fn new(ends: Ends) -> Narrowed {
+        Narrowed { from_swapped: is_swapped(ends.from()), to_swapped: is_swapped(ends.to()) }
+    }
+}
+
+impl Item for Narrowed {
+    #[inline(always)]
+    unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
+        // SAFETY: the caller's promise, units being 8 bytes before and 4 after.
+        let bits = unsafe { from.cast::<u64>().read_unaligned() };
+        let value = f64::from_bits(if self.from_swapped { bits.swap_bytes() } else { bits }) as f32;
+        let bits = value.to_bits();
+        let bits = if self.to_swapped { bits.swap_bytes() } else { bits };
+        if value.is_finite() {
+            // SAFETY: as above.
+            unsafe { to.cast::<u32>().write_unaligned(bits) };
+        }
+        value.is_finite()
+    }
+}
+
+impl Widened {
+    fn new(ends: Ends) -> Widened {
+        Widened { from_swapped: is_swapped(ends.from()), to_swapped: is_swapped(ends.to()) }
+    }
+}
+
+impl Item for Widened {
+    #[inline(always)]
+    unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
+        // SAFETY: the caller's promise, units being 4 bytes before and 8 after.
+        let bits = unsafe { from.cast::<u32>().read_unaligned() };
+        let value =
+            f64::from(f32::from_bits(if self.from_swapped { bits.swap_bytes() } else { bits }));
+        let bits = value.to_bits();
+        let bits = if self.to_swapped { bits.swap_bytes() } else { bits };
+        if value.is_finite() {
+            // SAFETY: as above.
+            unsafe { to.cast::<u64>().write_unaligned(bits) };
+        }
+        value.is_finite()
+    }
+}
+
+fn is_swapped(scalar: Scalar) -> bool {
+    scalar.order != ByteOrder::NATIVE
 }

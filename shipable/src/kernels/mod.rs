@@ -23,6 +23,7 @@ use std::ops::Range;
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
 use bodies::{Bodies, Rows};
+use items::Places;
 
 /// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j * strides[1]`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,9 +199,8 @@ impl Kernel {
             // SAFETY: all that the lanes reach is covered by the views, so it may be read and written, and strides that are used
             // fit a pointer's width, as do counts, but for those of one place over and over. The body was chosen for runs of `rows.run`.
             Some(bodies) => unsafe { (bodies.grid)(&rows, first, destination) },
-            // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
-            None => unsafe { items::grid(self.conversion, &rows, first, destination) }
-                .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?,
+            // SAFETY: as above.
+            None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
         }
         Ok(())
     }
@@ -238,10 +238,9 @@ impl Kernel {
             // chosen for runs of `run` bytes.
             Some(bodies) => unsafe { (bodies.gather)(offsets, run, first, destination) },
             None => {
-                let sides = items::Sides::gather(offsets, self.to_run as isize);
-                // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
-                unsafe { items::table(self.conversion, &sides, run, first, destination) }
-                    .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?;
+                let places = Places::Gather { offsets, to_run: self.to_run as isize };
+                // SAFETY: as above.
+                unsafe { self.items(&places, first, destination)? };
             }
         }
         Ok(())
@@ -280,13 +279,29 @@ impl Kernel {
             // chosen for runs of `run` bytes.
             Some(bodies) => unsafe { (bodies.scatter)(offsets, run, first, destination) },
             None => {
-                let sides = items::Sides::scatter(offsets, self.from_run as isize);
-                // SAFETY: as above; the conversion's sizes are those that the runs were computed from.
-                unsafe { items::table(self.conversion, &sides, run, first, destination) }
-                    .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })?;
+                let places = Places::Scatter { offsets, from_run: self.from_run as isize };
+                // SAFETY: as above.
+                unsafe { self.items(&places, first, destination)? };
             }
         }
         Ok(())
+    }
+
+    /// Moves unit by unit.
+    ///
+    /// # Safety
+    ///
+    /// Every run at `places` must be readable in the source and writable in the destination.
+    unsafe fn items(
+        &self,
+        places: &Places<'_>,
+        from: *const u8,
+        to: *mut u8,
+    ) -> Result<(), KernelError> {
+        let run = self.from_run as usize;
+        // SAFETY: the caller's promise; runs were computed from the conversion's sizes.
+        unsafe { items::transfer(self.conversion, places, run, from, to) }
+            .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })
     }
 }
 

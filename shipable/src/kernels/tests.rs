@@ -1,7 +1,7 @@
 //! Every kernel against a loop over bytes.
 
 use super::*;
-use crate::arch::{ByteOrder, Scalar, Value};
+use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::convert::Unit;
 
 /// What a kernel should do, item by item and byte by byte.
@@ -32,6 +32,56 @@ fn conversions() -> Vec<Conversion> {
         [Unit::Two, Unit::Four, Unit::Eight, Unit::Sixteen].map(|unit| Conversion::Swap { unit }),
     );
     all
+}
+
+/// Every short way of the item loop against [`Conversion::apply`].
+#[test]
+fn ordinary_values_and_others_convert_alike() {
+    let orders = [ByteOrder::Little, ByteOrder::Big];
+    let scalars: Vec<Scalar> = [1, 2, 4, 8]
+        .into_iter()
+        .flat_map(|size| [false, true].map(|signed| (Value::Int { signed }, size)))
+        .chain([1, 2, 4].map(|size| (Value::Char, size)))
+        .chain([2, 4].map(|size| (Value::Wide, size)))
+        .chain([(Value::Float(FloatFormat::Binary32), 4), (Value::Float(FloatFormat::Binary64), 8)])
+        .flat_map(|(value, size)| orders.map(|order| Scalar { value, size, order }))
+        .collect();
+    // Integers around each width's ends, numbers near the ends of binary32, infinities and NaNs.
+    let integers = [7u32, 8, 15, 16, 31, 32, 63].into_iter().flat_map(|bit| {
+        let end = 1u64 << bit;
+        [end - 1, end, end + 1, end.wrapping_neg(), end.wrapping_neg() - 1, end.wrapping_neg() + 1]
+    });
+    let floats =
+        [1.5, 1e39, -3.4028236e38, 1e-40, 1e-50, f64::INFINITY, f64::NAN, -0.0].map(f64::to_bits);
+    let singles =
+        [1.5, f32::MAX, 1e-40, f32::NEG_INFINITY, f32::NAN].map(|v| u64::from(v.to_bits()));
+    let patterns: Vec<u64> =
+        integers.chain(floats).chain(singles).chain([0, 1, u64::MAX]).collect();
+    let mut pairs = 0;
+    for &from in &scalars {
+        for &to in &scalars {
+            let Ok(conversion) = Conversion::between(from, to) else { continue };
+            let kernel = Kernel::new(conversion, u64::from(from.size / conversion.from_size()));
+            let lane = Lane { start: 0, strides: [0, 0] };
+            for pattern in &patterns {
+                let bytes = match from.order {
+                    ByteOrder::Little => pattern.to_le_bytes()[..from.size as usize].to_vec(),
+                    ByteOrder::Big => pattern.to_be_bytes()[8 - from.size as usize..].to_vec(),
+                };
+                let (mut expected, mut found) = ([0xee; 8], [0xee; 8]);
+                let units = bytes.chunks_exact(conversion.from_size() as usize);
+                let applied = units
+                    .zip(expected.chunks_exact_mut(conversion.to_size() as usize))
+                    .try_for_each(|(from, to)| conversion.apply(from, to));
+                let mut target = ViewMut::new(&mut found);
+                let moved = kernel.transfer([1, 1], View::new(&bytes), lane, &mut target, lane);
+                assert_eq!(moved.is_ok(), applied.is_ok(), "{conversion} {pattern:#x}");
+                assert_eq!(found, expected, "{conversion} {pattern:#x}");
+            }
+            pairs += 1;
+        }
+    }
+    assert!(pairs > 300, "only {pairs}");
 }
 
 fn places(counts: [u64; 2], from: Lane, to: Lane) -> impl Iterator<Item = (i64, i64)> {
