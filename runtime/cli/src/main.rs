@@ -1,5 +1,6 @@
 //! The command `longshore`.
 
+mod info;
 mod run;
 
 use std::process::ExitCode;
@@ -17,10 +18,12 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Info(info::Arguments),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run(arguments) => run::main(arguments),
+        Command::Info(arguments) => info::main(arguments),
     }
 }

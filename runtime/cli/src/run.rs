@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{OnDeath, Routes};
 use longshore::launcher::{self, Control, Job};
+use shipable::Architecture;
 
 /// Runs programs as the ranks of one job
 ///
@@ -56,13 +57,17 @@ struct Part {
     #[arg(long, value_name = "K=V", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
     /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
-    /// them, and `native`
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    arch: Vec<String>,
+    /// them, `native`, or one descriptor
+    #[arg(long, value_name = "NAME,...", value_parser = representations)]
+    arch: Option<Representations>,
     /// The program and its arguments
     #[arg(value_name = "PROG", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
+
+/// Names of representations, for the ranks of a part in turn.
+#[derive(Clone)]
+struct Representations(Vec<String>);
 
 impl Part {
     /// A later part, from its words between two ':'.
@@ -108,7 +113,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
-    let Part { n: ranks, env, arch: archs, command } = part;
+    let Part { n: ranks, env, arch, command } = part;
     let Some((program, arguments)) = command.split_first() else {
         let message =
             format!("part {number} has no program: one follows the options, and each ':'");
@@ -125,6 +130,7 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     let environment =
         env.iter().map(|assignment| variable(assignment)).collect::<Result<_, _>>()?;
     let (program, arguments) = (program.clone(), arguments.to_vec());
+    let archs = arch.map_or_else(Vec::new, |Representations(names)| names);
     Ok(launcher::Part { ranks, program, arguments, environment, archs })
 }
 
@@ -140,6 +146,15 @@ fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
             format!("--env {}: expected NAME=VALUE", assignment.to_string_lossy()),
         )),
     }
+}
+
+fn representations(text: &str) -> Result<Representations, String> {
+    // A descriptor's own fields are joined by commas.
+    let names: Vec<_> = if text.starts_with("e=") { vec![text] } else { text.split(',').collect() };
+    for name in names.iter().filter(|name| **name != "native") {
+        Architecture::by_name(name).map_err(|error| error.to_string())?;
+    }
+    Ok(Representations(names.into_iter().map(str::to_owned).collect()))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
