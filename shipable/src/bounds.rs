@@ -79,6 +79,12 @@ impl Bounds {
         matches!((self.lower, self.upper), (Mark::Absent, Mark::Absent))
     }
 
+    /// Whether both lie alike, whatever alignment they give to structs.
+    pub(crate) fn lies_as(&self, other: &Bounds) -> bool {
+        let Bounds { align, leading_align, .. } = *self;
+        *self == Bounds { align, leading_align, ..*other }
+    }
+
     /// Those of a leaf.
     ///
     /// # Errors
@@ -176,6 +182,15 @@ impl Bounds {
     pub fn resized(&self, lb: i64, extent: i64) -> Result<Bounds> {
         let ub = lb.checked_add(extent).ok_or(Error::Overflow { what: "a bound" })?;
         Ok(Bounds { lb, ub, lower: Mark::Sticky, upper: Mark::Sticky, ..*self })
+    }
+
+    /// Those of the same data between bounds that are as good as the data's own: markers don't show
+    /// through them.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(crate) fn laid(&self, lb: i64, ub: i64) -> Result<Bounds> {
+        Bounds { lb, ub, lower: Mark::Natural, upper: Mark::Natural, ..*self }.settled()
     }
 
     /// Those of a struct of this content: unless a marker sets the upper bound, the extent is
@@ -296,8 +311,7 @@ impl StructLayout {
             return Ok(content);
         }
         let ub = i64::try_from(self.end).map_err(|_| Error::Overflow { what: "a bound" })?;
-        let (lower, upper) = (Mark::Natural, Mark::Natural);
-        Bounds { lb: 0, ub, lower, upper, ..content }.padded()
+        content.laid(0, ub)?.padded()
     }
 }
 

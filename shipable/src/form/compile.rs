@@ -21,6 +21,7 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
         portable: culprit.is_none(),
         nodes: Vec::new(),
         layouts: Vec::new(),
+        seen: Vec::new(),
         depths: Vec::new(),
         equal: HashMap::new(),
         known: HashMap::new(),
@@ -82,10 +83,14 @@ struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
     nodes: Vec<Node>,
+    /// The bounds of the datatypes.
     layouts: Vec<Bounds>,
+    /// The bounds that a reader of the form finds: the same but for alignment.
+    seen: Vec<Bounds>,
     depths: Vec<u32>,
-    /// Where a node already stands.
-    equal: HashMap<Node, u32>,
+    /// Where a node already stands. Equal structs of members that were simple structs and that weren't can differ in their
+    /// alignments.
+    equal: HashMap<(Node, [i64; 2]), u32>,
     /// The node of a subtree met before.
     known: HashMap<*const (), u32>,
 }
@@ -255,36 +260,45 @@ impl Compiler<'_> {
         if self.portable {
             return self.add(Node::Simple { members: members.into() });
         }
-        let simple = Node::Simple { members: members.as_slice().into() };
-        let wanted = layout::layout(&simple, false, self.architecture, &self.layouts)?;
         let places = layout::places(&members, &self.layouts)?;
-        let members = members.iter().zip(places);
-        let members = members.map(|(&Field { child, length }, displacement)| Placed {
-            child,
-            length,
-            displacement,
-        });
-        let members = members.collect();
-        let node = layout::structure(members, &wanted, self.architecture, &self.layouts)?;
-        self.add(node)
+        let placed = members
+            .iter()
+            .zip(places)
+            .map(|(&Field { child, length }, displacement)| Placed { child, length, displacement });
+        let placed = Node::Struct { members: placed.collect(), span: Span::Natural };
+        let simple = Node::Simple { members: members.into() };
+        let wanted = layout::layout(&simple, false, self.architecture, &self.layouts)?;
+        self.add_as(placed, wanted)
     }
 
     /// The index of a node, old or new.
     fn add(&mut self, node: Node) -> Result<u32> {
-        if let Some(&index) = self.equal.get(&node) {
+        let wanted = layout::layout(&node, self.portable, self.architecture, &self.layouts)?;
+        self.add_as(node, wanted)
+    }
+
+    /// The index of a node, old or new, for a datatype of known bounds.
+    fn add_as(&mut self, node: Node, wanted: Bounds) -> Result<u32> {
+        let (node, seen) = match self.portable {
+            true => (node, wanted),
+            false => layout::settle(node, &wanted, self.architecture, &self.seen)?,
+        };
+        let key = (node, [wanted.align, wanted.leading_align]);
+        if let Some(&index) = self.equal.get(&key) {
             return Ok(index);
         }
+        let node = &key.0;
         let below = node.children().map(|child| self.depths[child as usize]).max();
         let depth = 1 + below.unwrap_or(0);
         if depth > Limits::DEPTH {
             return Err(Error::TooDeep { depth, most: Limits::DEPTH });
         }
-        let layout = layout::layout(&node, self.portable, self.architecture, &self.layouts)?;
         let index = u32::try_from(self.nodes.len())
             .map_err(|_| Error::Overflow { what: "the number of nodes" })?;
-        self.equal.insert(node.clone(), index);
-        self.nodes.push(node);
-        self.layouts.push(layout);
+        self.nodes.push(node.clone());
+        self.equal.insert(key, index);
+        self.layouts.push(wanted);
+        self.seen.push(seen);
         self.depths.push(depth);
         Ok(index)
     }

@@ -63,6 +63,10 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
         Span::Stated { lower, extent } => {
             content.resized(scaled(lower, unit)?, scaled(extent, unit)?)
         }
+        Span::Laid { lower, extent } => {
+            let upper = lower.checked_add(extent).ok_or(Error::Overflow { what: "a bound" })?;
+            content.laid(lower, upper)
+        }
     }
 }
 
@@ -141,24 +145,19 @@ fn concatenation(
 /// The same nodes with displacements in bytes.
 pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {
     let layouts = layouts(nodes, true, architecture)?;
-    let mut placed: Vec<Bounds> = Vec::with_capacity(nodes.len());
-    let nodes = nodes.iter().zip(&layouts).map(|(node, layout)| {
-        let node = bytes(node, layout, architecture, &layouts, &placed)?;
-        placed.push(*layout);
-        Ok(node)
-    });
-    nodes.collect()
+    let mut placed = Vec::with_capacity(nodes.len());
+    let mut seen = Vec::with_capacity(nodes.len());
+    for (node, wanted) in nodes.iter().zip(&layouts) {
+        let (node, bounds) = settle(in_bytes(node, &layouts)?, wanted, architecture, &seen)?;
+        placed.push(node);
+        seen.push(bounds);
+    }
+    Ok(placed.into())
 }
 
-fn bytes(
-    node: &Node,
-    wanted: &Bounds,
-    architecture: &Architecture,
-    layouts: &[Bounds],
-    placed: &[Bounds],
-) -> Result<Node> {
+fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     Ok(match node {
-        Node::Leaf(leaf) => Node::Leaf(*leaf),
+        Node::Leaf(_) | Node::Struct { .. } => node.clone(),
         Node::Array { child, runs, span } => {
             let unit = layouts[*child as usize].extent();
             let runs = runs.iter().map(|run| {
@@ -169,40 +168,54 @@ fn bytes(
                 })
             });
             let span = match *span {
-                Span::Natural => Span::Natural,
                 Span::Stated { lower, extent } => {
                     Span::Stated { lower: scaled(lower, unit)?, extent: scaled(extent, unit)? }
                 }
+                span @ (Span::Natural | Span::Laid { .. }) => span,
             };
             Node::Array { child: *child, runs: runs.collect::<Result<_>>()?, span }
         }
-        Node::Simple { members } => {
-            let places = places(members, layouts)?;
-            let members = members.iter().zip(places);
-            let members = members.map(|(&Field { child, length }, displacement)| Placed {
-                child,
-                length,
-                displacement,
-            });
-            structure(members.collect(), wanted, architecture, placed)?
-        }
-        Node::Struct { .. } => node.clone(),
+        Node::Simple { members } => Node::Struct {
+            members: members
+                .iter()
+                .zip(places(members, layouts)?)
+                .map(|(&Field { child, length }, displacement)| Placed {
+                    child,
+                    length,
+                    displacement,
+                })
+                .collect(),
+            span: Span::Natural,
+        },
     })
 }
 
-/// A struct of known bounds, which it states only where its members don't give them.
-pub(super) fn structure(
-    members: Box<[Placed]>,
+/// A node of a locale-specific form, and its bounds as they are found from the form.
+///
+/// A struct states them only where its members don't give those that are wanted: where it was a simple struct, and where
+/// alignment rests on what members there were (the power rule). What then still differs is the alignment, which nothing
+/// depends on in bytes.
+pub(super) fn settle(
+    node: Node,
     wanted: &Bounds,
     architecture: &Architecture,
-    known: &[Bounds],
-) -> Result<Node> {
-    let node = Node::Struct { members, span: Span::Natural };
-    if layout(&node, false, architecture, known)? == *wanted {
-        return Ok(node);
+    seen: &[Bounds],
+) -> Result<(Node, Bounds)> {
+    let natural = layout(&node, false, architecture, seen)?;
+    let Node::Struct { members, span: Span::Natural } = &node else { return Ok((node, natural)) };
+    if natural.lies_as(wanted) {
+        return Ok((node, natural));
     }
-    let Node::Struct { members, .. } = node else { return Ok(node) };
-    Ok(Node::Struct { members, span: Span::Stated { lower: wanted.lb, extent: wanted.extent() } })
+    let (lower, extent) = (wanted.lb, wanted.extent());
+    let with = |span| Node::Struct { members: members.clone(), span };
+    let laid = with(Span::Laid { lower, extent });
+    let bounds = layout(&laid, false, architecture, seen)?;
+    if bounds.lies_as(wanted) {
+        return Ok((laid, bounds));
+    }
+    let stated = with(Span::Stated { lower, extent });
+    let bounds = layout(&stated, false, architecture, seen)?;
+    Ok((stated, bounds))
 }
 
 /// The bounds of the root.

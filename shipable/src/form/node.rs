@@ -79,6 +79,13 @@ pub enum Span {
         /// From the lower bound to the upper one.
         extent: i64,
     },
+    /// Those of a simple struct in bytes, which hide what its members state from the struct's parents.
+    Laid {
+        /// The lower bound.
+        lower: i64,
+        /// From the lower bound to the upper one.
+        extent: i64,
+    },
 }
 
 impl Node {

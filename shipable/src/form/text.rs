@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Nodes are numbered. `n x LENGTH` is a block of nodes `n`, `every STRIDE count COUNT` repeats it, `at DISPLACEMENT` moves it,
-//! and runs are joined by commas. Members stand in braces. What a node spans, where it is stated, follows in brackets.
+//! and runs are joined by commas. Members stand in braces. What a node spans, where it is stated, follows in brackets,
+//! or in parentheses where it hides what members state.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -86,6 +87,7 @@ impl Display for Span {
         match self {
             Span::Natural => Ok(()),
             Span::Stated { lower, extent } => write!(f, " [{lower} extent {extent}]"),
+            Span::Laid { lower, extent } => write!(f, " ({lower} extent {extent})"),
         }
     }
 }

@@ -83,8 +83,13 @@ enum WireNode {
 /// Displacement, length, count, stride.
 type WireRun = (i64, u64, u64, i64);
 
-/// Lower bound and extent, if stated.
-type WireSpan = Option<(i64, i64)>;
+/// Lower bound and extent, where they are given.
+#[derive(Serialize, Deserialize)]
+enum WireSpan {
+    Natural,
+    Stated(i64, i64),
+    Laid(i64, i64),
+}
 
 const PORTABLE: u8 = b'P';
 const LOCALE: u8 = b'L';
@@ -146,8 +151,9 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
 
 fn to_wire(index: u32, node: &Node) -> WireNode {
     let stated = |span: &Span| match *span {
-        Span::Natural => None,
-        Span::Stated { lower, extent } => Some((lower, extent)),
+        Span::Natural => WireSpan::Natural,
+        Span::Stated { lower, extent } => WireSpan::Stated(lower, extent),
+        Span::Laid { lower, extent } => WireSpan::Laid(lower, extent),
     };
     match node {
         Node::Leaf(Leaf::Basic(basic)) => WireNode::Basic(basic.wire()),
@@ -178,8 +184,11 @@ fn from_wire(index: usize, wire: WireNode, tag: Tag) -> Result<Node, &'static st
         let child = index.checked_sub(back as usize).filter(|_| back > 0);
         child.map(|child| child as u32).ok_or("a child isn't a node before it")
     };
-    let stated = |span: WireSpan| {
-        span.map_or(Span::Natural, |(lower, extent)| Span::Stated { lower, extent })
+    let stated = |span: WireSpan| match span {
+        WireSpan::Natural => Ok(Span::Natural),
+        WireSpan::Stated(lower, extent) => Ok(Span::Stated { lower, extent }),
+        WireSpan::Laid(lower, extent) if tag == Tag::Locale => Ok(Span::Laid { lower, extent }),
+        WireSpan::Laid(..) => Err("bounds in bytes in a portable form"),
     };
     Ok(match wire {
         WireNode::Basic(code) => {
@@ -198,7 +207,7 @@ fn from_wire(index: usize, wire: WireNode, tag: Tag) -> Result<Node, &'static st
             Node::Array {
                 child: child(back)?,
                 runs: runs.collect::<Result<_, _>>()?,
-                span: stated(span),
+                span: stated(span)?,
             }
         }
         WireNode::Simple(members) if tag == Tag::Portable => {
@@ -210,7 +219,7 @@ fn from_wire(index: usize, wire: WireNode, tag: Tag) -> Result<Node, &'static st
             let members = members.into_iter().map(|(back, length, displacement)| {
                 Ok(Placed { child: child(back)?, length, displacement })
             });
-            Node::Struct { members: members.collect::<Result<_, &str>>()?, span: stated(span) }
+            Node::Struct { members: members.collect::<Result<_, &str>>()?, span: stated(span)? }
         }
         WireNode::Simple(_) => return Err("a simple struct in a locale-specific form"),
         WireNode::Struct(..) => return Err("displacements in bytes in a portable form"),

@@ -275,7 +275,7 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
             Part::Cut(strip, length) => return (strip, length),
             Part::Units(units, length) => (units, length),
         };
-        let memory = memory + (into / block.item.stream() * block.item.memory()) as i64;
+        let memory = memory + block.item.bytes_in_memory(into) as i64;
         let (counts, strides) = ([1, 1], [0, 0]);
         let strip = Strip::Grid {
             block,
@@ -309,7 +309,7 @@ fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (St
     match part(&item, base + offset, stream, into..run.end - run.start, room) {
         Part::Cut(strip, length) => (strip, length),
         Part::Units(units, length) => {
-            let memory = base + offset + (into / item.stream() * item.memory()) as i64;
+            let memory = base + offset + item.bytes_in_memory(into) as i64;
             (Strip::Piece { item, units, memory, stream }, length)
         }
     }

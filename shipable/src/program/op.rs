@@ -33,6 +33,11 @@ impl Item {
         self.pack.to_size().into()
     }
 
+    /// What `bytes` of the stream, which are whole units, are in memory.
+    pub(crate) fn bytes_in_memory(&self, bytes: u64) -> u64 {
+        bytes / self.stream() * self.memory()
+    }
+
     pub(crate) fn kernels(&self, units: u64) -> Kernels {
         Kernels { pack: Kernel::new(self.pack, units), unpack: Kernel::new(self.unpack, units) }
     }
@@ -238,10 +243,9 @@ impl Op {
                 block.dims.iter().fold(run, |reach, dim| stretched(reach, dim.count, dim.stride))
             }
             Op::Gather(gather) => {
-                let (memory, stream) = (gather.item.memory(), gather.item.stream());
                 let runs = (0..gather.len()).map(|index| {
                     let (offset, run) = gather.run(index);
-                    offset..offset + ((run.end - run.start) / stream * memory) as i64
+                    offset..offset + gather.item.bytes_in_memory(run.end - run.start) as i64
                 });
                 runs.reduce(union).unwrap_or(0..0)
             }

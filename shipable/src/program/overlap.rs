@@ -52,8 +52,7 @@ fn ascends(op: &Op) -> bool {
 
 fn run_of(gather: &super::op::Gather, index: usize) -> Range<i64> {
     let (offset, run) = gather.run(index);
-    let length = (run.end - run.start) / gather.item.stream() * gather.item.memory();
-    offset..offset + length as i64
+    offset..offset + gather.item.bytes_in_memory(run.end - run.start) as i64
 }
 
 fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {

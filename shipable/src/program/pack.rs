@@ -4,6 +4,7 @@ use super::cursor::{Cursor, Strip, Whole};
 use super::op::{Gather, Item, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
+use crate::basic::Leaf;
 use crate::convert::{Conversion, MAX_SIZE, ValueError};
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, KernelError, Lane};
@@ -108,6 +109,9 @@ impl Program {
     ) -> Result<()> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
+        if length == 0 {
+            return Ok(());
+        }
         let whole = Whole::new(&self.body, count, self.extent);
         let mut cursor = Cursor::new(&whole, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
@@ -128,6 +132,9 @@ impl Program {
     ) -> Result<()> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
+        if length == 0 {
+            return Ok(());
+        }
         let whole = Whole::new(&self.body, count, self.extent);
         let mut cursor = Cursor::new(&whole, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
@@ -187,7 +194,11 @@ impl Stop {
         };
         Error::Conversion(Box::new(ConversionError {
             item: index(body, position),
-            datatype: item.leaf.map_or_else(String::new, |leaf| leaf.to_string()),
+            datatype: match item.leaf {
+                Some(Leaf::Basic(basic)) => basic.mpi_name().to_owned(),
+                Some(leaf) => leaf.to_string(),
+                None => String::new(),
+            },
             value: error.value,
             reason: error.reason.to_string(),
             from,

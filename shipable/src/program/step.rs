@@ -1,10 +1,10 @@
 //! Copying typed memory to typed memory, with no buffer between.
 
 use super::cursor::{Cursor, Strip, Whole};
-use super::op::Item;
+use super::op::{Body, Item};
 use super::pack::{Stop, convert};
 use super::{Partial, Program};
-use crate::convert::MAX_SIZE;
+use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Error, Result};
 use crate::kernels::{Kernel, Lane};
 use crate::memory::{View, ViewMut};
@@ -42,6 +42,9 @@ pub fn copy(
     if length != expected {
         return Err(Error::Signature { from: length, to: expected });
     }
+    if length == 0 {
+        return Ok(());
+    }
     // Memory that is the stream itself.
     let stream_at =
         |start: i64| Error::Overflow { what: if start < 0 { "a lower bound" } else { "a bound" } };
@@ -66,7 +69,7 @@ pub fn copy(
         target: Cursor::in_order(&target_whole, 0..length),
     };
     while let Some(step) = ends.next()? {
-        step.carry_out(from, &mut to).map_err(|stop| stop.explain(&target.body))?;
+        step.carry_out([&source.body, &target.body], from, &mut to)?;
     }
     Ok(())
 }
@@ -79,7 +82,7 @@ struct Grid {
     lane: Lane,
     /// Bytes of a run in the stream.
     run: u64,
-    /// Whether the runs are those of a table, and only the first is described.
+    /// Whether the runs are those of a table, and only the first ones, which adjoin, are described.
     table: bool,
 }
 
@@ -94,13 +97,22 @@ impl Grid {
                 table: false,
             }),
             Strip::Table { gather, runs, base, .. } => {
-                let (offset, run) = gather.run(runs.start);
+                // Runs of equal length may be parts of longer ones.
+                let (offset, mut run) = gather.run(runs.start);
+                let more = runs.clone().skip(1).take_while(|&index| {
+                    let (next, part) = gather.run(index);
+                    let adjoins =
+                        next == offset + gather.item.bytes_in_memory(part.start - run.start) as i64;
+                    run.end = if adjoins { part.end } else { run.end };
+                    adjoins
+                });
+                let joined = 1 + more.count();
                 Some(Grid {
                     item: gather.item,
                     counts: [1, 1],
                     lane: Lane { start: base + offset, strides: [0; 2] },
                     run: run.end - run.start,
-                    table: runs.len() > 1,
+                    table: runs.len() > joined,
                 })
             }
             Strip::Piece { item, units, memory, .. } => Some(Grid {
@@ -125,7 +137,7 @@ impl Grid {
 
     /// Cuts the runs of an inner row into parts of `run` bytes in the stream, in rows of a run each.
     fn cut(&self, run: u64) -> Grid {
-        let inner = (run / self.item.stream() * self.item.memory()) as i64;
+        let inner = self.item.bytes_in_memory(run) as i64;
         let counts = [self.counts[1], self.run / run];
         let lane = Lane { start: self.lane.start, strides: [self.lane.strides[1], inner] };
         Grid { counts, lane, run, ..*self }
@@ -217,49 +229,61 @@ fn meet(a: &Grid, b: &Grid) -> Result<(Grid, Grid), u64> {
 }
 
 impl Step {
-    fn carry_out(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), Stop> {
+    /// Carries the step out; a value that doesn't fit is named by the program whose conversion it was.
+    fn carry_out(&self, bodies: [&Body; 2], from: View<'_>, to: &mut ViewMut<'_>) -> Result<()> {
         let Step { source, target, position } = self;
-        let (pack, unpack) = (source.item.pack, target.item.unpack);
-        if !source.item.is_copy() && !target.item.is_copy() {
-            return self.item_by_item(from, to);
-        }
-        let (conversion, item) = match target.item.is_copy() {
-            true => (pack, source.item),
-            false => (unpack, target.item),
+        let (conversion, item, body) = match (source.item.is_copy(), target.item.is_copy()) {
+            (false, false) => return self.item_by_item(bodies, from, to),
+            (_, true) => (source.item.pack, source.item, bodies[0]),
+            (true, false) => (target.item.unpack, target.item, bodies[1]),
         };
         Kernel::new(conversion, source.run / item.stream())
             .transfer(source.counts, from, source.lane, to, target.lane)
-            .map_err(|error| Stop::of_kernel(error, *position, &item, conversion))
+            .map_err(|error| Stop::of_kernel(error, *position, &item, conversion).explain(body))
     }
 
     /// Converts to the stream's representation and on to the target's, which no single conversion does.
-    fn item_by_item(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), Stop> {
+    fn item_by_item(&self, bodies: [&Body; 2], from: View<'_>, to: &mut ViewMut<'_>) -> Result<()> {
         let Step { source, target, position } = self;
         let (a, b) = (source.item, target.item);
-        if a.stream() != b.stream() {
-            let problem = "items of the two types don't start and end together".into();
-            return Err(Error::Position { position: *position, problem }.into());
-        }
-        let place = |grid: &Grid, i: u64, j: u64, unit: u64| {
-            let [outer, inner] = grid.lane.strides;
-            let run = grid.lane.start + i as i64 * outer + j as i64 * inner;
-            run + (unit * grid.item.memory()) as i64
-        };
+        // The halves of a double-double may be items at one end and the whole at the other.
+        let step = a.stream().max(b.stream());
+        let [read_at, write_at] = [source, target].map(|grid| grid.lane.strides);
         let mut position = *position;
         let (mut read, mut packed, mut written) = ([0; MAX_SIZE], [0; MAX_SIZE], [0; MAX_SIZE]);
-        let read = &mut read[..a.memory() as usize];
-        let packed = &mut packed[..a.stream() as usize];
-        let written = &mut written[..b.memory() as usize];
+        let read = &mut read[..a.bytes_in_memory(step) as usize];
+        let packed = &mut packed[..step as usize];
+        let written = &mut written[..b.bytes_in_memory(step) as usize];
         let [rows, columns] = source.counts;
-        for (i, j) in (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))) {
-            for unit in 0..source.run / a.stream() {
-                from.read(place(source, i, j, unit), read)?;
-                convert(&a, a.pack, read, packed, position)?;
-                convert(&b, b.unpack, packed, written, position)?;
-                to.write(place(target, i, j, unit), written)?;
-                position += a.stream();
+        for (i, j) in (0..rows as i64).flat_map(|i| (0..columns as i64).map(move |j| (i, j))) {
+            let mut from_at = source.lane.start + i * read_at[0] + j * read_at[1];
+            let mut to_at = target.lane.start + i * write_at[0] + j * write_at[1];
+            for _ in 0..source.run / step {
+                from.read(from_at, read)?;
+                convert_all(&a, a.pack, read, packed, position)
+                    .map_err(|stop| stop.explain(bodies[0]))?;
+                convert_all(&b, b.unpack, packed, written, position)
+                    .map_err(|stop| stop.explain(bodies[1]))?;
+                to.write(to_at, written)?;
+                from_at += read.len() as i64;
+                to_at += written.len() as i64;
+                position += step;
             }
         }
         Ok(())
     }
+}
+
+/// Converts one unit or several.
+fn convert_all(
+    item: &Item,
+    conversion: Conversion,
+    from: &[u8],
+    to: &mut [u8],
+    position: u64,
+) -> Result<(), Stop> {
+    let parts = to.chunks_exact_mut(conversion.to_size().into());
+    from.chunks_exact(conversion.from_size().into())
+        .zip(parts)
+        .try_for_each(|(from, to)| convert(item, conversion, from, to, position))
 }

@@ -1,0 +1,285 @@
+//! Pack, unpack and copy against the oracle: random types, random representations, random cuts.
+
+use shipable::form::Limits;
+use shipable::oracle::{self, Options, Random, cases};
+use shipable::{
+    Architecture, Bounds, ConversionError, Datatype, Error, Form, Partial, Program, View, ViewMut,
+    program,
+};
+
+/// A random type in the memory of an architecture, and its program after a voyage over the wire.
+struct Case {
+    datatype: Datatype,
+    memory: Architecture,
+    stream: Architecture,
+    program: Program,
+    count: u64,
+    /// Where displacement 0 lies in a buffer that just holds the elements, and the buffer's length.
+    origin: usize,
+    length: usize,
+}
+
+impl Case {
+    fn new(random: &mut Random, datatype: Datatype, stream: Architecture) -> Case {
+        let compiled_on = random.options.architecture;
+        let form = Form::compile(&datatype, &compiled_on).unwrap();
+        let shipped = Form::decode(&form.encode(), &Limits::default()).unwrap();
+        assert_eq!((&shipped, shipped.hash()), (&form, form.hash()), "{datatype}");
+        // A portable form serves any memory, in bytes as well.
+        let (memory, shipped) = match form.builder_architecture() {
+            Some(builder) => (*builder, shipped),
+            None => {
+                let memory = random.architecture();
+                let in_bytes = random.chance(2);
+                (memory, if in_bytes { shipped.to_locale(&memory).unwrap() } else { shipped })
+            }
+        };
+        assert_eq!(shipped.signature().unwrap(), datatype.signature(), "{datatype}");
+        // Not the alignments, which are of no account in bytes.
+        let lies = |b: Bounds| [b.lb, b.ub, b.true_lb, b.true_ub, b.size];
+        let (found, bounds) = (shipped.bounds(&memory).unwrap(), datatype.bounds(&memory).unwrap());
+        assert_eq!(lies(found), lies(bounds), "{datatype} on {memory}: {shipped}");
+        let program = shipped.lower(&memory, &stream).unwrap();
+        let count = random.below(4);
+        let range = program.range(count).unwrap();
+        let origin = usize::try_from((-range.start).max(0)).unwrap();
+        let length = (origin as i64 + range.end.max(0)) as usize;
+        Case { datatype, memory, stream, program, count, origin, length }
+    }
+
+    fn random(random: &mut Random) -> Case {
+        random.options.portable = random.chance(3);
+        random.options.disjoint = random.chance(2);
+        random.options.architecture = random.architecture();
+        let datatype = random.datatype();
+        let stream = random.architecture();
+        Case::new(random, datatype, stream)
+    }
+
+    fn view<'a>(&self, memory: &'a [u8]) -> View<'a> {
+        View::new(memory).with_origin(self.origin as u64)
+    }
+
+    fn view_mut<'a>(&self, memory: &'a mut [u8]) -> ViewMut<'a> {
+        ViewMut::new(memory).with_origin(self.origin as u64)
+    }
+
+    fn oracle_pack(&self, memory: &[u8]) -> (Vec<u8>, Option<oracle::Refusal>) {
+        let memory = (&self.memory, memory, self.origin);
+        oracle::pack(&self.datatype, self.count, memory, &self.stream).unwrap()
+    }
+
+    fn oracle_unpack(&self, memory: &mut [u8], packed: &[u8]) -> Option<oracle::Refusal> {
+        let memory = (&self.memory, memory, self.origin);
+        oracle::unpack(&self.datatype, self.count, memory, (&self.stream, packed)).unwrap()
+    }
+
+    fn describe(&self) -> String {
+        let Case { datatype, memory, stream, program, count, .. } = self;
+        format!("{count} of {datatype} on {memory} to {stream}: {program}")
+    }
+}
+
+/// Parts of a stream, most of them short.
+fn cuts(random: &mut Random, length: usize) -> Vec<std::ops::Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    while start < length {
+        let most = *random.pick(&[1, 3, 20, 1000, usize::MAX]);
+        let end = start + (1 + random.below(most as u64) as usize).min(length - start);
+        parts.push(start..end);
+        start = end;
+    }
+    parts
+}
+
+fn refused(error: Error) -> ConversionError {
+    match error {
+        Error::Conversion(refusal) => *refusal,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn pack_agrees_with_the_oracle_at_any_cut() {
+    let (mut refusals, mut converted) = (0, 0);
+    for seed in 0..cases(1500) {
+        let random = &mut Random::new(seed, Options::default());
+        let case = Case::random(random);
+        let memory = random.bytes(case.length);
+        let (expected, refusal) = case.oracle_pack(&memory);
+        let length = case.program.stream_length(case.count).unwrap() as usize;
+        let mut packed = vec![0xee; length];
+        let mut met = None;
+        for part in cuts(random, length) {
+            let position = part.start as u64;
+            let out = &mut packed[part.clone()];
+            match case.program.pack(case.count, case.view(&memory), position, out) {
+                Ok(written) => assert_eq!(written, part.len()),
+                Err(error) => {
+                    met = Some(refused(error));
+                    break;
+                }
+            }
+        }
+        assert_eq!(packed[..expected.len()], expected, "seed {seed}: {}", case.describe());
+        let items = refusal.as_ref().map(|refusal| (refusal.item as u64, &refusal.error.value));
+        let ours = met.as_ref().map(|refusal| (refusal.item, &refusal.value));
+        assert_eq!(ours, items, "seed {seed}: {}", case.describe());
+        refusals += u64::from(refusal.is_some());
+        converted += u64::from(!case.program.is_all_copy());
+    }
+    assert!(refusals > 0 && converted > 0, "the random types are too tame");
+}
+
+#[test]
+fn unpack_agrees_with_the_oracle_at_any_cut() {
+    let mut refusals = 0;
+    for seed in 0..cases(1500) {
+        let random = &mut Random::new(seed, Options::default());
+        let case = Case::random(random);
+        let length = case.program.stream_length(case.count).unwrap() as usize;
+        let packed = random.bytes(length);
+        let mut expected = random.bytes(case.length);
+        let mut memory = expected.clone();
+        let refusal = case.oracle_unpack(&mut expected, &packed);
+        let mut partial = Partial::default();
+        let mut met = None;
+        for part in cuts(random, length) {
+            let (position, input) = (part.start as u64, &packed[part]);
+            let view = case.view_mut(&mut memory);
+            if let Err(error) = case.program.unpack(case.count, view, position, input, &mut partial)
+            {
+                met = Some(refused(error));
+                break;
+            }
+        }
+        assert!(memory == expected, "seed {seed}: {}", case.describe());
+        let item = refusal.map(|refusal| refusal.item as u64);
+        assert_eq!(met.map(|met| met.item), item, "seed {seed}: {}", case.describe());
+        refusals += u64::from(item.is_some());
+    }
+    assert!(refusals > 0, "the random values are too tame");
+}
+
+#[test]
+fn copy_agrees_with_pack_and_unpack() {
+    for seed in 0..cases(1500) {
+        let random = &mut Random::new(seed, Options::default());
+        random.options.architecture = random.architecture();
+        let (source, target) = random.pair();
+        // Mostly through the source's own representation, as between ranks, now and then through any.
+        let own = !random.chance(3);
+        let stream = if own { random.options.architecture } else { random.architecture() };
+        let mut from = Case::new(random, source, stream);
+        let mut to = Case::new(random, target, stream);
+        if from.program.stream_length(1).unwrap() == 0 {
+            continue;
+        }
+        let count = from.count;
+        (from.count, to.count) = (count, count);
+        for case in [&mut from, &mut to] {
+            let range = case.program.range(count).unwrap();
+            case.origin = usize::try_from((-range.start).max(0)).unwrap();
+            case.length = (case.origin as i64 + range.end.max(0)) as usize;
+        }
+        let memory = random.bytes(from.length);
+        let (packed, refusal) = from.oracle_pack(&memory);
+        let mut copied = random.bytes(to.length);
+        let mut expected = copied.clone();
+        let result = program::copy(
+            &from.program,
+            count,
+            from.view(&memory),
+            &to.program,
+            count,
+            to.view_mut(&mut copied),
+        );
+        let what = || format!("seed {seed}: {} to {}", from.describe(), to.describe());
+        if refusal.is_some() {
+            // The target may have refused an earlier item.
+            let met = refused(result.expect_err(&what())).item;
+            assert!(met <= refusal.map_or(0, |refusal| refusal.item as u64), "{}", what());
+            continue;
+        }
+        let refusal = to.oracle_unpack(&mut expected, &packed);
+        assert!(copied == expected, "{}", what());
+        let met = result.err().map(|error| refused(error).item);
+        assert_eq!(met, refusal.map(|refusal| refusal.item as u64), "{}", what());
+    }
+}
+
+#[test]
+fn overlaps_agree_with_the_oracle() {
+    let mut found = [0; 2];
+    for seed in 0..cases(1000) {
+        let random = &mut Random::new(seed, Options::default());
+        let case = Case::random(random);
+        let expected = oracle::overlaps(&case.datatype, &case.memory, case.count).unwrap();
+        assert_eq!(case.program.overlaps(case.count), expected, "seed {seed}: {}", case.describe());
+        found[usize::from(expected)] += 1;
+    }
+    assert!(found.iter().all(|&found| found > 0), "{found:?}");
+}
+
+#[test]
+fn a_stream_is_refused_where_it_does_not_go_on() {
+    let arch = Architecture::X86_64;
+    let form = Form::compile(&Datatype::double(), &arch).unwrap();
+    let program = form.lower(&arch, &Architecture::S390X).unwrap();
+    let mut memory = [0; 16];
+    let mut partial = Partial::default();
+    let mut unpack = |position, input: &[u8]| {
+        program.unpack(2, ViewMut::new(&mut memory), position, input, &mut partial)
+    };
+    // Past the end; within a value whose start never came; and within one whose start came, but not to there.
+    assert!(matches!(unpack(16, &[0]), Err(Error::Position { position: 17, .. })));
+    assert!(matches!(unpack(u64::MAX, &[0]), Err(Error::Position { .. })));
+    assert!(matches!(unpack(3, &[0]), Err(Error::Position { position: 3, .. })));
+    unpack(8, &[0; 3]).unwrap();
+    assert!(matches!(unpack(12, &[0]), Err(Error::Position { position: 12, .. })));
+    // Between two values nothing needs to have come before.
+    unpack(8, &1.5f64.to_be_bytes()).unwrap();
+    assert_eq!(memory[8..], 1.5f64.to_le_bytes());
+    let mut byte = [0];
+    let packed = program.pack(2, View::new(&memory), 17, &mut byte);
+    assert!(matches!(packed, Err(Error::Position { position: 17, .. })));
+}
+
+#[test]
+fn elements_outside_of_memory_are_refused_untouched() {
+    let arch = Architecture::NATIVE;
+    let vector = Datatype::vector(3, 1, -2, &Datatype::int32()).unwrap();
+    let program = Form::compile(&vector, &arch).unwrap().lower(&arch, &arch).unwrap();
+    let mut memory = [7; 20];
+    for (origin, fits) in [(16, true), (15, false), (17, false)] {
+        let view = ViewMut::new(&mut memory).with_origin(origin);
+        let result = program.unpack(1, view, 0, &[7; 12], &mut Partial::default());
+        assert_eq!(result.is_ok(), fits, "origin {origin}");
+    }
+    assert_eq!(memory, [7; 20]);
+    assert!(matches!(program.range(u64::MAX), Err(Error::Overflow { .. })));
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_named() {
+    let (here, there) = (Architecture::X86_64, Architecture::I686);
+    let longs = Datatype::vector(3, 1, 2, &Datatype::long()).unwrap();
+    let program = Form::compile(&longs, &here).unwrap().lower(&there, &here).unwrap();
+    let mut packed = Vec::new();
+    for value in [1i64, -1, 5_000_000_000] {
+        packed.extend(value.to_le_bytes());
+    }
+    let mut memory = [0xaa; 20];
+    let view = ViewMut::new(&mut memory);
+    let refusal =
+        refused(program.unpack(1, view, 0, &packed, &mut Partial::default()).unwrap_err());
+    assert_eq!(
+        refusal.to_string(),
+        "element 2 (MPI_LONG): 5000000000 as a signed integer of 8 bytes doesn't fit as a signed \
+         integer of 4 bytes"
+    );
+    assert_eq!(memory[..4], 1i32.to_le_bytes());
+    assert_eq!(memory[8..12], (-1i32).to_le_bytes());
+    assert_eq!(memory[12..], [0xaa; 8], "the item and what lies between stay as they were");
+}
