@@ -37,11 +37,22 @@ pub(crate) fn wake_all(word: &Le32) {
     }
 }
 
-/// Under loom every sleep ends early.
 #[cfg(loom)]
-pub(crate) fn wait(_word: &Le32, _value: u32, _at_most: Duration) {
-    loom::thread::yield_now();
+loom::lazy_static! {
+    static ref ASLEEP: (loom::sync::Mutex<()>, loom::sync::Condvar) = Default::default();
+}
+
+/// Under loom a sleep has no end but a wake-up, so that a lost one is found as a deadlock.
+#[cfg(loom)]
+pub(crate) fn wait(word: &Le32, value: u32, _at_most: Duration) {
+    let asleep = ASLEEP.0.lock().unwrap();
+    if word.load(crate::atomics::Relaxed) == value {
+        drop(ASLEEP.1.wait(asleep).unwrap());
+    }
 }
 
 #[cfg(loom)]
-pub(crate) fn wake_all(_word: &Le32) {}
+pub(crate) fn wake_all(_word: &Le32) {
+    let _asleep = ASLEEP.0.lock().unwrap();
+    ASLEEP.1.notify_all();
+}

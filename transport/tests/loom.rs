@@ -1,0 +1,254 @@
+//! Every interleaving of the ring and of the fair lock, within bounds, as loom explores them:
+//! `RUSTFLAGS="--cfg loom" cargo test -p longshore-transport --release --test loom`.
+#![cfg(loom)]
+#![allow(unsafe_code)]
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use loom::thread;
+
+use longshore_transport::lock::{FairLock, LockHead, LockPlace};
+use longshore_transport::shm::ring::{
+    Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
+};
+
+/// A ring's memory, with loom's race detector over each slot and over the bulk's halves.
+struct Heap {
+    control: Control,
+    headers: [Word; SLOTS as usize],
+    slots: [UnsafeCell<[u8; INLINE]>; SLOTS as usize],
+    bulk: [UnsafeCell<[u8; 256]>; 2],
+}
+
+// SAFETY: shared as rings are; loom checks the accesses.
+unsafe impl Sync for Heap {}
+// SAFETY: plain data.
+unsafe impl Send for Heap {}
+
+#[derive(Clone)]
+struct Shared(Arc<Heap>);
+
+impl Shared {
+    fn new() -> Self {
+        let control = Control::default();
+        let headers = [Word::default(), Word::default()];
+        let slots = [UnsafeCell::new([0; INLINE]), UnsafeCell::new([0; INLINE])];
+        let bulk = [UnsafeCell::new([0; 256]), UnsafeCell::new([0; 256])];
+        Self(Arc::new(Heap { control, headers, slots, bulk }))
+    }
+}
+
+// SAFETY: the words are the heap's own. The models' long frames are 256 bytes, so they lie in one half of the bulk each.
+unsafe impl Memory for Shared {
+    fn control(&self) -> &Control {
+        &self.0.control
+    }
+
+    fn header(&self, slot: usize) -> &Word {
+        &self.0.headers[slot]
+    }
+
+    fn bulk_len(&self) -> u64 {
+        512
+    }
+
+    fn bytes(&self, place: Place, access: Access) -> *mut u8 {
+        fn touch<const N: usize>(cell: &UnsafeCell<[u8; N]>, access: Access) -> *mut u8 {
+            match access {
+                Access::Read => cell.with(|bytes| bytes.cast_mut().cast()),
+                Access::Write => cell.with_mut(|bytes| bytes.cast()),
+            }
+        }
+        match place {
+            Place::Slot(slot) => touch(&self.0.slots[slot], access),
+            Place::Bulk(start) => touch(&self.0.bulk[start / 256], access),
+        }
+    }
+}
+
+fn send(sender: &mut Sender<Shared>, len: usize, byte: u8) -> bool {
+    let Some(mut bytes) = sender.reserve(len).unwrap() else { return false };
+    // SAFETY: ours until published.
+    let bytes = unsafe { bytes.as_mut() };
+    bytes.fill(byte);
+    sender.publish(bytes, false);
+    true
+}
+
+fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
+    let piece = receiver.poll().unwrap()?;
+    // SAFETY: ours until released.
+    let bytes = unsafe { piece.bytes.as_ref() };
+    let seen = (bytes.len(), bytes[0]);
+    assert!(bytes.iter().all(|byte| *byte == bytes[0]));
+    receiver.release();
+    Some(seen)
+}
+
+/// Frames arrive whole and in order, through more than one lap, and no byte is touched by both ends at a time.
+fn carries(lengths: &'static [usize]) {
+    loom::model(move || {
+        let memory = Shared::new();
+        let mut sender = Sender::new(memory.clone());
+        let mut receiver = Receiver::new(memory, 256);
+        let sending = thread::spawn(move || {
+            for (i, &len) in lengths.iter().enumerate() {
+                while !send(&mut sender, len, i as u8 + 1) {
+                    thread::yield_now();
+                }
+            }
+        });
+        for (i, &len) in lengths.iter().enumerate() {
+            let seen = loop {
+                if let Some(seen) = receive(&mut receiver) {
+                    break seen;
+                }
+                thread::yield_now();
+            };
+            assert_eq!(seen, (len, i as u8 + 1));
+        }
+        sending.join().unwrap();
+    });
+}
+
+#[test]
+fn the_ring_carries_short_frames() {
+    carries(&[1, 2, 3]);
+}
+
+#[test]
+fn the_ring_carries_long_frames() {
+    carries(&[256, 256, 256]);
+}
+
+/// A sender that found no room and went to sleep is rung by the receiver that makes some.
+#[test]
+fn a_starved_sender_is_rung() {
+    loom::model(|| {
+        let memory = Shared::new();
+        let mut sender = Sender::new(memory.clone());
+        let mut receiver = Receiver::new(memory, 256);
+        for _ in 0..SLOTS {
+            assert!(send(&mut sender, 1, 1));
+        }
+        let receiving = thread::spawn(move || {
+            let mut rung = false;
+            while let Some(piece) = receiver.poll().unwrap() {
+                let _ = piece;
+                rung |= receiver.release();
+            }
+            rung | receiver.publish()
+        });
+        let sent = send(&mut sender, 1, 2);
+        let rung = receiving.join().unwrap();
+        assert!(sent || rung, "the sender sleeps for ever");
+    });
+}
+
+/// A frame in a ring that is being unwatched is seen by the receiver, or its sender calls.
+#[test]
+fn a_frame_is_seen_or_called_for() {
+    loom::model(|| {
+        let memory = Shared::new();
+        let mut sender = Sender::new(memory.clone());
+        let mut receiver = Receiver::new(memory, 256);
+        receiver.watch();
+        let sending = thread::spawn(move || {
+            // SAFETY: ours until published.
+            let bytes = unsafe { sender.reserve(1).unwrap().unwrap().as_mut() };
+            bytes[0] = 1;
+            sender.publish(bytes, false).call
+        });
+        let seen = receiver.unwatch();
+        let called = sending.join().unwrap();
+        assert!(seen || called, "the frame is never read");
+    });
+}
+
+struct Locked {
+    head: LockHead,
+    places: [LockPlace; 4],
+    dead: AtomicU32,
+    /// What the lock guards.
+    guarded: UnsafeCell<u32>,
+}
+
+// SAFETY: the cell is touched under the lock, which is what loom checks.
+unsafe impl Sync for Locked {}
+// SAFETY: plain data.
+unsafe impl Send for Locked {}
+
+impl Locked {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            head: LockHead::default(),
+            places: Default::default(),
+            dead: AtomicU32::new(u32::MAX),
+            guarded: UnsafeCell::new(0),
+        })
+    }
+
+    fn lock(&self) -> FairLock<'_> {
+        FairLock::new(&self.head, &self.places)
+    }
+
+    fn add(&self, rank: u32) {
+        let held = self.lock().acquire(rank, |rank| self.dead.load(SeqCst) == rank);
+        assert_eq!(self.lock().holder(), Some(rank));
+        // SAFETY: under the lock.
+        self.guarded.with_mut(|count| unsafe { *count += 1 });
+        drop(held);
+    }
+}
+
+/// One at a time, and each gets its turn: a lost wake-up would be a deadlock, since loom's sleeps have no end.
+#[test]
+fn the_lock_excludes() {
+    loom::model(|| {
+        let locked = Locked::new();
+        let other = locked.clone();
+        let adding = thread::spawn(move || other.add(1));
+        locked.add(0);
+        adding.join().unwrap();
+        // SAFETY: nobody else is left.
+        assert_eq!(locked.guarded.with(|count| unsafe { *count }), 2);
+    });
+}
+
+#[test]
+fn the_lock_excludes_three() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let locked = Locked::new();
+        let adding: Vec<_> = (1..3)
+            .map(|rank| {
+                let other = locked.clone();
+                thread::spawn(move || other.add(rank))
+            })
+            .collect();
+        locked.add(0);
+        adding.into_iter().for_each(|thread| thread.join().unwrap());
+        // SAFETY: nobody else is left.
+        assert_eq!(locked.guarded.with(|count| unsafe { *count }), 3);
+    });
+}
+
+/// Whoever holds the lock dies; one or two who wait get it all the same, and one at a time.
+#[test]
+fn a_dead_holder_is_passed_over() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let locked = Locked::new();
+        std::mem::forget(locked.lock().acquire(2, |_| false));
+        locked.dead.store(2, SeqCst);
+        let other = locked.clone();
+        let adding = thread::spawn(move || other.add(1));
+        locked.add(0);
+        adding.join().unwrap();
+        // SAFETY: nobody else is left.
+        assert_eq!(locked.guarded.with(|count| unsafe { *count }), 2);
+    });
+}
