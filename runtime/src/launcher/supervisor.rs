@@ -390,14 +390,15 @@ impl<'a> Supervisor<'a> {
         };
         let during = self.describe_activity(rank);
         self.segment.mark(rank, RankState::Dead(death));
+        self.status.get_or_insert(cause.status());
         if self.phase != Phase::Running {
             return; // one of those that are being ended
         }
-        self.status.get_or_insert(cause.status());
         let what = match self.interrupted {
             Some((signal, _)) if cause == Cause::Killed(signal as i32) => {
                 format!("ended by {signal}")
             }
+            _ if cause == Cause::Absent => format!("{} {cause}", self.name(rank)),
             _ => format!("{} {cause}, {during}", self.name(rank)),
         };
         match (self.job.on_death, self.ranks.iter().filter(|rank| rank.process.is_some()).count()) {
@@ -466,12 +467,12 @@ impl<'a> Supervisor<'a> {
         let mut described: Vec<_> = living
             .iter()
             .take(SHOWN)
-            .map(|&rank| format!("rank {rank}, {}", self.describe_activity(rank)))
+            .map(|&rank| format!("rank {rank} ({})", self.describe_activity(rank)))
             .collect();
         if living.len() > SHOWN {
             described.push(format!("and {} more", living.len() - SHOWN));
         }
-        described.join("; ")
+        described.join(", ")
     }
 }
 

@@ -1,0 +1,453 @@
+//! `longshore run` from outside: real processes, their output, statuses, deaths and leftovers.
+//!
+//! The ranks are shells, or this very test binary, whose test `rank` plays the role in ROLE.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use longshore::job::{Activity, Environment};
+use longshore_transport::Segment;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Only a hang takes this long, on the slowest machine.
+const HANG: Duration = Duration::from_secs(60);
+
+/// Not a test but the ranks' program, where ROLE says so.
+#[test]
+fn rank() {
+    let Ok(role) = std::env::var("ROLE") else { return };
+    let mut job = Environment::from_env().unwrap().expect("a launcher");
+    let segment = Segment::attach(job.segment.try_clone().unwrap(), job.rank).unwrap();
+    match role.as_str() {
+        "finish" => job.finalize().unwrap(),
+        "vanish" => {}
+        "abort" => {
+            job.abort(5).unwrap();
+            thread::sleep(HANG);
+        }
+        "twice" => assert!(Environment::from_env().is_err()),
+        "wait" => {
+            segment.note(Activity::Barrier.code(), 0);
+            eprintln!("rank {} waits", job.rank);
+            thread::sleep(HANG);
+        }
+        "orphan" => {
+            while !job.is_orphaned() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        role => panic!("no role {role}"),
+    }
+    std::process::exit(0);
+}
+
+/// The words that start this binary as a rank.
+fn role(name: &str) -> Vec<String> {
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let words = ["env", &format!("ROLE={name}"), &program, "--exact", "rank", "--nocapture", "-q"];
+    words.map(str::to_owned).to_vec()
+}
+
+/// `longshore run` under way. All processes of the job carry its mark in their environment.
+struct Run {
+    child: Child,
+    mark: String,
+}
+
+struct Finished {
+    status: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+fn start<S: AsRef<str>>(words: &[S]) -> Run {
+    static MARKS: AtomicU32 = AtomicU32::new(0);
+    let mark =
+        format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
+    let (name, value) = mark.split_once('=').unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_longshore"))
+        .arg("run")
+        .args(words.iter().map(AsRef::as_ref))
+        .env(name, value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    Run { child, mark }
+}
+
+fn run<S: AsRef<str>>(words: &[S]) -> Finished {
+    start(words).finish()
+}
+
+/// A shell as program.
+fn sh<'a>(options: &[&'a str], script: &'a str) -> Finished {
+    run(&[options, &["sh", "-c", script]].concat())
+}
+
+impl Run {
+    fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Waits for its end, and sees that it left nothing running.
+    fn finish(mut self) -> Finished {
+        drop(self.child.stdin.take());
+        let stdout = reader(self.child.stdout.take());
+        let stderr = reader(self.child.stderr.take());
+        let start = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if start.elapsed() > HANG => {
+                    self.child.kill().unwrap();
+                    panic!("it hangs");
+                }
+                None => thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        self.expect_nothing_left();
+        let status = status.code().or(status.signal().map(|signal| -signal)).unwrap();
+        let stderr = String::from_utf8_lossy(&stderr.join().unwrap()).into_owned();
+        Finished { status, stdout: stdout.join().unwrap(), stderr }
+    }
+
+    /// The processes with its mark, but for itself.
+    fn running(&self) -> BTreeSet<i32> {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let marked = processes.filter(|process| {
+            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|each| each == self.mark.as_bytes())
+        });
+        let ids = marked.filter_map(|process| process.file_name().to_str()?.parse().ok());
+        ids.filter(|&id| id != self.pid().as_raw()).collect()
+    }
+
+    fn expect_nothing_left(&self) {
+        let start = Instant::now();
+        while !self.running().is_empty() {
+            assert!(start.elapsed() < HANG / 4, "left running: {:?}", self.running());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Reads its stderr until `count` ranks have said that they wait.
+    fn await_waiting(&mut self, count: usize) -> BufReader<impl Read + use<>> {
+        let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
+        let mut line = String::new();
+        let mut waiting = 0;
+        while waiting < count {
+            line.clear();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
+            waiting += usize::from(line.contains("waits"));
+        }
+        stderr
+    }
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).unwrap();
+        }
+        bytes
+    })
+}
+
+impl Finished {
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.stdout).lines().map(str::to_owned).collect()
+    }
+
+    /// The launcher's own messages.
+    fn messages(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("longshore: ")).collect()
+    }
+
+    #[track_caller]
+    fn expect(&self, status: i32, messages: &[&str]) {
+        assert_eq!((self.status, self.messages()), (status, messages.to_vec()), "{}", self.stderr);
+    }
+}
+
+#[test]
+fn statuses() {
+    sh(&["-n", "3"], "exit 0").expect(0, &[]);
+    sh(&[], "exit 7").expect(7, &["longshore: rank 0 (sh) exited with status 7, before init"]);
+    sh(&["-n", "2"], "[ $PMI_RANK = 0 ] && exec sleep 60; exit 3").expect(
+        3,
+        &["longshore: rank 1 (sh) exited with status 3, before init; ending the other rank"],
+    );
+    sh(&["-n", "3"], "[ $PMI_RANK = 1 ] && kill -SEGV $$; sleep 60").expect(
+        139,
+        &["longshore: rank 1 (sh) was killed by SIGSEGV, before init; ending the other 2 ranks"],
+    );
+}
+
+#[test]
+fn programs_that_cannot_start() {
+    let missing = run(&["sleep", "60", ":", "./no-such-program"]);
+    missing.expect(
+        127,
+        &["longshore: part 2: can't start ./no-such-program: No such file or directory (os error 2)"],
+    );
+    let forbidden = run(&["/etc/passwd"]);
+    forbidden.expect(
+        126,
+        &["longshore: part 1: can't start /etc/passwd: Permission denied (os error 13)"],
+    );
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (words, explanation) in [
+        (&["-n", "0", "true"][..], "invalid value '0' for '-n <N>'"),
+        (&["-n", "two", "true"], "invalid value 'two' for '-n <N>'"),
+        (&[], "part 1 has no program"),
+        (&["true", ":"], "part 2 has no program"),
+        (&["true", ":", "-n", "2"], "part 2 has no program"),
+        (&[":", "true"], "part 1 has no program"),
+        (&["--bogus", "true"], "part 1: unknown option '--bogus'"),
+        (&["true", ":", "--label", "true"], "part 2: unknown option '--label'"),
+        (&["--arch", "pdp11", "true"], "use one of x86-64, i686, s390x"),
+        (&["--arch", "native,", "true"], "use one of"),
+        (&["--env", "NAME", "true"], "--env NAME: expected NAME=VALUE"),
+        (&["--env", "=1", "true"], "--env =1: expected NAME=VALUE"),
+        (&["--timeout", "0", "true"], "a number of seconds above 0"),
+        (&["--on-death", "cry", "true"], "expected end or report"),
+        (&["--route", "direct", "true"], "expected best or message"),
+    ] {
+        let finished = run(words);
+        assert_eq!(finished.status, 2, "{words:?}");
+        assert!(finished.stderr.contains(explanation), "{words:?}: {}", finished.stderr);
+    }
+    let crowd = run(&["true", ":", "-n", "4294967295", "true"]);
+    assert_eq!(crowd.status, 1);
+    assert!(crowd.stderr.contains("1 to 4096 are possible"), "{}", crowd.stderr);
+}
+
+#[test]
+fn parts_have_their_own_ranks_environment_and_representations() {
+    let script = "echo $PMI_RANK/$PMI_SIZE ${A-} ${LONGSHORE_ARCH-native} $LONGSHORE_ROUTE \"$@\"";
+    let shell = ["sh", "-c", script, "sh"];
+    let first = ["--route", "message", "-n", "3", "--arch", "s390x,native", "--env", "A=1=2"];
+    let second = ["-n", "2", "--", "-x"];
+    let words =
+        [&first[..], &shell, &["-n", "9"], &[":"], &second[..2], &shell, &second[2..]].concat();
+    let mut lines = run(&words).lines();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "0/5 1=2 s390x message -n 9",
+            "1/5 1=2 native message -n 9",
+            "2/5 1=2 s390x message -n 9",
+            "3/5 native message -- -x",
+            "4/5 native message -- -x",
+        ]
+    );
+}
+
+#[test]
+fn output_is_forwarded_by_whole_lines() {
+    let script =
+        "for i in 1 2 3 4 5 6 7 8 9; do printf \"$PMI_RANK a\"; printf 'b '; printf 'c\\n'; done";
+    let labelled = sh(&["--label", "-n", "4"], script).lines();
+    assert_eq!(labelled.len(), 36);
+    for line in &labelled {
+        let (label, rank) = (&line[..4], &line[4..5]);
+        assert_eq!((label, &line[4..]), (&*format!("[{rank}] "), &*format!("{rank} ab c")));
+    }
+    assert!(sh(&["-n", "4"], script).lines().iter().all(|line| line.ends_with(" ab c")));
+}
+
+#[test]
+fn output_is_forwarded_byte_by_byte() {
+    let script = r"printf '\001\377\r\000x\n\nend'; printf 'error' >&2";
+    let plain = sh(&[], script);
+    assert_eq!(plain.stdout, b"\x01\xff\r\0x\n\nend");
+    assert_eq!(plain.stderr, "error");
+    let labelled = sh(&["--label"], script);
+    assert_eq!(labelled.stdout, b"[0] \x01\xff\r\0x\n[0] \n[0] end\n");
+    assert_eq!(labelled.stderr, "[0] error\n");
+}
+
+#[test]
+fn much_output_passes_a_slow_reader() {
+    let mut run = start(&["-n", "3", "sh", "-c", "yes | head -c 2000000"]);
+    thread::sleep(Duration::from_millis(200));
+    assert!(run.child.try_wait().unwrap().is_none(), "it should wait for its reader");
+    assert_eq!(run.finish().stdout.len(), 6_000_000);
+}
+
+#[test]
+fn output_that_nobody_reads_ends_its_writers() {
+    let mut run = start(&["-n", "2", "yes"]);
+    drop(run.child.stdout.take());
+    assert_eq!(run.finish().status, 128 + 13);
+}
+
+#[test]
+fn input_goes_to_rank_0() {
+    let mut run = start(&["--label", "-n", "3", "cat"]);
+    run.child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();
+    assert_eq!(run.finish().stdout, b"[0] one\n[0] two\n");
+}
+
+#[test]
+fn a_timeout_ends_the_job() {
+    let finished = sh(&["-n", "2", "--timeout", "0.2"], "trap '' TERM; sleep 60; sleep 60");
+    finished.expect(
+        124,
+        &["longshore: the job took longer than 0.2 s; ending rank 0 (before init), rank 1 (before init)"],
+    );
+}
+
+#[test]
+fn ranks_join_and_finalize() {
+    let words = [vec!["-n".to_owned(), "32".to_owned()], role("finish")].concat();
+    run(&words).expect(0, &[]);
+}
+
+#[test]
+fn an_end_without_finalize_is_a_failure() {
+    run(&role("vanish"))
+        .expect(1, &["longshore: rank 0 (env) exited without finalize, during its own work"]);
+    run(&role("twice"))
+        .expect(1, &["longshore: rank 0 (env) exited without finalize, during its own work"]);
+}
+
+#[test]
+fn a_rank_that_others_wait_for_in_vain_is_a_failure() {
+    let words = [vec!["true".to_owned(), ":".to_owned()], role("wait")].concat();
+    run(&words).expect(
+        1,
+        &["longshore: rank 0 (true) exited without init, for which other ranks wait; ending the other rank"],
+    );
+}
+
+#[test]
+fn a_rank_can_abort_the_job() {
+    let words = [role("abort"), vec![":".to_owned()], role("wait")].concat();
+    run(&words).expect(5, &["longshore: rank 0 (env) aborted the job with code 5"]);
+}
+
+#[test]
+fn a_death_names_what_the_rank_was_doing() {
+    let mut run = start(&[vec!["-n".to_owned(), "3".to_owned()], role("wait")].concat());
+    let mut stderr = run.await_waiting(3);
+    let victim = *run.running().iter().find(|&&pid| variable(pid, "PMI_RANK") == "2").unwrap();
+    kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(
+        rest.contains(
+            "rank 2 (env) was killed by SIGKILL, during a barrier; ending the other 2 ranks"
+        ),
+        "{rest}"
+    );
+    assert_eq!(run.finish().status, 137);
+}
+
+#[test]
+fn a_reported_death_lets_the_others_go_on() {
+    let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; sleep 0.2; echo $PMI_RANK; [ $PMI_RANK = 1 ]";
+    let finished = sh(&["-n", "3", "--on-death", "report"], script);
+    let mut lines = finished.lines();
+    lines.sort();
+    assert_eq!((finished.status, lines), (137, vec!["1".to_owned(), "2".to_owned()]));
+    assert!(finished.messages()[0].ends_with("SIGKILL, before init; the others go on"));
+}
+
+#[test]
+fn what_a_rank_started_ends_with_the_job() {
+    let script = "sleep 60 & (trap '' TERM HUP; setsid sh -c 'sleep 60; true' & sleep 60) & [ $PMI_RANK = 1 ]";
+    assert_eq!(sh(&["-n", "2"], script).status, 1);
+}
+
+#[test]
+fn signals_are_forwarded() {
+    let script = "trap 'echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
+    let mut run = start(&["-n", "2", "sh", "-c", script]);
+    let _stderr = run.await_waiting(2);
+    kill(run.pid(), Signal::SIGTERM).unwrap();
+    let finished = run.finish();
+    assert_eq!((finished.status, finished.lines()), (4, vec!["got it".to_owned(); 2]));
+}
+
+#[test]
+fn a_second_interrupt_kills() {
+    let script = "trap 'echo waits >&2' INT; echo waits >&2; while true; do sleep 0.01; done";
+    let mut run = start(&["-n", "2", "sh", "-c", script]);
+    let _stderr = run.await_waiting(2);
+    let interrupt = |pid| kill(pid, Signal::SIGINT).unwrap();
+    interrupt(run.pid());
+    thread::sleep(Duration::from_millis(300));
+    interrupt(run.pid());
+    assert_eq!(run.finish().status, 137);
+}
+
+/// Kills the launcher's two processes, or one of them, with ranks of several kinds under it.
+fn kill_launcher(victims: fn(front: Pid, launcher: Pid) -> Vec<Pid>) {
+    let shell = ["sh", "-c", "echo waits >&2; sleep 60; true"].map(str::to_owned).to_vec();
+    let separator = vec![":".to_owned()];
+    let wrapped = [
+        vec!["sh".to_owned(), "-c".to_owned(), "\"$@\"; true".to_owned(), "sh".to_owned()],
+        role("wait"),
+    ]
+    .concat();
+    let mut run = start(&[role("wait"), separator.clone(), shell, separator, wrapped].concat());
+    let _stderr = run.await_waiting(3);
+    let front = run.pid();
+    let is_launcher = |&&pid: &&i32| parent(pid) == front.as_raw();
+    let launcher = Pid::from_raw(*run.running().iter().find(is_launcher).unwrap());
+    for victim in victims(front, launcher) {
+        kill(victim, Signal::SIGKILL).unwrap();
+    }
+    run.finish();
+}
+
+#[test]
+fn nothing_outlives_a_killed_front() {
+    kill_launcher(|front, _| vec![front]);
+}
+
+#[test]
+fn nothing_outlives_a_killed_launcher() {
+    kill_launcher(|_, launcher| vec![launcher]);
+}
+
+#[test]
+fn ranks_see_that_both_were_killed() {
+    let shell = ["sh", "-c", "echo waits >&2; \"$@\"; true", "sh"].map(str::to_owned).to_vec();
+    let mut run = start(&[shell, role("orphan")].concat());
+    let _stderr = run.await_waiting(1);
+    let front = run.pid();
+    let launcher = *run.running().iter().find(|&&pid| parent(pid) == front.as_raw()).unwrap();
+    kill(front, Signal::SIGSTOP).unwrap(); // so that it doesn't clean up after the other
+    kill(Pid::from_raw(launcher), Signal::SIGKILL).unwrap();
+    kill(front, Signal::SIGKILL).unwrap();
+    assert_eq!(run.finish().status, -9);
+}
+
+fn parent(pid: i32) -> i32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let words = stat.rsplit_once(')').map_or("", |(_, words)| words);
+    words.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+fn variable(pid: i32, name: &str) -> String {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&environment).into_owned();
+    let value = text.split('\0').find_map(|each| each.strip_prefix(name)?.strip_prefix('='));
+    value.unwrap_or_default().to_owned()
+}
