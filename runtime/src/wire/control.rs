@@ -1,0 +1,39 @@
+//! The rare messages, encoded by the codec of forms.
+
+use serde::{Deserialize, Serialize};
+
+/// The version of everything in this module; one per job, exact match.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// The longest control message, in bytes.
+pub(crate) const CONTROL_LIMIT: usize = 4096;
+
+/// How a rank introduces itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: u32,
+    /// The sender's rank, to be compared with the link's.
+    pub rank: u32,
+    /// The descriptor of its representation.
+    pub architecture: String,
+    /// Whether that is another than its machine's.
+    pub emulated: bool,
+    /// Bytes of short messages that it holds for the receiver of this before they are received.
+    pub room: u64,
+    /// The longest form that it takes.
+    pub form_limit: u64,
+    /// Proof of membership: the job's secret.
+    pub secret: Vec<u8>,
+    /// From rank 0: where the communicator's barrier lies in the segment.
+    pub barrier: Option<(u64, u64)>,
+}
+
+/// Why an operation wasn't done, or not to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// MPI's class, as in [`shipable::Class::wire`].
+    pub class: u8,
+    /// The error's text.
+    pub text: String,
+}

@@ -1,0 +1,146 @@
+//! Frames in words, for the demo, traces and bug reports.
+
+use std::fmt;
+
+use shipable::Form;
+use shipable::form::Limits;
+
+use super::{CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
+
+/// A frame taken apart for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// What it is.
+    pub kind: Kind,
+    /// The window, of operations on one.
+    pub window: Option<u32>,
+    /// The operation's or message's number.
+    pub operation: Option<u64>,
+    /// The id of the form that it defines, retires or names.
+    pub form: Option<u64>,
+    /// The tag of the form that it defines: `portable` or `locale-specific`.
+    pub tag: Option<&'static str>,
+    /// The text of the form, or of whatever control message it carries.
+    pub text: Option<String>,
+    /// The displacement and count of its target type.
+    pub target: Option<(i64, u64)>,
+    /// Bytes of headers.
+    pub header: usize,
+    /// Bytes after the header.
+    pub payload: usize,
+    /// Bytes in the whole stream that it opens.
+    pub stream: Option<u64>,
+}
+
+/// Takes a frame apart; `None` for bytes that are no frame. Never panics, whatever the bytes.
+///
+/// ```
+/// let mut frame = vec![0; 64];
+/// frame[0] = 4;
+/// let put = longshore::wire::describe(&frame).unwrap();
+/// assert_eq!(put.kind, longshore::wire::Kind::Put);
+/// assert_eq!(longshore::wire::describe(b"no frame"), None);
+/// ```
+pub fn describe(bytes: &[u8]) -> Option<Description> {
+    let mut description = Description {
+        kind: Kind::from_wire(*bytes.first()?)?,
+        window: None,
+        operation: None,
+        form: None,
+        tag: None,
+        text: None,
+        target: None,
+        header: 0,
+        payload: 0,
+        stream: None,
+    };
+    match Frame::decode(bytes)? {
+        Frame::Long(header, data) => {
+            description.header = Header::SIZE;
+            description.payload = data.len();
+            description.long(&header, data);
+        }
+        Frame::Short(brief, data) => {
+            description.header = bytes.len() - data.len();
+            description.payload = data.len();
+            match brief.kind {
+                Kind::Ack => {
+                    description.window = Some(brief.context);
+                    description.text = Some(format!("{} done", brief.value));
+                }
+                Kind::Retire => description.form = Some(brief.operation),
+                Kind::Clear => description.operation = Some(brief.operation),
+                Kind::More => description.text = Some(format!("from byte {}", brief.value)),
+                Kind::Credit => description.text = Some(format!("{} bytes", brief.value)),
+                _ => {}
+            }
+        }
+    }
+    Some(description)
+}
+
+impl Description {
+    fn long(&mut self, header: &Header, data: &[u8]) {
+        self.stream = Some(header.length);
+        match header.kind {
+            Kind::Hello => {
+                let hello = shipable::codec::decode::<Hello>(data, CONTROL_LIMIT);
+                self.text = hello
+                    .ok()
+                    .map(|hello| format!("protocol {}, {}", hello.protocol, hello.architecture));
+            }
+            Kind::Define => {
+                self.form = Some(header.form);
+                self.tag = match header.tag {
+                    1 => Some("portable"),
+                    2 => Some("locale-specific"),
+                    _ => None,
+                };
+                let form = Form::decode(data, &Limits::default());
+                self.text = form.ok().map(|form| form.to_string());
+            }
+            Kind::Put | Kind::Get => {
+                self.window = Some(header.context);
+                self.operation = Some(header.operation);
+                self.form = Some(header.form);
+                self.target = Some((header.displacement, header.count));
+            }
+            Kind::Reply => {
+                self.window = Some(header.context);
+                self.operation = Some(header.operation);
+            }
+            Kind::Refuse => {
+                self.window = Some(header.context);
+                self.operation = Some(header.operation);
+                let refusal = shipable::codec::decode::<Refusal>(data, CONTROL_LIMIT);
+                self.text = refusal.ok().map(|refusal| refusal.text);
+            }
+            _ => self.operation = Some(header.operation),
+        }
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.kind)?;
+        if let Some(window) = self.window {
+            write!(f, " window {window}")?;
+        }
+        if let Some(operation) = self.operation {
+            write!(f, " operation {operation}")?;
+        }
+        if let Some((displacement, count)) = self.target {
+            write!(f, " displacement {displacement} count {count}")?;
+        }
+        if let Some(form) = self.form {
+            write!(f, " form {form}")?;
+        }
+        if let Some(tag) = self.tag {
+            write!(f, " {tag}")?;
+        }
+        if let Some(text) = &self.text {
+            write!(f, ": {text}")?;
+        }
+        write!(f, " ({} + {} bytes)", self.header, self.payload)
+    }
+}
