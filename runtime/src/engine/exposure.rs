@@ -1,0 +1,115 @@
+//! A window's memory as its peers reach it, and what is checked before they do.
+
+use std::sync::Arc;
+
+use shipable::{Architecture, Bounds, Tag};
+
+use super::forms::Received;
+use crate::error::{ErrorKind, Result};
+use crate::memory::{Exposed, Span};
+use crate::wire::Header;
+
+/// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// Portable ones, and foreign ones that the target built. A rank reaches even itself by `type_send` to itself.
+    #[default]
+    Strict,
+    /// Also locale-specific ones of the origin, where origin and target share one representation.
+    SameLayout,
+}
+
+/// A window at its owner.
+pub(crate) struct Exposure {
+    pub window: u32,
+    pub exposed: Arc<Exposed>,
+    pub unit: u32,
+    pub policy: Policy,
+}
+
+/// Where an operation reaches in a window, checked.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    /// Bytes from the window's start to the operation's displacement 0.
+    pub base: i64,
+    /// The bytes that it touches, from the window's start.
+    pub bytes: (i128, i128),
+}
+
+/// A window's measures at a target, which its origins know too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Measures {
+    pub size: u64,
+    pub unit: u32,
+}
+
+/// Rules 14 and 29: where `count` elements of these bounds lie at a displacement, if that is inside of the window.
+pub(crate) fn reach(
+    measures: Measures,
+    displacement: i64,
+    count: u64,
+    bounds: &Bounds,
+    target: &Architecture,
+) -> Result<Reach> {
+    let Measures { size, unit } = measures;
+    if displacement < 0 {
+        return Err(ErrorKind::Displacement(displacement).into());
+    }
+    let pointer = target.pointer().size;
+    let base = i128::from(displacement) * i128::from(unit);
+    let address = || ErrorKind::Address { displacement, unit, pointer };
+    if base >> (8 * u32::from(pointer)).min(63) != 0 {
+        return Err(address().into());
+    }
+    let base = i64::try_from(base).map_err(|_| address())?;
+    if count == 0 || bounds.size == 0 {
+        return Ok(Reach { base, bytes: (base.into(), base.into()) });
+    }
+    let last = i128::from(bounds.extent()) * i128::from(count - 1);
+    let start = i128::from(base) + i128::from(bounds.true_lb) + last.min(0);
+    let end = i128::from(base) + i128::from(bounds.true_ub) + last.max(0);
+    if start < 0 || end > i128::from(size) {
+        return Err(ErrorKind::Range { start, end, size, displacement, unit }.into());
+    }
+    Ok(Reach { base, bytes: (start, end) })
+}
+
+impl Exposure {
+    /// Checks an operation of a peer before it touches a byte: rules T1 to T6 by the form's tag, 14, 19, 27 and 29. Gives
+    /// the memory, displacement 0 being where the operation's lies.
+    pub(super) fn admit(
+        &self,
+        header: &Header,
+        form: &Received,
+        me: u32,
+        architecture: &Architecture,
+    ) -> Result<Span> {
+        if form.form.tag() == Tag::Locale && form.builder != me {
+            let shared = form.form.builder_architecture();
+            let same = shared.is_some_and(|built| built.same_representation(architecture));
+            if self.policy != Policy::SameLayout || !same {
+                return Err(ErrorKind::ForeignTarget {
+                    datatype: form.form.to_string(),
+                    builder: form.builder,
+                    target: me,
+                }
+                .into());
+            }
+        }
+        let bounds = form.form.bounds(architecture)?;
+        let measures = Measures { size: self.exposed.span().len(), unit: self.unit };
+        let reach = reach(measures, header.displacement, header.count, &bounds, architecture)?;
+        let signature = form.signature.repeat(header.count).map(|signature| signature.hash);
+        if signature != Some(header.signature) {
+            return Err(ErrorKind::Signature {
+                origin: "another sequence of basic types".to_owned(),
+                target: format!("{} of {}", header.count, form.form),
+            }
+            .into());
+        }
+        self.exposed
+            .span()
+            .shifted(reach.base)
+            .ok_or_else(|| ErrorKind::Displacement(header.displacement).into())
+    }
+}

@@ -1,0 +1,132 @@
+//! The forms that a peer has shipped, by the ids that it gave them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use shipable::form::Limits;
+use shipable::{Architecture, Form, Program, Signature, Tag};
+
+use crate::error::{ErrorKind, Result};
+
+/// The longest form that is taken, encoded.
+pub(super) const LONGEST: u64 = 16 << 20;
+
+/// Bytes of encoded forms that a peer may have at this rank at a time.
+const ROOM: u64 = 64 << 20;
+
+/// A tag as it travels (rule T6).
+pub(crate) fn tag_to_wire(tag: Tag) -> u8 {
+    match tag {
+        Tag::Portable => 1,
+        Tag::Locale => 2,
+    }
+}
+
+/// A form of a peer.
+pub(super) struct Received {
+    pub form: Form,
+    pub signature: Signature,
+    /// The process for which a locale-specific form is right.
+    pub builder: u32,
+    /// From the peer's stream to this rank's memory.
+    incoming: OnceLock<shipable::Result<Arc<Program>>>,
+    /// From this rank's memory to its own stream.
+    outgoing: OnceLock<shipable::Result<Arc<Program>>>,
+}
+
+impl Received {
+    /// The program between this rank's memory and a stream in the peer's representation.
+    pub(super) fn unpacking(
+        &self,
+        memory: &Architecture,
+        stream: &Architecture,
+    ) -> Result<Arc<Program>> {
+        let lowered = self.incoming.get_or_init(|| self.form.lower(memory, stream).map(Arc::new));
+        Ok(lowered.clone()?)
+    }
+
+    /// The program between this rank's memory and its own stream.
+    pub(super) fn packing(&self, memory: &Architecture) -> Result<Arc<Program>> {
+        let lowered = self.outgoing.get_or_init(|| self.form.lower(memory, memory).map(Arc::new));
+        Ok(lowered.clone()?)
+    }
+}
+
+/// The forms of one peer.
+#[derive(Default)]
+pub(super) struct Forms {
+    known: HashMap<u64, (Entry, u64)>,
+    bytes: u64,
+}
+
+enum Entry {
+    Good(Arc<Received>),
+    /// What is wrong with it; the operations that name it are refused.
+    Tag(u8),
+    Bad(String),
+}
+
+impl Forms {
+    /// Takes a form in. One that can't be used is remembered as such: the operation that names it is what fails.
+    pub(super) fn define(&mut self, id: u64, tag: u8, builder: u32, bytes: &[u8]) {
+        let length = bytes.len() as u64;
+        let entry = if tag != tag_to_wire(Tag::Portable) && tag != tag_to_wire(Tag::Locale) {
+            Entry::Tag(tag)
+        } else if self.bytes + length > ROOM {
+            Entry::Bad(format!(
+                "the origin's forms take more than the {ROOM} bytes allowed: free types"
+            ))
+        } else {
+            Self::decode(tag, builder, bytes)
+        };
+        let held = if matches!(entry, Entry::Good(_)) { length } else { 0 };
+        self.bytes += held;
+        if let Some((_, before)) = self.known.insert(id, (entry, held)) {
+            self.bytes -= before;
+        }
+    }
+
+    fn decode(tag: u8, builder: u32, bytes: &[u8]) -> Entry {
+        let decoded =
+            Form::decode(bytes, &Limits::default()).and_then(|form| Ok((form.signature()?, form)));
+        match decoded {
+            Err(error) => Entry::Bad(error.to_string()),
+            Ok((_, form)) if tag_to_wire(form.tag()) != tag => {
+                Entry::Bad("its tag says otherwise than the form".to_owned())
+            }
+            Ok((signature, form)) => Entry::Good(Arc::new(Received {
+                form,
+                signature,
+                builder,
+                incoming: OnceLock::new(),
+                outgoing: OnceLock::new(),
+            })),
+        }
+    }
+
+    /// Remembers that a form was too long to take.
+    pub(super) fn too_long(&mut self, id: u64, length: u64) {
+        let why = format!(
+            "a form of {length} bytes, above the limit of {LONGEST}: build the type of fewer blocks"
+        );
+        self.known.insert(id, (Entry::Bad(why), 0));
+    }
+
+    /// The peer's type is gone.
+    pub(super) fn retire(&mut self, id: u64) {
+        if let Some((_, held)) = self.known.remove(&id) {
+            self.bytes -= held;
+        }
+    }
+
+    /// The form that an operation names.
+    pub(super) fn get(&self, id: u64, peer: u32) -> Result<Arc<Received>> {
+        let what = match self.known.get(&id) {
+            Some((Entry::Good(received), _)) => return Ok(received.clone()),
+            Some((Entry::Tag(tag), _)) => return Err(ErrorKind::UnknownTag(*tag).into()),
+            Some((Entry::Bad(what), _)) => what.clone(),
+            None => format!("form {id} was never defined"),
+        };
+        Err(ErrorKind::Form { peer, what }.into())
+    }
+}

@@ -1,0 +1,307 @@
+//! Streams as they arrive: checked at their opening, taken in frame by frame.
+
+use std::sync::Arc;
+
+use shipable::{Partial, Program};
+
+use super::exposure::Exposure;
+use super::mail::Receiving;
+use super::outbox::{Outgoing, Purpose, Source, conversion};
+use super::{EAGER, Fetch, Operation, State, forms};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::Span;
+use crate::wire::{CONTROL_LIMIT, Header, Kind};
+
+/// The stream that a peer has under way.
+#[derive(Default)]
+pub(super) enum Incoming {
+    /// None.
+    #[default]
+    Idle,
+    /// This one.
+    Stream(Box<Stream>),
+}
+
+impl Incoming {
+    /// Lets go of the memory of a receive that is given up.
+    pub(super) fn abandon(&mut self, number: u64) {
+        if let Incoming::Stream(stream) = self {
+            if matches!(&stream.sink, Sink::Receive(receiving) if receiving.is_for(number)) {
+                stream.sink = Sink::Ignore;
+            }
+        }
+    }
+
+    /// Lets go of the memory of a get that is given up.
+    pub(super) fn abandon_reply(&mut self, window: u32) {
+        if let Incoming::Stream(stream) = self {
+            if (stream.header.kind, stream.header.context) == (Kind::Reply, window) {
+                stream.sink = Sink::Ignore;
+            }
+        }
+    }
+}
+
+pub(super) struct Stream {
+    header: Header,
+    position: u64,
+    sink: Sink,
+}
+
+/// Where a stream's bytes go.
+enum Sink {
+    /// Into typed memory.
+    Scatter(Scatter),
+    /// Nowhere: it was refused, for this reason.
+    Refused(Error),
+    /// Together, to be looked at as a whole.
+    Collect(Vec<u8>),
+    /// To the receive that it was announced to.
+    Receive(Box<Receiving>),
+    /// Nowhere, for no reason that the peer has to know.
+    Ignore,
+}
+
+/// Typed memory that a stream is unpacked into.
+struct Scatter {
+    program: Arc<Program>,
+    count: u64,
+    span: Span,
+    partial: Partial,
+    /// Keeps the memory, if it is a window's.
+    _window: Option<Arc<Exposure>>,
+}
+
+impl State {
+    /// Takes in an opening frame.
+    pub(super) fn handle_opening(
+        &mut self,
+        peer: u32,
+        header: Header,
+        data: &[u8],
+    ) -> Result<(), String> {
+        match header.kind {
+            Kind::Get => {
+                self.handle_get(peer, &header);
+                return Ok(());
+            }
+            Kind::Announce => {
+                self.mail.announced(peer, &header);
+                self.match_mail();
+                return Ok(());
+            }
+            _ => {}
+        }
+        if matches!(self.peers[peer as usize].incoming, Incoming::Stream(_)) {
+            return Err(format!("a {:?} within a stream", header.kind));
+        }
+        let sink = self.open(peer, &header)?;
+        let mut stream = Box::new(Stream { header, position: 0, sink });
+        stream.take(data)?;
+        self.keep(peer, stream)
+    }
+
+    /// Takes in a frame that goes on with a stream.
+    pub(super) fn handle_more(
+        &mut self,
+        peer: u32,
+        position: u64,
+        data: &[u8],
+    ) -> Result<(), String> {
+        let Incoming::Stream(mut stream) = std::mem::take(&mut self.peers[peer as usize].incoming)
+        else {
+            return Err("more of no stream".to_owned());
+        };
+        if position != stream.position {
+            return Err(format!("bytes from {position} on where {} was due", stream.position));
+        }
+        stream.take(data)?;
+        self.keep(peer, stream)
+    }
+
+    /// The peer can't send the rest of its stream.
+    pub(super) fn handle_cut(&mut self, peer: u32) -> Result<(), String> {
+        let Incoming::Stream(stream) = std::mem::take(&mut self.peers[peer as usize].incoming)
+        else {
+            return Err("the end of no stream".to_owned());
+        };
+        self.finish(peer, *stream, true)
+    }
+
+    fn keep(&mut self, peer: u32, stream: Box<Stream>) -> Result<(), String> {
+        if stream.position < stream.header.length {
+            self.peers[peer as usize].incoming = Incoming::Stream(stream);
+            return Ok(());
+        }
+        self.finish(peer, *stream, false)
+    }
+
+    /// Decides where a stream goes.
+    fn open(&mut self, peer: u32, header: &Header) -> Result<Sink, String> {
+        let collect = |limit: u64| match header.length <= limit {
+            true => Ok(Sink::Collect(Vec::with_capacity(header.length as usize))),
+            false => Err(format!("{:?} of {} bytes, above {limit}", header.kind, header.length)),
+        };
+        match header.kind {
+            Kind::Hello | Kind::Refuse => collect(CONTROL_LIMIT as u64),
+            Kind::Eager => collect(EAGER),
+            Kind::Define if header.length > forms::LONGEST => {
+                self.peers[peer as usize].forms.too_long(header.form, header.length);
+                Ok(Sink::Ignore)
+            }
+            Kind::Define => collect(forms::LONGEST),
+            Kind::Put => Ok(match self.admit_put(peer, header) {
+                Ok(scatter) => Sink::Scatter(scatter),
+                Err(error) => Sink::Refused(error),
+            }),
+            Kind::Reply => self.open_reply(peer, header),
+            Kind::Bulk => {
+                let receiving = self.mail.take_receiving(peer, header.operation);
+                // Its receive may have given up.
+                Ok(receiving.map_or(Sink::Ignore, |receiving| Sink::Receive(Box::new(receiving))))
+            }
+            kind => Err(format!("a stream of {kind:?}")),
+        }
+    }
+
+    fn admit_put(&self, peer: u32, header: &Header) -> Result<Scatter> {
+        let (exposure, form, span) = self.admit(peer, header)?;
+        let stream = self.stream_of(peer)?;
+        let program = form.unpacking(&self.me.architecture, &stream)?;
+        let due = program.stream_length(header.count)?;
+        if due != header.length {
+            let what = format!("a put of {} bytes where its type has {due}", header.length);
+            return Err(ErrorKind::Protocol { peer, what }.into());
+        }
+        Ok(Scatter {
+            program,
+            count: header.count,
+            span,
+            partial: Partial::default(),
+            _window: Some(exposure),
+        })
+    }
+
+    fn admit(
+        &self,
+        peer: u32,
+        header: &Header,
+    ) -> Result<(Arc<Exposure>, Arc<forms::Received>, Span)> {
+        let exposure = self.windows.get(&header.context).ok_or(ErrorKind::WindowFreed)?.clone();
+        let form = self.peers[peer as usize].forms.get(header.form, peer)?;
+        let span = exposure.admit(header, &form, self.me.rank, &self.me.architecture)?;
+        Ok((exposure, form, span))
+    }
+
+    fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
+        let unknown = || ErrorKind::Gone { rank: peer, state: "unknown".to_owned() };
+        Ok(self.peers[peer as usize].architecture().ok_or_else(unknown)?)
+    }
+
+    fn handle_get(&mut self, peer: u32, header: &Header) {
+        match self.admit_get(peer, header) {
+            Ok(reply) => self.push(peer, reply),
+            Err(error) => self.refuse(peer, header.context, header.operation, &error),
+        }
+    }
+
+    fn admit_get(&self, peer: u32, header: &Header) -> Result<Outgoing> {
+        let (exposure, form, span) = self.admit(peer, header)?;
+        let program = form.packing(&self.me.architecture)?;
+        let length = program.stream_length(header.count)?;
+        let reply = Header {
+            context: header.context,
+            operation: header.operation,
+            length,
+            ..Header::new(Kind::Reply)
+        };
+        let source = Source::Typed { program, count: header.count, span, _window: Some(exposure) };
+        Ok(Outgoing::new(reply, source, Purpose::None))
+    }
+
+    fn open_reply(&mut self, peer: u32, header: &Header) -> Result<Sink, String> {
+        let operation =
+            Operation { target: peer, window: header.context, number: header.operation };
+        let fetch = self.gets.remove(&operation);
+        let Some(fetch) = fetch else {
+            // Its get was given up.
+            return Ok(Sink::Ignore);
+        };
+        let Fetch { origin, count, span } = fetch;
+        let scatter = self.stream_of(peer).and_then(|stream| {
+            let program = origin.program(&stream)?;
+            let due = program.stream_length(count)?;
+            if due != header.length {
+                let what = format!("{} bytes in answer to a get of {due}", header.length);
+                return Err(ErrorKind::Protocol { peer, what }.into());
+            }
+            Ok(Scatter { program, count, span, partial: Partial::default(), _window: None })
+        });
+        Ok(scatter.map_or_else(Sink::Refused, Sink::Scatter))
+    }
+
+    /// A stream has ended, whole or cut short.
+    fn finish(&mut self, peer: u32, stream: Stream, cut: bool) -> Result<(), String> {
+        let Stream { header, sink, .. } = stream;
+        let (window, operation) = (header.context, header.operation);
+        match (header.kind, sink) {
+            (Kind::Put, Sink::Refused(error)) => self.refuse(peer, window, operation, &error),
+            (Kind::Put, _) => self.peers[peer as usize].acknowledge(window),
+            (Kind::Reply, Sink::Refused(error)) => self.complete(peer, window, Some(error)),
+            (Kind::Reply, _) => self.complete(peer, window, None),
+            (Kind::Bulk, Sink::Receive(receiving)) => {
+                let cut = cut.then(|| ErrorKind::Conversion(CUT.to_owned()).into());
+                self.mail.received(*receiving, cut);
+            }
+            (Kind::Bulk | Kind::Define, Sink::Ignore) => {}
+            (_, _) if cut => return Err(format!("a {:?} cut short", header.kind)),
+            (Kind::Define, Sink::Collect(bytes)) => {
+                let forms = &mut self.peers[peer as usize].forms;
+                forms.define(header.form, header.tag, header.context, &bytes);
+            }
+            (Kind::Hello, Sink::Collect(bytes)) => return self.handle_hello(peer, &bytes),
+            (Kind::Refuse, Sink::Collect(bytes)) => {
+                return self.handle_refusal(peer, header, &bytes);
+            }
+            (Kind::Eager, Sink::Collect(bytes)) => {
+                self.mail.arrived(peer, &header, bytes);
+                self.match_mail();
+            }
+            (kind, _) => return Err(format!("a stream of {kind:?}")),
+        }
+        Ok(())
+    }
+}
+
+/// What a receive is told when its sender met a value that it couldn't send.
+pub(super) const CUT: &str = "the sender met a value that its representation can't hold";
+
+impl Stream {
+    /// Takes the next bytes in.
+    fn take(&mut self, data: &[u8]) -> Result<(), String> {
+        let length = data.len() as u64;
+        if length > self.header.length - self.position {
+            return Err(format!("a {:?} longer than it said", self.header.kind));
+        }
+        match &mut self.sink {
+            Sink::Scatter(scatter) => {
+                if let Err(error) = scatter.take(self.position, data) {
+                    self.sink = Sink::Refused(error);
+                }
+            }
+            Sink::Collect(bytes) => bytes.extend_from_slice(data),
+            Sink::Receive(receiving) => receiving.take(self.position, data),
+            Sink::Refused(_) | Sink::Ignore => {}
+        }
+        self.position += length;
+        Ok(())
+    }
+}
+
+impl Scatter {
+    fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
+        self.span
+            .unpack(&self.program, self.count, position, data, &mut self.partial)
+            .map_err(conversion)
+    }
+}

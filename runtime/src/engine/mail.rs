@@ -1,0 +1,390 @@
+//! Messages between two ranks: what has arrived, what is waited for, and how the two meet.
+//!
+//! A short message goes at once and is held here until it is received, in room that its sender keeps account of. A longer
+//! one, or one for which there is no room, is announced; its data follow once a receive has matched it. So a rank never
+//! holds more than a bounded number of bytes that nobody asked for.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use shipable::{Architecture, Partial, Program};
+
+use super::outbox::{Outgoing, Purpose, Source, conversion};
+use super::{EAGER, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::Span;
+use crate::types::Type;
+use crate::wire::{Brief, Header, Kind};
+
+/// Kinds of message that never match each other, in the low bits of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// The user's data.
+    Data,
+    /// Types that are sent.
+    Types,
+    /// What this crate sends for itself.
+    Internal,
+}
+
+const CHANNELS: u32 = 4;
+
+impl Channel {
+    /// The context of this channel in a communicator.
+    pub(crate) fn context(self, communicator: u32) -> u32 {
+        communicator * CHANNELS + self as u32
+    }
+}
+
+/// A message to be sent.
+pub(crate) struct Message {
+    pub context: u32,
+    pub tag: i32,
+    pub length: u64,
+    pub signature: u128,
+    pub source: Source,
+}
+
+/// What a receive waits for; `None` matches any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pattern {
+    pub context: u32,
+    pub source: Option<u32>,
+    pub tag: Option<i32>,
+}
+
+/// Where a received message goes.
+pub(crate) enum Landing {
+    /// Into typed memory of at most `count` elements.
+    Typed { datatype: Type, count: u64, span: Span },
+    /// Into bytes of its own.
+    Bytes,
+}
+
+/// What a receive received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Who sent it.
+    pub source: i32,
+    /// With which tag.
+    pub tag: i32,
+    /// How many elements of the receive's type.
+    pub count: i64,
+}
+
+/// A received message.
+pub(crate) struct Delivery {
+    pub status: Status,
+    /// The message itself, where its landing was [`Landing::Bytes`].
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Default)]
+pub(super) struct Mail {
+    arrived: VecDeque<Arrived>,
+    posted: VecDeque<Posted>,
+    receiving: HashMap<(u32, u64), Receiving>,
+    received: HashMap<u64, Result<Delivery>>,
+    announced: HashMap<u64, (u32, Outgoing)>,
+    sent: HashMap<u64, Result<()>>,
+    last: u64,
+}
+
+struct Arrived {
+    peer: u32,
+    context: u32,
+    tag: i32,
+    signature: u128,
+    length: u64,
+    body: Body,
+}
+
+enum Body {
+    Here(Vec<u8>),
+    /// At its sender, under this number.
+    There(u64),
+}
+
+struct Posted {
+    number: u64,
+    pattern: Pattern,
+    landing: Landing,
+}
+
+/// A receive whose message is coming in.
+pub(super) struct Receiving {
+    number: u64,
+    status: Status,
+    sink: Sink,
+    error: Option<Error>,
+}
+
+enum Sink {
+    Typed { program: Arc<Program>, count: u64, span: Span, partial: Partial },
+    Bytes(Vec<u8>),
+}
+
+impl Receiving {
+    pub(super) fn is_for(&self, number: u64) -> bool {
+        self.number == number
+    }
+
+    /// Checks a message against its landing.
+    fn new(posted: Posted, arrived: &Arrived, stream: &Architecture) -> Result<Receiving> {
+        let mut status = Status { source: arrived.peer as i32, tag: arrived.tag, count: 0 };
+        let sink = match posted.landing {
+            Landing::Bytes => {
+                status.count = arrived.length as i64;
+                Sink::Bytes(Vec::new())
+            }
+            Landing::Typed { datatype, count: room, span } => {
+                let program = datatype.program(stream)?;
+                let size = program.stream_size();
+                let count = arrived.length.checked_div(size).unwrap_or(0);
+                if count > room {
+                    let room = program.stream_length(room)?;
+                    return Err(ErrorKind::Truncate { length: arrived.length, room }.into());
+                }
+                let signature = datatype.signature().repeat(count).map(|whole| whole.hash);
+                if count.checked_mul(size) != Some(arrived.length)
+                    || signature != Some(arrived.signature)
+                {
+                    return Err(ErrorKind::Signature {
+                        origin: format!("a message of {} bytes", arrived.length),
+                        target: format!("{count} of {datatype}"),
+                    }
+                    .into());
+                }
+                status.count = count as i64;
+                Sink::Typed { program, count, span, partial: Partial::default() }
+            }
+        };
+        Ok(Receiving { number: posted.number, status, sink, error: None })
+    }
+
+    /// Takes the next bytes in.
+    pub(super) fn take(&mut self, position: u64, data: &[u8]) {
+        if self.error.is_some() {
+            return;
+        }
+        match &mut self.sink {
+            Sink::Bytes(bytes) => bytes.extend_from_slice(data),
+            Sink::Typed { program, count, span, partial } => {
+                let taken = span.unpack(program, *count, position, data, partial);
+                self.error = taken.map_err(conversion).err();
+            }
+        }
+    }
+}
+
+impl Mail {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// A short message is here.
+    pub(super) fn arrived(&mut self, peer: u32, header: &Header, bytes: Vec<u8>) {
+        self.arrive(peer, header, Body::Here(bytes));
+    }
+
+    /// A message waits at its sender.
+    pub(super) fn announced(&mut self, peer: u32, header: &Header) {
+        self.arrive(peer, header, Body::There(header.operation));
+    }
+
+    fn arrive(&mut self, peer: u32, header: &Header, body: Body) {
+        self.arrived.push_back(Arrived {
+            peer,
+            context: header.context,
+            tag: header.displacement as i32,
+            signature: header.signature,
+            length: header.length,
+            body,
+        });
+    }
+
+    /// The first message that has a receive, and that receive.
+    fn meet(&mut self) -> Option<(Arrived, Posted)> {
+        let (message, receive) =
+            self.arrived.iter().enumerate().find_map(|(message, arrived)| {
+                let receive = self.posted.iter().position(|posted| posted.pattern.fits(arrived))?;
+                Some((message, receive))
+            })?;
+        Some((self.arrived.remove(message)?, self.posted.remove(receive)?))
+    }
+
+    /// The receive to which a message was announced, unless it has given up.
+    pub(super) fn take_receiving(&mut self, peer: u32, operation: u64) -> Option<Receiving> {
+        self.receiving.remove(&(peer, operation))
+    }
+
+    /// A message has come in, or as much of it as could be sent.
+    pub(super) fn received(&mut self, receiving: Receiving, cut: Option<Error>) {
+        let Receiving { number, status, sink, error } = receiving;
+        let bytes = match sink {
+            Sink::Bytes(bytes) => bytes,
+            Sink::Typed { .. } => Vec::new(),
+        };
+        let outcome = error.or(cut).map_or(Ok(Delivery { status, bytes }), Err);
+        self.received.insert(number, outcome);
+    }
+
+    /// The data of an announced message, which its receiver asks for.
+    pub(super) fn cleared(&mut self, peer: u32, number: u64) -> Option<Outgoing> {
+        let (to, bulk) = self.announced.remove(&number)?;
+        (to == peer).then_some(bulk)
+    }
+
+    /// A message has left, or can't.
+    pub(super) fn sent(&mut self, number: u64, outcome: Result<()>) {
+        self.sent.insert(number, outcome);
+    }
+
+    /// Nothing more comes from a peer, nor goes there.
+    pub(super) fn peer_gone(&mut self, peer: u32, gone: impl Fn() -> Error) {
+        let announced = std::mem::take(&mut self.announced);
+        for (number, (to, bulk)) in announced {
+            if to == peer {
+                self.sent.insert(number, Err(gone()));
+            } else {
+                self.announced.insert(number, (to, bulk));
+            }
+        }
+        for ((from, operation), receiving) in std::mem::take(&mut self.receiving) {
+            if from == peer {
+                self.received.insert(receiving.number, Err(gone()));
+            } else {
+                self.receiving.insert((from, operation), receiving);
+            }
+        }
+        // What is here already can still be received; what is not never comes.
+        self.arrived
+            .retain(|arrived| arrived.peer != peer || matches!(arrived.body, Body::Here(_)));
+        for posted in std::mem::take(&mut self.posted) {
+            if posted.pattern.source.is_none_or(|source| source == peer) {
+                self.received.insert(posted.number, Err(gone()));
+            } else {
+                self.posted.push_back(posted);
+            }
+        }
+    }
+}
+
+impl Pattern {
+    fn fits(&self, arrived: &Arrived) -> bool {
+        self.context == arrived.context
+            && self.source.is_none_or(|source| source == arrived.peer)
+            && self.tag.is_none_or(|tag| tag == arrived.tag)
+    }
+}
+
+impl State {
+    /// Sends a message: at once, if it is short and there is room; else it is announced. `pack` makes the bytes of a short
+    /// one. Gives the number under which [`take_sent`](State::take_sent) tells of its end, where that isn't already.
+    pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
+        let header = Header {
+            context: message.context,
+            displacement: message.tag.into(),
+            length: message.length,
+            signature: message.signature,
+            ..Header::new(Kind::Eager)
+        };
+        if let Some(gone) = self.gone(peer) {
+            return Err(gone);
+        }
+        let cost = message.length + Header::SIZE as u64;
+        if message.length <= EAGER && self.peers[peer as usize].take_room(cost) {
+            let bytes = message.source.gather(message.length)?;
+            self.push(peer, Outgoing::new(header, Source::Bytes(bytes), Purpose::None));
+            return Ok(None);
+        }
+        let number = self.mail.next();
+        let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
+        let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
+        self.mail.announced.insert(number, (peer, bulk));
+        let announce = Header { kind: Kind::Announce, operation: number, ..header };
+        self.push(peer, Outgoing::new(announce, Source::Empty, Purpose::None));
+        Ok(Some(number))
+    }
+
+    /// How a send ended, if it has.
+    pub(crate) fn take_sent(&mut self, number: u64) -> Option<Result<()>> {
+        self.mail.sent.remove(&number)
+    }
+
+    /// Waits for a message. Gives the number under which [`take_received`](State::take_received) tells of it.
+    pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
+        let number = self.mail.next();
+        self.mail.posted.push_back(Posted { number, pattern, landing });
+        self.match_mail();
+        let unmatched = self.mail.posted.iter().any(|posted| posted.number == number);
+        let lost = match pattern.source {
+            Some(source) => self.gone(source),
+            None => (0..self.me.size).find_map(|rank| self.gone(rank)),
+        };
+        if let (true, Some(gone)) = (unmatched, lost) {
+            self.mail.posted.retain(|posted| posted.number != number);
+            self.mail.received.insert(number, Err(gone));
+        }
+        number
+    }
+
+    /// How a receive ended, if it has.
+    pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
+        self.mail.received.remove(&number)
+    }
+
+    /// Lets go of the memory of a send or receive that is given up.
+    pub(crate) fn abandon(&mut self, number: u64) {
+        self.mail.posted.retain(|posted| posted.number != number);
+        self.mail.receiving.retain(|_, receiving| receiving.number != number);
+        self.mail.received.remove(&number);
+        self.mail.sent.remove(&number);
+        if let Some((_, bulk)) = self.mail.announced.get_mut(&number) {
+            bulk.abandon();
+        }
+        for peer in &mut self.peers {
+            peer.incoming.abandon(number);
+            let purpose = Purpose::Message(number);
+            peer.outbox.iter_mut().filter(|out| out.is_for(purpose)).for_each(Outgoing::abandon);
+        }
+    }
+
+    /// Brings messages and receives together.
+    pub(super) fn match_mail(&mut self) {
+        while let Some((arrived, posted)) = self.mail.meet() {
+            let number = posted.number;
+            let architecture = self.peers[arrived.peer as usize].architecture();
+            let stream = architecture.unwrap_or(self.me.architecture);
+            let receiving = Receiving::new(posted, &arrived, &stream);
+            match (arrived.body, receiving) {
+                (Body::Here(bytes), receiving) => {
+                    self.peers[arrived.peer as usize].owe(arrived.length + Header::SIZE as u64);
+                    match receiving {
+                        Ok(mut receiving) => {
+                            receiving.take(0, &bytes);
+                            self.mail.received(receiving, None);
+                        }
+                        Err(error) => {
+                            self.mail.received.insert(number, Err(error));
+                        }
+                    }
+                }
+                (Body::There(operation), receiving) => {
+                    // The sender waits for its clearance even where the message fits no landing: its data are ignored then.
+                    match receiving {
+                        Ok(receiving) => {
+                            self.mail.receiving.insert((arrived.peer, operation), receiving);
+                        }
+                        Err(error) => {
+                            self.mail.received.insert(number, Err(error));
+                        }
+                    }
+                    let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
+                    self.push(arrived.peer, Outgoing::brief(clear));
+                }
+            }
+        }
+    }
+}

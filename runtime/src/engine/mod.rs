@@ -1,0 +1,465 @@
+//! The engine: links, outboxes and handlers of one rank, under one lock.
+//!
+//! [`Engine::progress`] is what every waiting call runs: it takes in the frames that have arrived and sends what the links
+//! have room for. Handlers never send; they append to an outbox. What an entry there holds is not bytes but where to pack
+//! them from, so a transfer stops when a link is full and resumes at its offset.
+//!
+//! Getters aside, methods are of three kinds: `handle_*` take frames in, `start_*` and `push` are what calls use, and
+//! `take_*` and `progress` give results out.
+
+mod exposure;
+mod forms;
+mod incoming;
+mod ledger;
+mod mail;
+mod outbox;
+mod peer;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use longshore_transport::{Link, LinkError, RankState};
+use shipable::Architecture;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::tap::{Direction, Tap};
+use crate::types::{Names, TargetType, Type};
+use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
+use incoming::Incoming;
+use outbox::Sent;
+use peer::{Gone, Peer};
+
+pub use exposure::Policy;
+pub(crate) use exposure::{Exposure, Measures, reach};
+pub(crate) use forms::tag_to_wire;
+pub(crate) use ledger::Ledger;
+pub use mail::Status;
+pub(crate) use mail::{Channel, Landing, Message, Pattern};
+pub(crate) use outbox::{Outgoing, Purpose, Source, conversion};
+use peer::{EAGER, ROOM};
+
+/// Frames taken in before the outboxes get a turn.
+const BATCH: usize = 64;
+
+/// What a rank is, to itself and its peers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Me {
+    pub rank: u32,
+    pub size: u32,
+    pub architecture: Architecture,
+    pub emulated: bool,
+}
+
+/// The engine of one rank.
+pub(crate) struct Engine {
+    link: Box<dyn Link>,
+    state: State,
+}
+
+/// All of the engine but its link, so that a frame can lie in the link while it is handled.
+pub(crate) struct State {
+    pub me: Me,
+    pub tap: Tap,
+    secret: Vec<u8>,
+    peers: Vec<Peer>,
+    windows: HashMap<u32, Arc<Exposure>>,
+    ledgers: HashMap<u32, Arc<Ledger>>,
+    gets: HashMap<Operation, Fetch>,
+    mail: mail::Mail,
+    names: Arc<Names>,
+    retirements: u64,
+    barrier: Option<(u64, u64)>,
+}
+
+/// An operation under way, by target, window and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Operation {
+    pub target: u32,
+    pub window: u32,
+    pub number: u64,
+}
+
+/// Where the answer to a get goes.
+pub(crate) struct Fetch {
+    pub origin: Type,
+    pub count: u64,
+    pub span: crate::memory::Span,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        me: Me,
+        link: Box<dyn Link>,
+        secret: Vec<u8>,
+        names: Arc<Names>,
+        barrier: Option<(u64, u64)>,
+    ) -> Engine {
+        let state = State {
+            me,
+            tap: Tap::default(),
+            secret,
+            peers: (0..me.size).map(|_| Peer::default()).collect(),
+            windows: HashMap::new(),
+            ledgers: HashMap::new(),
+            gets: HashMap::new(),
+            mail: mail::Mail::default(),
+            names,
+            retirements: 0,
+            barrier,
+        };
+        Engine { link, state }
+    }
+
+    /// What the engine knows.
+    pub(crate) fn state(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// Takes in what has arrived, sends what there is room for; true if anything moved.
+    pub(crate) fn progress(&mut self) -> bool {
+        self.state.retire();
+        let mut moved = self.receive();
+        for peer in 0..self.state.me.size {
+            moved |= self.flush(peer);
+        }
+        moved
+    }
+
+    fn receive(&mut self) -> bool {
+        for taken in 0..BATCH {
+            let (peer, outcome) = match self.link.receive() {
+                Ok(Some(frame)) => {
+                    let peer = frame.peer();
+                    self.state.tap.record(Direction::Received, peer, &frame);
+                    (peer, self.state.handle_frame(peer, &frame))
+                }
+                Ok(None) => return taken > 0,
+                Err(LinkError::Corrupt { peer, what }) => (peer, Err(what)),
+                Err(_) => return taken > 0,
+            };
+            if let Err(what) = outcome {
+                let why = ErrorKind::Protocol { peer, what }.to_string();
+                self.state.peer_gone(peer, Gone { why, finalized: false });
+            }
+        }
+        true
+    }
+
+    /// Sends to a peer until its outbox is empty or its link is full; true if anything was sent.
+    fn flush(&mut self, peer: u32) -> bool {
+        let mut moved = false;
+        let state = &mut self.state;
+        let entry = &mut state.peers[peer as usize];
+        while let Some(brief) = entry.brief() {
+            match outbox::send_brief(&mut *self.link, peer, &brief, &mut state.tap) {
+                Sent::Blocked => return moved,
+                Sent::Gone(why) => {
+                    state.link_failed(peer, &why);
+                    return true;
+                }
+                Sent::More | Sent::Done | Sent::Failed(_) => {
+                    entry.brief_sent();
+                    moved = true;
+                }
+            }
+        }
+        while let Some(front) = state.peers[peer as usize].outbox.front_mut() {
+            match front.send(&mut *self.link, peer, &mut state.tap) {
+                Sent::Blocked => return moved,
+                Sent::More => {}
+                Sent::Done => state.finish_outgoing(peer, Ok(())),
+                Sent::Failed(error) => state.finish_outgoing(peer, Err(error)),
+                Sent::Gone(why) => state.link_failed(peer, &why),
+            }
+            moved = true;
+        }
+        moved
+    }
+}
+
+impl State {
+    /// Sets off a hello to everyone, itself included.
+    pub(crate) fn start_hello(&mut self) -> Result<()> {
+        let hello = Hello {
+            protocol: PROTOCOL,
+            rank: self.me.rank,
+            architecture: self.me.architecture.descriptor(),
+            emulated: self.me.emulated,
+            room: ROOM,
+            form_limit: forms::LONGEST,
+            secret: self.secret.clone(),
+            barrier: self.barrier,
+        };
+        let bytes: Arc<[u8]> = shipable::codec::encode(&hello, CONTROL_LIMIT)
+            .map_err(|error| ErrorKind::Protocol { peer: self.me.rank, what: error.to_string() })?
+            .into();
+        for peer in 0..self.me.size {
+            let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
+            self.push(peer, Outgoing::new(header, Source::Bytes(bytes.clone()), Purpose::None));
+        }
+        Ok(())
+    }
+
+    fn handle_hello(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
+        let hello: Hello =
+            shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
+        if hello.protocol != PROTOCOL {
+            return Err(format!(
+                "it speaks protocol {}, this rank {PROTOCOL}: build both of one version",
+                hello.protocol
+            ));
+        }
+        if hello.secret != self.secret || hello.rank != peer {
+            return Err("it can't prove that it belongs to this job".to_owned());
+        }
+        let architecture = Architecture::from_descriptor(&hello.architecture)
+            .map_err(|error| error.to_string())?;
+        if peer == 0 {
+            self.barrier = hello.barrier;
+        }
+        self.peers[peer as usize].meet(architecture, &hello);
+        Ok(())
+    }
+
+    /// Whether every peer that is still there has said hello; an error where one never will.
+    pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
+        for rank in 0..self.me.size {
+            if let Some(gone) = self.gone(rank) {
+                return Some(Err(gone));
+            }
+            self.peers[rank as usize].architecture()?;
+        }
+        Some(Ok(self.barrier))
+    }
+
+    /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
+    pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
+        let peer = self.peers.get(peer as usize)?;
+        Some((peer.architecture()?, peer.is_emulated()))
+    }
+
+    /// Appends to a peer's outbox; for one that is gone, the operation fails at once.
+    pub(crate) fn push(&mut self, peer: u32, outgoing: Outgoing) {
+        match &self.peers[peer as usize].gone {
+            None => self.peers[peer as usize].outbox.push_back(outgoing),
+            Some(_) => {
+                let gone = self.gone(peer);
+                self.settle(peer, outgoing.into_purpose(), gone.map_or(Ok(()), Err));
+            }
+        }
+    }
+
+    fn finish_outgoing(&mut self, peer: u32, outcome: Result<()>) {
+        if let Some(outgoing) = self.peers[peer as usize].outbox.pop_front() {
+            self.settle(peer, outgoing.into_purpose(), outcome);
+        }
+    }
+
+    /// What becomes of an operation once its stream is sent, or can't be.
+    fn settle(&mut self, peer: u32, purpose: Purpose, outcome: Result<()>) {
+        match (purpose, outcome) {
+            (Purpose::Message(number), outcome) => self.mail.sent(number, outcome),
+            // A put is done when its target says so; a value that couldn't be sent is known here alone.
+            (Purpose::Put(window), Err(error)) => {
+                if let Some(ledger) = self.ledgers.get(&window) {
+                    ledger.fail(error);
+                    if self.peers[peer as usize].gone.is_some() {
+                        ledger.release(peer);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The error of a call that needs a rank which is gone.
+    pub(crate) fn gone(&self, rank: u32) -> Option<Error> {
+        let gone = self.peers.get(rank as usize)?.gone.as_ref()?;
+        Some(ErrorKind::Gone { rank, state: gone.why.clone() }.into())
+    }
+
+    /// The job knows something new of a rank.
+    pub(crate) fn handle_rank_state(&mut self, rank: u32, state: RankState) {
+        if state.is_gone() && rank != self.me.rank {
+            // What it sent before is still taken in; nothing can be sent to it any more.
+            let finalized = state == RankState::Finalized;
+            self.peer_gone(rank, Gone { why: state.to_string(), finalized });
+        }
+    }
+
+    /// The error of a call that all ranks have to join, where one died: one that has finalized has joined.
+    pub(crate) fn dead(&self, rank: u32) -> Option<Error> {
+        let gone = self.peers.get(rank as usize)?.gone.as_ref()?;
+        if gone.finalized { None } else { self.gone(rank) }
+    }
+
+    fn link_failed(&mut self, peer: u32, error: &LinkError) {
+        let finalized = matches!(error, LinkError::PeerGone { state: RankState::Finalized, .. });
+        self.peer_gone(peer, Gone { why: error.to_string(), finalized });
+    }
+
+    /// Lets go of everything that waits for a peer.
+    fn peer_gone(&mut self, rank: u32, gone: Gone) {
+        let peer = &mut self.peers[rank as usize];
+        if peer.gone.is_some() {
+            return;
+        }
+        let why = gone.why.clone();
+        peer.gone = Some(gone);
+        let outbox = std::mem::take(&mut peer.outbox);
+        // Of a stream under way, what had arrived is in place, and the rest never comes.
+        peer.incoming = Incoming::Idle;
+        let gone = |rank| Error::from(ErrorKind::Gone { rank, state: why.clone() });
+        for outgoing in outbox {
+            self.settle(rank, outgoing.into_purpose(), Err(gone(rank)));
+        }
+        self.gets.retain(|operation, _| operation.target != rank);
+        for ledger in self.ledgers.values() {
+            ledger.target_gone(rank, || gone(rank));
+        }
+        self.mail.peer_gone(rank, || gone(rank));
+    }
+
+    /// Whether everything has been sent.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.peers.iter().all(|peer| peer.outbox.is_empty() && peer.brief().is_none())
+    }
+
+    fn retire(&mut self) {
+        let retirements = self.names.retirements();
+        if retirements == self.retirements {
+            return;
+        }
+        self.retirements = retirements;
+        for id in self.names.take_retired() {
+            for peer in &mut self.peers {
+                if peer.told.remove(&id) && peer.gone.is_none() {
+                    let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
+                    peer.outbox.push_back(Outgoing::brief(brief));
+                }
+            }
+        }
+    }
+
+    /// Lets peers reach a window, and the window hear of its operations.
+    pub(crate) fn open_window(&mut self, exposure: Arc<Exposure>, ledger: Arc<Ledger>) {
+        self.ledgers.insert(exposure.window, ledger);
+        self.windows.insert(exposure.window, exposure);
+    }
+
+    /// Ends what `open_window` began.
+    pub(crate) fn close_window(&mut self, window: u32) {
+        self.windows.remove(&window);
+        self.ledgers.remove(&window);
+    }
+
+    /// Tells a peer a type's form, unless it knows.
+    pub(crate) fn define(&mut self, peer: u32, target_type: TargetType<'_>) {
+        if !self.peers[peer as usize].told.insert(target_type.id()) {
+            return;
+        }
+        let shipment = target_type.shipment(self.me.rank);
+        let header = Header {
+            tag: tag_to_wire(shipment.tag),
+            context: shipment.builder,
+            form: shipment.id,
+            length: shipment.bytes.len() as u64,
+            ..Header::new(Kind::Define)
+        };
+        self.push(peer, Outgoing::new(header, Source::Bytes(shipment.bytes), Purpose::None));
+    }
+
+    /// Lets go of a window's operations on a target that will never be done.
+    pub(crate) fn give_up(&mut self, target: u32, window: u32) {
+        let peer = &mut self.peers[target as usize];
+        let puts = peer.outbox.iter_mut().filter(|out| out.is_for(Purpose::Put(window)));
+        puts.for_each(Outgoing::abandon);
+        peer.incoming.abandon_reply(window);
+        self.gets.retain(|operation, _| (operation.target, operation.window) != (target, window));
+        if let Some(ledger) = self.ledgers.get(&window) {
+            ledger.release(target);
+        }
+    }
+
+    /// Waits for the answer to a get.
+    pub(crate) fn expect(&mut self, operation: Operation, fetch: Fetch) {
+        self.gets.insert(operation, fetch);
+    }
+
+    /// Forgets an operation on a window whose answer is here.
+    fn complete(&mut self, peer: u32, window: u32, error: Option<Error>) {
+        if let Some(ledger) = self.ledgers.get(&window) {
+            if let Some(error) = error {
+                ledger.fail(error);
+            }
+            ledger.acknowledge(peer, 1);
+        }
+    }
+
+    fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
+        let frame = Frame::decode(bytes).ok_or("a frame that is none")?;
+        let known = self.peers[peer as usize].architecture().is_some();
+        match frame {
+            Frame::Long(header, data) => {
+                if !known && header.kind != Kind::Hello {
+                    return Err("it spoke before its hello".to_owned());
+                }
+                self.handle_opening(peer, header, data)
+            }
+            Frame::Short(..) if !known => Err("it spoke before its hello".to_owned()),
+            Frame::Short(brief, data) => self.handle_brief(peer, brief, data),
+        }
+    }
+
+    fn handle_brief(&mut self, peer: u32, brief: Brief, data: &[u8]) -> Result<(), String> {
+        match brief.kind {
+            Kind::More => return self.handle_more(peer, brief.value, data),
+            Kind::Cut => return self.handle_cut(peer),
+            Kind::Retire => self.peers[peer as usize].forms.retire(brief.operation),
+            Kind::Ack => {
+                if let Some(ledger) = self.ledgers.get(&brief.context) {
+                    ledger.acknowledge(peer, brief.value);
+                }
+            }
+            Kind::Credit => self.peers[peer as usize].credit(brief.value)?,
+            Kind::Clear => {
+                let bulk =
+                    self.mail.cleared(peer, brief.operation).ok_or("a clearance for nothing")?;
+                self.push(peer, bulk);
+            }
+            kind => return Err(format!("a short {kind:?}")),
+        }
+        Ok(())
+    }
+
+    /// Refuses, or ends early, an operation of a peer.
+    fn refuse(&mut self, peer: u32, window: u32, operation: u64, error: &Error) {
+        let mut text = error.to_string();
+        // The text fits a control message, whatever types it prints.
+        let mut end = text.len().min(CONTROL_LIMIT / 2);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        let refusal = Refusal { class: error.class().wire(), text };
+        let bytes = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap_or_default();
+        let header = Header {
+            context: window,
+            operation,
+            length: bytes.len() as u64,
+            ..Header::new(Kind::Refuse)
+        };
+        self.push(peer, Outgoing::new(header, Source::Bytes(bytes.into()), Purpose::None));
+    }
+
+    fn handle_refusal(&mut self, peer: u32, header: Header, bytes: &[u8]) -> Result<(), String> {
+        let refusal: Refusal =
+            shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
+        let class = shipable::Class::from_wire(refusal.class).unwrap_or(shipable::Class::Unknown);
+        let (window, number) = (header.context, header.operation);
+        self.gets.remove(&Operation { target: peer, window, number });
+        let error = ErrorKind::Refused { by: peer, class, text: refusal.text };
+        self.complete(peer, window, Some(error.into()));
+        Ok(())
+    }
+}

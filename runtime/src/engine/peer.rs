@@ -1,0 +1,114 @@
+//! What a rank knows of one of its peers.
+
+use std::collections::{HashSet, VecDeque};
+
+use shipable::Architecture;
+
+use super::forms::Forms;
+use super::incoming::Incoming;
+use super::outbox::Outgoing;
+use crate::wire::{Brief, Hello, Kind};
+
+/// Bytes of short messages, each with its header, that a rank holds for each sender before they are received.
+pub(crate) const ROOM: u64 = 64 << 10;
+
+/// The longest message that is sent at once.
+pub(crate) const EAGER: u64 = 4 << 10;
+
+/// Why nothing more can be sent to a peer.
+#[derive(Clone, Debug)]
+pub(super) struct Gone {
+    pub why: String,
+    /// It left in good order.
+    pub finalized: bool,
+}
+
+/// One peer.
+#[derive(Default)]
+pub(super) struct Peer {
+    hello: Option<(Architecture, bool)>,
+    /// What became of it, once it is gone.
+    pub gone: Option<Gone>,
+    pub outbox: VecDeque<Outgoing>,
+    /// The forms of this rank that it has been told.
+    pub told: HashSet<u64>,
+    /// The forms that it has told this rank.
+    pub forms: Forms,
+    pub incoming: Incoming,
+    /// Its operations that are done, by window, to be acknowledged.
+    done: VecDeque<(u32, u64)>,
+    /// Bytes that it still holds room for.
+    room: u64,
+    /// Bytes to be given back to it.
+    owed: u64,
+}
+
+impl Peer {
+    /// Its hello has come.
+    pub(super) fn meet(&mut self, architecture: Architecture, hello: &Hello) {
+        self.hello = Some((architecture, hello.emulated));
+        self.room = hello.room.min(ROOM);
+    }
+
+    /// Its representation, once it has said hello.
+    pub(super) fn architecture(&self) -> Option<Architecture> {
+        self.hello.map(|(architecture, _)| architecture)
+    }
+
+    /// Whether its representation is emulated.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.hello.is_some_and(|(_, emulated)| emulated)
+    }
+
+    /// An operation of the peer on a window is done.
+    pub(super) fn acknowledge(&mut self, window: u32) {
+        match self.done.iter_mut().find(|(of, _)| *of == window) {
+            Some((_, count)) => *count += 1,
+            None => self.done.push_back((window, 1)),
+        }
+    }
+
+    /// Takes room for a short message at the peer, if there is.
+    pub(super) fn take_room(&mut self, bytes: u64) -> bool {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.unwrap_or(self.room);
+        left.is_some()
+    }
+
+    /// Gives back the room of a short message that was received.
+    pub(super) fn owe(&mut self, bytes: u64) {
+        self.owed += bytes;
+    }
+
+    /// The peer gave room back.
+    pub(super) fn credit(&mut self, bytes: u64) -> Result<(), String> {
+        self.room = self
+            .room
+            .checked_add(bytes)
+            .filter(|room| *room <= ROOM)
+            .ok_or("more room than there is")?;
+        Ok(())
+    }
+
+    /// The next frame without a stream, which may overtake streams; `brief_sent` says that it went.
+    pub(super) fn brief(&self) -> Option<Brief> {
+        if self.gone.is_some() {
+            return None;
+        }
+        if let Some(&(context, value)) = self.done.front() {
+            return Some(Brief { kind: Kind::Ack, context, operation: 0, value });
+        }
+        (self.owed >= ROOM / 4).then_some(Brief {
+            kind: Kind::Credit,
+            context: 0,
+            operation: 0,
+            value: self.owed,
+        })
+    }
+
+    pub(super) fn brief_sent(&mut self) {
+        if self.done.pop_front().is_none() {
+            self.owed = 0;
+        }
+    }
+}
