@@ -1,0 +1,206 @@
+//! Memory of the rank's own, in the rank's representation.
+
+use std::marker::PhantomData;
+
+use shipable::{Architecture, Element, Partial};
+
+use crate::engine::conversion;
+use crate::error::{ErrorKind, Result};
+use crate::memory::{Loan, LoanMut, Scope, Span, zeroed};
+use crate::types::{Elements, Type};
+
+/// Elements in the representation of a rank, made by [`Rank::buffer`](crate::Rank::buffer).
+///
+/// On a rank that emulates no other architecture these are the bytes of a `Vec<T>`. On one that does they are what that
+/// machine would have in its memory, size and padding included, and accessors convert.
+///
+/// ```
+/// let rank = longshore::init()?;
+/// let mut temperatures = rank.buffer::<f64>(100)?;
+/// temperatures.set(7, 21.5)?;
+/// assert_eq!(temperatures.get(7)?, 21.5);
+/// rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+pub struct Buffer<T> {
+    bytes: Vec<u8>,
+    len: usize,
+    codec: Codec,
+    elements: PhantomData<T>,
+}
+
+/// Moves elements between Rust's values and memory in a rank's representation.
+#[derive(Clone)]
+pub(crate) struct Codec {
+    /// In a slice: the machine's representation.
+    slices: Type,
+    /// In the rank's memory.
+    memory: Type,
+    architecture: Architecture,
+}
+
+impl Codec {
+    pub(crate) fn new<T: Element>(
+        elements: &Elements,
+        architecture: &Architecture,
+    ) -> Result<Codec> {
+        Ok(Codec {
+            slices: elements.in_slices::<T>()?,
+            memory: elements.in_memory::<T>()?,
+            architecture: *architecture,
+        })
+    }
+
+    /// Bytes in memory from one element to the next.
+    pub(crate) fn extent(&self) -> i64 {
+        self.memory.extent()
+    }
+
+    /// Reads elements that lie from displacement `at` of `memory` on; the memory covers them.
+    pub(crate) fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
+        let count = values.len() as u64;
+        Scope::with(|scope| {
+            let values = scope.lend_mut(LoanMut::new(values));
+            self.convert((memory, at, &self.memory), (values, 0, &self.slices), count)
+        })
+    }
+
+    /// Writes elements from displacement `at` of `memory` on; the memory covers them.
+    pub(crate) fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
+        let count = values.len() as u64;
+        Scope::with(|scope| {
+            let values = scope.lend(Loan::new(values));
+            self.convert((values, 0, &self.slices), (memory, at, &self.memory), count)
+        })
+    }
+
+    /// By way of the packed stream in the rank's representation, piece by piece.
+    fn convert(&self, from: (Span, i64, &Type), to: (Span, i64, &Type), count: u64) -> Result<()> {
+        let overflow = || ErrorKind::Displacement(i64::MAX);
+        let source = from.0.shifted(from.1).ok_or_else(overflow)?;
+        let target = to.0.shifted(to.1).ok_or_else(overflow)?;
+        let packing = from.2.program(&self.architecture)?;
+        let unpacking = to.2.program(&self.architecture)?;
+        let (mut piece, mut position, mut partial) = ([0; 1024], 0, Partial::default());
+        let length = packing.stream_length(count)?;
+        while position < length {
+            let packed = source.pack(&packing, count, position, &mut piece).map_err(conversion)?;
+            target
+                .unpack(&unpacking, count, position, &piece[..packed], &mut partial)
+                .map_err(conversion)?;
+            position += packed as u64;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Element> Buffer<T> {
+    pub(crate) fn new(
+        elements: &Elements,
+        architecture: &Architecture,
+        len: usize,
+    ) -> Result<Buffer<T>> {
+        let codec = Codec::new::<T>(elements, architecture)?;
+        let extent = usize::try_from(codec.extent()).unwrap_or(usize::MAX);
+        let bytes = extent.checked_mul(len).filter(|bytes| *bytes <= isize::MAX as usize);
+        let bytes = bytes.ok_or(ErrorKind::Count(len as i64))?;
+        Ok(Buffer { bytes: vec![0; bytes], len, codec, elements: PhantomData })
+    }
+
+    /// How many elements it holds.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The type of an element in this memory.
+    pub fn datatype(&self) -> &Type {
+        &self.codec.memory
+    }
+
+    /// The bytes, as they lie in memory.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    pub(crate) fn memory(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    pub(crate) fn parts(&mut self) -> (&Type, &mut [u8]) {
+        (&self.codec.memory, &mut self.bytes)
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Errors
+    /// An index past the end: BUFFER. A value that `T` can't hold: CONVERSION.
+    pub fn get(&self, index: usize) -> Result<T> {
+        let mut value = [zeroed::<T>()];
+        self.read(index, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Replaces the element at `index`.
+    ///
+    /// # Errors
+    /// An index past the end: BUFFER. A value that the rank's representation can't hold: CONVERSION.
+    pub fn set(&mut self, index: usize, value: T) -> Result<()> {
+        self.write(index, &[value])
+    }
+
+    /// Reads the elements from `index` on.
+    ///
+    /// # Errors
+    /// As [`get`](Buffer::get).
+    pub fn read(&self, index: usize, values: &mut [T]) -> Result<()> {
+        let at = self.offset(index, values.len())?;
+        Scope::with(|scope| self.codec.read(scope.lend(Loan::new(&self.bytes)), at, values))
+    }
+
+    /// Writes the elements from `index` on.
+    ///
+    /// # Errors
+    /// As [`set`](Buffer::set).
+    pub fn write(&mut self, index: usize, values: &[T]) -> Result<()> {
+        let at = self.offset(index, values.len())?;
+        let codec = &self.codec;
+        let bytes = &mut self.bytes[..];
+        Scope::with(|scope| codec.write(scope.lend_mut(LoanMut::new(bytes)), at, values))
+    }
+
+    /// All elements.
+    ///
+    /// # Errors
+    /// A value that `T` can't hold: CONVERSION.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut values = vec![zeroed::<T>(); self.len];
+        self.read(0, &mut values)?;
+        Ok(values)
+    }
+
+    fn offset(&self, index: usize, count: usize) -> Result<i64> {
+        let extent = self.codec.extent();
+        if index <= self.len && count <= self.len - index {
+            return Ok(index as i64 * extent);
+        }
+        let start = index as i128 * i128::from(extent);
+        Err(ErrorKind::Buffer {
+            count: count as i64,
+            datatype: self.codec.memory.to_string(),
+            start,
+            end: start + count as i128 * i128::from(extent),
+            size: self.bytes.len() as u64,
+        }
+        .into())
+    }
+}

@@ -1,0 +1,346 @@
+//! Joins memory to programs: the one module of this crate with unsafe code.
+//!
+//! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is under way. Three things
+//! make its use sound:
+//!
+//! - memory of windows is held by the [`Exposed`] that gave the span, and whoever keeps the span keeps that too;
+//! - memory that a user lends is lent in a [`scope`], whose drain lets go of every span before the scope ends, whatever
+//!   the body does: return, fail, panic, or leak what it was given;
+//! - a span's bytes are reached by pointers with a checked length, never as a slice: others may write them at any time.
+#![allow(unsafe_code)]
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use longshore_transport::Mapping;
+use shipable::program::copy;
+use shipable::{Element, Partial, Program, View, ViewMut};
+
+use crate::buffer::Buffer;
+
+/// Memory that an operation reads or writes: a start, a length, and where its displacement 0 lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    start: *mut u8,
+    len: u64,
+    /// Bytes from the start to displacement 0; it may lie outside.
+    origin: i64,
+}
+
+// SAFETY: a span is an address and numbers; what makes its use sound (above) holds on every thread.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
+
+impl Span {
+    fn of<T>(start: *mut T, elements: usize) -> Span {
+        Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The same memory, displacement 0 being where displacement `by` was; `None` where that leaves `i64`.
+    #[inline]
+    pub(crate) fn shifted(self, by: i64) -> Option<Span> {
+        Some(Span { origin: self.origin.checked_add(by)?, ..self })
+    }
+
+    /// Whether these displacements are its memory.
+    pub(crate) fn covers(&self, start: i64, end: i64) -> bool {
+        self.view().is_some_and(|view| view.covers(start, end).is_ok())
+    }
+
+    fn view<'a>(self) -> Option<View<'a>> {
+        // SAFETY: a span's memory is alive as long as the span is held, by the module's three rules, and nobody has a
+        // reference to it but the lender, who lent it shared, or exclusively to this span's holder.
+        unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
+    }
+
+    fn view_mut<'a>(self) -> Option<ViewMut<'a>> {
+        // SAFETY: as above; spans that are written to come from windows or from exclusive loans.
+        unsafe { ViewMut::from_raw(self.start, self.len) }.shifted(self.origin)
+    }
+
+    /// Packs, as [`Program::pack`].
+    pub(crate) fn pack(
+        self,
+        program: &Program,
+        count: u64,
+        position: u64,
+        out: &mut [u8],
+    ) -> shipable::Result<usize> {
+        program.pack(count, self.view().ok_or(OVERFLOW)?, position, out)
+    }
+
+    /// Unpacks, as [`Program::unpack`].
+    pub(crate) fn unpack(
+        self,
+        program: &Program,
+        count: u64,
+        position: u64,
+        input: &[u8],
+        partial: &mut Partial,
+    ) -> shipable::Result<()> {
+        program.unpack(count, self.view_mut().ok_or(OVERFLOW)?, position, input, partial)
+    }
+
+    /// Copies typed memory to typed memory, as [`copy`].
+    pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
+        copy(
+            from.program,
+            from.count,
+            from.span.view().ok_or(OVERFLOW)?,
+            to.program,
+            to.count,
+            to.span.view_mut().ok_or(OVERFLOW)?,
+        )
+    }
+
+    /// Copies `len` bytes from the start of `from` to displacement `at` of this; false, and nothing done, where either
+    /// hasn't got them. Naturally aligned copies of 8 bytes don't tear.
+    #[inline]
+    pub(crate) fn copy_run(self, at: i64, from: Span, from_at: i64, len: u64) -> bool {
+        let (Some(to_at), Some(from_at)) =
+            (self.origin.checked_add(at), from.origin.checked_add(from_at))
+        else {
+            return false;
+        };
+        let inside = |at: i64, of: u64| at >= 0 && at as u64 <= of && len <= of - at as u64;
+        if !inside(to_at, self.len) || !inside(from_at, from.len) {
+            return false;
+        }
+        // SAFETY: both runs lie inside of their spans' memory, alive by the module's rules; they may overlap where a rank
+        // puts into its own window, so 8 bytes go through a register and more through `copy`.
+        unsafe {
+            let (to, from) = (self.start.add(to_at as usize), from.start.add(from_at as usize));
+            if len == 8 {
+                to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
+            } else {
+                std::ptr::copy(from, to, len as usize);
+            }
+        }
+        true
+    }
+
+    /// Copies bytes out, from displacement `at` on.
+    pub(crate) fn read(self, at: i64, bytes: &mut [u8]) -> bool {
+        self.view().is_some_and(|view| view.read(at, bytes).is_ok())
+    }
+}
+
+const OVERFLOW: shipable::Error = shipable::Error::Overflow { what: "a displacement" };
+
+/// Elements in memory, as a program sees them.
+pub(crate) struct Typed<'a> {
+    pub program: &'a Program,
+    pub count: u64,
+    pub span: Span,
+}
+
+/// A time in which memory may be lent to the engine; see [`scope`]. As in [`std::thread::scope`], `'scope` is longer than
+/// the body and shorter than `'env`.
+pub(crate) struct Scope<'scope, 'env: 'scope> {
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// A scope for a body that leaves no span anywhere: what it calls is done when it returns.
+    pub(crate) fn with<'env, R>(body: impl for<'s> FnOnce(&'s Scope<'s, 'env>) -> R) -> R {
+        body(&Scope { scope: PhantomData, env: PhantomData })
+    }
+
+    /// Lends memory to be read, for the rest of the scope.
+    #[inline]
+    pub(crate) fn lend(&self, loan: Loan<'scope>) -> Span {
+        loan.span
+    }
+
+    /// Lends memory to be written, for the rest of the scope.
+    #[inline]
+    pub(crate) fn lend_mut(&self, loan: LoanMut<'scope>) -> Span {
+        loan.span
+    }
+}
+
+/// Runs `body` in a scope in which it may lend memory, then `drain`, which has to return only once nothing holds a span
+/// that was lent; it is told whether the body panicked. The body's panic goes on after the drain; one of the drain ends
+/// the process.
+pub(crate) fn scope<'env, R>(
+    drain: impl FnOnce(bool),
+    body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+) -> R {
+    let scope = Scope { scope: PhantomData, env: PhantomData };
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    let bomb = Bomb;
+    drain(result.is_err());
+    std::mem::forget(bomb);
+    result.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Memory that is about to vanish may still be written to: nothing may run on.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+/// An element of zero bytes.
+pub(crate) fn zeroed<T: Element>() -> T {
+    // SAFETY: every bit pattern is a value of an `Element`.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Memory offered for reading.
+#[derive(Clone, Copy)]
+pub struct Loan<'a> {
+    span: Span,
+    lender: PhantomData<&'a [u8]>,
+}
+
+/// Memory offered for writing.
+pub struct LoanMut<'a> {
+    span: Span,
+    lender: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Loan<'a> {
+    #[inline]
+    pub(crate) fn new<T: Element>(memory: &'a [T]) -> Loan<'a> {
+        Loan { span: Span::of(memory.as_ptr().cast_mut(), memory.len()), lender: PhantomData }
+    }
+}
+
+impl<'a> LoanMut<'a> {
+    #[inline]
+    pub(crate) fn new<T: Element>(memory: &'a mut [T]) -> LoanMut<'a> {
+        LoanMut { span: Span::of(memory.as_mut_ptr(), memory.len()), lender: PhantomData }
+    }
+}
+
+/// Memory that a window can be made over. It belongs to the window from `create` to `free`, which gives it back.
+///
+/// A vector or box holds elements in this machine's representation, so a rank that emulates another one takes it of bytes
+/// only. A [`Buffer`] has the rank's own.
+pub trait Memory: sealed::Held + Sized {}
+
+impl<T: Element + Send> Memory for Vec<T> {}
+impl<T: Element + Send> Memory for Box<[T]> {}
+impl<T: Element + Send> Memory for Buffer<T> {}
+
+/// What `Memory` needs of a type, out of users' sight.
+pub(crate) mod sealed {
+    use super::*;
+
+    pub trait Held {
+        /// Owns the memory without minding that others write it through pointers, as a box would.
+        type Held: Any + Send;
+        fn hold(self) -> Self::Held;
+        fn give_back(held: Self::Held) -> Self;
+        fn place(held: &mut Self::Held) -> Place;
+        /// The size of an element that is in the machine's representation; `None` where memory has the rank's.
+        fn native_element() -> Option<usize>;
+    }
+
+    /// A [`Span`], out of users' sight.
+    pub struct Place(pub(super) Span);
+
+    impl<T: Element + Send> Held for Vec<T> {
+        type Held = Vec<T>;
+        fn hold(self) -> Vec<T> {
+            self
+        }
+        fn give_back(held: Vec<T>) -> Vec<T> {
+            held
+        }
+        fn place(held: &mut Vec<T>) -> Place {
+            Place(Span::of(held.as_mut_ptr(), held.len()))
+        }
+        fn native_element() -> Option<usize> {
+            Some(size_of::<T>())
+        }
+    }
+
+    impl<T: Element + Send> Held for Box<[T]> {
+        type Held = Vec<T>;
+        fn hold(self) -> Vec<T> {
+            self.into_vec()
+        }
+        fn give_back(held: Vec<T>) -> Box<[T]> {
+            held.into_boxed_slice()
+        }
+        fn place(held: &mut Vec<T>) -> Place {
+            Vec::place(held)
+        }
+        fn native_element() -> Option<usize> {
+            Vec::<T>::native_element()
+        }
+    }
+
+    impl<T: Element + Send> Held for Buffer<T> {
+        type Held = Buffer<T>;
+        fn hold(self) -> Buffer<T> {
+            self
+        }
+        fn give_back(held: Buffer<T>) -> Buffer<T> {
+            held
+        }
+        fn place(held: &mut Buffer<T>) -> Place {
+            Vec::place(held.memory())
+        }
+        fn native_element() -> Option<usize> {
+            None
+        }
+    }
+}
+
+/// The memory of a window, held for as long as anything refers to it.
+pub(crate) struct Exposed {
+    span: Span,
+    owner: Owner,
+}
+
+enum Owner {
+    Segment { _mapping: Mapping },
+    User(Box<dyn Any + Send>),
+}
+
+impl Exposed {
+    /// The first `len` bytes of a part of the segment.
+    pub(crate) fn allocated(mapping: Mapping, len: u64) -> Exposed {
+        let len = len.min(mapping.len() as u64);
+        let span = Span { start: mapping.as_ptr(), len, origin: 0 };
+        Exposed { span, owner: Owner::Segment { _mapping: mapping } }
+    }
+
+    /// Memory of the user.
+    pub(crate) fn created<M: Memory>(memory: M) -> Exposed {
+        let mut held = memory.hold();
+        let span = M::place(&mut held).0;
+        Exposed { span, owner: Owner::User(Box::new(held)) }
+    }
+
+    /// The user's memory back; `None` if it is of another type.
+    pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
+        match self.owner {
+            Owner::User(held) => held.downcast::<M::Held>().ok().map(|held| M::give_back(*held)),
+            Owner::Segment { .. } => None,
+        }
+    }
+
+    /// The memory. Whoever keeps the span keeps this too.
+    #[inline]
+    pub(crate) fn span(&self) -> Span {
+        self.span
+    }
+}
+
+// SAFETY: what it owns is `Send`, and through a shared reference it gives a span and nothing else.
+unsafe impl Sync for Exposed {}

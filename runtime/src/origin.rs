@@ -1,0 +1,260 @@
+//! What an operation reads from or writes to on its own side: elements, their count, and the memory that they lie in.
+
+use std::any::TypeId;
+use std::fmt;
+
+use shipable::{Datatype, Element};
+
+use crate::buffer::Buffer;
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{Loan, LoanMut, Span};
+use crate::process::Process;
+use crate::types::{Elements, Type};
+
+/// Data to send or put, borrowed for as long as the operation's scope.
+///
+/// - `&[T]`, `&[T; N]`, `&Vec<T>`: elements in the machine's own representation, whatever the rank's is;
+/// - `&Buffer<T>`: elements in the rank's representation;
+/// - [`Origin::typed`]: what an explicit datatype picks out of memory in the rank's representation.
+#[derive(Clone, Copy)]
+pub struct Origin<'a> {
+    pub(crate) loan: Loan<'a>,
+    pub(crate) what: What<'a>,
+}
+
+/// Room for what a get or a receive brings, borrowed exclusively; see [`Origin`].
+pub struct Destination<'a> {
+    pub(crate) loan: LoanMut<'a>,
+    pub(crate) what: What<'a>,
+}
+
+/// Which elements.
+#[derive(Clone, Copy)]
+pub(crate) enum What<'a> {
+    /// All of a slice's.
+    Slice { count: u64, element: ElementType },
+    /// Of an explicit type, from a displacement in bytes on.
+    Typed { count: i64, datatype: &'a Type, at: i64, native: Option<usize> },
+}
+
+/// A Rust type, not yet committed.
+#[derive(Clone, Copy)]
+pub(crate) struct ElementType {
+    pub id: TypeId,
+    commit: fn(&Elements) -> Result<Type>,
+    datatype: fn() -> Datatype,
+}
+
+impl ElementType {
+    #[inline]
+    fn of<T: Element>() -> ElementType {
+        ElementType {
+            id: TypeId::of::<T>(),
+            commit: Elements::in_slices::<T>,
+            datatype: T::datatype,
+        }
+    }
+}
+
+/// Elements in memory, checked: what an engine's call takes.
+pub(crate) struct Elementwise {
+    pub datatype: Type,
+    pub count: u64,
+    pub span: Span,
+}
+
+impl What<'_> {
+    /// Checks rules 18 and 27 and that the elements lie in their memory.
+    pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
+        let (datatype, count, span) = match *self {
+            What::Slice { count, element } => {
+                ((element.commit)(process.elements())?, count, memory)
+            }
+            What::Typed { count, datatype, at, native } => {
+                if native.is_some_and(|size| size > 1) && process.me().emulated {
+                    return Err(ErrorKind::Emulated.into());
+                }
+                let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
+                let span = memory.shifted(at).ok_or(ErrorKind::Displacement(at))?;
+                (datatype.clone(), count, span)
+            }
+        };
+        let reach = datatype.native().range(count)?;
+        if !span.covers(reach.start, reach.end) {
+            return Err(ErrorKind::Buffer {
+                count: count as i64,
+                datatype: datatype.to_string(),
+                start: reach.start.into(),
+                end: reach.end.into(),
+                size: memory.len(),
+            }
+            .into());
+        }
+        Ok(Elementwise { datatype, count, span })
+    }
+}
+
+/// Count and type, for messages.
+impl fmt::Display for What<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Slice { count, element } => write!(f, "{count} of {}", (element.datatype)()),
+            What::Typed { count, datatype, .. } => write!(f, "{count} of {datatype}"),
+        }
+    }
+}
+
+impl Elementwise {
+    /// Rule 20 on this side: what is written to must not overlap itself.
+    pub(crate) fn check_disjoint(&self) -> Result<()> {
+        if !self.datatype.native().overlaps(self.count) {
+            return Ok(());
+        }
+        let (count, datatype) = (self.count as i64, self.datatype.to_string());
+        Err(Error::from(ErrorKind::Overlap { count, datatype }))
+    }
+}
+
+/// Memory in which an explicit datatype says what lies where.
+pub trait RankMemory<'a>: private::Lend<'a> {}
+
+/// As [`RankMemory`], to be written.
+pub trait RankMemoryMut<'a>: private::LendMut<'a> {}
+
+mod private {
+    use super::{Loan, LoanMut};
+
+    pub trait Lend<'a> {
+        fn lend(self) -> (Loan<'a>, Option<usize>);
+    }
+
+    pub trait LendMut<'a> {
+        fn lend_mut(self) -> (LoanMut<'a>, Option<usize>);
+    }
+}
+
+impl<'a, T: Element> private::Lend<'a> for &'a [T] {
+    fn lend(self) -> (Loan<'a>, Option<usize>) {
+        (Loan::new(self), Some(size_of::<T>()))
+    }
+}
+
+impl<'a, T: Element> private::LendMut<'a> for &'a mut [T] {
+    fn lend_mut(self) -> (LoanMut<'a>, Option<usize>) {
+        (LoanMut::new(self), Some(size_of::<T>()))
+    }
+}
+
+impl<'a, T: Element> private::Lend<'a> for &'a Buffer<T> {
+    fn lend(self) -> (Loan<'a>, Option<usize>) {
+        (Loan::new(self.bytes()), None)
+    }
+}
+
+impl<'a, T: Element> private::LendMut<'a> for &'a mut Buffer<T> {
+    fn lend_mut(self) -> (LoanMut<'a>, Option<usize>) {
+        (LoanMut::new(self.memory()), None)
+    }
+}
+
+impl<'a, T: Element> RankMemory<'a> for &'a [T] {}
+impl<'a, T: Element> RankMemoryMut<'a> for &'a mut [T] {}
+impl<'a, T: Element> RankMemory<'a> for &'a Buffer<T> {}
+impl<'a, T: Element> RankMemoryMut<'a> for &'a mut Buffer<T> {}
+
+impl<'a> Origin<'a> {
+    /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`]. On a rank that emulates another architecture a
+    /// slice has to be one of bytes, since it holds what the machine, not the rank, makes of a number.
+    pub fn typed(memory: impl RankMemory<'a>, count: i64, datatype: &'a Type) -> Origin<'a> {
+        let (loan, native) = memory.lend();
+        Origin { loan, what: What::Typed { count, datatype, at: 0, native } }
+    }
+
+    /// The same elements, displacement 0 being `bytes` after the memory's start. Elements of slices stay where they are.
+    pub fn at(self, bytes: i64) -> Origin<'a> {
+        Origin { what: self.what.at(bytes), ..self }
+    }
+}
+
+impl<'a> Destination<'a> {
+    /// As [`Origin::typed`].
+    pub fn typed(memory: impl RankMemoryMut<'a>, count: i64, datatype: &'a Type) -> Self {
+        let (loan, native) = memory.lend_mut();
+        Destination { loan, what: What::Typed { count, datatype, at: 0, native } }
+    }
+
+    /// As [`Origin::at`].
+    pub fn at(self, bytes: i64) -> Destination<'a> {
+        Destination { what: self.what.at(bytes), ..self }
+    }
+}
+
+impl<'a> What<'a> {
+    fn at(self, bytes: i64) -> What<'a> {
+        match self {
+            What::Typed { count, datatype, native, .. } => {
+                What::Typed { count, datatype, at: bytes, native }
+            }
+            slice => slice,
+        }
+    }
+}
+
+impl<'a, T: Element> From<&'a [T]> for Origin<'a> {
+    #[inline]
+    fn from(slice: &'a [T]) -> Origin<'a> {
+        let what = What::Slice { count: slice.len() as u64, element: ElementType::of::<T>() };
+        Origin { loan: Loan::new(slice), what }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a [T; N]> for Origin<'a> {
+    #[inline]
+    fn from(array: &'a [T; N]) -> Origin<'a> {
+        array.as_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for Origin<'a> {
+    #[inline]
+    fn from(vector: &'a Vec<T>) -> Origin<'a> {
+        vector.as_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a Buffer<T>> for Origin<'a> {
+    fn from(buffer: &'a Buffer<T>) -> Origin<'a> {
+        Origin::typed(buffer, buffer.len() as i64, buffer.datatype())
+    }
+}
+
+impl<'a, T: Element> From<&'a mut [T]> for Destination<'a> {
+    #[inline]
+    fn from(slice: &'a mut [T]) -> Destination<'a> {
+        let what = What::Slice { count: slice.len() as u64, element: ElementType::of::<T>() };
+        Destination { loan: LoanMut::new(slice), what }
+    }
+}
+
+impl<'a, T: Element, const N: usize> From<&'a mut [T; N]> for Destination<'a> {
+    #[inline]
+    fn from(array: &'a mut [T; N]) -> Destination<'a> {
+        array.as_mut_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a mut Vec<T>> for Destination<'a> {
+    #[inline]
+    fn from(vector: &'a mut Vec<T>) -> Destination<'a> {
+        vector.as_mut_slice().into()
+    }
+}
+
+impl<'a, T: Element> From<&'a mut Buffer<T>> for Destination<'a> {
+    fn from(buffer: &'a mut Buffer<T>) -> Destination<'a> {
+        let count = buffer.len() as i64;
+        let (datatype, memory) = buffer.parts();
+        let what = What::Typed { count, datatype, at: 0, native: None };
+        Destination { loan: LoanMut::new(memory), what }
+    }
+}
