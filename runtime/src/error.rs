@@ -1,0 +1,406 @@
+//! What can go wrong, where it did, and the MPI error class of each.
+
+use std::fmt;
+
+use shipable::Class;
+
+use crate::job;
+
+/// The result of a call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error: what was wrong, and the place: rank, window, target, bytes, epoch.
+///
+/// Its text says what was wrong, with which values, and what to do instead. [`class`](Error::class) is MPI's class for it.
+pub struct Error(Box<Report>);
+
+struct Report {
+    kind: ErrorKind,
+    place: Option<Place>,
+}
+
+/// Where an operation failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The call, in MPI's words.
+    pub call: &'static str,
+    /// The rank that made it.
+    pub rank: u32,
+    /// The rank that it was to reach.
+    pub target: Option<i32>,
+    /// The window's number.
+    pub window: Option<u32>,
+    /// The bytes of the target's window that it was to touch.
+    pub bytes: Option<(i128, i128)>,
+    /// The state of the window's epoch.
+    pub epoch: Option<String>,
+}
+
+/// What was wrong. The rules are numbered as in reference/rma-rules.md.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A call before `init` has ended.
+    #[error("the rank isn't initialized yet: call init first")]
+    NotInitialized,
+    /// A call after `finalize`.
+    #[error("the rank is finalized: make all calls before finalize")]
+    Finalized,
+    /// The process can't join its job.
+    #[error(transparent)]
+    Job(#[from] job::Error),
+    /// A datatype or form is refused.
+    #[error(transparent)]
+    Datatype(#[from] shipable::Error),
+    /// The link to a peer failed.
+    #[error(transparent)]
+    Link(#[from] longshore_transport::LinkError),
+    /// Shared memory failed.
+    #[error(transparent)]
+    Segment(#[from] longshore_transport::SegmentError),
+    /// A rank outside of the group (rule 27).
+    #[error("no rank {rank} in a communicator of {size}: use 0 to {}, or PROC_NULL", size - 1)]
+    Rank {
+        /// What was given.
+        rank: i32,
+        /// The communicator's size.
+        size: u32,
+    },
+    /// A negative count (rule 27).
+    #[error("count {0} is negative: use 0 or more")]
+    Count(i64),
+    /// A tag that isn't one.
+    #[error("tag {0} is negative: use 0 to {max}, or ANY_TAG in a receive", max = i32::MAX)]
+    Tag(i32),
+    /// Rule T2.
+    #[error(
+        "{datatype} is locale-specific ({culprit} made it so), right on this rank alone, hence no target type: build it of \
+         portable constructors, or let the target build it and send it with type_send{hint}"
+    )]
+    LocaleTarget {
+        /// The type, in text notation.
+        datatype: String,
+        /// The constructor that made it locale-specific.
+        culprit: String,
+        /// What the window's policy has to do with it.
+        hint: &'static str,
+    },
+    /// Rule T3.
+    #[error(
+        "{datatype} is foreign, built at process {builder}: it can be the target type of an operation on that process and \
+         nothing else, not {role}"
+    )]
+    ForeignElsewhere {
+        /// The type's form in text.
+        datatype: String,
+        /// The process that built it.
+        builder: u32,
+        /// What it was used as.
+        role: &'static str,
+    },
+    /// Rule T4.
+    #[error(
+        "{datatype} was built at process {builder} and is right there alone, but the target is process {target}: ask \
+         process {target} to build the type and send it with type_send, or use a portable one"
+    )]
+    ForeignTarget {
+        /// The type's form in text.
+        datatype: String,
+        /// The process that built it.
+        builder: u32,
+        /// The process that was to interpret it.
+        target: u32,
+    },
+    /// Rule T6.
+    #[error("a form with the unknown tag {0}: origin and target are different versions")]
+    UnknownTag(u8),
+    /// Rule 18.
+    #[error("the type handle is {0}")]
+    TypeHandle(&'static str),
+    /// Rule 19.
+    #[error(
+        "the signatures differ: {origin} at the origin, {target} at the target: let both describe the same basic types in \
+         the same order"
+    )]
+    Signature {
+        /// Count and type at the origin.
+        origin: String,
+        /// Count and type at the target.
+        target: String,
+    },
+    /// Rule 20.
+    #[error(
+        "{count} of {datatype} touch a byte twice: a type that is written to must not overlap itself"
+    )]
+    Overlap {
+        /// How many.
+        count: i64,
+        /// The type.
+        datatype: String,
+    },
+    /// Rule 14, the displacement itself.
+    #[error(
+        "target displacement {0} is negative: use 0 or more, in the target's displacement units"
+    )]
+    Displacement(i64),
+    /// Rule 14, the bytes reached.
+    #[error(
+        "bytes {start} to {end} lie outside of the target's window of {size} bytes (displacement {displacement} in units of \
+         {unit} bytes): stay within it"
+    )]
+    Range {
+        /// First byte.
+        start: i128,
+        /// End.
+        end: i128,
+        /// The window's size.
+        size: u64,
+        /// As given.
+        displacement: i64,
+        /// The target's displacement unit.
+        unit: u32,
+    },
+    /// Rule 29.
+    #[error(
+        "displacement {displacement} in units of {unit} bytes is an address that the target's pointers of {pointer} bytes \
+         can't hold"
+    )]
+    Address {
+        /// As given.
+        displacement: i64,
+        /// The target's displacement unit.
+        unit: u32,
+        /// Bytes in the target's pointers.
+        pointer: u8,
+    },
+    /// The caller's own buffer is smaller than what it is said to hold.
+    #[error(
+        "{count} of {datatype} reach bytes {start} to {end} of a buffer of {size}: pass a longer one"
+    )]
+    Buffer {
+        /// How many.
+        count: i64,
+        /// The type.
+        datatype: String,
+        /// First byte.
+        start: i128,
+        /// End.
+        end: i128,
+        /// The buffer's size.
+        size: u64,
+    },
+    /// A slice where memory of an emulated representation is due.
+    #[error(
+        "this rank emulates another architecture, and a slice holds what the machine makes of a number: use a Buffer, which \
+         holds what the rank does, or a slice of bytes"
+    )]
+    Emulated,
+    /// Rules 1 and 25: the epoch doesn't allow it.
+    #[error("{0}")]
+    Epoch(&'static str),
+    /// Rule 25: the window is gone.
+    #[error("the window is freed: nothing can be done with it any more")]
+    WindowFreed,
+    /// Rule 26.
+    #[error("{problem}")]
+    WindowArgument {
+        /// SIZE, DISP, BASE or ARG.
+        class: Class,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A value for an info key that the key doesn't take.
+    #[error("info {key}={value}: expected {expected}")]
+    Info {
+        /// The key.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// Rule 28.
+    #[error("{0}; that item and all after it are left unwritten")]
+    Conversion(String),
+    /// A message longer than the buffer of its receive.
+    #[error("a message of {length} bytes for a receive of at most {room}: pass a longer buffer")]
+    Truncate {
+        /// Bytes in the message, packed.
+        length: u64,
+        /// Bytes that the buffer takes, packed.
+        room: u64,
+    },
+    /// The other side refused the operation.
+    #[error("rank {by} refused it: {text}")]
+    Refused {
+        /// Who.
+        by: u32,
+        /// The class of its error.
+        class: Class,
+        /// Its text.
+        text: String,
+    },
+    /// A collective call failed at another rank, so it failed everywhere.
+    #[error("it failed at rank {by}, so it failed at all: {text}")]
+    Elsewhere {
+        /// Where.
+        by: u32,
+        /// The class of its error.
+        class: Class,
+        /// Its text.
+        text: String,
+    },
+    /// A rank that the call needs is gone.
+    #[error("rank {rank} is gone: {state}")]
+    Gone {
+        /// Who.
+        rank: u32,
+        /// What became of it.
+        state: String,
+    },
+    /// The job is being ended.
+    #[error("the job is being ended{}", by.map(|rank| format!(" by rank {rank}")).unwrap_or_default())]
+    Aborting {
+        /// Who asked for it; the launcher where none.
+        by: Option<u32>,
+    },
+    /// A peer sent what no peer of this version sends.
+    #[error("rank {peer} broke the protocol: {what}")]
+    Protocol {
+        /// Who.
+        peer: u32,
+        /// What was wrong.
+        what: String,
+    },
+    /// A form that a peer shipped can't be used.
+    #[error("the form that rank {peer} shipped can't be used: {what}")]
+    Form {
+        /// Who.
+        peer: u32,
+        /// What was wrong.
+        what: String,
+    },
+}
+
+impl Error {
+    /// The MPI error class.
+    pub fn class(&self) -> Class {
+        self.0.kind.class()
+    }
+
+    /// What was wrong.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// Where, if the call has a place.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The same error with its place; the first place stays.
+    pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Error {
+        self.0.place.get_or_insert_with(place);
+        self
+    }
+}
+
+impl ErrorKind {
+    fn class(&self) -> Class {
+        match self {
+            ErrorKind::NotInitialized
+            | ErrorKind::Finalized
+            | ErrorKind::Job(_)
+            | ErrorKind::Link(_) => Class::Other,
+            ErrorKind::Segment(_) => Class::NoMem,
+            ErrorKind::Datatype(error) => error.class(),
+            ErrorKind::Rank { .. } => Class::Rank,
+            ErrorKind::Count(_) => Class::Count,
+            ErrorKind::Tag(_) => Class::Tag,
+            ErrorKind::LocaleTarget { .. }
+            | ErrorKind::ForeignElsewhere { .. }
+            | ErrorKind::ForeignTarget { .. }
+            | ErrorKind::UnknownTag(_)
+            | ErrorKind::TypeHandle(_)
+            | ErrorKind::Signature { .. }
+            | ErrorKind::Overlap { .. }
+            | ErrorKind::Form { .. } => Class::Type,
+            ErrorKind::Displacement(_) => Class::Disp,
+            ErrorKind::Range { .. } | ErrorKind::Address { .. } => Class::RmaRange,
+            ErrorKind::Buffer { .. } | ErrorKind::Emulated => Class::Buffer,
+            ErrorKind::Epoch(_) => Class::RmaSync,
+            ErrorKind::WindowFreed => Class::Win,
+            ErrorKind::WindowArgument { class, .. }
+            | ErrorKind::Refused { class, .. }
+            | ErrorKind::Elsewhere { class, .. } => *class,
+            ErrorKind::Info { .. } => Class::InfoValue,
+            ErrorKind::Conversion(_) => Class::Conversion,
+            ErrorKind::Truncate { .. } => Class::Truncate,
+            ErrorKind::Gone { .. } | ErrorKind::Aborting { .. } => Class::ProcAborted,
+            ErrorKind::Protocol { .. } => Class::Intern,
+        }
+    }
+}
+
+impl<K: Into<ErrorKind>> From<K> for Error {
+    fn from(kind: K) -> Error {
+        Error(Box::new(Report { kind: kind.into(), place: None }))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at rank {}", self.call, self.rank)?;
+        if let Some(target) = self.target {
+            write!(f, ", target {target}")?;
+        }
+        if let Some(window) = self.window {
+            write!(f, ", window {window}")?;
+        }
+        if let Some((start, end)) = self.bytes {
+            write!(f, ", bytes {start}..{end}")?;
+        }
+        match &self.epoch {
+            Some(epoch) => write!(f, ", {epoch}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.place {
+            Some(place) => write!(f, "{} ({place})", self.0.kind),
+            None => self.0.kind.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {self}", self.class().mpi_name())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.0.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_place_once() {
+        let place = |call| Place { call, rank: 2, target: Some(1), ..Place::default() };
+        let error = Error::from(ErrorKind::Count(-1)).at(|| place("put")).at(|| place("fence"));
+        assert_eq!(error.class(), Class::Count);
+        assert_eq!(
+            error.to_string(),
+            "count -1 is negative: use 0 or more (put at rank 2, target 1)"
+        );
+        assert!(format!("{error:?}").starts_with("MPI_ERR_COUNT: "));
+    }
+}

@@ -1,0 +1,273 @@
+//! Messages between two ranks: typed data, and types themselves (MPI-5.0 section 3.2; seed 004).
+//!
+//! Left out: nonblocking calls, probe, other modes than the standard one.
+
+use std::cell::Cell;
+
+use shipable::{Form, Tag, form::Limits};
+
+use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
+use crate::engine::{Channel, Landing, Message, Pattern, Source, Status, tag_to_wire};
+use crate::error::{ErrorKind, Place, Result};
+use crate::job::Activity;
+use crate::memory::{Span, scope};
+use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::process::Process;
+use crate::types::{ForeignType, Type};
+
+impl Communicator {
+    /// Sends data to a rank; returns once the data may be changed again (MPI-5.0 section 3.4).
+    ///
+    /// They travel in this rank's representation, and the receiver makes them right. A short message is buffered; a long
+    /// one waits for its receive.
+    ///
+    /// # Errors
+    /// RANK, TAG, COUNT, BUFFER for what they name; CONVERSION where an emulated representation can't hold a value of a
+    /// slice; PROC_ABORTED if the rank is gone.
+    pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
+        self.process().ready()?;
+        let outcome = self.send_on(data.into(), dest, tag, Channel::Data);
+        outcome.map_err(|error| error.at(|| self.toward("send", dest)))
+    }
+
+    /// Receives data that a rank sent with a tag, or [`ANY_SOURCE`] and [`ANY_TAG`] (MPI-5.0 section 3.2.4).
+    ///
+    /// # Errors
+    /// TRUNCATE for a longer message, TYPE for one of another signature, CONVERSION for a value that doesn't fit here;
+    /// PROC_ABORTED if the rank is gone.
+    pub fn recv<'a>(
+        &self,
+        room: impl Into<Destination<'a>>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Status> {
+        self.process().ready()?;
+        let outcome = self.recv_on(room.into(), source, tag, Channel::Data);
+        outcome.map_err(|error| error.at(|| self.toward("recv", source)))
+    }
+
+    /// Sends a type to a rank, which can then use it as the target type of operations on this process, and for nothing else
+    /// (rule T5).
+    ///
+    /// What travels is right in this rank's memory alone, even if the type is portable.
+    ///
+    /// # Errors
+    /// As [`send`](Communicator::send).
+    pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
+        self.process().ready()?;
+        let send = || -> Result<()> {
+            let form = datatype.form().to_locale(&self.process().me().architecture)?;
+            let bytes = encode_type(&form, &datatype.to_string());
+            let message = Message {
+                context: self.context(Channel::Types),
+                tag: checked_tag(tag)?,
+                length: bytes.len() as u64,
+                signature: 0,
+                source: Source::Bytes(bytes.into()),
+            };
+            let Some(peer) = self.member(dest)? else { return Ok(()) };
+            let transfer = Transfer::of(self);
+            transfer.start_send(peer, message)?;
+            transfer.finish_send()
+        };
+        send().map_err(|error| error.at(|| self.toward("type_send", dest)))
+    }
+
+    /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
+    ///
+    /// # Errors
+    /// As [`recv`](Communicator::recv); TYPE for a form with an unknown tag (rule T6) or that is none.
+    pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
+        self.process().ready()?;
+        let receive = || -> Result<ForeignType> {
+            if source == PROC_NULL {
+                return Err(ErrorKind::Rank { rank: source, size: self.size() as u32 }.into());
+            }
+            let pattern = self.pattern(source, tag, Channel::Types)?;
+            let process = self.process();
+            let number = process.engine().state().start_receive(pattern, Landing::Bytes);
+            let delivery = process.wait(|state, _| state.take_received(number))?;
+            let builder = delivery.status.source as u32;
+            let (form, text) = decode_type(&delivery.bytes, builder)?;
+            ForeignType::new(process.names(), form, text, builder)
+        };
+        receive().map_err(|error| error.at(|| self.toward("type_recv", source)))
+    }
+
+    /// Sends to one rank and receives from another at the same time.
+    pub(crate) fn exchange<'a>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        dest: i32,
+        room: impl Into<Destination<'a>>,
+        source: i32,
+        channel: Channel,
+    ) -> Result<Status> {
+        let (data, room, transfer) = (data.into(), room.into(), Transfer::of(self));
+        let pattern = self.pattern(source, 0, channel)?;
+        scope(
+            |_| transfer.abandon(),
+            |scope| {
+                let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
+                transfer.start_receive(pattern, landing);
+                if let Some(peer) = self.member(dest)? {
+                    let span = scope.lend(data.loan);
+                    transfer.start_send(peer, self.message(span, &data.what, 0, channel)?)?;
+                }
+                transfer.finish_send()?;
+                transfer.finish_receive()
+            },
+        )
+    }
+
+    fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32, channel: Channel) -> Result<()> {
+        let tag = checked_tag(tag)?;
+        let Some(peer) = self.member(dest)? else { return Ok(()) };
+        self.process().note(Activity::Send, peer);
+        let transfer = Transfer::of(self);
+        scope(
+            |_| transfer.abandon(),
+            |scope| {
+                let span = scope.lend(data.loan);
+                transfer.start_send(peer, self.message(span, &data.what, tag, channel)?)?;
+                transfer.finish_send()
+            },
+        )
+    }
+
+    fn recv_on(
+        &self,
+        room: Destination<'_>,
+        source: i32,
+        tag: i32,
+        channel: Channel,
+    ) -> Result<Status> {
+        if source == PROC_NULL {
+            return Ok(Status { source: PROC_NULL, tag: ANY_TAG, count: 0 });
+        }
+        let pattern = self.pattern(source, tag, channel)?;
+        self.process().note(Activity::Receive, pattern.source.unwrap_or(u32::MAX));
+        let transfer = Transfer::of(self);
+        scope(
+            |_| transfer.abandon(),
+            |scope| {
+                let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
+                transfer.start_receive(pattern, landing);
+                transfer.finish_receive()
+            },
+        )
+    }
+
+    fn message(&self, span: Span, what: &What<'_>, tag: i32, channel: Channel) -> Result<Message> {
+        let process = self.process();
+        let Elementwise { datatype, count, span } = what.resolve(process, span)?;
+        let program = datatype.program(&process.me().architecture)?;
+        let signature = datatype.signature().repeat(count);
+        let signature = signature.ok_or(ErrorKind::Count(count as i64))?.hash;
+        Ok(Message {
+            context: self.context(channel),
+            tag,
+            length: program.stream_length(count)?,
+            signature,
+            source: Source::Typed { program, count, span, _window: None },
+        })
+    }
+
+    fn landing(&self, span: Span, what: &What<'_>) -> Result<Landing> {
+        let elements = what.resolve(self.process(), span)?;
+        elements.check_disjoint()?;
+        let Elementwise { datatype, count, span } = elements;
+        Ok(Landing::Typed { datatype, count, span })
+    }
+
+    fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {
+        let context = self.context(channel);
+        let source = if source == ANY_SOURCE { None } else { self.member(source)? };
+        let tag = if tag == ANY_TAG { None } else { Some(checked_tag(tag)?) };
+        Ok(Pattern { context, source, tag })
+    }
+
+    fn toward(&self, call: &'static str, target: i32) -> Place {
+        Place { target: Some(target), ..self.place(call) }
+    }
+}
+
+/// A send and a receive of one call, as far as they are under way.
+struct Transfer<'a> {
+    process: &'a Process,
+    sending: Cell<Option<u64>>,
+    receiving: Cell<Option<u64>>,
+}
+
+impl<'a> Transfer<'a> {
+    fn of(communicator: &'a Communicator) -> Transfer<'a> {
+        let process = communicator.process();
+        Transfer { process, sending: Cell::new(None), receiving: Cell::new(None) }
+    }
+
+    fn start_send(&self, peer: u32, message: Message) -> Result<()> {
+        self.sending.set(self.process.engine().state().start_send(peer, message)?);
+        Ok(())
+    }
+
+    fn start_receive(&self, pattern: Pattern, landing: Landing) {
+        let number = self.process.engine().state().start_receive(pattern, landing);
+        self.receiving.set(Some(number));
+    }
+
+    fn finish_send(&self) -> Result<()> {
+        if let Some(number) = self.sending.get() {
+            let outcome = self.process.wait(|state, _| state.take_sent(number));
+            self.process.note(Activity::Computing, 0);
+            return outcome;
+        }
+        // A short message has left this rank's hands; it also leaves this rank, now if its link has room.
+        self.process.engine().progress();
+        self.process.note(Activity::Computing, 0);
+        Ok(())
+    }
+
+    fn finish_receive(&self) -> Result<Status> {
+        let number = self.receiving.get().unwrap_or_default();
+        let outcome = self.process.wait(|state, _| state.take_received(number));
+        self.process.note(Activity::Computing, 0);
+        Ok(outcome?.status)
+    }
+
+    /// Lets go of what was lent, where the call failed before the engine did.
+    fn abandon(&self) {
+        for number in self.sending.get().into_iter().chain(self.receiving.get()) {
+            self.process.engine().state().abandon(number);
+        }
+    }
+}
+
+fn checked_tag(tag: i32) -> Result<i32> {
+    if tag < 0 { Err(ErrorKind::Tag(tag).into()) } else { Ok(tag) }
+}
+
+/// What `type_send` sends: the form's tag, the length of the form, the form, and the type as its owner prints it.
+fn encode_type(form: &Form, text: &str) -> Vec<u8> {
+    let form = form.encode();
+    let mut bytes = vec![tag_to_wire(Tag::Locale)];
+    bytes.extend((form.len() as u64).to_le_bytes());
+    bytes.extend(form);
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+fn decode_type(bytes: &[u8], peer: u32) -> Result<(Form, String)> {
+    let malformed = |what: &str| ErrorKind::Form { peer, what: what.to_owned() };
+    let (&tag, rest) = bytes.split_first().ok_or_else(|| malformed("it is empty"))?;
+    if tag != tag_to_wire(Tag::Locale) {
+        return Err(ErrorKind::UnknownTag(tag).into());
+    }
+    let (length, rest) = rest.split_first_chunk().ok_or_else(|| malformed("it has no length"))?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    let (form, text) = rest.split_at_checked(length).ok_or_else(|| malformed("it is cut short"))?;
+    let form = Form::decode(form, &Limits::default())?;
+    if form.tag() != Tag::Locale {
+        return Err(malformed("it isn't locale-specific").into());
+    }
+    Ok((form, String::from_utf8_lossy(text).into_owned()))
+}

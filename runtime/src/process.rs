@@ -1,0 +1,386 @@
+//! A rank of a job: its life from `init` to `finalize`, and how its calls wait.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{JobState, Link, RankState, Segment};
+use shipable::{Architecture, Datatype, Element};
+
+use crate::barrier::Barrier;
+use crate::buffer::Buffer;
+use crate::communicator::Communicator;
+use crate::engine::{Engine, Me, State};
+use crate::error::{ErrorKind, Result};
+use crate::job::{Activity, Environment, Routes};
+use crate::tap::Tapped;
+use crate::types::{Elements, Names, Type};
+use crate::waiter::Waiter;
+
+/// This process as a rank of its job (MPI-5.0 section 11.2): what [`init`] gives, and [`finalize`](Rank::finalize) takes.
+///
+/// No state is global: several ranks can live in one process, as [`sim`](crate::sim) has them.
+///
+/// ```
+/// let rank = longshore::init()?; // without a launcher: a job of one
+/// let world = rank.world();
+/// println!("rank {} of {}", world.rank(), world.size());
+/// world.barrier()?;
+/// rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+pub struct Rank {
+    process: Arc<Process>,
+    world: Communicator,
+}
+
+/// Joins the job that the environment tells of, or makes a job of one.
+///
+/// Returns once all ranks have called it: they know each other's architecture from here on.
+///
+/// # Errors
+/// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
+pub fn init() -> Result<Rank> {
+    let Some(environment) = Environment::from_env()? else {
+        let segment = Segment::create(1)?.as_rank(0)?;
+        let link = Box::new(ShmLink::new(segment.clone())?);
+        return Setup::new(segment, link).start();
+    };
+    let duplicate = environment.segment.try_clone();
+    let fd = duplicate.map_err(|error| crate::job::Error::Segment(error))?;
+    let segment = Segment::attach(fd, environment.rank)?;
+    let link = Box::new(ShmLink::new(segment.clone())?);
+    let mut setup = Setup::new(segment, link);
+    if let Some(name) = &environment.arch {
+        setup.architecture = Architecture::by_name(name)?;
+    }
+    setup.routes = environment.routes;
+    setup.secret = environment.secret.bytes().to_vec();
+    setup.environment = Some(environment);
+    setup.start()
+}
+
+/// What a rank is made of.
+pub(crate) struct Setup {
+    pub segment: Segment,
+    pub link: Box<dyn Link>,
+    pub architecture: Architecture,
+    pub routes: Routes,
+    pub secret: Vec<u8>,
+    pub environment: Option<Environment>,
+    /// Whether waiting may spin.
+    pub spin: bool,
+}
+
+/// What all handles of a rank share.
+pub(crate) struct Process {
+    me: Me,
+    routes: Routes,
+    names: Arc<Names>,
+    elements: Elements,
+    engine: Mutex<Engine>,
+    segment: Segment,
+    waiter: Waiter,
+    /// The job's events that the engine has heard of.
+    events: AtomicU32,
+    life: AtomicU8,
+    /// The lowest number that no window had.
+    next_window: AtomicU32,
+    environment: Mutex<Option<Environment>>,
+}
+
+/// The states of a rank, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Life {
+    Starting,
+    Ready,
+    Finalized,
+}
+
+impl Setup {
+    pub(crate) fn new(segment: Segment, link: Box<dyn Link>) -> Setup {
+        Setup {
+            segment,
+            link,
+            architecture: Architecture::NATIVE,
+            routes: Routes::Best,
+            secret: Vec::new(),
+            environment: None,
+            spin: true,
+        }
+    }
+
+    /// Says hello to everyone, and waits for everyone's.
+    pub(crate) fn start(self) -> Result<Rank> {
+        let Setup { segment, link, architecture, routes, secret, environment, spin } = self;
+        let me = Me {
+            rank: link.rank(),
+            size: link.size(),
+            architecture,
+            emulated: !architecture.same_representation(&Architecture::NATIVE),
+        };
+        segment.mark(me.rank, RankState::Alive);
+        let waiter = match spin {
+            true => Waiter::new(link.doorbell(), me.size),
+            false => Waiter::sleeping(link.doorbell()),
+        };
+        let lines = match me.rank {
+            0 => Some(segment.allocate(Barrier::bytes(me.size))?),
+            _ => None,
+        };
+        let names = Arc::new(Names::default());
+        let place = lines.map(|range| (range.offset, range.len));
+        let process = Arc::new(Process {
+            me,
+            routes,
+            elements: Elements::new(names.clone(), architecture),
+            engine: Mutex::new(Engine::new(me, link, secret, names.clone(), place)),
+            names,
+            events: AtomicU32::new(segment.events()),
+            segment,
+            waiter,
+            life: AtomicU8::new(Life::Starting as u8),
+            next_window: AtomicU32::new(1),
+            environment: Mutex::new(environment),
+        });
+        process.note(Activity::Init, 0);
+        process.engine().state().start_hello()?;
+        process.hear_of_ranks(&mut process.engine());
+        let barrier = process.wait(|state, _| state.take_hello())?;
+        let barrier = process.barrier_at(barrier)?;
+        process.note(Activity::Computing, 0);
+        process.life.store(Life::Ready as u8, Ordering::Release);
+        let world = Communicator::world(process.clone(), barrier);
+        Ok(Rank { process, world })
+    }
+}
+
+impl Rank {
+    /// The communicator of all ranks of the job.
+    pub fn world(&self) -> &Communicator {
+        &self.world
+    }
+
+    /// The representation of this rank's memory: the machine's, or the one that it was told to emulate.
+    pub fn architecture(&self) -> &Architecture {
+        &self.process.me.architecture
+    }
+
+    /// Whether this rank's representation is another than its machine's.
+    pub fn is_emulated(&self) -> bool {
+        self.process.me.emulated
+    }
+
+    /// Commits a datatype for this rank's memory (MPI-5.0 section 5.1.9).
+    ///
+    /// # Errors
+    /// What the architecture can't represent, such as a Fortran kind that it lacks: TYPE.
+    pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
+        self.process.ready()?;
+        Type::new(&self.process.names, datatype, &self.process.me.architecture, None)
+    }
+
+    /// The type of `T` in this rank's memory: portable for numbers, and for structs that C would lay out.
+    ///
+    /// # Errors
+    /// On a rank that emulates another architecture: a struct with a layout of its own has none there. TYPE.
+    pub fn type_of<T: Element>(&self) -> Result<Type> {
+        self.process.elements.in_memory::<T>()
+    }
+
+    /// Memory for `len` elements in this rank's representation, all zero.
+    ///
+    /// # Errors
+    /// As [`type_of`](Rank::type_of).
+    pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::new(&self.process.elements, &self.process.me.architecture, len)
+    }
+
+    /// Records frames from here on, or stops and forgets.
+    pub fn tap(&self, on: bool) {
+        self.process.engine().state().tap.turn(on);
+    }
+
+    /// The frames that were sent and received since the last call, at most the last 4096.
+    pub fn tapped(&self) -> Vec<Tapped> {
+        self.process.engine().state().tap.take()
+    }
+
+    /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Calls on what this rank made fail afterwards.
+    ///
+    /// # Errors
+    /// A rank that died before it came here.
+    pub fn finalize(self) -> Result<()> {
+        self.process.ready()?;
+        self.process.note(Activity::Finalize, 0);
+        let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
+        let met = self.world.barrier_as(Activity::Finalize);
+        self.process.life.store(Life::Finalized as u8, Ordering::Release);
+        self.process.segment.mark(self.process.me.rank, RankState::Finalized);
+        if let Some(environment) = &mut *self.process.environment() {
+            environment.finalize()?;
+        }
+        flushed.and(met)
+    }
+}
+
+impl Process {
+    pub(crate) fn me(&self) -> &Me {
+        &self.me
+    }
+
+    pub(crate) fn routes(&self) -> Routes {
+        self.routes
+    }
+
+    pub(crate) fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
+    pub(crate) fn elements(&self) -> &Elements {
+        &self.elements
+    }
+
+    pub(crate) fn next_window(&self) -> u32 {
+        self.next_window.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_next_window(&self, number: u32) {
+        self.next_window.store(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The engine, locked. A panic under the lock is a bug, and its rank ends; what it held is still let go of.
+    pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn environment(&self) -> MutexGuard<'_, Option<Environment>> {
+        self.environment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses calls before the end of `init`, and after `finalize`.
+    #[inline]
+    pub(crate) fn ready(&self) -> Result<()> {
+        let life = self.life.load(Ordering::Relaxed);
+        if life == Life::Ready as u8 {
+            return Ok(());
+        }
+        Err(match life == Life::Starting as u8 {
+            true => ErrorKind::NotInitialized.into(),
+            false => ErrorKind::Finalized.into(),
+        })
+    }
+
+    /// Notes what this rank is doing, for the launcher's message should it die.
+    #[inline]
+    pub(crate) fn note(&self, activity: Activity, argument: u32) {
+        self.segment.note(activity.code(), argument);
+    }
+
+    /// The barrier of all ranks whose memory is at this place of the segment.
+    pub(crate) fn barrier_at(&self, place: Option<(u64, u64)>) -> Result<Barrier> {
+        let missing = || ErrorKind::Protocol { peer: 0, what: "it named no barrier".to_owned() };
+        let (offset, len) = place.ok_or_else(missing)?;
+        let lines = self.segment.map(longshore_transport::Range { offset, len })?;
+        let barrier = Barrier::new(lines, self.segment.clone(), self.me.rank, self.me.size);
+        Ok(barrier.ok_or_else(missing)?)
+    }
+
+    /// Makes progress until `poll` gives something. It is told when this rank is about to sleep, so that whoever it waits
+    /// for can be asked to ring.
+    ///
+    /// # Errors
+    /// The job is being ended; and what `poll` gives.
+    pub(crate) fn wait<T>(
+        &self,
+        mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Result<T> {
+        let mut idle = 0;
+        loop {
+            let mut engine = self.engine();
+            let moved = engine.progress();
+            self.hear_of_ranks(&mut engine);
+            if let Some(outcome) = poll(engine.state(), false) {
+                return outcome;
+            }
+            drop(engine);
+            self.check_job()?;
+            if moved || idle < self.waiter.spins() {
+                idle = if moved { 0 } else { idle + 1 };
+                std::hint::spin_loop();
+                continue;
+            }
+            let found = self.waiter.sleep(|| {
+                let mut engine = self.engine();
+                let moved = engine.progress();
+                let outcome = poll(engine.state(), true);
+                (moved || outcome.is_some()).then_some(outcome)
+            });
+            if let Some(Some(outcome)) = found {
+                return outcome;
+            }
+            if found.is_none() {
+                self.check_launcher();
+            }
+        }
+    }
+
+    /// Waits for all members of a barrier.
+    pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
+        let mut entered = barrier.enter();
+        // The usual case takes a few hundred nanoseconds and not the engine's lock. Whoever needs this rank's answer before
+        // it can enter gets it soon enough.
+        for _ in 0..self.waiter.spins().min(300) {
+            if barrier.poll(&mut entered, false) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.wait(|state, arming| {
+            if barrier.poll(&mut entered, arming) {
+                return Some(Ok(()));
+            }
+            barrier.members().find_map(|rank| state.dead(rank)).map(Err)
+        })
+    }
+
+    /// Tells the engine which ranks have gone since it last heard.
+    fn hear_of_ranks(&self, engine: &mut Engine) {
+        let events = self.segment.events();
+        if self.events.swap(events, Ordering::Relaxed) == events {
+            return;
+        }
+        for rank in 0..self.me.size {
+            engine.state().handle_rank_state(rank, self.segment.rank_state(rank));
+        }
+    }
+
+    fn check_job(&self) -> Result<()> {
+        match self.segment.job_state() {
+            JobState::Running => Ok(()),
+            JobState::Aborting { by, .. } => Err(ErrorKind::Aborting { by }.into()),
+        }
+    }
+
+    /// A rank whose launcher is gone ends: nobody else can end it.
+    fn check_launcher(&self) {
+        if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
+            std::process::exit(1);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A rank in a thread that ends without finalize: its peers must not wait for it.
+        if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
+            use longshore_transport::Cause;
+            self.segment.mark(self.me.rank, RankState::Dead(Cause::Lost));
+        }
+    }
+}
