@@ -1,4 +1,67 @@
 //! One-sided communication (RMA) between unlike machines.
+//!
+//! A process exposes a window of its memory, others put into it and get from it, and the data arrives right whatever the
+//! byte order, word size, alignment or long double format on either side.
+//!
+//! ```text
+//!   Rank ─ Communicator ─ Window ─ Epoch          what a program sees: scopes over the calls below
+//!              │             │       │
+//!              │           route: Direct or Message, per origin, target and window
+//!              │             │             │
+//!          barrier      memory, mapped   engine: outboxes, handlers, forms, messages
+//!              │             │             │
+//!              └── segment ──┘           link          (crate longshore-transport)
+//!                        programs, forms               (crate shipable)
+//! ```
+//!
+//! ```
+//! use longshore::{Datatype, Info, Window};
+//!
+//! let rank = longshore::init()?;
+//! let world = rank.world();
+//! // Everyone's window is a matrix of 8 rows of 10 doubles.
+//! let mut window = Window::allocate(world, 640, 8, &Info::default())?;
+//! let column = rank.commit(&Datatype::vector(8, 1, 10, &Datatype::double())?)?;
+//! let next = (world.rank() + 1) % world.size();
+//! window.fence(|epoch| epoch.put(&[1.0; 8], next, 3, 1, &column))?;
+//! assert_eq!(window.get::<f64>(7 * 10 + 3)?, 1.0);
+//! window.free()?;
+//! rank.finalize()?;
+//! # Ok::<(), longshore::Error>(())
+//! ```
 
+mod barrier;
+mod buffer;
+mod communicator;
+mod engine;
+pub mod error;
+pub mod handle;
 pub mod job;
 pub mod launcher;
+mod memory;
+mod origin;
+mod p2p;
+mod process;
+mod route;
+pub mod sim;
+mod tap;
+mod types;
+mod waiter;
+mod window;
+pub mod wire;
+
+pub use buffer::Buffer;
+pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
+pub use engine::{Policy as TargetTypes, Status};
+pub use error::{Error, ErrorKind, Place, Result};
+pub use memory::Memory;
+pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
+pub use process::{Rank, init};
+pub use route::Route;
+pub use shipable::{
+    Architecture, Bounds, Class, Datatype, Element, Form, Order, Shipable, Signature, Tag, c,
+    fortran,
+};
+pub use tap::{Direction, Tapped};
+pub use types::{ForeignType, TargetType, Type};
+pub use window::{Allocated, Chain, Epoch, Info, Local, Window};

@@ -1,0 +1,118 @@
+//! Jobs in one process, a thread for each rank: for tests, of this crate and of programs over it.
+//!
+//! [`run`] simulates the links: one rank runs at a time, in an order that a seed decides, so that a failure can be had
+//! again. [`run_shared`] has threads run at the same time over the rings of real shared memory.
+
+use longshore_transport::shm::ShmLink;
+use longshore_transport::sim::{Cluster, Limits};
+use longshore_transport::{Link, Segment};
+use shipable::Architecture;
+
+use crate::error::Result;
+use crate::job::Routes;
+use crate::process::{Rank, Setup};
+
+/// What a simulated job is like.
+///
+/// ```
+/// use longshore::Architecture;
+/// use longshore::sim::{Options, run};
+///
+/// let options = Options { architectures: vec![Architecture::S390X, Architecture::I686], ..Options::default() };
+/// let sums = run(2, &options, |rank| {
+///     let names = rank.world().allgather(&[rank.world().rank() + 1]).unwrap();
+///     rank.finalize().unwrap();
+///     names.iter().sum::<i32>()
+/// })?;
+/// assert_eq!(sums, [3, 3]);
+/// # Ok::<(), longshore::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Decides in which order ranks run.
+    pub seed: u64,
+    /// The representation of each rank's memory; the machine's own for ranks beyond its end.
+    pub architectures: Vec<Architecture>,
+    /// Which routes operations may take.
+    pub routes: Routes,
+    /// The longest frame between two ranks, in bytes; at least 128.
+    pub frame: usize,
+    /// Frames under way between two ranks, at most.
+    pub frames: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seed: 0,
+            architectures: Vec::new(),
+            routes: Routes::Best,
+            frame: 4096,
+            frames: 16,
+        }
+    }
+}
+
+impl Options {
+    fn setup(&self, segment: Segment, link: Box<dyn Link>) -> Setup {
+        let rank = link.rank() as usize;
+        let mut setup = Setup::new(segment, link);
+        if let Some(architecture) = self.architectures.get(rank) {
+            setup.architecture = *architecture;
+        }
+        setup.routes = self.routes;
+        setup
+    }
+}
+
+/// Runs `body` once for each of `ranks` ranks, over simulated links; what each returned, by rank.
+///
+/// # Errors
+/// More ranks than a segment has room for; no shared memory.
+///
+/// # Panics
+/// When a rank does, or when all wait for each other.
+pub fn run<T: Send>(
+    ranks: u32,
+    options: &Options,
+    body: impl Fn(Rank) -> T + Sync,
+) -> Result<Vec<T>> {
+    let limits = Limits { frame: options.frame, frames: options.frames, ..Limits::default() };
+    let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
+    let outcomes = cluster.run(|seat| {
+        let mut setup = options.setup(seat.segment, Box::new(seat.link));
+        setup.spin = false;
+        setup.start().map(&body)
+    });
+    outcomes.into_iter().collect()
+}
+
+/// Runs `body` once for each of `ranks` ranks, in threads that share real shared memory; what each returned, by rank.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// When a rank does.
+pub fn run_shared<T: Send>(
+    ranks: u32,
+    options: &Options,
+    body: impl Fn(Rank) -> T + Sync,
+) -> Result<Vec<T>> {
+    let launcher = Segment::create(ranks)?;
+    let start = |rank| {
+        let segment = launcher.as_rank(rank)?;
+        let link = Box::new(ShmLink::new(segment.clone())?);
+        options.setup(segment, link).start().map(&body)
+    };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let start = &start;
+        let threads: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || start(rank))).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    let mut results = Vec::new();
+    for outcome in outcomes {
+        results.push(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    }
+    Ok(results)
+}
