@@ -31,6 +31,12 @@ impl Datatype {
     }
 }
 
+impl From<Basic> for Datatype {
+    fn from(basic: Basic) -> Datatype {
+        Datatype::basic(basic)
+    }
+}
+
 macro_rules! named {
     ($($function:ident $basic:ident;)*) => {
         impl Datatype {
