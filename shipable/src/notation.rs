@@ -22,30 +22,35 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
 
+use crate::basic::Basic;
 use crate::datatype::{Datatype, Distribution, Node, Order};
 
 impl Display for Datatype {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let mut classes = Classes::default();
         let class = classes.of(self);
-        let printer = Printer { classes: &classes, numbers: HashMap::new() };
-        f.write_str(&printer.print(class)?)
+        Printer { shapes: &classes.shapes, numbers: HashMap::new() }.typeref(class, f)
     }
 }
 
-/// One class for each set of equal types: its text, with holes for the children's.
+/// One class for each set of equal types.
 #[derive(Default)]
 struct Classes {
+    /// Of the objects visited, by their keys.
     known: HashMap<*const (), usize>,
     numbers: HashMap<Shape, usize>,
     shapes: Vec<Shape>,
 }
 
-/// A type's own text, cut where the children's texts go, and their classes.
+/// What a type looks like, its children being of known classes.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Shape {
-    pieces: Vec<String>,
-    children: Vec<usize>,
+enum Shape {
+    Basic(Basic),
+    /// Its own text, cut where the children's texts go.
+    Derived {
+        pieces: Vec<String>,
+        children: Vec<usize>,
+    },
 }
 
 impl Classes {
@@ -53,8 +58,13 @@ impl Classes {
         if let Some(&class) = self.known.get(&datatype.key()) {
             return class;
         }
-        let children = datatype.node().children().iter().map(|child| self.of(child)).collect();
-        let shape = Shape { pieces: pieces(datatype.node()), children };
+        let shape = match datatype.as_basic() {
+            Some(basic) => Shape::Basic(basic),
+            None => Shape::Derived {
+                pieces: pieces(datatype.node()),
+                children: datatype.node().children().iter().map(|child| self.of(child)).collect(),
+            },
+        };
         let class = *self.numbers.entry(shape).or_insert_with_key(|shape| {
             self.shapes.push(shape.clone());
             self.shapes.len() - 1
@@ -65,35 +75,30 @@ impl Classes {
 }
 
 struct Printer<'a> {
-    classes: &'a Classes,
+    shapes: &'a [Shape],
+    /// Of the classes defined so far.
     numbers: HashMap<usize, usize>,
 }
 
 impl Printer<'_> {
-    fn print(mut self, class: usize) -> std::result::Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        self.typeref(class, &mut text)?;
-        Ok(text)
-    }
-
-    fn typeref(&mut self, class: usize, text: &mut String) -> Result {
-        let shape = &self.classes.shapes[class];
-        if let ([code], true) = (&shape.pieces[..], shape.children.is_empty()) {
-            if crate::basic::Basic::from_code(code).is_some() {
-                return text.write_str(code);
-            }
-        }
+    fn typeref(&mut self, class: usize, text: &mut Formatter<'_>) -> Result {
+        let (pieces, children) = match &self.shapes[class] {
+            Shape::Basic(basic) => return text.write_str(basic.code()),
+            Shape::Derived { pieces, children } => (pieces, children),
+        };
         if let Some(number) = self.numbers.get(&class) {
             return write!(text, "U{number}");
         }
         let number = self.numbers.len() + 1;
         self.numbers.insert(class, number);
         write!(text, "U{number}(")?;
-        for (at, piece) in shape.pieces.iter().enumerate() {
-            if at > 0 {
-                self.typeref(shape.children[at - 1], text)?;
-            }
+        // Before, between and after the children.
+        let mut children = children.iter();
+        for piece in pieces {
             text.write_str(piece)?;
+            if let Some(&child) = children.next() {
+                self.typeref(child, text)?;
+            }
         }
         text.write_char(')')
     }
