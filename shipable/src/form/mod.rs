@@ -78,14 +78,10 @@ impl Form {
         compile::compile(datatype, architecture)
     }
 
-    fn new(
-        builder: Option<Architecture>,
-        nodes: Box<[Node]>,
-        culprit: Option<Box<str>>,
-    ) -> Result<Form> {
+    fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Box<str>>) -> Form {
         let mut form = Form { builder, nodes, hash: 0, culprit };
         form.hash = wire::hash(&form.encode());
-        Ok(form)
+        form
     }
 
     /// Whether the form is portable or locale-specific.
@@ -165,7 +161,7 @@ impl Form {
             Tag::Locale => Ok(self.clone()),
             Tag::Portable => {
                 let nodes = layout::to_bytes(&self.nodes, architecture)?;
-                Form::new(Some(*architecture), nodes, None)
+                Ok(Form::new(Some(*architecture), nodes, None))
             }
         }
     }

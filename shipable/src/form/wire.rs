@@ -146,7 +146,8 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
         Ok(_) | Err(Error::NoSuchKind { .. }) => {}
         Err(error) => return Err(unsound(error)),
     }
-    Ok(Form { hash: hash(bytes), builder, nodes: nodes.into(), culprit: None })
+    // A number can be encoded in more bytes than it needs: the hash is that of the shortest.
+    Ok(Form::new(builder, nodes.into(), None))
 }
 
 fn to_wire(index: u32, node: &Node) -> WireNode {

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::op::{Block, Body, Dim, Gather, Item, Loop, Op};
+use super::op::{Block, Body, Gather, Item, Loop, Op};
 
 /// Bytes of memory and stream that a tile should stay below: half of a small first-level cache.
 const TILE: u64 = 16 * 1024;
@@ -40,6 +40,7 @@ pub(crate) enum Strip<'p> {
 
 /// A count of elements of a program: what a cursor walks.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // one on the stack of each transfer
 pub(crate) enum Whole<'p> {
     /// They all are one block.
     Block(Block),
@@ -118,14 +119,14 @@ impl<'p> Cursor<'p> {
         loop {
             let iteration = position / body.stream;
             position %= body.stream;
-            base += iteration as i64 * stride;
+            base = step(base, iteration, stride);
             let op = body.find(position);
             position -= body.starts[op].stream;
             let left = count - iteration;
             self.frames.push(Frame { body, base, stride, left, op, within: position, tile: 0 });
             match &body.ops[op] {
                 Op::Loop(inner) => {
-                    base += inner.start;
+                    base = base.wrapping_add(inner.start);
                     (body, count, stride) = (&inner.body, inner.count, inner.stride);
                 }
                 Op::Block(_) | Op::Gather(_) => return,
@@ -161,7 +162,7 @@ impl<'p> Cursor<'p> {
             let Some(op) = frame.body.ops.get(frame.op) else {
                 frame.left -= 1;
                 if frame.left > 0 {
-                    frame.base += frame.stride;
+                    frame.base = step(frame.base, 1, frame.stride);
                     frame.op = 0;
                 } else {
                     self.leave();
@@ -173,7 +174,8 @@ impl<'p> Cursor<'p> {
             }
             let (strip, length) = match op {
                 Op::Loop(Loop { start, count, stride, body }) => {
-                    let (base, stride, left) = (frame.base + start, *stride, *count);
+                    let base = frame.base.wrapping_add(*start);
+                    let (stride, left) = (*stride, *count);
                     self.frames.push(Frame { body, base, stride, left, op: 0, within: 0, tile: 0 });
                     continue;
                 }
@@ -200,7 +202,7 @@ impl<'p> Cursor<'p> {
             block,
             units: block.units,
             counts: [frame.tile, inner.count],
-            memory: frame.base + block.start,
+            memory: frame.base.wrapping_add(block.start),
             memory_strides: [frame.stride, inner.stride],
             stream: self.position + frame.body.starts[frame.op].stream,
             stream_strides: [frame.body.stream, block.stream_run()],
@@ -209,7 +211,7 @@ impl<'p> Cursor<'p> {
         if frame.op == frame.body.ops.len() {
             self.position += frame.tile * frame.body.stream;
             frame.left -= frame.tile;
-            frame.base = frame.base.wrapping_add(frame.tile as i64 * frame.stride);
+            frame.base = step(frame.base, frame.tile, frame.stride);
             (frame.op, frame.tile) = (0, 0);
             if frame.left == 0 {
                 self.leave();
@@ -244,6 +246,11 @@ impl Frame<'_> {
     }
 }
 
+/// A displacement `count` strides on. The sum fits i64, like all that a program reaches, even where the product doesn't.
+fn step(displacement: i64, count: u64, stride: i64) -> i64 {
+    displacement.wrapping_add(stride.wrapping_mul(count as i64))
+}
+
 /// The strip at byte `within` of a block, in `room` bytes of the stream, and its length.
 fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
     let [outer, middle, inner] = block.dims;
@@ -260,15 +267,16 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         };
         (strip, counts[0] * counts[1] * run)
     };
-    let start = base + block.start;
+    let start = base.wrapping_add(block.start);
     if within == 0 && outer.count == 1 && room >= middle.count * inner.count * run {
         return whole([middle.count, inner.count], start);
     }
     let (index, into) = (within / run, within % run);
     let (row, j) = (index / inner.count, index % inner.count);
     let (plane, i) = (row / middle.count, row % middle.count);
-    let step = |dim: Dim, by: u64| dim.stride.wrapping_mul(by as i64);
-    let memory = start + step(outer, plane) + step(middle, i) + step(inner, j);
+    let memory = [(outer, plane), (middle, i), (inner, j)]
+        .into_iter()
+        .fold(start, |at, (dim, index)| step(at, index, dim.stride));
     let runs = room / run;
     if into > 0 || runs == 0 {
         let (units, length) = match part(&block.item, memory, stream, into..run, room) {

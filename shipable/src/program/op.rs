@@ -181,12 +181,12 @@ impl Gather {
             Table::Even { offsets, units, .. } => {
                 let length = units * self.item.stream();
                 let start = index as u64 * length;
-                (self.start + offsets.as_slice()[index], start..start + length)
+                (self.start.wrapping_add(offsets.as_slice()[index]), start..start + length)
             }
             Table::Ragged { pieces } => {
                 let Piece { offset, position } = pieces[index];
                 let end = pieces.get(index + 1).map_or(self.stream, |next| next.position);
-                (self.start + offset, position..end)
+                (self.start.wrapping_add(offset), position..end)
             }
         }
     }
@@ -239,7 +239,7 @@ impl Op {
     pub(crate) fn reach(&self) -> Range<i64> {
         match self {
             Op::Block(block) => {
-                let run = block.start..block.start + block.memory_run() as i64;
+                let run = block.start..block.start.wrapping_add(block.memory_run() as i64);
                 block.dims.iter().fold(run, |reach, dim| stretched(reach, dim.count, dim.stride))
             }
             Op::Gather(gather) => {
@@ -259,7 +259,7 @@ impl Op {
         match self {
             Op::Block(Block { start, .. })
             | Op::Gather(Gather { start, .. })
-            | Op::Loop(Loop { start, .. }) => *start += by,
+            | Op::Loop(Loop { start, .. }) => *start = start.wrapping_add(by),
         }
     }
 
@@ -272,13 +272,15 @@ impl Op {
     }
 }
 
+// The bounds of what is lowered fit i64, so these sums do too, even where a summand wraps.
+
 fn shifted(reach: Range<i64>, by: i64) -> Range<i64> {
-    reach.start + by..reach.end + by
+    reach.start.wrapping_add(by)..reach.end.wrapping_add(by)
 }
 
 fn stretched(reach: Range<i64>, count: u64, stride: i64) -> Range<i64> {
-    let last = (count as i64 - 1) * stride;
-    reach.start + last.min(0)..reach.end + last.max(0)
+    let last = shifted(reach.clone(), (count as i64 - 1).wrapping_mul(stride));
+    if stride < 0 { last.start..reach.end } else { reach.start..last.end }
 }
 
 fn union(a: Range<i64>, b: Range<i64>) -> Range<i64> {

@@ -167,24 +167,25 @@ impl Program {
 /// Why a strip wasn't moved.
 pub(super) enum Stop {
     Error(Error),
-    /// A value that doesn't fit, at this position of the stream.
-    Value {
-        position: u64,
-        item: Item,
-        conversion: Conversion,
-        error: ValueError,
-    },
+    Value(Box<Refused>),
+}
+
+/// A value that doesn't fit.
+pub(super) struct Refused {
+    /// Where in the stream it lies.
+    position: u64,
+    item: Item,
+    conversion: Conversion,
+    error: ValueError,
 }
 
 impl Stop {
     /// The error, with the item's index found in the program.
     #[cold]
     pub(super) fn explain(self, body: &Body) -> Error {
-        let (position, item, conversion, error) = match self {
+        let Refused { position, item, conversion, error } = match self {
             Stop::Error(error) => return error,
-            Stop::Value { position, item, conversion, error } => {
-                (position, item, conversion, error)
-            }
+            Stop::Value(refused) => *refused,
         };
         let (from, to) = match conversion {
             Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
@@ -216,7 +217,7 @@ impl Stop {
             KernelError::OutOfBounds(error) => Stop::Error(error.into()),
             KernelError::Value { unit, error } => {
                 let position = position + unit * item.stream();
-                Stop::Value { position, item: *item, conversion, error }
+                Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
             }
         }
     }
@@ -412,11 +413,8 @@ pub(super) fn convert(
     to: &mut [u8],
     position: u64,
 ) -> Result<(), Stop> {
-    conversion.apply(from, to).map_err(|error| Stop::Value {
-        position,
-        item: *item,
-        conversion,
-        error,
+    conversion.apply(from, to).map_err(|error| {
+        Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
     })
 }
 

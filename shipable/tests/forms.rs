@@ -1,0 +1,309 @@
+//! What ships: tags, golden bytes, hostile bytes, forms in text, and forms on every architecture.
+
+use shipable::form::{DecodeError, Limits};
+use shipable::oracle::{Options, Random, cases};
+use shipable::{
+    Architecture, Basic, Class, Committed, Datatype, Distribution, Error, Form, Order, Tag,
+};
+
+fn d() -> Datatype {
+    Datatype::double()
+}
+
+fn record() -> Datatype {
+    Datatype::simple_struct(&[1, 3], &[Datatype::char(), d()]).unwrap()
+}
+
+fn compile(datatype: &Datatype) -> Form {
+    Form::compile(datatype, &Architecture::X86_64).unwrap()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+const X86_64: &str = "e=l,s2.2,i4.4,l8.8,ll8.8,p8.8,w4.4,f4.4,d8.8,ld16.16x87,b1.1,I4.4,R4.4,D8.8,L4.4t1,\
+                      q16,c=s,cs=ascii,sr=natural";
+
+/// Types with the bytes of their forms, the builder's descriptor left out, and their text. The bytes are the wire: a change
+/// here is a new protocol.
+fn golden() -> Vec<(Datatype, &'static str, &'static str)> {
+    let grid = Datatype::subarray(&[4, 6], &[2, 3], &[1, 2], Order::C, &d());
+    let (cyclic, darg) = ([Distribution::Cyclic], [Some(2)]);
+    let dealt = Datatype::darray(2, 1, &[7], &cyclic, &darg, &[2], Order::C, &Datatype::int());
+    let placed = Datatype::struct_(&[1, 1], &[0, 8], &[d(), Datatype::char()]);
+    vec![
+        (d(), "50010010", "portable: 0 = d"),
+        (
+            Datatype::vector(8, 1, 10, &d()).unwrap(),
+            "500200100401010001081400",
+            "portable: 0 = d; 1 = 0 x 1 every 10 count 8",
+        ),
+        (
+            Datatype::indexed(&[3, 1], &[36, 0], &d()).unwrap(),
+            "50020010040102480301000001010000",
+            "portable: 0 = d; 1 = 0 x 3 at 36, 0 x 1",
+        ),
+        (
+            Datatype::indexed_block(2, &[0, 5, 10], &Datatype::int()).unwrap(),
+            "500200090401010002030a00",
+            "portable: 0 = i; 1 = 0 x 2 every 5 count 3",
+        ),
+        (
+            Datatype::contiguous(4, &record()).unwrap(),
+            "5004000100100502020101030401010004010000",
+            "portable: 0 = c; 1 = d; 2 = {0, 1 x 3}; 3 = 2 x 4",
+        ),
+        (
+            grid.unwrap(),
+            "500300100401010403010001000c04010102020100010008",
+            "portable: 0 = d; 1 = 0 x 3 at 2 [0 extent 6]; 2 = 1 x 2 at 1 [0 extent 4]",
+        ),
+        (
+            dealt.unwrap(),
+            "50020009040102040201000c01010001000e",
+            "portable: 0 = i; 1 = 0 x 2 at 2, 0 x 1 at 6 [0 extent 7]",
+        ),
+        (Datatype::basic(Basic::DoubleInt), "5001003b", "portable: 0 = di"),
+        (Datatype::f90_real(Some(15), None).unwrap(), "500101010f00", "portable: 0 = FR:15:*"),
+        (
+            Datatype::hvector(2, 1, -18, &Datatype::short()).unwrap(),
+            "4c0200070401010001022300",
+            "locale-specific: 0 = s; 1 = 0 x 1 every -18 count 2",
+        ),
+        (
+            placed.unwrap(),
+            "4c0300100001060202010001011000",
+            "locale-specific: 0 = d; 1 = c; 2 = {0 @0, 1 @8}",
+        ),
+        (
+            Datatype::resized(-3, 9, &Datatype::int()).unwrap(),
+            "4c02000904010100010100010512",
+            "locale-specific: 0 = i; 1 = 0 x 1 [-3 extent 9]",
+        ),
+    ]
+}
+
+#[test]
+fn bytes_and_text_are_golden() {
+    for (datatype, bytes, text) in golden() {
+        let form = compile(&datatype);
+        let mut encoded = form.encode();
+        if form.tag() == Tag::Locale {
+            let descriptor = encoded.splice(1..2 + X86_64.len(), []).collect::<Vec<u8>>();
+            assert_eq!(descriptor[0] as usize, X86_64.len());
+            assert_eq!(descriptor[1..], *X86_64.as_bytes());
+        }
+        assert_eq!(hex(&encoded), bytes, "{datatype}");
+        assert_eq!(form.to_string(), text, "{datatype}");
+    }
+    // The hash is a key for caches in every process of a job.
+    assert_eq!(compile(&d()).hash(), 0x6901_5c84_fb75_7277_b806_e954_901f_629a);
+}
+
+#[test]
+fn portable_bytes_are_the_same_wherever_they_are_compiled() {
+    for seed in 0..cases(200) {
+        let random = &mut Random::new(seed, Options { portable: true, ..Options::default() });
+        let datatype = random.datatype();
+        let forms = Architecture::all().iter().map(|here| Form::compile(&datatype, here).unwrap());
+        let bytes: Vec<_> = forms.map(|form| (form.tag(), form.encode(), form.hash())).collect();
+        assert_eq!(bytes[0].0, Tag::Portable, "{datatype}");
+        assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{datatype}");
+    }
+}
+
+#[test]
+fn the_tag_follows_the_constructors() {
+    let column = Datatype::vector(3, 1, 2, &record()).unwrap();
+    let portable = [
+        Datatype::basic(Basic::Ub),
+        Datatype::f90_integer(9).unwrap(),
+        Datatype::contiguous(2, &column).unwrap(),
+        Datatype::indexed(&[1], &[4], &column).unwrap(),
+        Datatype::indexed_block(1, &[4], &column).unwrap(),
+        Datatype::subarray(&[4], &[2], &[1], Order::Fortran, &column).unwrap(),
+        Datatype::dup(&column).unwrap(),
+        Datatype::simple_struct(&[2], &[column.clone()]).unwrap(),
+    ];
+    for datatype in portable {
+        let form = compile(&datatype);
+        assert_eq!((form.tag(), form.culprit()), (Tag::Portable, None), "{datatype}");
+        assert_eq!(form.builder_architecture(), None);
+    }
+    let locale = [
+        Datatype::hvector(2, 1, 9, &column).unwrap(),
+        Datatype::hindexed(&[1], &[4], &column).unwrap(),
+        Datatype::hindexed_block(1, &[4], &column).unwrap(),
+        Datatype::struct_(&[1], &[0], &[column.clone()]).unwrap(),
+        Datatype::resized(0, 999, &column).unwrap(),
+    ];
+    for datatype in locale {
+        // Whatever is made of it is locale-specific too, and its own fault.
+        let above = Datatype::contiguous(2, &Datatype::dup(&datatype).unwrap()).unwrap();
+        for form in [compile(&datatype), compile(&above)] {
+            assert_eq!(form.tag(), Tag::Locale, "{datatype}");
+            assert_eq!(form.culprit(), Some(&*datatype.to_string()));
+            assert_eq!(form.builder_architecture(), Some(&Architecture::X86_64));
+            let elsewhere = form.lower(&Architecture::I686, &Architecture::X86_64);
+            assert!(matches!(elsewhere, Err(Error::OtherRepresentation { .. })), "{datatype}");
+        }
+    }
+}
+
+#[test]
+fn equal_types_have_equal_forms() {
+    // Shared or built anew, dup or not.
+    let shared = Datatype::simple_struct(&[1, 1], &[record(), record()]).unwrap();
+    let one = record();
+    let other = Datatype::dup(&one).unwrap();
+    let anew = Datatype::simple_struct(&[1, 1], &[one, other]).unwrap();
+    assert_eq!(compile(&shared), compile(&anew));
+    assert_eq!(compile(&shared).nodes().len(), 4);
+    assert_ne!(compile(&shared).hash(), compile(&record()).hash());
+}
+
+fn decode(bytes: &[u8]) -> Result<Form, DecodeError> {
+    Form::decode(bytes, &Limits::default()).map_err(|error| {
+        assert_eq!(error.class(), Class::Type);
+        match error {
+            Error::Decode(error) => error,
+            other => panic!("{other}"),
+        }
+    })
+}
+
+#[test]
+fn what_is_no_form_is_refused_by_name() {
+    let unknown = decode(&[b'Q', 1, 0, 16]);
+    assert_eq!(unknown, Err(DecodeError::UnknownTag(b'Q')));
+    assert_eq!(decode(&[]), Err(DecodeError::Empty));
+    assert_eq!(decode(b"P\0"), Err(DecodeError::Empty));
+    let problem = |bytes: &[u8]| match decode(bytes) {
+        Err(DecodeError::Node { problem, .. }) => problem,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(problem(&[b'P', 1, 0, 255]), "unknown basic type");
+    // A node that is its own child, and one whose child comes after it.
+    assert_eq!(problem(&[b'P', 1, 4, 0, 0, 0]), "a child isn't a node before it");
+    assert_eq!(problem(&[b'P', 2, 0, 16, 4, 2, 0, 0]), "a child isn't a node before it");
+    // Bytes in a portable form.
+    let placed = Datatype::struct_(&[1], &[0], &[d()]).unwrap();
+    let mut smuggled = compile(&placed).encode();
+    smuggled.splice(..2 + X86_64.len(), [b'P']);
+    assert_eq!(problem(&smuggled), "displacements in bytes in a portable form");
+    // 2^62 doubles.
+    let many = Datatype::contiguous(1 << 40, &Datatype::int8()).unwrap();
+    let mut many = compile(&many).encode();
+    let count = (1i64 << 40).to_le_bytes();
+    let at = many.windows(8).position(|window| window == count).unwrap();
+    many[at..at + 8].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(matches!(decode(&many), Err(DecodeError::Unsound(_))));
+}
+
+#[test]
+fn limits_are_kept() {
+    let mut nested = d();
+    for _ in 0..100 {
+        nested = Datatype::contiguous(1, &nested).unwrap();
+    }
+    let bytes = compile(&nested).encode();
+    let depth = |depth| Form::decode(&bytes, &Limits { depth, ..Limits::default() });
+    assert!(depth(101).is_ok());
+    assert!(matches!(depth(100), Err(Error::Decode(DecodeError::Node { node: 100, .. }))));
+    let length = |bytes: usize| Limits { bytes, ..Limits::default() };
+    assert!(Form::decode(&bytes, &length(bytes.len())).is_ok());
+    let refused = Form::decode(&bytes, &length(bytes.len() - 1));
+    assert!(matches!(refused, Err(Error::Decode(DecodeError::Codec(_)))));
+}
+
+/// Bytes that were forms once: whatever decodes must then be usable without a panic.
+#[test]
+fn damaged_bytes_never_panic() {
+    let mut sound = 0;
+    for seed in 0..cases(300) {
+        let random = &mut Random::new(seed, Options::default());
+        random.options.portable = random.chance(2);
+        random.options.items = 40;
+        let form = compile(&random.datatype()).encode();
+        for _ in 0..20 {
+            let mut bytes = form.clone();
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(4) {
+                    0 => bytes.truncate(at.max(1)),
+                    1 => bytes[at] = *random.pick(&[0, 1, 127, 250, 251, 252, 253, 254, 255]),
+                    2 => bytes.insert(at, random.below(256) as u8),
+                    _ => bytes[at] ^= 1 << random.below(8),
+                }
+            }
+            let Ok(damaged) = decode(&bytes) else { continue };
+            sound += 1;
+            let builder = damaged.builder_architecture().copied();
+            let memory = builder.unwrap_or_else(|| random.architecture());
+            let stream = random.architecture();
+            let _ = (damaged.signature(), damaged.bounds(&memory), damaged.to_string());
+            let _ = damaged.to_locale(&memory).map(|form| form.encode());
+            let again = decode(&damaged.encode()).expect("what was decoded can be encoded");
+            assert_eq!((&again, again.hash()), (&damaged, damaged.hash()));
+            if let Ok(program) = damaged.lower(&memory, &stream) {
+                // Bytes at the start and the end, from memory that it doesn't lie in or just does.
+                let Ok(range) = program.range(1) else { continue };
+                let length = program.stream_size();
+                if range.start >= 0 && range.end < 1 << 16 {
+                    let memory = vec![0; range.end as usize];
+                    for position in [0, length / 2, length.saturating_sub(3)] {
+                        let mut out = [0; 50];
+                        let view = shipable::View::new(&memory);
+                        program.pack(1, view, position, &mut out).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    assert!(sound > 0, "all damage was found");
+}
+
+#[test]
+fn regular_types_stay_small_whatever_their_counts() {
+    let rows = Datatype::vector(1 << 30, 3, 1 << 20, &Datatype::int()).unwrap();
+    let block = Datatype::hvector(1 << 10, 1, 1 << 52, &rows).unwrap();
+    let form = compile(&block);
+    assert!(form.encode().len() < 200);
+    assert_eq!(form.signature().unwrap().count, 3 << 40);
+    let program = form.lower(&Architecture::X86_64, &Architecture::S390X).unwrap();
+    assert_eq!(program.stream_size(), 12 << 40);
+    assert_eq!(
+        program.to_string(),
+        "extent 4611686018423193612 { 1099511627776 x 4194304: swap4 3 @0 }"
+    );
+    // A byte 2^40 times over lies in memory once, so that the far end of its stream can be packed.
+    let same = Datatype::hvector(1 << 40, 1, 0, &Datatype::byte()).unwrap();
+    let same = Committed::new(&same, &Architecture::X86_64).unwrap();
+    let mut out = [0; 10];
+    let end = (1 << 40) - 5;
+    let written = same.native().pack(1, shipable::View::new(&[7]), end, &mut out).unwrap();
+    assert_eq!((written, out), (5, [7, 7, 7, 7, 7, 0, 0, 0, 0, 0]));
+}
+
+#[test]
+fn a_million_blocks_are_no_burden() {
+    let blocks = 1_000_000;
+    let mut random = Random::new(1, Options::default());
+    let lengths: Vec<i64> = (0..blocks).map(|_| random.below(4) as i64).collect();
+    let places: Vec<i64> = (0..blocks).map(|at| at * 5 + random.below(2) as i64).collect();
+    let datatype = Datatype::indexed(&lengths, &places, &d()).unwrap();
+    let start = std::time::Instant::now();
+    let committed = Committed::new(&datatype, &Architecture::X86_64).unwrap();
+    let bytes = committed.form().encode();
+    assert!(bytes.len() < 10_000_000, "{}", bytes.len());
+    let arrived = decode(&bytes).unwrap();
+    let program = arrived.lower(&Architecture::S390X, &Architecture::X86_64).unwrap();
+    assert!(!program.overlaps(1));
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+    let last = program.stream_size() - 8;
+    let memory = vec![3; program.range(1).unwrap().end as usize];
+    let mut out = [0; 8];
+    assert_eq!(program.pack(1, shipable::View::new(&memory), last, &mut out).unwrap(), 8);
+    assert_eq!(out, [3; 8]);
+}
