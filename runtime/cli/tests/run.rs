@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use longshore::job::{Activity, Environment};
-use longshore_transport::Segment;
+use longshore_transport::{RankState, Segment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -27,6 +27,16 @@ fn rank() {
     let segment = Segment::attach(job.segment.try_clone().unwrap(), job.rank).unwrap();
     match role.as_str() {
         "finish" => job.finalize().unwrap(),
+        "meet" => {
+            // The segment is one and the same if the others' marks appear in it.
+            segment.mark(job.rank, RankState::Alive);
+            let start = Instant::now();
+            while (0..job.size).any(|rank| segment.rank_state(rank) == RankState::Absent) {
+                assert!(start.elapsed() < HANG, "alone");
+                thread::sleep(Duration::from_millis(1));
+            }
+            job.finalize().unwrap();
+        }
         "vanish" => {}
         "abort" => {
             job.abort(5).unwrap();
@@ -316,6 +326,13 @@ fn a_timeout_ends_the_job() {
 fn ranks_join_and_finalize() {
     let words = [vec!["-n".to_owned(), "32".to_owned()], role("finish")].concat();
     run(&words).expect(0, &[]);
+}
+
+/// What `longshore run` adds to PMI-1 is taken away, as if another launcher had started the ranks.
+#[test]
+fn ranks_find_each_other_by_pmi_alone() {
+    let unset = ["-n", "5", "env", "-u", "LONGSHORE_SEGMENT", "-u", "LONGSHORE_SECRET"];
+    run(&[unset.map(str::to_owned).to_vec(), role("meet")].concat()).expect(0, &[]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! How a process finds its job: its rank, the other ranks, and what they share.
 //!
 //! [`Environment::from_env`] reads what a launcher left in the environment. `longshore run` leaves
-//! everything; another launcher that speaks PMI-1 leaves rank and size only.
+//! everything; another launcher that speaks PMI-1 leaves rank and size, and the ranks share the rest among
+//! themselves, on one host.
 
 mod activity;
+mod bootstrap;
 pub mod env;
 mod inherited;
 pub mod pmi;
@@ -95,11 +97,9 @@ impl Environment {
     /// # Errors
     /// A malformed or incomplete environment, a launcher that doesn't answer, several hosts.
     pub fn from_env() -> Result<Option<Environment>, Error> {
-        let Some(launcher) = connect()? else { return Ok(None) };
-        let size: u32 = required(env::PMI_SIZE, "the number of ranks, from 1")?;
-        let rank: u32 = required(env::PMI_RANK, "a rank, from 0 and below PMI_SIZE")?;
+        let Some((mut launcher, rank, size)) = connect()? else { return Ok(None) };
         if rank >= size {
-            return Err(wrong(env::PMI_RANK, "a rank, from 0 and below PMI_SIZE"));
+            return Err(wrong(env::PMI_RANK, RANK));
         }
         let (segment, secret) = match optional::<RawFd>(env::SEGMENT, "an open descriptor")? {
             Some(number) => {
@@ -109,9 +109,7 @@ impl Environment {
                     .ok_or(wrong_secret())?;
                 (segment, secret)
             }
-            None => {
-                return Err(wrong(env::SEGMENT, "an open descriptor, as longshore run leaves it"));
-            }
+            None => bootstrap::share(rank, size, &mut launcher)?,
         };
         Ok(Some(Environment {
             rank,
@@ -142,10 +140,16 @@ impl Environment {
     }
 }
 
-fn connect() -> Result<Option<pmi::Client>, Error> {
+const RANK: &str = "a rank, from 0 and below PMI_SIZE";
+
+/// The launcher, and this process's rank and the job's size.
+fn connect() -> Result<Option<(pmi::Client, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
+        let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;
+        let rank = required(env::PMI_RANK, RANK)?;
         let socket = inherited::duplicate(number).map_err(Error::Launcher)?;
-        return pmi::Client::open(socket).map(Some).map_err(Error::Launcher);
+        let client = pmi::Client::open(socket).map_err(Error::Launcher)?;
+        return Ok(Some((client, rank, size)));
     }
     let Some(address) = text(env::PMI_PORT) else { return Ok(None) };
     let id =

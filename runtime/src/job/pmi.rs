@@ -23,27 +23,36 @@ pub struct Client {
 impl Client {
     /// Speaks to the server at the other end of `socket`.
     pub fn open(socket: OwnedFd) -> io::Result<Client> {
-        let mut client = Client {
-            stream: BufReader::with_capacity(LINE_LIMIT, File::from(socket)),
-            store: String::new(),
-        };
+        let mut client = Client::new(socket);
         client.initialize()?;
         Ok(client)
     }
 
-    /// Connects to the server at `address` (`host:port`) as process `id`.
-    pub fn connect(address: &str, id: &str) -> io::Result<Client> {
-        let socket = OwnedFd::from(TcpStream::connect(address)?);
-        let mut client = Client {
-            stream: BufReader::with_capacity(LINE_LIMIT, File::from(socket)),
-            store: String::new(),
-        };
+    /// Connects to the server at `address` (`host:port`) as process `id`, and gives back what it says of
+    /// the process as well: its rank, and the job's size.
+    pub fn connect(address: &str, id: &str) -> io::Result<(Client, u32, u32)> {
+        Client::introduce(OwnedFd::from(TcpStream::connect(address)?), id)
+    }
+
+    fn introduce(socket: OwnedFd, id: &str) -> io::Result<(Client, u32, u32)> {
+        let mut client = Client::new(socket);
         client.call(&format!("cmd=initack pmiid={id}"), "initack")?;
+        let (mut rank, mut size) = (None, None);
         for _ in 0..3 {
-            client.reply("set")?; // size, rank and debug, which the environment has told
+            let line = client.reply("set")?; // size, rank and debug, a line each
+            rank = rank.or_else(|| word(&line, "rank")?.parse().ok());
+            size = size.or_else(|| word(&line, "size")?.parse().ok());
         }
         client.initialize()?;
-        Ok(client)
+        match (rank, size) {
+            (Some(rank), Some(size)) => Ok((client, rank, size)),
+            _ => Err(unexpected("neither rank nor size")),
+        }
+    }
+
+    fn new(socket: OwnedFd) -> Client {
+        let stream = BufReader::with_capacity(LINE_LIMIT, File::from(socket));
+        Client { stream, store: String::new() }
     }
 
     fn initialize(&mut self) -> io::Result<()> {
@@ -127,9 +136,9 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::thread;
 
-    /// A client whose server answers with `replies`, one for each line that it reads, and
+    /// The client's end of a server that answers with `replies`, one for each line that it reads, and
     /// then hangs up.
-    fn client(replies: &'static [&'static str]) -> io::Result<Client> {
+    fn server(replies: &'static [&'static str]) -> io::Result<OwnedFd> {
         let (ours, theirs) = UnixStream::pair()?;
         thread::spawn(move || {
             let mut lines = BufReader::new(theirs.try_clone().unwrap()).lines();
@@ -139,7 +148,11 @@ mod tests {
             }
             lines.next(); // the request that the hang-up answers
         });
-        Client::open(ours.into())
+        Ok(ours.into())
+    }
+
+    fn client(replies: &'static [&'static str]) -> io::Result<Client> {
+        Client::open(server(replies)?)
     }
 
     const INIT: &str = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n";
@@ -150,6 +163,16 @@ mod tests {
         let mut client =
             client(&[INIT, STORE, "cmd=get_result rc=0 msg=success value=a=b\n"]).unwrap();
         assert_eq!(client.get("key").unwrap(), "a=b");
+    }
+
+    #[test]
+    fn a_server_by_address_tells_rank_and_size() {
+        let introduce = |replies| Client::introduce(server(replies).unwrap(), "2");
+        const ACK: &str = "cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\n";
+        let (_, rank, size) = introduce(&[ACK, INIT, STORE]).unwrap();
+        assert_eq!((rank, size), (2, 4));
+        const SHORT: &str = "cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=x\ncmd=set debug=0\n";
+        assert!(introduce(&[SHORT, INIT, STORE]).is_err());
     }
 
     #[test]
