@@ -1,4 +1,30 @@
 //! What bytes mean: datatypes, forms, layout programs, pack, unpack, conversion.
+//!
+//! No I/O, no clock, and no threads but rayon's. Data flows in one direction:
+//!
+//! ```text
+//!  Datatype ──commit──► Form ──lower(memory, stream)──► Program ──► kernels
+//!  constructor tree;    shipable form;                  displacements in bytes and
+//!  never rewritten      host-independent, encoded,      conversions; a host's own,
+//!                       hashed, what ships              never ships
+//! ```
+//!
+//! An [`Architecture`] says how a machine represents each [`Basic`] type; it is a value, so that any
+//! machine packs and unpacks for any other. [`Bounds`] and [`Signature`] are found on the tree.
+//! The module `oracle` (feature `oracle`) writes type maps out item by item; everything else is
+//! tested against it.
+//!
+//! ```
+//! use shipable::{Architecture, Committed, Datatype, View};
+//! // A column of a matrix of four by three doubles, packed as s390x has them.
+//! let matrix: Vec<u8> = (0..12).flat_map(|n| f64::from(n).to_ne_bytes()).collect();
+//! let column = Datatype::vector(4, 1, 3, &Datatype::double())?;
+//! let committed = Committed::new(&column, &Architecture::NATIVE)?;
+//! let mut packed = [0; 32];
+//! committed.program(&Architecture::S390X)?.pack(1, View::new(&matrix), 0, &mut packed)?;
+//! assert_eq!(packed[8..16], 3f64.to_be_bytes());
+//! # Ok::<(), shipable::Error>(())
+//! ```
 
 pub mod arch;
 pub mod basic;
