@@ -1,9 +1,10 @@
 //! Kernels against hand-written loops and against the machine's limits.
 //!
-//! `cargo bench -p longshore-benches --bench kernels [FILTER]` prints GB/s of payload, and how many times longer each
-//! contender takes than the row's first. Contenders take turns, and the lowest of each one's times counts, since a machine's
-//! speed drifts and others use it. Rows a to f are those of datatype benches everywhere. `hand` is a typed loop with the
-//! type's constants in it; `limit` copies or swaps the same bytes by the widest vectors there are.
+//! `cargo bench -p longshore-benches --bench kernels [FILTER]` prints GB/s of payload, and how many
+//! times longer each contender takes than the row's first. Contenders take turns, and the lowest of
+//! each one's times counts, since a machine's speed drifts and others use it. Rows a to f are those
+//! of datatype benches everywhere. `hand` is a typed loop with the type's constants in it; `limit`
+//! copies or swaps the same bytes by the widest vectors there are.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -393,7 +394,8 @@ mod limit {
     pub fn swap8(source: &[u8], target: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && source.len() % 64 == 0 {
-            // SAFETY: the processor has AVX2, and both slices have the same length, a multiple of 64.
+            // SAFETY: the processor has AVX2, and both slices have the same length, a multiple of
+            // 64.
             return unsafe { swap8_avx2(source, &mut target[..source.len()]) };
         }
         for (from, to) in source.chunks_exact(8).zip(target.chunks_exact_mut(8)) {

@@ -1,11 +1,12 @@
 //! Memory as programs see it: a pointer, a checked length, and an origin.
 //!
-//! Displacements are `i64`, count bytes, and start at the view's *origin*, the place that MPI calls the buffer's address:
-//! a type with a negative lower bound reaches memory before it. A view says which displacements are its memory; whoever
-//! moves data checks once with [`View::covers`] and computes addresses afterwards. Addresses appear here and in the
-//! kernels only.
+//! Displacements are `i64`, count bytes, and start at the view's *origin*, the place that MPI calls
+//! the buffer's address: a type with a negative lower bound reaches memory before it. A view says
+//! which displacements are its memory; whoever moves data checks once with [`View::covers`] and
+//! computes addresses afterwards. Addresses appear here and in the kernels only.
 //!
-//! A view is not a slice: other processes may write a window's memory at any time, so no reference to it ever exists.
+//! A view is not a slice: other processes may write a window's memory at any time, so no reference
+//! to it ever exists.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -51,8 +52,8 @@ pub struct ViewMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-/// Invariants: `start..start + len` is one allocated object or mapping, so `len <= isize::MAX`; `origin` and
-/// `len - origin` are representable as `i64`.
+/// Invariants: `start..start + len` is one allocated object or mapping, so `len <= isize::MAX`;
+/// `origin` and `len - origin` are representable as `i64`.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: *mut u8,
@@ -69,7 +70,8 @@ impl Place {
     #[inline]
     fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
         let memory = self.displacements();
-        if start >= end || (memory.start <= start && end <= memory.end) {
+        let is_inside = memory.start <= start && start <= end && end <= memory.end;
+        if is_inside || start == end {
             return Ok(());
         }
         Err(OutOfBounds {
@@ -78,6 +80,13 @@ impl Place {
             memory_start: memory.start,
             memory_end: memory.end,
         })
+    }
+
+    fn covers_bytes(&self, start: i64, count: usize) -> Result<(), OutOfBounds> {
+        match i64::try_from(count).ok().and_then(|count| start.checked_add(count)) {
+            Some(end) => self.covers(start, end),
+            None => self.covers(i64::MIN, i64::MAX),
+        }
     }
 
     /// The address of a displacement; in bounds where `covers` says so.
@@ -110,9 +119,9 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// During `'a` those bytes must be readable and part of one allocation or mapping, and no `&mut` reference to any of
-    /// them may be alive. Others may write them through pointers, other processes included; what a racing read then finds
-    /// is any mixture of old and new bytes.
+    /// During `'a` those bytes must be readable and part of one allocation or mapping, and no
+    /// `&mut` reference to any of them may be alive. Others may write them through pointers, other
+    /// processes included; what a racing read then finds is any mixture of old and new bytes.
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
         let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
         View { place, memory: PhantomData }
@@ -127,7 +136,8 @@ impl<'a> View<'a> {
         View { place: self.place.with_origin(origin), ..self }
     }
 
-    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements leave `i64`.
+    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
+    /// leave `i64`.
     pub fn shifted(self, by: i64) -> Option<View<'a>> {
         Some(View { place: self.place.shifted(by)?, ..self })
     }
@@ -151,8 +161,9 @@ impl<'a> View<'a> {
 
     /// Copies the bytes from `displacement` on to `bytes`.
     pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
-        self.covers(displacement, displacement.saturating_add(bytes.len() as i64))?;
-        // SAFETY: the bytes read are covered, hence readable by the constructors' contracts; `bytes` is ours alone.
+        self.place.covers_bytes(displacement, bytes.len())?;
+        // SAFETY: the bytes read are covered, hence readable by the constructors' contracts;
+        // `bytes` is ours alone.
         unsafe { ptr::copy(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
@@ -169,9 +180,9 @@ impl<'a> ViewMut<'a> {
     ///
     /// # Safety
     ///
-    /// During `'a` those bytes must be readable and writable and part of one allocation or mapping, and no reference to
-    /// any of them may be alive. Others may read and write them through pointers, other processes included; racing
-    /// writes leave any mixture of their bytes.
+    /// During `'a` those bytes must be readable and writable and part of one allocation or mapping,
+    /// and no reference to any of them may be alive. Others may read and write them through
+    /// pointers, other processes included; racing writes leave any mixture of their bytes.
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
         let place = Place { start, len: len as usize, origin: 0 };
         ViewMut { place, memory: PhantomData }
@@ -186,7 +197,8 @@ impl<'a> ViewMut<'a> {
         ViewMut { place: self.place.with_origin(origin), ..self }
     }
 
-    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements leave `i64`.
+    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
+    /// leave `i64`.
     pub fn shifted(self, by: i64) -> Option<ViewMut<'a>> {
         Some(ViewMut { place: self.place.shifted(by)?, ..self })
     }
@@ -225,8 +237,9 @@ impl<'a> ViewMut<'a> {
 
     /// Copies `bytes` to the memory from `displacement` on.
     pub fn write(&mut self, displacement: i64, bytes: &[u8]) -> Result<(), OutOfBounds> {
-        self.covers(displacement, displacement.saturating_add(bytes.len() as i64))?;
-        // SAFETY: the bytes written are covered, hence writable by the constructors' contracts; `bytes` is readable.
+        self.place.covers_bytes(displacement, bytes.len())?;
+        // SAFETY: the bytes written are covered, hence writable by the constructors' contracts;
+        // `bytes` is readable.
         unsafe { ptr::copy(bytes.as_ptr(), self.at(displacement), bytes.len()) };
         Ok(())
     }
@@ -244,11 +257,56 @@ impl<'a> From<&'a mut [u8]> for ViewMut<'a> {
     }
 }
 
-// SAFETY: a view reads only, as a shared slice does; the constructors' contracts hold on every thread.
+// SAFETY: a view reads only, as a shared slice does; the constructors' contracts hold on every
+// thread.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
-// SAFETY: as an exclusive slice; writing takes `&mut self`, and copies come from `as_view` and `reborrow` only, which borrow.
+// SAFETY: as an exclusive slice; writing takes `&mut self`, and copies come from `as_view` and
+// `reborrow` only, which borrow.
 unsafe impl Send for ViewMut<'_> {}
 // SAFETY: as above: through `&ViewMut` there is only reading.
 unsafe impl Sync for ViewMut<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_read_and_write_their_own_displacements_alone() {
+        let mut bytes = *b"abcdefgh";
+        let mut view = ViewMut::new(&mut bytes).with_origin(3);
+        assert_eq!(view.displacements(), -3..5);
+        view.write(-3, b"AB").unwrap();
+        view.write(4, b"H").unwrap();
+        let mut found = [0; 3];
+        view.read(-1, &mut found).unwrap();
+        assert_eq!(&found, b"cde");
+        for (at, count) in [(-4, 1), (4, 2), (-3, 9), (5, 1), (i64::MAX, 2), (i64::MIN, 1)] {
+            assert!(view.write(at, &b"123456789"[..count]).is_err(), "{at} {count}");
+            assert!(view.as_view().read(at, &mut [0; 9][..count]).is_err(), "{at} {count}");
+        }
+        assert_eq!(&bytes, b"ABcdefgH");
+    }
+
+    #[test]
+    fn nothing_is_covered_everywhere_but_no_backward_reach_is() {
+        let view = View::new(&[0; 8]);
+        assert!(view.covers(100, 100).is_ok());
+        assert!(view.covers(6, 2).is_err());
+        let refused = view.covers(6, 9).unwrap_err();
+        assert_eq!(refused.to_string(), "displacements 6..9 reach outside of the memory's 0..8");
+    }
+
+    #[test]
+    fn an_origin_moves_as_far_as_displacements_can_be_counted() {
+        let view = View::new(&[0; 8]);
+        assert_eq!(view.shifted(2).unwrap().displacements(), -2..6);
+        assert_eq!(view.shifted(-100).unwrap().displacements(), 100..108);
+        assert!(view.shifted(i64::MIN).is_none());
+        assert!(view.shifted(i64::MAX - 8).unwrap().shifted(i64::MAX).is_none());
+        let far = view.shifted(-i64::MAX + 8).unwrap();
+        assert_eq!(far.displacements().end, i64::MAX);
+        assert!(far.covers(i64::MAX - 1, i64::MAX).is_ok());
+    }
+}

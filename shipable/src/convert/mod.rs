@@ -1,11 +1,13 @@
 //! What it takes to turn one scalar's bytes into another representation's.
 //!
-//! A [`Conversion`] works on *units*: a copy's unit is a byte, a swap's the bytes that it reverses, any other conversion's
-//! the whole scalar. A scalar of 16 bytes is thus sixteen units of a copy, and two of double-double's swap, whose halves
-//! keep their places. Everything above (merging of runs, cutting of transfers) counts in units.
+//! A [`Conversion`] works on *units*: a copy's unit is a byte, a swap's the bytes that it reverses,
+//! any other conversion's the whole scalar. A scalar of 16 bytes is thus sixteen units of a copy,
+//! and two of double-double's swap, whose halves keep their places. Everything above (merging of
+//! runs, cutting of transfers) counts in units.
 //!
-//! MPI-5.0 section 4.3.2: integers, logicals and characters convert exactly, floating point to the nearest value; what the
-//! destination can't represent is an error. BYTE and PACKED are never converted.
+//! MPI-5.0 section 4.3.2: integers, logicals and characters convert exactly, floating point to the
+//! nearest value; what the destination can't represent is an error. BYTE and PACKED are never
+//! converted.
 
 use std::fmt;
 
@@ -77,7 +79,8 @@ impl Unit {
     }
 }
 
-/// The scalars at both ends of a conversion; made by [`Conversion::between`] alone, which checks their sizes.
+/// The scalars at both ends of a conversion; made by [`Conversion::between`] alone, which checks
+/// their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
     from: Scalar,
@@ -129,8 +132,8 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// [`Unconvertible`] if the two differ in kind (an integer and a float), if a size is none that its kind can have, or
-    /// if bytes would change their number.
+    /// [`Unconvertible`] if the two differ in kind (an integer and a float), if a size is none that
+    /// its kind can have, or if bytes would change their number.
     pub fn between(from: Scalar, to: Scalar) -> Result<Conversion, Unconvertible> {
         let refused = Unconvertible { from, to };
         if !has_valid_size(from) || !has_valid_size(to) {
@@ -355,7 +358,8 @@ fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
     }
 }
 
-/// A float's image is an integer in its byte order, but double-double's high half comes first in both.
+/// A float's image is an integer in its byte order, but double-double's high half comes first in
+/// both.
 fn load_float(scalar: Scalar, format: FloatFormat, bytes: &[u8]) -> u128 {
     let image = load(scalar.order, bytes);
     if low_half_last(scalar, format) { image.rotate_left(64) } else { image }

@@ -154,7 +154,8 @@ fn storage_of_long_doubles_is_what_compilers_make_of_it() {
     let float = |format, size, order| scalar(Value::Float(format), size, order);
     let x87 = float(FloatFormat::X87, 16, Little);
     let one_and_a_half = [0, 0, 0, 0, 0, 0, 0, 0xc0, 0xff, 0x3f, 1, 2, 3, 4, 5, 6];
-    // m68k: exponent, padding, significand; both double-doubles: high half first, each half in its order.
+    // m68k: exponent, padding, significand; both double-doubles: high half first, each half in its
+    // order.
     let m68k = float(FloatFormat::M68k, 12, Big);
     let image = vec![0x3f, 0xff, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(applied(x87, m68k, &one_and_a_half), Ok(image));

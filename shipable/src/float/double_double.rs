@@ -14,8 +14,8 @@ pub(super) fn decode(image: u128) -> Number {
 ///
 /// 1. high is the number rounded.
 /// 2. low is what remains, which subtraction gives exactly, rounded.
-/// 3. Where rounding has made low half a unit of high's last place, high may no longer be the sum rounded: the hardware adds
-///    again, exactly.
+/// 3. Where rounding has made low half a unit of high's last place, high may no longer be the sum
+///    rounded: the hardware adds again, exactly.
 pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     let high = Ieee::BINARY64.encode(number)?;
     let low = match number {
@@ -33,7 +33,8 @@ pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     Ok(u128::from(pair.0.to_bits()) << 64 | u128::from(pair.1.to_bits()))
 }
 
-/// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is more.
+/// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is
+/// more.
 fn sum(a: Number, b: Number) -> Number {
     match (a, b) {
         (Number::Nan { .. }, _) => a,
@@ -70,8 +71,8 @@ fn sum(a: Number, b: Number) -> Number {
     }
 }
 
-/// Shifted right; the last bit is also set if any bit is lost, which keeps sums and differences on the right side of
-/// every halfway point.
+/// Shifted right; the last bit is also set if any bit is lost, which keeps sums and differences on
+/// the right side of every halfway point.
 fn shifted(significand: u128, by: u32) -> u128 {
     let kept = significand.checked_shr(by).unwrap_or(0);
     let lost = by >= 128 || kept << by != significand;

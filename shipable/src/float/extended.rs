@@ -2,10 +2,14 @@
 //!
 //! They agree in widths and bias, and differ in
 //!
-//! - the image: x87 has sign and exponent in bits 64 to 79, padding above; m68k in bits 80 to 95, padding below;
-//! - exponent field 0: on x87 it means what 1 means, on m68k half of that, so that m68k's least normal number is 2^-16383;
-//! - numbers without an integer bit but with an exponent: x87 takes them for invalid, m68k for numbers;
-//! - infinities: x87 wants the integer bit, m68k ignores it and writes none (MC68881 user's manual, section 3).
+//! - the image: x87 has sign and exponent in bits 64 to 79, padding above; m68k in bits 80 to 95,
+//!   padding below;
+//! - exponent field 0: on x87 it means what 1 means, on m68k half of that, so that m68k's least
+//!   normal number is 2^-16383;
+//! - numbers without an integer bit but with an exponent: x87 takes them for invalid, m68k for
+//!   numbers;
+//! - infinities: x87 wants the integer bit, m68k ignores it and writes none (MC68881 user's manual,
+//!   section 3).
 
 use super::number::{Number, round};
 use crate::convert::Misfit;

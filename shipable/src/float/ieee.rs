@@ -1,4 +1,5 @@
-//! The interchange formats of IEEE 754: sign, biased exponent, fraction with an implied leading bit.
+//! The interchange formats of IEEE 754: sign, biased exponent, fraction with an implied leading
+//! bit.
 
 use super::number::{Number, round};
 use crate::convert::Misfit;
@@ -59,8 +60,8 @@ impl Ieee {
             Number::Zero { .. } => 0,
             Number::Finite { exponent, significand, .. } => {
                 let rounded = round(significand, exponent, self.precision, self.least());
-                // A normal number's leading bit adds the one by which its field exceeds a subnormal's, and a carry out of
-                // rounding does the same once more.
+                // A normal number's leading bit adds the one by which its field exceeds a
+                // subnormal's, and a carry out of rounding does the same once more.
                 let magnitude =
                     ((rounded.above_least as u128) << self.fraction_bits()) + rounded.significand;
                 if magnitude >= infinity {

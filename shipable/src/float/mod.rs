@@ -2,15 +2,18 @@
 //!
 //! Steps of a conversion:
 //!
-//! 1. [`decode`] reads an image into a [`Number`]: exact, but for a double-double whose halves lie more than 75 binary
-//!    places apart, where the number's last bit says that there is more below it.
-//! 2. [`encode`] rounds it once, to nearest and ties to even. 128 bits are at least 15 more than any format keeps, so a
-//!    last bit set for "more below" rounds as the exact value would.
+//! 1. [`decode`] reads an image into a [`Number`]: exact, but for a double-double whose halves lie
+//!    more than 75 binary places apart, where the number's last bit says that there is more below
+//!    it.
+//! 2. [`encode`] rounds it once, to nearest and ties to even. 128 bits are at least 15 more than
+//!    any format keeps, so a last bit set for "more below" rounds as the exact value would.
 //!
-//! A finite number that rounds beyond the greatest is an error, underflow rounds, infinities stay, and a NaN stays one,
-//! quiet, with as much of its payload as there is room for. Encodings that are no numbers are refused by name.
+//! A finite number that rounds beyond the greatest is an error, underflow rounds, infinities stay,
+//! and a NaN stays one, quiet, with as much of its payload as there is room for. Encodings that are
+//! no numbers are refused by name.
 //!
-//! Not here: arithmetic, other rounding modes, decimal formats, and the quiet bit's opposite sense on old MIPS and PA-RISC.
+//! Not here: arithmetic, other rounding modes, decimal formats, and the quiet bit's opposite sense
+//! on old MIPS and PA-RISC.
 
 mod double_double;
 mod extended;
@@ -36,7 +39,8 @@ pub fn sizes(format: FloatFormat) -> RangeInclusive<u8> {
     }
 }
 
-/// Reads an image: the stored bytes as one integer, double-double's high half on top. Padding is ignored.
+/// Reads an image: the stored bytes as one integer, double-double's high half on top. Padding is
+/// ignored.
 ///
 /// # Errors
 ///

@@ -75,11 +75,13 @@ impl Number {
 pub(super) struct Rounded {
     /// Up to `precision` bits, or one more if all were ones and rounded up.
     pub significand: u128,
-    /// How many units of the format's least positive number's exponent the significand's last bit lies above it.
+    /// How many units of the format's least positive number's exponent the significand's last bit
+    /// lies above it.
     pub above_least: u32,
 }
 
-/// Rounds to `precision` bits, the last of which stands for 2 to the `least` or more: to nearest, ties to even.
+/// Rounds to `precision` bits, the last of which stands for 2 to the `least` or more: to nearest,
+/// ties to even.
 pub(super) fn round(significand: u128, exponent: i32, precision: u32, least: i32) -> Rounded {
     let last = (exponent + 1 - precision as i32).max(least);
     let above_least = (last - least) as u32;

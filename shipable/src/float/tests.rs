@@ -1,4 +1,5 @@
-//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat where it has the format.
+//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat where it has the
+//! format.
 
 use std::cmp::Ordering;
 
@@ -72,7 +73,8 @@ impl Fixed {
     }
 }
 
-/// Sign, and place among a format's magnitudes: 0 is zero, 1 the least positive number, and so on to infinity.
+/// Sign, and place among a format's magnitudes: 0 is zero, 1 the least positive number, and so on
+/// to infinity.
 fn place(format: FloatFormat, image: u128) -> (bool, u128) {
     let place = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
     match format {
@@ -179,7 +181,8 @@ fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128>
     let one = 1 << fraction_bits;
     let mut places =
         vec![0, 1, 2, 3, one - 1, one, one + 1, 2 * one - 1, 2 * one, top - 1, top - 2, top / 2];
-    // Around the ends of every narrower format's range: powers of two, halfway points, and one to either side.
+    // Around the ends of every narrower format's range: powers of two, halfway points, and one to
+    // either side.
     for end in [
         15, 16, 127, 128, 1023, 1024, 16383, -14, -24, -25, -126, -149, -150, -1022, -1074, -1075,
         -16382, -16383, -16445, -16446,
@@ -456,7 +459,8 @@ fn m68k_has_its_own_denormals_unnormals_and_infinities() {
 #[test]
 fn double_doubles_are_written_normalised() {
     let double = |value: f64| u128::from(value.to_bits());
-    // One and a half units in the last place, less a bit that low can't hold: low rounds to half a unit of an odd high.
+    // One and a half units in the last place, less a bit that low can't hold: low rounds to half a
+    // unit of an odd high.
     let one_unit = 1 | 0x3fff << 112 | 1 << 60;
     let image = convert(Binary128, one_unit + (1 << 59) - 2, DoubleDouble).unwrap();
     let (high, low) = (f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64));

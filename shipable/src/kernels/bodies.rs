@@ -22,8 +22,9 @@ type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 
 /// The loops around one move.
 ///
-/// All are unsafe to call: every run that the loop reaches must be readable in the source and writable in the destination,
-/// and have a length that the move is for; the instruction set must be this machine's.
+/// All are unsafe to call: every run that the loop reaches must be readable in the source and
+/// writable in the destination, and have a length that the move is for; the instruction set must be
+/// this machine's.
 #[derive(Debug)]
 pub(super) struct Bodies {
     /// One run.
@@ -42,15 +43,17 @@ pub(super) struct Bodies {
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     for _ in 0..rows.counts[0] {
-        // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave the memory.
+        // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave
+        // the memory.
         unsafe { row::<M>(rows, from, to) };
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
 }
 
-/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a cycle a run, while
-/// processors store twice. Left to itself the compiler makes that chain, so it mustn't see that multiples are multiples.
+/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a
+/// cycle a run, while processors store twice. Left to itself the compiler makes that chain, so it
+/// mustn't see that multiples are multiples.
 ///
 /// # Safety
 ///

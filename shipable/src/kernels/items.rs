@@ -1,7 +1,7 @@
 //! The loop for conversions that go unit by unit, and can refuse a value.
 //!
-//! Ordinary values of the common conversions take a short way; everything else, what is refused included, is decided by
-//! [`Conversion::apply`] alone.
+//! Ordinary values of the common conversions take a short way; everything else, what is refused
+//! included, is decided by [`Conversion::apply`] alone.
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -52,8 +52,8 @@ impl Places<'_> {
 ///
 /// # Safety
 ///
-/// Every run at `places` must be readable in the source and, in its converted length, writable in the destination; `run`
-/// is a multiple of the conversion's `from_size`.
+/// Every run at `places` must be readable in the source and, in its converted length, writable in
+/// the destination; `run` is a multiple of the conversion's `from_size`.
 pub(super) unsafe fn transfer(
     conversion: Conversion,
     places: &Places<'_>,

@@ -1,15 +1,18 @@
 //! Kernels: the inner loops that move runs of units from memory to memory, converting on the way.
 //!
-//! A [`Kernel`] belongs to a conversion and a run's length; it is found once, when a program is lowered, and has one body
-//! for each shape of loop: two strided dimensions (a [`Lane`] on either side), or an offset table on either side ([`Offsets`]). Bodies are
-//! keyed by width in bytes, never by basic type, and const generics make them:
+//! A [`Kernel`] belongs to a conversion and a run's length; it is found once, when a program is
+//! lowered, and has one body for each shape of loop: two strided dimensions (a [`Lane`] on either
+//! side), or an offset table on either side ([`Offsets`]). Bodies are keyed by width in bytes,
+//! never by basic type, and const generics make them:
 //!
-//! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of bytes;
+//! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of
+//!   bytes;
 //! - `bodies`: the loops, and the choice of an instruction set at run time;
 //! - `items`: the slow loop, unit by unit, for conversions that can refuse a value.
 //!
-//! Calls are safe: each checks once that all it reaches lies in its views. Runs are moved in the order of the grid or the
-//! table; if source and destination overlap, what is left there is unspecified.
+//! Calls are safe: each checks once that all it reaches lies in its views. Runs are moved in the
+//! order of the grid or the table; if source and destination overlap, what is left there is
+//! unspecified.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -25,7 +28,8 @@ use crate::memory::{OutOfBounds, View, ViewMut};
 use bodies::{Bodies, Rows};
 use items::Places;
 
-/// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j * strides[1]`, in bytes.
+/// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j *
+/// strides[1]`, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
     /// The displacement of the first run.
@@ -93,7 +97,8 @@ impl Lane {
         Lane { start, strides: [outer, inner] }
     }
 
-    /// The displacements that runs of `run` bytes reach; `None` if they leave `i64`. Counts are above zero.
+    /// The displacements that runs of `run` bytes reach; `None` if they leave `i64`. Counts are
+    /// above zero.
     #[inline]
     fn reach(&self, counts: [u64; 2], run: i64) -> Option<Range<i64>> {
         let (mut start, mut end) = (self.start, self.start.checked_add(run)?);
@@ -176,28 +181,26 @@ impl Kernel {
         if counts.contains(&0) || self.from_run == 0 {
             return Ok(());
         }
-        if let ([1, 1], Some(bodies)) = (counts, self.bodies) {
-            source.covers(from.start, from.start.saturating_add(self.from_run))?;
-            target.covers(to.start, to.start.saturating_add(self.to_run))?;
-            let (source, target) = (source.at(from.start), target.at(to.start));
-            // SAFETY: the run is covered by either view, and the body was chosen for it.
-            unsafe { (bodies.run)(source, target, self.from_run as usize) };
-            return Ok(());
-        }
         let read = from.reach(counts, self.from_run).unwrap_or(EVERYTHING);
         source.covers(read.start, read.end)?;
         let written = to.reach(counts, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
+        let (first, destination) = (source.at(from.start), target.at(to.start));
+        if let ([1, 1], Some(bodies)) = (counts, self.bodies) {
+            // SAFETY: the run is covered by either view, and the body was chosen for it.
+            unsafe { (bodies.run)(first, destination, self.from_run as usize) };
+            return Ok(());
+        }
         let rows = Rows {
             counts: counts.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
             from: from.strides.map(|stride| stride as isize),
             to: to.strides.map(|stride| stride as isize),
             run: self.from_run as usize,
         };
-        let (first, destination) = (source.at(from.start), target.at(to.start));
         match self.bodies {
-            // SAFETY: all that the lanes reach is covered by the views, so it may be read and written, and strides that are used
-            // fit a pointer's width, as do counts, but for those of one place over and over. The body was chosen for runs of `rows.run`.
+            // SAFETY: all that the lanes reach is covered by the views, so it may be read and
+            // written, and strides that are used fit a pointer's width, as do counts, but for those
+            // of one place over and over. The body was chosen for runs of `rows.run`.
             Some(bodies) => unsafe { (bodies.grid)(&rows, first, destination) },
             // SAFETY: as above.
             None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
@@ -205,7 +208,8 @@ impl Kernel {
         Ok(())
     }
 
-    /// Moves the runs that lie at some of a table's offsets from `from_at` to a packed stream from `to_at` on.
+    /// Moves the runs that lie at some of a table's offsets from `from_at` to a packed stream from
+    /// `to_at` on.
     ///
     /// # Errors
     ///
@@ -234,8 +238,8 @@ impl Kernel {
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
         match self.bodies {
-            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views. The body was
-            // chosen for runs of `run` bytes.
+            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by
+            // the views. The body was chosen for runs of `run` bytes.
             Some(bodies) => unsafe { (bodies.gather)(offsets, run, first, destination) },
             None => {
                 let places = Places::Gather { offsets, to_run: self.to_run as isize };
@@ -275,8 +279,8 @@ impl Kernel {
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
         match self.bodies {
-            // SAFETY: as many packed runs, and every run at an offset of the table, are covered by the views. The body was
-            // chosen for runs of `run` bytes.
+            // SAFETY: as many packed runs, and every run at an offset of the table, are covered by
+            // the views. The body was chosen for runs of `run` bytes.
             Some(bodies) => unsafe { (bodies.scatter)(offsets, run, first, destination) },
             None => {
                 let places = Places::Scatter { offsets, from_run: self.from_run as isize };

@@ -1,7 +1,7 @@
 //! What happens to one run of bytes.
 //!
-//! Moves read and write through raw pointers only and without alignment, so that no reference to shared memory arises, and
-//! overlapping runs are defined.
+//! Moves read and write through raw pointers only and without alignment, so that no reference to
+//! shared memory arises, and overlapping runs are defined.
 #![allow(unsafe_code)]
 
 use std::ptr;
@@ -14,7 +14,8 @@ pub(super) trait Move {
     ///
     /// # Safety
     ///
-    /// `run` bytes must be readable from `from` and writable from `to`, and `run` must be one that this move is for.
+    /// `run` bytes must be readable from `from` and writable from `to`, and `run` must be one that
+    /// this move is for.
     unsafe fn run(from: *const u8, to: *mut u8, run: usize);
 }
 
@@ -36,7 +37,8 @@ pub(super) struct Fixed<M, const W: usize>(M);
 impl<const W: usize> Move for Copy<W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
-        // SAFETY: the caller's promise, `run` being W. Of constant length, this is as many loads and stores as it takes.
+        // SAFETY: the caller's promise, `run` being W. Of constant length, this is as many loads
+        // and stores as it takes.
         unsafe { ptr::copy(from, to, W) }
     }
 }

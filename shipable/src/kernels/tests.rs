@@ -216,6 +216,8 @@ fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
     assert!(refused([1, 3], strided(0, i64::MAX), dense, &mut found));
     assert!(refused([u64::MAX, 3], dense, dense, &mut found));
     assert!(refused([1, 1], strided(i64::MAX - 3, 0), dense, &mut found));
+    assert!(refused([1, 1], strided(i64::MAX, 0), dense, &mut found));
+    assert!(refused([1, 1], dense, strided(i64::MIN, 0), &mut found));
     assert_eq!(found, [0; 64]);
     let endless = Kernel::new(Conversion::Swap { unit: Unit::Sixteen }, u64::MAX);
     let moved =

@@ -33,8 +33,8 @@ impl<const UNIT: usize> Move for Shuffle<UNIT> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let mut at = 0;
-        // SAFETY: the caller's promises; every access starts at `at` and ends by `run`, a multiple of UNIT, which divides
-        // all widths; accesses need no alignment.
+        // SAFETY: the caller's promises; every access starts at `at` and ends by `run`, a multiple
+        // of UNIT, which divides all widths; accesses need no alignment.
         unsafe {
             let sources = _mm256_loadu_si256(Self::SOURCES.as_ptr().cast());
             let swap_32 = |at: usize| {
