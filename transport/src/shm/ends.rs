@@ -122,6 +122,7 @@ impl Inbound {
     }
 
     /// Whether a frame waits.
+    #[inline]
     pub(super) fn has_frame(&mut self) -> Result<bool, LinkError> {
         match self.receiver.poll() {
             Ok(frame) => Ok(frame.is_some()),
@@ -142,6 +143,7 @@ impl Inbound {
     }
 
     /// Nothing to read: lets the sender know how far we are.
+    #[inline]
     pub(super) fn idle(&mut self) {
         if self.receiver.publish() {
             self.wake_sender();

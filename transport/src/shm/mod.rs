@@ -73,17 +73,17 @@ impl ShmLink {
         })
     }
 
-    /// Watches the rings of those who have called; false if nobody has.
-    fn answer_calls(&mut self) -> Result<bool, LinkError> {
-        let mut any = false;
+    /// Whether someone has called. A look costs a load for every 64 ranks.
+    #[inline]
+    fn is_called(&self) -> bool {
+        self.segment.callers(self.rank).iter().any(|word| word.load(Relaxed) != 0)
+    }
+
+    /// Watches the rings of those who have called.
+    fn answer_calls(&mut self) -> Result<(), LinkError> {
         for index in 0..self.segment.geometry().caller_words() {
-            let word = &self.segment.callers(self.rank)[index];
-            if word.load(Relaxed) == 0 {
-                continue;
-            }
-            any = true;
             // Acquire pairs with the release in `ends::call`: what the caller published is seen.
-            let mut calls = word.swap(0, AcqRel);
+            let mut calls = self.segment.callers(self.rank)[index].swap(0, AcqRel);
             while calls != 0 {
                 let peer = index as u32 * 64 + calls.trailing_zeros();
                 calls &= calls - 1;
@@ -92,7 +92,7 @@ impl ShmLink {
                 }
             }
         }
-        Ok(any)
+        Ok(())
     }
 
     fn watch(&mut self, peer: u32) -> Result<(), LinkError> {
@@ -120,6 +120,7 @@ impl ShmLink {
     }
 
     /// The peer whose ring has a frame, among those watched.
+    #[inline]
     fn poll(&mut self) -> Result<Option<u32>, LinkError> {
         let count = self.watched.len();
         for step in 0..count {
@@ -175,13 +176,18 @@ impl Link for ShmLink {
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
-        if self.frames % PATIENCE == 0 {
-            self.answer_calls()?;
+        // However busy the watched rings are, now and then the callers come first.
+        let patient = self.frames % PATIENCE != 0;
+        let mut found = if patient { self.poll()? } else { None };
+        if found.is_none() {
+            let called = self.is_called();
+            if called {
+                self.answer_calls()?;
+            }
+            if called || !patient {
+                found = self.poll()?;
+            }
         }
-        let found = match self.poll()? {
-            None if self.answer_calls()? => self.poll()?,
-            found => found,
-        };
         let Some(peer) = found else { return Ok(None) };
         self.frames = self.frames.wrapping_add(1);
         let Some(inbound) = &mut self.inbound[peer as usize] else { return Ok(None) };

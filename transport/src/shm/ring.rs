@@ -125,13 +125,14 @@ pub struct Piece {
 ///
 /// # Errors
 /// What is wrong with a header that no sender writes.
+#[inline]
 pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<Header>, String> {
     let stamp = (word >> 32) as u32;
     let expected = sequence.wrapping_add(1);
     if stamp == expected {
         let len = word as u32 & !MORE;
         if len as usize > limit {
-            return Err(format!("a frame of {len} bytes, where {limit} are the limit"));
+            return Err(too_long(len, limit));
         }
         return Ok(Some(Header { len, more: word as u32 & MORE != 0 }));
     }
@@ -139,7 +140,18 @@ pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<Header>, S
     if stamp == earlier || (word == 0 && sequence < SLOTS) {
         return Ok(None);
     }
-    Err(format!("a frame stamped {stamp}, where {expected} or {earlier} can be"))
+    Err(out_of_turn(stamp, expected))
+}
+
+#[cold]
+fn too_long(len: u32, limit: usize) -> String {
+    format!("a frame of {len} bytes, where {limit} are the limit")
+}
+
+#[cold]
+fn out_of_turn(stamp: u32, expected: u32) -> String {
+    let earlier = expected.wrapping_sub(SLOTS);
+    format!("a frame stamped {stamp}, where {expected} or {earlier} can be")
 }
 
 /// Where in the bulk a frame of `len` bytes begins and ends, counted over all laps, when the one before it ended at
@@ -277,6 +289,7 @@ impl<M: Memory> Receiver<M> {
     ///
     /// # Errors
     /// What is wrong with what the sender wrote.
+    #[inline]
     pub fn poll(&mut self) -> Result<Option<Piece>, String> {
         // Acquire pairs with the publication: the bytes are there.
         let word = self.memory.header((self.next % SLOTS) as usize).load(Acquire);
@@ -301,6 +314,7 @@ impl<M: Memory> Receiver<M> {
     }
 
     /// Tells the sender what it may use again, if it has not been told. True when it waits for room and is to be rung.
+    #[inline]
     pub fn publish(&mut self) -> bool {
         if self.published == self.next {
             return false;
