@@ -78,14 +78,20 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
 
 /// Each field as the run time takes it: its offset, and the element that it is.
 fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream>> {
+    let refusals = fields.iter().filter_map(|field| refuse(&field.ty).err());
+    if let Some(all) = refusals.reduce(|mut all, one| {
+        all.combine(one);
+        all
+    }) {
+        return Err(all);
+    }
     let members = fields.iter().enumerate().map(|(at, field)| {
-        refuse(&field.ty)?;
         let (ty, member) = (&field.ty, field.ident.clone().map_or(Member::from(at), Member::from));
-        Ok(quote_spanned! { ty.span() =>
+        quote_spanned! { ty.span() =>
             #krate::element::Member::of::<#ty>(::core::mem::offset_of!(Self, #member))
-        })
+        }
     });
-    members.collect()
+    Ok(members.collect())
 }
 
 /// Types that are common in structs and can't be shipped: says why, and what to use.

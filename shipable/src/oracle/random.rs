@@ -3,7 +3,7 @@
 //! So that two trees of one sequence have equal signatures, and little else in common.
 
 use crate::arch::Architecture;
-use crate::basic::{Basic, Makeup};
+use crate::basic::{Basic, Leaf, Makeup};
 use crate::datatype::{Datatype, Distribution, Order};
 use crate::error::Result;
 
@@ -46,7 +46,7 @@ pub struct Random {
 /// A sequence of basic types, as its own structure has it.
 #[derive(Clone, Debug)]
 enum Sequence {
-    One(Basic),
+    One(Leaf),
     Repeat(i64, Box<Sequence>),
     List(Vec<Sequence>),
 }
@@ -126,7 +126,7 @@ impl Random {
 
     fn sequence(&mut self, depth: u32, items: u64) -> Sequence {
         if depth == 0 || items <= 1 || self.chance(12) {
-            return Sequence::One(self.basic());
+            return Sequence::One(self.any_leaf());
         }
         if self.chance(2) {
             let most = items.min(12);
@@ -143,7 +143,7 @@ impl Random {
     /// A random type with the signature of a sequence.
     fn tree(&mut self, sequence: &Sequence, depth: u32) -> Datatype {
         let made = match sequence {
-            Sequence::One(basic) => self.leaf(*basic),
+            Sequence::One(leaf) => self.leaf(*leaf),
             Sequence::Repeat(count, of) => {
                 let child = self.tree(of, depth.saturating_sub(1));
                 self.repetition(*count, &child)
@@ -164,13 +164,32 @@ impl Random {
         }
     }
 
-    fn leaf(&mut self, basic: Basic) -> Result<Datatype> {
-        match basic.makeup() {
-            Makeup::Pair(value, index) if self.chance(2) => {
-                let members = [Datatype::basic(value), Datatype::basic(index)];
-                self.structure(&members)
-            }
-            _ => Ok(Datatype::basic(basic)),
+    /// Seldom one of Fortran's kinds, and then one that every architecture has.
+    fn any_leaf(&mut self) -> Leaf {
+        let (precision, range) = match self.below(3) {
+            0 => (Some(1 + self.below(31) as u32), None),
+            1 => (None, Some(1 + self.below(291) as u32)),
+            _ => (Some(1 + self.below(31) as u32), Some(1 + self.below(291) as u32)),
+        };
+        match self.below(40) {
+            0 => Leaf::F90Real { precision, range },
+            1 => Leaf::F90Complex { precision, range },
+            2 => Leaf::F90Integer { range: 1 + self.below(38) as u32 },
+            _ => self.basic().into(),
+        }
+    }
+
+    fn leaf(&mut self, leaf: Leaf) -> Result<Datatype> {
+        match leaf {
+            Leaf::Basic(basic) => match basic.makeup() {
+                Makeup::Pair(value, index) if self.chance(2) => {
+                    self.structure(&[value.into(), index.into()])
+                }
+                _ => Ok(basic.into()),
+            },
+            Leaf::F90Real { precision, range } => Datatype::f90_real(precision, range),
+            Leaf::F90Complex { precision, range } => Datatype::f90_complex(precision, range),
+            Leaf::F90Integer { range } => Datatype::f90_integer(range),
         }
     }
 
@@ -349,6 +368,12 @@ impl Random {
 
     /// The members one after the other in the type map, in any order in memory.
     fn structure(&mut self, members: &[Datatype]) -> Result<Datatype> {
+        if let ([value, index], false) = (members, self.options.portable) {
+            match Datatype::value_index(value, index) {
+                Ok(pair) if self.chance(3) => return Ok(pair),
+                _ => {}
+            }
+        }
         // Equal neighbours may be one block.
         let mut blocks: Vec<(i64, Datatype)> = Vec::new();
         for member in members {
