@@ -58,9 +58,10 @@ pub use memory::Memory;
 pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
 pub use process::{Rank, init};
 pub use route::Route;
+pub use shipable;
 pub use shipable::{
-    Architecture, Bounds, Class, Datatype, Element, Form, Order, Shipable, Signature, Tag, c,
-    fortran,
+    Architecture, Bounds, Class, Datatype, Distribution, Element, Form, Order, Shipable, Signature,
+    Tag, arch, c, fortran,
 };
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};

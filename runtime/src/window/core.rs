@@ -134,6 +134,11 @@ impl Core {
         outcome
     }
 
+    /// The fence that opens the first epoch of a chain; none is open if it fails.
+    pub(super) fn open_epochs(&self) -> Result<()> {
+        self.fence(true).inspect_err(|_| self.end_epochs())
+    }
+
     /// What closes the last epoch was a fence already.
     pub(super) fn end_epochs(&self) {
         self.epoch.set(EpochState::Closed);

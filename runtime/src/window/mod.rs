@@ -117,12 +117,14 @@ impl<M> Window<M> {
         &'env mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        self.core.fence(true)?;
+        self.core.open_epochs()?;
         Chain::new(&self.core).close(body, false)
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
     /// the epochs, and in them, the own memory is reached by the accessors of [`Chain::local`].
+    ///
+    /// An epoch that fails has had its fence all the same. Whoever ends the chain for it leaves ranks that go on waiting.
     ///
     /// # Errors
     /// As [`fence`](Window::fence).
@@ -144,7 +146,7 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
-        self.core.fence(true)?;
+        self.core.open_epochs()?;
         let mut chain = Chain::new(&self.core);
         // A panic of the body leaves the window: its operations are done, and this rank ends.
         let outcome = scope(|_| {}, |_| body(&mut chain));
