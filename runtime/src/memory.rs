@@ -127,7 +127,12 @@ impl Span {
         true
     }
 
-    /// Copies bytes out, from displacement `at` on.
+    /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
+    pub(crate) fn write(self, at: i64, bytes: &[u8]) -> bool {
+        self.view_mut().is_some_and(|mut view| view.write(at, bytes).is_ok())
+    }
+
+    /// Copies bytes out, likewise, from displacement `at` on.
     pub(crate) fn read(self, at: i64, bytes: &mut [u8]) -> bool {
         self.view().is_some_and(|view| view.read(at, bytes).is_ok())
     }

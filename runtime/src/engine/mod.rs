@@ -406,7 +406,10 @@ impl State {
                 }
                 self.handle_opening(peer, header, data)
             }
-            Frame::Short(..) if !known => Err("it spoke before its hello".to_owned()),
+            // More of its hello it may be.
+            Frame::Short(brief, _) if !known && brief.kind != Kind::More => {
+                Err("it spoke before its hello".to_owned())
+            }
             Frame::Short(brief, data) => self.handle_brief(peer, brief, data),
         }
     }

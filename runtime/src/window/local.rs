@@ -64,14 +64,28 @@ impl<'w> Local<'w> {
     /// # Errors
     /// RMA_RANGE outside of the window.
     pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
-        let size = self.core.size();
-        let end = u128::from(start) + u128::from(len);
-        if end > u128::from(size) {
-            return Err(self.outside(i128::from(start), end as i128, start as i64, 1));
-        }
+        let at = self.byte(start, len)?;
         let mut bytes = vec![0; len as usize];
-        self.core.exposed.span().read(start as i64, &mut bytes);
+        self.core.exposed.span().read(at, &mut bytes);
         Ok(bytes)
+    }
+
+    /// Replaces the bytes from byte `start` on.
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window.
+    pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
+        let at = self.byte(start, bytes.len() as u64)?;
+        self.core.exposed.span().write(at, bytes);
+        Ok(())
+    }
+
+    fn byte(&self, start: u64, len: u64) -> Result<i64> {
+        let (size, end) = (self.core.size(), i128::from(start) + i128::from(len));
+        match i64::try_from(start) {
+            Ok(at) if end <= i128::from(size) => Ok(at),
+            _ => Err(self.outside(start.into(), end, start as i64, 1)),
+        }
     }
 
     fn codec<T: Element>(&self) -> Result<Codec> {

@@ -1,0 +1,366 @@
+//! Every rule that a program can break through the API, with its class and the words that help.
+
+use longshore::job::Routes;
+use longshore::sim::{Options, run};
+use longshore::{
+    Architecture, Class, Communicator, Datatype, Error, Info, Origin, PROC_NULL, Rank, Type, Window,
+};
+
+fn job(architectures: &[Architecture], routes: Routes, body: impl Fn(Rank) + Sync) {
+    let options = Options { architectures: architectures.to_vec(), routes, ..Options::default() };
+    run(architectures.len() as u32, &options, body).unwrap();
+}
+
+/// Runs a test between like and unlike ranks, directly and by message.
+fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
+    let native = Architecture::NATIVE;
+    let whole = |rank: Rank| {
+        body(&rank, rank.world());
+        rank.finalize().unwrap();
+    };
+    job(&[native; 3], Routes::Best, whole);
+    job(&[native; 3], Routes::Message, whole);
+    job(&[Architecture::S390X, Architecture::I686, native], Routes::Best, whole);
+}
+
+fn expect(error: &Error, class: Class, words: &[&str]) {
+    assert_eq!(error.class(), class, "{error}");
+    for word in words {
+        assert!(error.to_string().contains(word), "no {word:?} in: {error}");
+    }
+}
+
+/// Rank 0 does something wrong in an epoch; all have the same window of 80 bytes in units of 8.
+fn wrong(
+    class: Class,
+    words: &[&str],
+    operation: impl Fn(&longshore::Epoch<'_, '_>, &Type) -> longshore::Result<()> + Sync,
+) {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let me = world.rank();
+        let outcome = window.fence(|epoch| match me {
+            0 => operation(epoch, &double),
+            _ => Ok(()),
+        });
+        match me {
+            0 => expect(&outcome.unwrap_err(), class, words),
+            _ => outcome.unwrap(),
+        }
+        // The job goes on, and nothing was written.
+        assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
+        window.fence(|epoch| epoch.put(&[2.0f64], me, 9, 1, &double)).unwrap();
+        assert_eq!(window.get::<f64>(9).unwrap(), 2.0);
+        window.free().unwrap();
+    });
+}
+
+fn bytewise(rank: &Rank) -> Type {
+    let gapped = Datatype::hvector(2, 1, 16, &Datatype::double()).unwrap();
+    rank.commit(&gapped).unwrap()
+}
+
+#[test]
+fn rule_t2_a_locale_specific_type_is_no_target_type() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let locale = bytewise(rank);
+        let error = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &locale)).unwrap_err();
+        let text = locale.to_string();
+        expect(&error, Class::Type, &["locale-specific", &text, "type_send", "put at rank"]);
+        expect(&error, Class::Type, &["target 1", "window 1", "fence epoch 1"]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn the_policy_same_layout_allows_them_between_like_ranks() {
+    let architectures = [Architecture::S390X, Architecture::S390X, Architecture::I686];
+    for (architectures, routes) in [
+        (architectures, Routes::Best),
+        ([Architecture::NATIVE, Architecture::NATIVE, Architecture::M68K], Routes::Best),
+        ([Architecture::NATIVE, Architecture::NATIVE, Architecture::M68K], Routes::Message),
+    ] {
+        job(&architectures, routes, |rank| {
+            let world = rank.world();
+            let info = Info::default().set("target_types", "same_layout").unwrap();
+            let mut window = Window::allocate(world, 80, 8, &info).unwrap();
+            let locale = bytewise(&rank);
+            let me = world.rank();
+            let outcome = window.fence(|epoch| match me {
+                0 => epoch.put(&[1.0f64, 2.0], 1, 0, 1, &locale),
+                _ => Ok(()),
+            });
+            outcome.unwrap();
+            if me == 1 {
+                assert_eq!(window.get::<f64>(2).unwrap(), 2.0);
+            }
+            let outcome = window.fence(|epoch| match me {
+                0 => epoch.put(&[1.0f64, 2.0], 2, 0, 1, &locale),
+                _ => Ok(()),
+            });
+            if me == 0 {
+                expect(&outcome.unwrap_err(), Class::Type, &["same_layout", "differs"]);
+            }
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        });
+    }
+}
+
+/// The main job's words: B sends a portable type to A; A puts to B with it: it arrives; A puts to C with it: TYPE.
+#[test]
+fn rules_t4_and_t5_a_foreign_type_goes_back_to_its_builder_alone() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let me = world.rank();
+        let every_other = Datatype::vector(2, 1, 2, &Datatype::double()).unwrap();
+        let every_other = rank.commit(&every_other).unwrap();
+        let foreign = match me {
+            0 => Some(world.type_recv(1, 7).unwrap()),
+            1 => {
+                world.type_send(&every_other, 0, 7).unwrap();
+                None
+            }
+            _ => None,
+        };
+        if let Some(foreign) = &foreign {
+            assert_eq!(foreign.builder(), 1);
+            assert_eq!(foreign.form().tag(), longshore::Tag::Locale);
+            assert_eq!(foreign.to_string(), every_other.to_string());
+        }
+        window
+            .fence(|epoch| match &foreign {
+                Some(foreign) => epoch.put(&[1.0f64, 2.0], 1, 1, 1, foreign),
+                None => Ok(()),
+            })
+            .unwrap();
+        if me == 1 {
+            let found: Vec<f64> = (0..5).map(|at| window.get(at).unwrap()).collect();
+            assert_eq!(found, [0.0, 1.0, 0.0, 2.0, 0.0]);
+        }
+        let mut back = [0.0f64; 2];
+        window
+            .fence(|epoch| match &foreign {
+                Some(foreign) => epoch.get(&mut back, 1, 1, 1, foreign),
+                None => Ok(()),
+            })
+            .unwrap();
+        let outcome = window.fence(|epoch| match &foreign {
+            Some(foreign) => epoch.put(&[1.0f64, 2.0], 2, 1, 1, foreign),
+            None => Ok(()),
+        });
+        if me == 0 {
+            assert_eq!(back, [1.0, 2.0]);
+            let words = ["process 1", "process 2", "type_send", "target 2"];
+            expect(&outcome.unwrap_err(), Class::Type, &words);
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 1, &Info::default()).unwrap();
+        let record = Datatype::struct_(&[1, 1], &[4, 16], &[Datatype::int(), Datatype::double()]);
+        let record = rank.commit(&record.unwrap()).unwrap();
+        let me = world.rank();
+        let origin = Datatype::simple_struct(&[1, 1], &[Datatype::int(), Datatype::double()]);
+        let origin = rank.commit(&origin.unwrap()).unwrap();
+        let memory = rank.buffer::<u8>(32).unwrap();
+        let data = || Origin::typed(&memory, 1, &origin);
+        let refused = window.fence(|epoch| epoch.put(data(), me, 0, 1, &record)).unwrap_err();
+        expect(&refused, Class::Type, &["S:2:i/1/4,d/1/16"]);
+        world.type_send(&record, me, 0).unwrap();
+        let foreign = world.type_recv(me, 0).unwrap();
+        window.fence(|epoch| epoch.put(data(), me, 0, 1, &foreign)).unwrap();
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_14_displacements_stay_inside() {
+    wrong(Class::Disp, &["-1", "negative"], |epoch, double| epoch.put(&[1.0f64], 1, -1, 1, double));
+    let words = ["bytes 72 to 88", "80 bytes", "displacement 9", "target 1"];
+    wrong(Class::RmaRange, &words, |epoch, double| epoch.put(&[1.0f64, 1.0], 1, 9, 2, double));
+    wrong(Class::RmaRange, &["bytes 80 to 88"], |epoch, double| {
+        epoch.put(&[1.0f64], 0, 10, 1, double)
+    });
+}
+
+#[test]
+fn rule_29_addresses_fit_the_targets_pointers() {
+    wrong(Class::RmaRange, &["pointers"], |epoch, double| {
+        epoch.put(&[1.0f64], 1, i64::MAX / 2, 1, double)
+    });
+}
+
+#[test]
+fn rule_19_signatures_match() {
+    wrong(Class::Type, &["signatures differ", "2 of d", "1 of d"], |epoch, double| {
+        epoch.put(&[1.0f64, 2.0], 1, 0, 1, double)
+    });
+    wrong(Class::Type, &["signatures differ", "i64"], |epoch, double| {
+        epoch.put(&[1i64], 1, 0, 1, double)
+    });
+}
+
+#[test]
+fn rule_27_ranks_and_counts() {
+    wrong(Class::Rank, &["no rank 3", "PROC_NULL"], |epoch, double| {
+        epoch.put(&[1.0f64], 3, 0, 1, double)
+    });
+    wrong(Class::Rank, &["no rank -7"], |epoch, double| epoch.put(&[1.0f64], -7, 0, 1, double));
+    wrong(Class::Count, &["-1"], |epoch, double| epoch.put(&[1.0f64], 1, 0, -1, double));
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        window.fence(|epoch| epoch.put(&[1.0f64], PROC_NULL, 99, 1, &double)).unwrap();
+        world.send(&[1.0f64], PROC_NULL, 0).unwrap();
+        assert_eq!(world.recv(&mut [0.0f64], PROC_NULL, 0).unwrap().count, 0);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_20_what_is_written_does_not_overlap_itself() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let twice = Datatype::indexed_block(1, &[0, 0], &Datatype::double()).unwrap();
+        let twice = rank.commit(&twice).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let outcome = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &twice));
+        expect(&outcome.unwrap_err(), Class::Type, &["touch a byte twice", &twice.to_string()]);
+        // A get may read a place twice, not write it twice.
+        let mut back = [0.0f64; 2];
+        window.fence(|epoch| epoch.get(&mut back, 1, 0, 1, &twice)).unwrap();
+        let mut room = rank.buffer::<f64>(2).unwrap();
+        let outcome = window.fence(|epoch| {
+            let room = longshore::Destination::typed(&mut room, 1, &twice);
+            epoch.get(room, 1, 0, 2, &double)
+        });
+        expect(&outcome.unwrap_err(), Class::Type, &["touch a byte twice"]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_26_windows_have_sizes_and_units() {
+    everywhere(|_, world| {
+        let info = Info::default();
+        let me = i64::from(world.rank());
+        let outcome = Window::allocate(world, if me == 1 { -8 } else { 8 }, 8, &info);
+        let words: &[_] = if me == 1 { &["-8 bytes"] } else { &["failed at rank 1", "-8 bytes"] };
+        expect(&outcome.err().unwrap(), Class::Size, words);
+        let outcome = Window::allocate(world, 8, if me == 2 { 0 } else { 8 }, &info);
+        expect(&outcome.err().unwrap(), Class::Disp, &["unit of 0 bytes"]);
+        let same = info.set("same_size", "true").unwrap();
+        let outcome = Window::allocate(world, 8 + me, 1, &same);
+        expect(&outcome.err().unwrap(), Class::Arg, &["same_size", "8", "9"]);
+        let same = info.set("same_disp_unit", "true").unwrap();
+        let outcome = Window::allocate(world, 8, 1 + me, &same);
+        expect(&outcome.err().unwrap(), Class::Arg, &["same_disp_unit"]);
+        let mixed = if me == 0 { "strict" } else { "same_layout" };
+        let outcome = Window::allocate(world, 8, 1, &info.set("target_types", mixed).unwrap());
+        expect(&outcome.err().unwrap(), Class::Arg, &["target_types"]);
+        let unknown = info.set("target_types", "any").unwrap_err();
+        expect(&unknown, Class::InfoValue, &["strict or same_layout"]);
+        // Ranks may have windows of different sizes and units.
+        let window = Window::allocate(world, 8 * me, 1 + me, &info).unwrap();
+        assert_eq!((window.size(), window.disp_unit()), (8 * me as u64, 1 + me as u32));
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
+    // A long has 8 bytes at rank 0 and 4 at rank 1.
+    job(&[Architecture::S390X, Architecture::I686], Routes::Best, |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 80, 1, &Info::default()).unwrap();
+        let long = rank.commit(&Datatype::long()).unwrap();
+        let mut memory = rank.buffer::<i64>(4).unwrap();
+        if world.rank() == 0 {
+            memory.write(0, &[7, 8, 1 << 40, 9]).unwrap();
+        }
+        let outcome = window.fence(|epoch| match world.rank() {
+            0 => epoch.put(Origin::typed(&memory, 4, &long), 1, 0, 4, &long),
+            _ => Ok(()),
+        });
+        if world.rank() == 0 {
+            let words = ["refused", "element 2", "1099511627776", "MPI_LONG"];
+            expect(&outcome.unwrap_err(), Class::Conversion, &words);
+        } else {
+            outcome.unwrap();
+            let found: Vec<i32> = (0..4).map(|at| window.get(4 * at).unwrap()).collect();
+            assert_eq!(found, [7, 8, 0, 0]);
+        }
+        // On a get it is the origin that converts, and finds it.
+        if world.rank() == 0 {
+            window.write(0, &[5i64, -1 << 50]).unwrap();
+        }
+        let mut here = rank.buffer::<i32>(2).unwrap();
+        let outcome = window.fence(|epoch| match world.rank() {
+            1 => {
+                let room = longshore::Destination::typed(&mut here, 2, &long);
+                epoch.get(room, 0, 0, 2, &long)
+            }
+            _ => Ok(()),
+        });
+        if world.rank() == 1 {
+            expect(&outcome.unwrap_err(), Class::Conversion, &["element 1", "-1125899906842624"]);
+            assert_eq!(here.to_vec().unwrap(), [5, 0]);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    });
+}
+
+#[test]
+fn an_origin_lies_in_its_buffer() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let column = Datatype::vector(3, 1, 4, &Datatype::double()).unwrap();
+        let column = rank.commit(&column).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let short = rank.buffer::<f64>(8).unwrap();
+        let outcome =
+            window.fence(|epoch| epoch.put(Origin::typed(&short, 1, &column), 1, 0, 3, &double));
+        expect(&outcome.unwrap_err(), Class::Buffer, &["0 to 72", "64"]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn calls_after_finalize_are_their_own_error() {
+    everywhere_alone(|rank| {
+        let mut window = Window::allocate(rank.world(), 8, 1, &Info::default()).unwrap();
+        rank.finalize().unwrap();
+        let error = window.fence(|_| Ok(())).unwrap_err();
+        expect(&error, Class::Other, &["finalized"]);
+        expect(&window.free().unwrap_err(), Class::Other, &["finalized"]);
+    });
+}
+
+fn everywhere_alone(body: impl Fn(Rank) + Sync) {
+    run(1, &Options::default(), &body).unwrap();
+    body(longshore::init().unwrap());
+}
+
+#[test]
+fn the_bodys_error_is_returned_after_the_closing_fence() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let me = world.rank();
+        let outcome = window.fence(|epoch| {
+            epoch.put(&[41i64], me, 0, 1, &long)?;
+            rank.commit(&Datatype::vector(-1, 1, 1, &Datatype::int())?)
+        });
+        expect(&outcome.unwrap_err(), Class::Count, &[]);
+        assert_eq!(window.get::<i64>(0).unwrap(), 41);
+        window.free().unwrap();
+    });
+}

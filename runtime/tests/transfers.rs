@@ -1,0 +1,265 @@
+//! What is larger than what carries it: transfers over small rings, many operations, messages nobody waits for yet.
+
+use longshore::job::Routes;
+use longshore::sim::{Options, run, run_shared};
+use longshore::{ANY_SOURCE, ANY_TAG, Architecture, Class, Datatype, Info, Rank, Window};
+
+const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
+
+/// Everyone puts and gets more than all links hold, to and from everyone at the same time.
+fn flood(rank: Rank) {
+    let world = rank.world();
+    let (me, size) = (world.rank(), world.size());
+    const LEN: usize = 20_000;
+    let bytes = LEN as i64 * 8 * i64::from(size);
+    let mut window = Window::allocate(world, bytes, 8, &Info::default()).unwrap();
+    let long = rank.type_of::<i64>().unwrap();
+    let block = |from: i32, to: i32| -> Vec<i64> {
+        (0..LEN as i64).map(|at| at << 20 | i64::from(from) << 10 | i64::from(to)).collect()
+    };
+    let blocks: Vec<_> = (0..size).map(|to| block(me, to)).collect();
+    let place = |of: i32| i64::from(of) * LEN as i64;
+    window
+        .fence(|epoch| {
+            for (to, data) in blocks.iter().enumerate() {
+                epoch.put(data, to as i32, place(me), LEN as i64, &long)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let mut found = vec![0i64; LEN];
+    for from in 0..size {
+        window.read(place(from), &mut found).unwrap();
+        assert!(found == block(from, me), "rank {me} from {from}");
+    }
+    let mut back = vec![vec![0i64; LEN]; size as usize];
+    window
+        .fence(|epoch| {
+            for (from, room) in back.iter_mut().enumerate() {
+                epoch.get(room, from as i32, place(me), LEN as i64, &long)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    for (from, found) in back.iter().enumerate() {
+        assert!(*found == block(me, from as i32));
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn large_transfers_pass_small_links() {
+    let small =
+        Options { architectures: UNLIKE.to_vec(), frame: 256, frames: 2, ..Options::default() };
+    run(3, &small, flood).unwrap();
+    run_shared(3, &Options { architectures: UNLIKE.to_vec(), ..Options::default() }, flood)
+        .unwrap();
+    run_shared(3, &Options { routes: Routes::Message, ..Options::default() }, flood).unwrap();
+    run_shared(3, &Options::default(), flood).unwrap();
+}
+
+#[test]
+fn more_operations_than_may_be_under_way() {
+    let many = |rank: Rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let mut window = Window::allocate(world, 4 * 2000 * 3, 4, &Info::default()).unwrap();
+        let int = rank.type_of::<i32>().unwrap();
+        let values: Vec<i32> = (0..2000).collect();
+        window
+            .fence(|epoch| {
+                for (at, value) in values.chunks(1).enumerate() {
+                    for to in 0..world.size() {
+                        epoch.put(value, to, at as i64 * 3 + i64::from(me), 1, &int)?;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        let mut found = vec![0i32; 6000];
+        window.read(0, &mut found).unwrap();
+        assert!(found.iter().enumerate().all(|(at, value)| *value == at as i32 / 3));
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    let options =
+        Options { architectures: UNLIKE.to_vec(), frame: 128, frames: 1, ..Options::default() };
+    run(3, &options, many).unwrap();
+    run_shared(3, &options, many).unwrap();
+}
+
+#[test]
+fn messages_wait_for_their_receives() {
+    let talk = |rank: Rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let long: Vec<f64> = (0..50_000).map(|at| f64::from(at) / 3.0).collect();
+        if me == 0 {
+            // Far more than anyone has room for, received in the other order.
+            for tag in 0..200 {
+                world.send(&[tag; 100], 1, tag).unwrap();
+            }
+            world.send(&long, 2, 5).unwrap();
+            let status = world.recv(&mut [0u16; 4], ANY_SOURCE, ANY_TAG).unwrap();
+            assert_eq!((status.source, status.tag, status.count), (2, 9, 3));
+        } else if me == 1 {
+            let mut room = [0i32; 100];
+            for tag in (0..50).rev() {
+                world.recv(&mut room, 0, tag).unwrap();
+                assert_eq!(room, [tag; 100]);
+            }
+            for _ in 50..200 {
+                let status = world.recv(&mut room, 0, ANY_TAG).unwrap();
+                assert_eq!(room[99], status.tag);
+            }
+        } else {
+            let mut room = vec![0.0f64; 60_000];
+            let status = world.recv(&mut room, 0, 5).unwrap();
+            assert_eq!(status.count, 50_000);
+            assert!(room[..50_000] == long[..]);
+            world.send(&[1u16, 2, 3], 0, 9).unwrap();
+        }
+        world.barrier().unwrap();
+        let all = world.allgather(&[me, me * me]).unwrap();
+        assert_eq!(all, [0, 0, 1, 1, 2, 4]);
+        rank.finalize().unwrap();
+    };
+    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    run(3, &options, talk).unwrap();
+    run_shared(3, &options, talk).unwrap();
+    run_shared(3, &Options::default(), talk).unwrap();
+}
+
+#[test]
+fn receives_refuse_what_does_not_fit_them() {
+    let talk = |rank: Rank| {
+        let world = rank.world();
+        let long = vec![1.5f64; 10_000];
+        if world.rank() == 0 {
+            world.send(&[1i32, 2, 3], 1, 0).unwrap();
+            world.send(&[1i32, 2, 3], 1, 1).unwrap();
+            world.send(&long, 1, 2).unwrap();
+            world.send(&long, 1, 3).unwrap();
+            assert_eq!(world.send(&long, 1, -4).unwrap_err().class(), Class::Tag);
+            assert_eq!(world.send(&long, 4, 4).unwrap_err().class(), Class::Rank);
+        } else {
+            let error = world.recv(&mut [0i32; 2], 0, 0).unwrap_err();
+            assert_eq!(error.class(), Class::Truncate, "{error}");
+            let error = world.recv(&mut [0.0f32; 3], 0, 1).unwrap_err();
+            assert_eq!(error.class(), Class::Type, "{error}");
+            let error = world.recv(&mut [0.0f64; 2], 0, 2).unwrap_err();
+            assert_eq!(error.class(), Class::Truncate, "{error}");
+            let mut room = vec![0.0f64; 10_000];
+            world.recv(&mut room, 0, 3).unwrap();
+            assert!(room == long);
+        }
+        rank.finalize().unwrap();
+    };
+    run(2, &Options::default(), talk).unwrap();
+    run_shared(2, &Options::default(), talk).unwrap();
+}
+
+#[test]
+fn created_windows_give_their_memory_back() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let int = rank.type_of::<i32>().unwrap();
+        let next = (world.rank() + 1) % world.size();
+        let buffer = rank.buffer::<i32>(4).unwrap();
+        let mut window = Window::create(world, buffer, 4, &Info::default()).unwrap();
+        window.fence(|epoch| epoch.put(&[7, 8], next, 1, 2, &int)).unwrap();
+        assert_eq!(window.free().unwrap().to_vec().unwrap(), [0, 7, 8, 0]);
+        let outcome = Window::create(world, vec![0i32; 4], 4, &Info::default());
+        if rank.is_emulated() {
+            assert_eq!(outcome.err().unwrap().class(), Class::Buffer);
+        } else if let Ok(mut window) = outcome {
+            window.fence(|epoch| epoch.put(&[9], next, 3, 1, &int)).unwrap();
+            assert_eq!(window.free().unwrap(), [0, 0, 0, 9]);
+        }
+        let boxed = vec![0u8; 16].into_boxed_slice();
+        let window = Window::create(world, boxed, 4, &Info::default()).unwrap();
+        assert_eq!(*window.free().unwrap(), [0; 16]);
+        rank.finalize().unwrap();
+    };
+    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    run(3, &options, body).unwrap();
+    run_shared(3, &Options::default(), body).unwrap();
+}
+
+#[test]
+fn types_are_defined_once_and_retired() {
+    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    let kinds = run(2, &options, |rank| {
+        use longshore::{Direction, wire};
+        let world = rank.world();
+        let mut window = Window::allocate(world, 800, 8, &Info::default()).unwrap();
+        rank.tap(world.rank() == 0);
+        let column = Datatype::vector(2, 1, 10, &Datatype::double()).unwrap();
+        let column = rank.commit(&column).unwrap();
+        for _ in 0..3 {
+            let me = world.rank();
+            let put = |epoch: &longshore::Epoch<'_, '_>| match me {
+                0 => epoch.put(&[1.0f64, 2.0], 1, 0, 1, &column),
+                _ => Ok(()),
+            };
+            window.fence(put).unwrap();
+        }
+        drop(column);
+        world.barrier().unwrap();
+        window.fence(|_| Ok(())).unwrap();
+        window.free().unwrap();
+        world.send(&[0u8], world.rank(), 0).unwrap();
+        let frames = rank.tapped();
+        let sent = frames.iter().filter(|frame| frame.direction == Direction::Sent);
+        let kinds: Vec<_> = sent
+            .filter(|frame| frame.peer == 1)
+            .filter_map(|frame| wire::describe(&frame.bytes))
+            .filter(|frame| frame.form.is_some())
+            .map(|frame| (frame.kind, frame.tag, frame.payload))
+            .collect();
+        world.recv(&mut [0u8], world.rank(), 0).unwrap();
+        rank.finalize().unwrap();
+        kinds
+    })
+    .unwrap();
+    use longshore::wire::Kind;
+    let kinds: Vec<_> = kinds[0].iter().map(|(kind, tag, _)| (*kind, *tag)).collect();
+    let put = (Kind::Put, None);
+    assert_eq!(kinds, [(Kind::Define, Some("portable")), put, put, put, (Kind::Retire, None)]);
+}
+
+#[test]
+fn whoever_needs_a_rank_that_left_is_told() {
+    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        if world.rank() == 1 {
+            // The others have the window as well.
+            world.recv(&mut [0u8], 0, 0).unwrap();
+            world.recv(&mut [0u8], 2, 0).unwrap();
+            return; // without finalize: as if it had died
+        }
+        world.send(&[0u8], 1, 0).unwrap();
+        let error = window.fence(|epoch| epoch.put(&[1i64], 1, 0, 1, &long)).unwrap_err();
+        assert_eq!(error.class(), Class::ProcAborted, "{error}");
+        let error = world.barrier().unwrap_err();
+        assert_eq!(error.class(), Class::ProcAborted, "{error}");
+        assert!(error.to_string().contains("rank 1 is gone"), "{error}");
+        let error = world.recv(&mut [0i32], 1, 0).unwrap_err();
+        assert_eq!(error.class(), Class::ProcAborted, "{error}");
+        let error = world.send(&[0i32; 10_000], 1, 0).unwrap_err();
+        assert_eq!(error.class(), Class::ProcAborted, "{error}");
+        // The survivors still reach each other.
+        let other = 2 - world.rank();
+        world.send(&[world.rank()], other, 3).unwrap();
+        let mut heard = [9];
+        world.recv(&mut heard, other, 3).unwrap();
+        assert_eq!(heard, [other]);
+    };
+    run(3, &options, body).unwrap();
+    run_shared(3, &options, body).unwrap();
+    run_shared(3, &Options::default(), body).unwrap();
+}
