@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use longshore::fuzzing::Target;
+use longshore::wire::Kind;
 use shipable::{Architecture, Datatype, Form};
 
 /// One of each constructor, portable and not.
@@ -36,6 +38,48 @@ const FRAMES: [&[u8]; 3] = [
     &[1, 0, 40, 0, 0, 0, 1, 0, 0, 0, 2],
 ];
 
+/// A frame with the long header: kind, tag, context, operation, displacement, count, form, length, signature.
+fn opening(
+    kind: Kind,
+    tag: u8,
+    form: u64,
+    count: u64,
+    length: u64,
+    signature: u128,
+    data: &[u8],
+) -> Vec<u8> {
+    let mut frame = vec![kind as u8, tag, 0, 0];
+    frame.extend(Target::WINDOW.to_le_bytes());
+    for word in [1, 2, count, form, length] {
+        frame.extend(u64::to_le_bytes(word));
+    }
+    frame.extend(signature.to_le_bytes());
+    frame.extend(data);
+    frame
+}
+
+/// A form shipped, data put with it and got back, in the frames that an origin sends.
+fn exchange(datatype: &Datatype, architecture: u8) -> shipable::Result<Vec<u8>> {
+    let memory = &Architecture::all()[usize::from(architecture)];
+    let form = Form::compile(datatype, memory)?;
+    let (shipped, signature) = (form.encode(), form.signature()?.hash);
+    let tag = if form.builder_architecture().is_some() { 2 } else { 1 };
+    let packed = vec![0; form.bounds(memory)?.size as usize];
+    let (length, signature) = (packed.len() as u64, signature);
+    let frames = [
+        opening(Kind::Define, tag, 1, 0, shipped.len() as u64, 0, &shipped),
+        opening(Kind::Put, tag, 1, 1, length, signature, &packed),
+        opening(Kind::Get, tag, 1, 1, length, signature, &[]),
+        opening(Kind::Eager, 0, 0, 1, length, signature, &packed),
+    ];
+    let mut bytes = vec![architecture];
+    for frame in frames {
+        bytes.extend((frame.len() as u16).to_le_bytes());
+        bytes.extend(frame);
+    }
+    Ok(bytes)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = std::env::args().nth(1).ok_or("usage: seeds FOLDER")?;
     let write = |target: &str, index: usize, bytes: &[u8]| {
@@ -50,6 +94,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for form in [form.to_locale(&architecture)?, form] {
                 write("form", index, &form.encode())?;
                 index += 1;
+            }
+        }
+    }
+    for (index, architecture) in Architecture::all().iter().enumerate() {
+        write("hello", index, &Target::hello(architecture))?;
+    }
+    for (index, datatype) in datatypes()?.iter().enumerate() {
+        for architecture in 0..Architecture::all().len() {
+            if let Ok(frames) = exchange(datatype, architecture as u8) {
+                write("wire", index * 100 + architecture, &frames)?;
             }
         }
     }

@@ -35,6 +35,8 @@ mod buffer;
 mod communicator;
 mod engine;
 pub mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod handle;
 pub mod job;
 pub mod launcher;

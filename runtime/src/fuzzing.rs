@@ -1,0 +1,96 @@
+//! A rank that takes frames from a hostile peer, for the fuzz targets. Built with `--cfg fuzzing` alone.
+
+use std::sync::Arc;
+
+use longshore_transport::sim::Cluster;
+use longshore_transport::{Link, Refused};
+use shipable::Architecture;
+
+use crate::engine::{Engine, Exposure, Ledger, Me, Policy};
+use crate::memory::Exposed;
+use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
+
+/// What proves membership in the job.
+pub const SECRET: [u8; 4] = *b"fuzz";
+
+/// Rank 0 of two, with a window of 4 KiB of displacement unit 8, numbered [`Target::WINDOW`]; the caller is rank 1.
+pub struct Target {
+    engine: Engine,
+    peer: Box<dyn Link>,
+}
+
+impl Target {
+    /// The window's number.
+    pub const WINDOW: u32 = 1;
+
+    /// A rank that hasn't met its peer yet.
+    ///
+    /// # Panics
+    /// Without shared memory.
+    pub fn new() -> Target {
+        let cluster = Cluster::new(2, 0).expect("shared memory");
+        let link = Box::new(cluster.link(0).expect("rank 0's link"));
+        let peer = Box::new(cluster.link(1).expect("rank 1's link"));
+        let me = Me { rank: 0, size: 2, architecture: Architecture::NATIVE, emulated: false };
+        let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::default(), None);
+        let exposure = Exposure {
+            window: Target::WINDOW,
+            exposed: Arc::new(Exposed::created(vec![0u8; 4096])),
+            unit: 8,
+            policy: Policy::SameLayout,
+        };
+        engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
+        Target { engine, peer }
+    }
+
+    /// The bytes of a sound hello of rank 1, of a machine of `architecture`.
+    ///
+    /// # Panics
+    /// Never: a hello has an encoding.
+    pub fn hello(architecture: &Architecture) -> Vec<u8> {
+        let hello = Hello {
+            protocol: PROTOCOL,
+            rank: 1,
+            architecture: architecture.descriptor(),
+            emulated: false,
+            room: 1 << 16,
+            form_limit: 1 << 16,
+            secret: SECRET.to_vec(),
+            barrier: None,
+        };
+        shipable::codec::encode(&hello, CONTROL_LIMIT).expect("a hello has an encoding")
+    }
+
+    /// A frame that carries all of a hello.
+    pub fn introduction(hello: &[u8]) -> Vec<u8> {
+        let header = Header { length: hello.len() as u64, ..Header::new(Kind::Hello) };
+        [&header.encode(), hello].concat()
+    }
+
+    /// Sends a frame, has the rank deal with it, and takes in what it answers. A frame above the link's limit is cut.
+    ///
+    /// # Panics
+    /// When the link refuses a frame for another reason than that the rank gave its peer up.
+    pub fn feed(&mut self, frame: &[u8]) {
+        let len = frame.len().min(self.peer.frame_limit());
+        match self.peer.reserve(0, len) {
+            Ok(mut room) => {
+                room.copy_from_slice(&frame[..len]);
+                room.commit();
+            }
+            Err(Refused::WouldBlock) => panic!("the rank doesn't take frames in"),
+            Err(Refused::Failed(_)) => return,
+        }
+        while self.engine.progress() {
+            while let Ok(Some(answer)) = self.peer.receive() {
+                std::hint::black_box(crate::wire::describe(&answer));
+            }
+        }
+    }
+}
+
+impl Default for Target {
+    fn default() -> Target {
+        Target::new()
+    }
+}
