@@ -37,6 +37,37 @@ fn random_types_have_the_bounds_of_their_maps_everywhere() {
 }
 
 #[test]
+fn shares_of_a_dimension_are_those_of_its_owners() {
+    use shipable::datatype::{Distribution, Order};
+    let here = Architecture::NATIVE;
+    for gsize in 1..12 {
+        for psize in 1..6 {
+            for rank in 0..psize {
+                for darg in [None, Some(1), Some(2), Some(3), Some(20), Some(i64::MAX)] {
+                    for distribution in [Distribution::Block, Distribution::Cyclic] {
+                        let made = Datatype::darray(
+                            psize,
+                            rank,
+                            &[gsize],
+                            &[distribution],
+                            &[darg],
+                            &[psize],
+                            Order::C,
+                            &Datatype::short(),
+                        );
+                        // Blocks may be too short for the array.
+                        let Ok(datatype) = made else { continue };
+                        check_bounds(&datatype, &here);
+                        let items = oracle::flatten(&datatype).len() as u64;
+                        assert_eq!(datatype.signature().count, items, "{datatype}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn random_types_have_the_signature_of_their_lists() {
     for seed in 0..cases(3000) {
         let (one, other) = Random::new(seed, options(seed)).pair();

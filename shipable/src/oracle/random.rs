@@ -233,7 +233,7 @@ impl Random {
                 Datatype::indexed_block(inner, &displacements, child)
             }
             4 if fits => self.subarray(outer, inner, child),
-            5 if fits => self.darray(outer, inner, child),
+            5 if fits || count == 0 => self.darray(outer, inner, child),
             6 => {
                 let (stride, slack) = (self.stride(inner), self.between(0, 7));
                 let stride = stride * extent + if stride < 0 { -slack } else { slack };
@@ -337,6 +337,8 @@ impl Random {
         for owned in [outer, inner] {
             let processes = self.between(1, 3);
             let (gsize, distribution, darg, psize, coordinate) = match self.below(4) {
+                // One index among two processes.
+                _ if owned == 0 => (1, Distribution::Block, None, 2, 1),
                 0 => (owned, Distribution::None, None, 1, 0),
                 1 => {
                     // Only the last of the blocks may be shorter than the others.
