@@ -1,3 +1,60 @@
-//! Programs a user would write, each also an end-to-end test.
+//! Programs a user would write. Each is a binary of its own in `src/bin`, is played by the demo, and is an end-to-end test.
 
+pub mod foreign;
+pub mod halo;
 pub mod hex;
+pub mod overflow;
+pub mod records;
+pub mod shipments;
+pub mod show;
+pub mod table;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use longshore::Rank;
+
+/// The examples that take no arguments but [`TABLE`]'s file, in the demo's order.
+pub const NAMES: [&str; 5] = ["halo", "records", "foreign", "overflow", TABLE];
+
+/// The one that reads a CSV of shipments; `make-shipments` makes one.
+pub const TABLE: &str = "table";
+
+/// Plays an example on the job that this process belongs to: all of its ranks do.
+///
+/// # Errors
+/// An unknown name, and what the example meets.
+pub fn play(name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
+    let rank = longshore::init()?;
+    run(&rank, name, arguments)?;
+    Ok(rank.finalize()?)
+}
+
+fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
+    match (name, arguments) {
+        ("halo", []) => halo::run(rank),
+        ("records", []) => records::run(rank),
+        ("foreign", []) => foreign::run(rank),
+        ("overflow", []) => overflow::run(rank),
+        (TABLE, [input]) => table::run(rank, input),
+        (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
+        _ => Err(format!(
+            "no example {name} with {} arguments; there are {NAMES:?}",
+            arguments.len()
+        )
+        .into()),
+    }
+}
+
+/// The whole of an example's `main`: plays it, and says what went wrong.
+pub fn main(name: &str) -> ExitCode {
+    let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    match play(name, &arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

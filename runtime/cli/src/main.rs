@@ -1,5 +1,6 @@
 //! The command `longshore`.
 
+mod demo;
 mod info;
 mod run;
 
@@ -19,11 +20,16 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Info(info::Arguments),
+    Demo(demo::Arguments),
+    #[command(hide = true)]
+    Example(demo::Example),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run(arguments) => run::main(arguments),
         Command::Info(arguments) => info::main(arguments),
+        Command::Demo(arguments) => demo::main(arguments),
+        Command::Example(example) => example.main(),
     }
 }

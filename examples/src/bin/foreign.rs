@@ -1,0 +1,5 @@
+//! See `longshore_examples::foreign`.
+
+fn main() -> std::process::ExitCode {
+    longshore_examples::main("foreign")
+}

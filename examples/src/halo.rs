@@ -1,0 +1,100 @@
+//! Heat spreads over a plate that the ranks share by columns: each puts its outermost columns into its neighbours' halos.
+//!
+//! A column of a field that lies by rows is strided. Its type counts doubles, not bytes, so it is portable: a rank makes it
+//! once and every neighbour understands it, whatever its byte order.
+
+use std::error::Error;
+
+use longshore::{Datatype, Info, PROC_NULL, Rank, Window};
+
+use crate::show::{Show, memory_of};
+
+const ROWS: usize = 8;
+/// A rank's own columns.
+const OWN: usize = 4;
+/// With the halo's two.
+const WIDTH: usize = OWN + 2;
+const STEPS: usize = 20;
+/// A halo before the first exchange; no temperature has any of its bytes.
+const UNSET: f64 = f64::from_bits(0xcccc_cccc_cccc_cccc);
+
+/// Plays it on any number of ranks.
+///
+/// # Errors
+/// What the communication meets, and a value that differs from what one rank alone computes.
+pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
+    let world = rank.world();
+    let show = Show::new(rank);
+    let (me, size) = (world.rank(), world.size());
+    let west = if me == 0 { PROC_NULL } else { me - 1 };
+    let east = if me + 1 == size { PROC_NULL } else { me + 1 };
+
+    let column =
+        rank.commit(&Datatype::vector(ROWS as i64, 1, WIDTH as i64, &Datatype::double())?)?;
+    let mut window = Window::allocate(world, (ROWS * WIDTH * 8) as i64, 8, &Info::default())?;
+    let mut field = plate(me as usize * OWN, OWN);
+    for row in field.chunks_mut(WIDTH) {
+        // What a neighbour will put; the plate's own edges stay cold.
+        row[0] = if west == PROC_NULL { 0.0 } else { UNSET };
+        row[WIDTH - 1] = if east == PROC_NULL { 0.0 } else { UNSET };
+    }
+    window.write(0, &field)?;
+
+    show.step(&format!(
+        "Halo: a plate of {ROWS} x {} on {size} ranks, {STEPS} steps",
+        OWN * size as usize
+    ));
+    show.say(&format!("a column is {column}, put with displacement 0 or {}", OWN + 1));
+    for step in 0..STEPS {
+        let before = memory_of(&window)?;
+        let mine = |at: usize| -> Vec<f64> { field.chunks(WIDTH).map(|row| row[at]).collect() };
+        let (first, last) = (mine(1), mine(OWN));
+        window.fence(|epoch| {
+            epoch.put(&first, west, OWN as i64 + 1, 1, &column)?;
+            epoch.put(&last, east, 0, 1, &column)
+        })?;
+        if step == 0 && size > 1 {
+            show.wire(0)?;
+            show.memories((0, bytes_of(&last).as_slice()), (1, &before, &memory_of(&window)?))?;
+        }
+        window.read(0, &mut field)?;
+        field = relax(&field, WIDTH);
+        window.write(0, &field)?;
+    }
+
+    let alone = (0..STEPS)
+        .fold(plate(0, OWN * size as usize), |plate, _| relax(&plate, OWN * size as usize + 2));
+    let start = me as usize * OWN;
+    let same =
+        field.chunks(WIDTH).zip(alone.chunks(OWN * size as usize + 2)).all(|(mine, whole)| {
+            mine[1..=OWN].iter().zip(&whole[start + 1..]).all(|(a, b)| a.to_bits() == b.to_bits())
+        });
+    show.check("every value is the one that a rank alone computes, to the last bit", same)?;
+    window.free()?;
+    Ok(())
+}
+
+/// Columns `from..from + columns` of the plate at the start, with a cold column on either side.
+fn plate(from: usize, columns: usize) -> Vec<f64> {
+    let at = |row: usize, column: usize| match column.checked_sub(1) {
+        Some(own) if own < columns => f64::from(((row * 31 + (from + own) * 17) % 97) as u32) / 7.0,
+        _ => 0.0,
+    };
+    (0..ROWS * (columns + 2)).map(|at_| at(at_ / (columns + 2), at_ % (columns + 2))).collect()
+}
+
+/// One step: each value becomes the mean of its neighbours in its row and itself; rows don't touch.
+fn relax(field: &[f64], width: usize) -> Vec<f64> {
+    let mut next = field.to_vec();
+    for (row, out) in field.chunks(width).zip(next.chunks_mut(width)) {
+        for at in 1..width - 1 {
+            out[at] = (row[at - 1] + row[at] + row[at + 1]) / 3.0;
+        }
+    }
+    next
+}
+
+/// The values as they lie in this machine's memory, for the picture.
+fn bytes_of(values: &[f64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+}

@@ -1,0 +1,87 @@
+//! A value that doesn't fit: `long` has 64 bits on one rank and 32 on the other.
+//!
+//! What fits is converted. What doesn't is refused by its name, and the job goes on.
+
+use std::error::Error;
+
+use longshore::{Class, Datatype, Info, Rank, Window, c};
+
+use crate::show::{Show, blank, memory_of};
+
+const VALUES: usize = 5;
+
+/// Plays it on two ranks or more: rank 0, whose `long` has 64 bits, puts to every rank whose `long` has 32.
+///
+/// # Errors
+/// What the communication meets, and a value that is lost silently.
+pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
+    let world = rank.world();
+    let show = Show::new(rank);
+    let me = world.rank();
+    let long = rank.commit(&Datatype::long())?;
+    let mut window =
+        Window::allocate(world, VALUES as i64 * long.extent(), long.extent(), &Info::default())?;
+
+    let widths = world.allgather(&[long.extent()])?;
+    let narrow = (1_i32..).zip(&widths[1..]).find(|(_, width)| **width == 4).map(|(rank, _)| rank);
+    let (Some(target), 8) = (narrow, widths[0]) else {
+        show.say("this takes a long of 64 bits on rank 0, and one of 32 bits on another");
+        window.free()?;
+        return Ok(());
+    };
+
+    show.step(&format!(
+        "Overflow: rank 0 puts longs of 64 bits to rank {target}, where they have 32"
+    ));
+    let values = [1, -2, 1_i64 << 40, 4, 5];
+    show.say(&format!("the values are {values:?}"));
+    let mut origin = rank.buffer::<c::Long>(VALUES)?;
+    if me == 0 {
+        for (at, value) in values.into_iter().enumerate() {
+            origin.set(at, c::Long(value.try_into()?))?;
+        }
+    }
+    let empty = blank(&mut window)?;
+    let put = window.fence(|epoch| match me {
+        0 => epoch.put(&origin, target, 0, VALUES as i64, &long),
+        _ => Ok(()),
+    });
+    show.wire(0)?;
+    show.memories((0, origin.bytes()), (target, &empty, &memory_of(&window)?))?;
+    if let Err(error) = &put {
+        show.say(&format!("refused: {error}"));
+    }
+    let named = match &put {
+        Err(error) => {
+            me == 0
+                && error.class() == Class::Conversion
+                && error.to_string().contains("1099511627776")
+        }
+        Ok(()) => me != 0,
+    };
+    show.check("the value is refused by name, with class CONVERSION", named)?;
+
+    let blank = i64::from(0xcccc_cccc_u32 as i32);
+    let mut arrived = [c::Long(0); VALUES];
+    let mut kept = |window: &Window| -> longshore::Result<_> {
+        window.read(0, &mut arrived)?;
+        Ok(arrived.map(|long| i64::from(long.0)))
+    };
+    show.check(
+        "the items before it are written, that one and all later ones are not",
+        me != target || kept(&window)? == [1, -2, blank, blank, blank],
+    )?;
+
+    origin.set(2, c::Long(3))?;
+    window.fence(|epoch| match me {
+        0 => epoch.put(&origin, target, 0, VALUES as i64, &long),
+        _ => Ok(()),
+    })?;
+    show.check(
+        "the job goes on: with 3 in its place all of them arrive",
+        me != target || kept(&window)? == [1, -2, 3, 4, 5],
+    )?;
+    show.check("nobody else's window was touched", me == target || memory_of(&window)? == empty)?;
+    window.free()?;
+    Ok(())
+}

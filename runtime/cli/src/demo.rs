@@ -1,0 +1,126 @@
+//! `longshore demo`: plays the examples on unlike ranks, and shows what crosses the wire.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use longshore::launcher::{self, Control, Job, Part};
+use longshore_examples::shipments::Shipments;
+use longshore_examples::{NAMES, TABLE};
+
+/// Plays the examples on processes of unlike architectures, and shows what crosses the wire
+///
+/// Each example is a job of its own: separate processes that put into each other's windows through
+/// shared memory. Shown are the frames that were really sent, decoded, and the memory on both sides,
+/// where dots stand for bytes that the operation left alone. Exit status 1 if any check fails.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The ranks' representations, at least four
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        default_value = "native,s390x,i686,m68k"
+    )]
+    arch: Vec<String>,
+    /// Rows of the table example's CSV
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    rows: usize,
+    /// Plays only these
+    #[arg(value_name = "EXAMPLE", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
+    examples: Vec<String>,
+}
+
+/// Plays an example, as one rank of the demo does
+#[derive(clap::Args)]
+pub struct Example {
+    name: String,
+    arguments: Vec<PathBuf>,
+}
+
+impl Example {
+    pub fn main(self) -> ExitCode {
+        match longshore_examples::play(&self.name, &self.arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{}: {error}", self.name);
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+/// Plays them all, and gives back 1 if one fails.
+pub fn main(arguments: Arguments) -> ExitCode {
+    let all: Vec<String> = NAMES.map(str::to_owned).to_vec();
+    let examples = if arguments.examples.is_empty() { &all } else { &arguments.examples };
+    let played = launcher::guarded(|control| {
+        let failed: Vec<_> = (examples.iter())
+            .filter(|name| match play(name, &arguments, control) {
+                Ok(status) => status != 0,
+                Err(error) => {
+                    eprintln!("longshore: {name}: {error}");
+                    true
+                }
+            })
+            .collect();
+        println!("{} of {} examples passed", examples.len() - failed.len(), examples.len());
+        for name in &failed {
+            println!("FAILED: {name}");
+        }
+        u8::from(!failed.is_empty())
+    });
+    match played {
+        Ok(status) => status.into(),
+        Err(error) => {
+            eprintln!("longshore: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs one example as a job of its own; its status.
+fn play(
+    name: &str,
+    arguments: &Arguments,
+    control: &Control,
+) -> Result<u8, Box<dyn std::error::Error>> {
+    let input = if name == TABLE { Some(Input::make(arguments.rows)?) } else { None };
+    let mut words: Vec<OsString> = vec!["example".into(), name.into()];
+    words.extend(input.iter().map(|input| input.0.clone().into()));
+    let mut environment: Vec<(OsString, OsString)> = vec![("LONGSHORE_SHOW".into(), "1".into())];
+    if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
+    }
+    let ranks = u32::try_from(arguments.arch.len())?;
+    let part = Part {
+        ranks,
+        arguments: words,
+        environment,
+        archs: arguments.arch.clone(),
+        ..Part::new(std::env::current_exe()?)
+    };
+    let status = launcher::run(&Job { parts: vec![part], ..Job::default() }, control)?;
+    println!();
+    Ok(status)
+}
+
+/// A CSV for the table example, gone when dropped.
+struct Input(PathBuf);
+
+impl Input {
+    fn make(rows: usize) -> Result<Input, Box<dyn std::error::Error>> {
+        let name = format!("longshore-shipments-{}.csv", std::process::id());
+        let input = Input(std::env::temp_dir().join(Path::new(&name)));
+        Shipments::random(rows, 1996).write(BufWriter::new(File::create_new(&input.0)?))?;
+        Ok(input)
+    }
+}
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
