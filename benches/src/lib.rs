@@ -1,3 +1,6 @@
 //! RMA and datatype benches.
 
 pub mod datatypes;
+pub mod launch;
+pub mod peers;
+pub mod rma;
