@@ -124,7 +124,7 @@ fn the_tag_follows_the_constructors() {
         Datatype::indexed_block(1, &[4], &column).unwrap(),
         Datatype::subarray(&[4], &[2], &[1], Order::Fortran, &column).unwrap(),
         Datatype::dup(&column).unwrap(),
-        Datatype::simple_struct(&[2], &[column.clone()]).unwrap(),
+        Datatype::simple_struct(&[2], std::slice::from_ref(&column)).unwrap(),
     ];
     for datatype in portable {
         let form = compile(&datatype);
@@ -135,7 +135,7 @@ fn the_tag_follows_the_constructors() {
         Datatype::hvector(2, 1, 9, &column).unwrap(),
         Datatype::hindexed(&[1], &[4], &column).unwrap(),
         Datatype::hindexed_block(1, &[4], &column).unwrap(),
-        Datatype::struct_(&[1], &[0], &[column.clone()]).unwrap(),
+        Datatype::struct_(&[1], &[0], std::slice::from_ref(&column)).unwrap(),
         Datatype::resized(0, 999, &column).unwrap(),
     ];
     for datatype in locale {
