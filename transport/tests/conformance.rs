@@ -396,6 +396,15 @@ fn shared_memory_between_threads() {
     }
 }
 
+/// Far more ranks than cores or watched rings.
+#[test]
+fn a_crowd_moves() {
+    for scenario in [rounds, sleepers, death] {
+        let segment = Segment::create(32).unwrap();
+        in_threads(&segment, |mut link, segment| scenario(&mut link, segment));
+    }
+}
+
 #[test]
 fn shared_memory_with_faults() {
     for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test binary uses a part
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use longshore_transport::{Cause, Doorbell, Link, RankState, Segment};
@@ -90,6 +90,7 @@ impl Processes {
                 .env("LONGSHORE_TEST_RANK", rank.to_string())
                 .env("LONGSHORE_TEST_FD", segment.as_fd().as_raw_fd().to_string())
                 .env("LONGSHORE_TEST_SCENARIO", scenario)
+                .stdout(Stdio::null()) // it would read as this test's own
                 .spawn()
                 .unwrap()
         };
