@@ -23,6 +23,9 @@ const HANG: Duration = Duration::from_secs(60);
 #[test]
 fn rank() {
     let Ok(role) = std::env::var("ROLE") else { return };
+    if role == "barrier" {
+        return barrier();
+    }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
     let segment = Segment::attach(job.segment.try_clone().unwrap(), job.rank).unwrap();
     match role.as_str() {
@@ -56,6 +59,18 @@ fn rank() {
         role => panic!("no role {role}"),
     }
     std::process::exit(0);
+}
+
+/// Rank 0 lets the others wait at a barrier.
+fn barrier() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    eprintln!("rank {} waits", world.rank());
+    if world.rank() == 0 {
+        thread::sleep(HANG);
+    }
+    world.barrier().unwrap();
+    rank.finalize().unwrap();
 }
 
 /// The words that start this binary as a rank.
@@ -358,21 +373,31 @@ fn a_rank_can_abort_the_job() {
     run(&words).expect(5, &["longshore: rank 0 (env) aborted the job with code 5"]);
 }
 
-#[test]
-fn a_death_names_what_the_rank_was_doing() {
-    let mut run = start(&[vec!["-n".to_owned(), "3".to_owned()], role("wait")].concat());
+/// Kills rank `victim` of three that play `name`, once it does `activity`.
+fn kill_rank(name: &str, victim: &str, activity: &str) {
+    let mut run = start(&[vec!["-n".to_owned(), "3".to_owned()], role(name)].concat());
     let mut stderr = run.await_waiting(3);
-    let victim = *run.running().iter().find(|&&pid| variable(pid, "PMI_RANK") == "2").unwrap();
-    kill(Pid::from_raw(victim), Signal::SIGKILL).unwrap();
+    thread::sleep(Duration::from_millis(200)); // from saying that it waits to waiting
+    let victim_pid = run.running().into_iter().find(|&pid| variable(pid, "PMI_RANK") == victim);
+    kill(Pid::from_raw(victim_pid.unwrap()), Signal::SIGKILL).unwrap();
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
-    assert!(
-        rest.contains(
-            "rank 2 (env) was killed by SIGKILL, during a barrier; ending the other 2 ranks"
-        ),
-        "{rest}"
+    let message = format!(
+        "rank {victim} (env) was killed by SIGKILL, during {activity}; ending the other 2 ranks"
     );
+    assert!(rest.contains(&message), "{rest}");
     assert_eq!(run.finish().status, 137);
+}
+
+#[test]
+fn a_death_names_what_the_rank_was_doing() {
+    kill_rank("wait", "2", "a barrier");
+}
+
+#[test]
+fn a_death_in_a_barrier_ends_those_that_wait_there() {
+    kill_rank("barrier", "0", "its own work");
+    kill_rank("barrier", "1", "a barrier");
 }
 
 #[test]
