@@ -17,6 +17,21 @@ pub(super) struct Rows {
     pub run: usize,
 }
 
+impl Rows {
+    /// Where the inner dimension is of one run, the outer takes its place: the loop is in the inner.
+    #[inline]
+    pub(super) fn new(counts: [u64; 2], from: [i64; 2], to: [i64; 2], run: usize) -> Rows {
+        let turned = counts[1] == 1;
+        let order = |[outer, inner]: [i64; 2]| {
+            if turned { [inner as isize, outer as isize] } else { [outer as isize, inner as isize] }
+        };
+        // Only runs at one place over and over can be more than a pointer's width counts.
+        let [outer, inner] = counts.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+        let counts = if turned { [inner, outer] } else { [outer, inner] };
+        Rows { counts, from: order(from), to: order(to), run }
+    }
+}
+
 type GridBody = unsafe fn(&Rows, *const u8, *mut u8);
 type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 

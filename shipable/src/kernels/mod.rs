@@ -102,6 +102,9 @@ impl Lane {
     #[inline]
     fn reach(&self, counts: [u64; 2], run: i64) -> Option<Range<i64>> {
         let (mut start, mut end) = (self.start, self.start.checked_add(run)?);
+        if counts == [1, 1] {
+            return Some(start..end);
+        }
         for (count, stride) in counts.into_iter().zip(self.strides) {
             let last = i64::try_from(count - 1).ok()?.checked_mul(stride)?;
             if last < 0 {
@@ -191,12 +194,7 @@ impl Kernel {
             unsafe { (bodies.run)(first, destination, self.from_run as usize) };
             return Ok(());
         }
-        let rows = Rows {
-            counts: counts.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
-            from: from.strides.map(|stride| stride as isize),
-            to: to.strides.map(|stride| stride as isize),
-            run: self.from_run as usize,
-        };
+        let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
         match self.bodies {
             // SAFETY: all that the lanes reach is covered by the views, so it may be read and
             // written, and strides that are used fit a pointer's width, as do counts, but for those
