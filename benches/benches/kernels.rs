@@ -39,6 +39,9 @@ impl Arena {
     }
 }
 
+/// Moves one column: its kernel, its counts, its places in memory and in the stream.
+type Transfer<'a> = dyn FnMut(&Kernel, [u64; 2], Lane, Lane) + 'a;
+
 type Contender<'a> = (&'static str, Box<dyn Fn(&mut Arena) + 'a>);
 
 /// Prints a row, if the command line asks for it.
@@ -171,7 +174,7 @@ fn records() {
     const COLUMNS: [(usize, usize); 3] = [(0, 1), (8, 8), (16, 10)];
     let kernels = COLUMNS.map(|(_, run)| Kernel::new(Conversion::Copy, run as u64));
     let kernels = &kernels;
-    let columns = |chunk: usize, each: &mut dyn FnMut(&Kernel, [u64; 2], Lane, Lane)| {
+    let columns = |chunk: usize, each: &mut Transfer<'_>| {
         for first in (0..COUNT).step_by(chunk) {
             let counts = [1, chunk.min(COUNT - first) as u64];
             let mut packed = 0;
