@@ -14,6 +14,8 @@ mod ledger;
 mod mail;
 mod outbox;
 mod peer;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -221,15 +223,13 @@ impl State {
         Ok(())
     }
 
-    /// Whether every peer that is still there has said hello; an error where one never will.
+    /// Where the communicator's barrier lies, once everyone has said hello; an error if someone never will.
     pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
-        for rank in 0..self.me.size {
-            if let Some(gone) = self.gone(rank) {
-                return Some(Err(gone));
-            }
-            self.peers[rank as usize].architecture()?;
+        if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {
+            return Some(Err(gone));
         }
-        Some(Ok(self.barrier))
+        let all_known = self.peers.iter().all(|peer| peer.architecture().is_some());
+        all_known.then_some(Ok(self.barrier))
     }
 
     /// A peer's representation, and whether it is emulated. All are known once `init` has ended.

@@ -8,6 +8,8 @@ mod create;
 mod epoch;
 mod info;
 mod local;
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 

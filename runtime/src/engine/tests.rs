@@ -1,0 +1,215 @@
+//! What a rank does with frames that no correct peer sends: the target's own checks, and the protocol's.
+
+use std::sync::Arc;
+
+use longshore_transport::Link;
+use longshore_transport::sim::{Cluster, SimLink};
+use shipable::{Architecture, Class, Datatype, Form, Signature};
+
+use super::{Engine, Exposure, Ledger, Me, Policy};
+use crate::memory::Exposed;
+use crate::types::Names;
+use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
+
+/// A rank 0 with a window of 80 bytes, and a link by which the test plays rank 1.
+struct Pair {
+    engine: Engine,
+    peer: SimLink,
+    _cluster: Cluster,
+}
+
+const SECRET: &[u8] = b"of the job";
+
+impl Pair {
+    fn new() -> Pair {
+        let mut pair = Pair::strangers();
+        pair.send(&hello(Hello { ..greeting() }));
+        assert!(pair.engine.state().representation(1).is_some());
+        pair
+    }
+
+    fn strangers() -> Pair {
+        let cluster = Cluster::new(2, 0).unwrap();
+        let architecture = Architecture::X86_64;
+        let me = Me { rank: 0, size: 2, architecture, emulated: false };
+        let link = Box::new(cluster.link(0).unwrap());
+        let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
+        let exposed = Arc::new(Exposed::created(vec![0u8; 80]));
+        let exposure = Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict };
+        engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
+        Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
+    }
+
+    /// Sends a frame as rank 1, and lets rank 0 take it in.
+    fn send(&mut self, bytes: &[u8]) {
+        let mut frame = self.peer.reserve(0, bytes.len()).unwrap();
+        frame.copy_from_slice(bytes);
+        frame.commit();
+        while self.engine.progress() {}
+    }
+
+    /// What rank 0 sent to rank 1 since.
+    fn received(&mut self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        while let Some(frame) = self.peer.receive().unwrap() {
+            frames.push(frame.to_vec());
+        }
+        frames
+    }
+
+    fn define(&mut self, id: u64, tag: u8, builder: u32, form: &[u8]) {
+        let header = Header {
+            tag,
+            context: builder,
+            form: id,
+            length: form.len() as u64,
+            ..Header::new(Kind::Define)
+        };
+        self.send(&[&header.encode()[..], form].concat());
+    }
+
+    /// Puts one double by a form, and gives the class and text of the refusal, if it was one.
+    fn put(&mut self, change: impl FnOnce(&mut Header)) -> Option<(Class, String)> {
+        let signature = Signature::of(&Datatype::double()).hash;
+        let mut header = Header {
+            context: 1,
+            operation: 1,
+            count: 1,
+            form: 7,
+            length: 8,
+            signature,
+            ..Header::new(Kind::Put)
+        };
+        change(&mut header);
+        self.received();
+        self.send(&[&header.encode()[..], &1.5f64.to_le_bytes()].concat());
+        let frames = self.received();
+        let answer = frames.first().and_then(|frame| Frame::decode(frame));
+        match answer {
+            Some(Frame::Short(Brief { kind: Kind::Ack, context: 1, value: 1, .. }, _)) => None,
+            Some(Frame::Long(Header { kind: Kind::Refuse, operation: 1, .. }, data)) => {
+                let refusal: Refusal = shipable::codec::decode(data, CONTROL_LIMIT).unwrap();
+                Some((Class::from_wire(refusal.class).unwrap(), refusal.text))
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn greeting() -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        rank: 1,
+        architecture: Architecture::X86_64.descriptor(),
+        emulated: false,
+        room: 1000,
+        form_limit: 1000,
+        secret: SECRET.to_vec(),
+        barrier: None,
+    }
+}
+
+fn hello(hello: Hello) -> Vec<u8> {
+    let bytes = shipable::codec::encode(&hello, CONTROL_LIMIT).unwrap();
+    let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
+    [&header.encode()[..], &bytes].concat()
+}
+
+fn double() -> Vec<u8> {
+    Form::compile(&Datatype::double(), &Architecture::X86_64).unwrap().encode()
+}
+
+#[track_caller]
+fn refused(outcome: Option<(Class, String)>, class: Class, word: &str) {
+    let (found, text) = outcome.unwrap();
+    assert!(found == class && text.contains(word), "{found:?}: {text}");
+}
+
+#[test]
+fn the_target_checks_what_the_origin_should_have() {
+    let mut pair = Pair::new();
+    refused(pair.put(|_| {}), Class::Type, "never defined");
+    pair.define(7, 1, 1, &double());
+    assert_eq!(pair.put(|_| {}), None);
+    refused(pair.put(|put| put.context = 2), Class::Win, "freed");
+    refused(pair.put(|put| put.displacement = -1), Class::Disp, "negative");
+    refused(pair.put(|put| put.displacement = 10), Class::RmaRange, "80 to 88");
+    refused(pair.put(|put| put.displacement = i64::MAX), Class::RmaRange, "pointers");
+    refused(pair.put(|put| put.count = u64::MAX), Class::RmaRange, "outside");
+    refused(pair.put(|put| put.count = 2), Class::Type, "signatures differ");
+    refused(pair.put(|put| put.signature ^= 1), Class::Type, "signatures differ");
+    // Everything else had left the window as it was.
+    let window = pair.engine.state().windows[&1].exposed.span();
+    let mut bytes = [0; 80];
+    assert!(window.read(0, &mut bytes));
+    assert_eq!(bytes[..8], 1.5f64.to_le_bytes());
+    assert_eq!(bytes[8..], [0; 72]);
+    let retire = Brief { kind: Kind::Retire, context: 0, operation: 7, value: 0 };
+    pair.send(&retire.encode());
+    refused(pair.put(|_| {}), Class::Type, "never defined");
+}
+
+#[test]
+fn rule_t6_the_target_decides_by_the_tag() {
+    let mut pair = Pair::new();
+    pair.define(7, 3, 1, &double());
+    refused(pair.put(|_| {}), Class::Type, "unknown tag 3");
+    pair.define(7, 2, 0, &double());
+    refused(pair.put(|_| {}), Class::Type, "tag says otherwise");
+    let form = Form::compile(&Datatype::double(), &Architecture::X86_64).unwrap();
+    let locale = form.to_locale(&Architecture::X86_64).unwrap().encode();
+    pair.define(7, 2, 1, &locale);
+    refused(pair.put(|_| {}), Class::Type, "built at process 1");
+    pair.define(7, 2, 0, &locale);
+    assert_eq!(pair.put(|_| {}), None);
+    pair.define(7, 1, 0, b"no form");
+    refused(pair.put(|_| {}), Class::Type, "can't be used");
+}
+
+#[test]
+fn a_stranger_is_not_listened_to() {
+    let wrong: [fn(&mut Hello); 4] = [
+        |hello| hello.protocol += 1,
+        |hello| hello.secret[0] ^= 1,
+        |hello| hello.rank = 0,
+        |hello| hello.architecture = "e=x".to_owned(),
+    ];
+    for change in wrong {
+        let mut pair = Pair::strangers();
+        let mut greeting = greeting();
+        change(&mut greeting);
+        pair.send(&hello(greeting));
+        assert!(pair.engine.state().representation(1).is_none());
+        let error = pair.engine.state().take_hello().unwrap().unwrap_err();
+        assert!(error.to_string().contains("rank 1 broke the protocol"), "{error}");
+    }
+    let mut early = Pair::strangers();
+    early.send(&Header::new(Kind::Get).encode());
+    assert!(early.engine.state().gone(1).unwrap().to_string().contains("before its hello"));
+}
+
+#[test]
+fn frames_of_any_bytes_do_no_harm() {
+    let mut state = 1u64;
+    let mut random = move || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    for _ in 0..shipable::oracle::cases(300) {
+        let mut pair = Pair::new();
+        pair.define(7, 1, 1, &double());
+        for _ in 0..20 {
+            let length = 1 + random() % 120;
+            let mut bytes: Vec<u8> =
+                (0..length).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
+            bytes[0] = (random() % 18) as u8;
+            if let Some(context) = bytes.get_mut(4) {
+                *context = (random() % 3) as u8;
+            }
+            crate::wire::describe(&bytes);
+            pair.send(&bytes);
+            pair.received();
+        }
+    }
+}

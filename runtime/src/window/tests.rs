@@ -1,0 +1,103 @@
+//! Rules that the scoped calls make impossible to break, on the unscoped calls below them.
+
+use shipable::{Architecture, Class};
+
+use super::{Info, Window};
+use crate::error::Result;
+use crate::memory::{Loan, Scope};
+use crate::origin::Origin;
+use crate::process::Rank;
+use crate::sim::{Options, run};
+use crate::types::Type;
+use crate::window::core::Core;
+
+fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
+    let what = Origin::from(values).what;
+    Scope::with(|scope| {
+        let span = scope.lend(Loan::new(values));
+        let put = core.put(span, &what, 0, 0, values.len() as i64, double.into());
+        core.drain();
+        put
+    })
+}
+
+fn everywhere(body: impl Fn(&Rank) + Sync) {
+    for architectures in [vec![], vec![Architecture::S390X]] {
+        let options = Options { architectures, ..Options::default() };
+        run(1, &options, |rank| {
+            body(&rank);
+            rank.finalize().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn rule_1_no_operation_without_an_epoch() {
+    everywhere(|rank| {
+        let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        let (core, double) = (&window.core, rank.type_of::<f64>().unwrap());
+        let refused = |outcome: Result<()>| {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), Class::RmaSync);
+            assert!(error.to_string().contains("no epoch"), "{error}");
+        };
+        refused(put(core, &[1.0], &double));
+        core.fence(true).unwrap();
+        put(core, &[2.0], &double).unwrap();
+        core.fence(false).unwrap();
+        refused(put(core, &[3.0], &double));
+        assert_eq!(window.get::<f64>(0).unwrap(), 2.0);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_25_no_window_is_freed_within_an_epoch() {
+    everywhere(|rank| {
+        let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        window.core.fence(true).unwrap();
+        let error = window.free().unwrap_err();
+        assert_eq!(error.class(), Class::RmaSync);
+        assert!(error.to_string().contains("fence epoch 1"), "{error}");
+    });
+}
+
+#[test]
+fn only_bounded_failures_are_kept_and_the_first_is_returned() {
+    everywhere(|rank| {
+        let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        let ledger = window.core.ledger.clone();
+        let error = window
+            .fence(|_| {
+                for count in 0..1000 {
+                    ledger.fail(crate::error::ErrorKind::Count(count).into());
+                }
+                Ok(())
+            })
+            .unwrap_err();
+        assert!(error.to_string().starts_with("count 0 "), "{error}");
+        window.fence(|_| Ok(())).unwrap();
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
+    let panicked = std::panic::catch_unwind(|| {
+        everywhere(|rank| {
+            let mut window = Window::allocate(rank.world(), 800, 8, &Info::default()).unwrap();
+            let double = rank.type_of::<f64>().unwrap();
+            let values = [1.0; 100];
+            let _ = window.fence(|epoch| {
+                epoch.put(&values, 0, 0, 100, &double)?;
+                if true {
+                    panic!("of the body");
+                }
+                Ok(())
+            });
+        });
+    });
+    let message = panicked.unwrap_err();
+    assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
+}
