@@ -298,6 +298,14 @@ impl Error {
         self.0.place.as_ref()
     }
 
+    /// The same error, met within an epoch of which only the window knew.
+    pub(crate) fn within(mut self, epoch: impl FnOnce() -> String) -> Error {
+        if let Some(place) = &mut self.0.place {
+            place.epoch.get_or_insert_with(epoch);
+        }
+        self
+    }
+
     /// The same error with its place; the first place stays.
     pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Error {
         self.0.place.get_or_insert_with(place);

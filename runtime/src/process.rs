@@ -47,7 +47,7 @@ pub fn init() -> Result<Rank> {
         return Setup::new(segment, link).start();
     };
     let duplicate = environment.segment.try_clone();
-    let fd = duplicate.map_err(|error| crate::job::Error::Segment(error))?;
+    let fd = duplicate.map_err(crate::job::Error::Segment)?;
     let segment = Segment::attach(fd, environment.rank)?;
     let link = Box::new(ShmLink::new(segment.clone())?);
     let mut setup = Setup::new(segment, link);

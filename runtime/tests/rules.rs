@@ -290,7 +290,17 @@ fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
             _ => Ok(()),
         });
         if world.rank() == 0 {
-            let words = ["refused", "element 2", "1099511627776", "MPI_LONG"];
+            let words = [
+                "refused",
+                "element 2",
+                "1099511627776",
+                "MPI_LONG",
+                "put at rank 0",
+                "target 1",
+                "window 1",
+                "bytes 0..16",
+                "fence epoch 1",
+            ];
             expect(&outcome.unwrap_err(), Class::Conversion, &words);
         } else {
             outcome.unwrap();
@@ -310,7 +320,11 @@ fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
             _ => Ok(()),
         });
         if world.rank() == 1 {
-            expect(&outcome.unwrap_err(), Class::Conversion, &["element 1", "-1125899906842624"]);
+            expect(
+                &outcome.unwrap_err(),
+                Class::Conversion,
+                &["element 1", "-1125899906842624", "get at rank 1", "bytes 0..16", "fence epoch"],
+            );
             assert_eq!(here.to_vec().unwrap(), [5, 0]);
         }
         window.free().unwrap();

@@ -75,6 +75,18 @@ pub(crate) fn reach(
 }
 
 impl Exposure {
+    /// Where an operation of a peer reaches.
+    pub(super) fn reach(
+        &self,
+        header: &Header,
+        form: &Received,
+        architecture: &Architecture,
+    ) -> Result<Reach> {
+        let bounds = form.form.bounds(architecture)?;
+        let measures = Measures { size: self.exposed.span().len(), unit: self.unit };
+        reach(measures, header.displacement, header.count, &bounds, architecture)
+    }
+
     /// Checks an operation of a peer before it touches a byte: rules T1 to T6 by the form's tag, 14, 19, 27 and 29. Gives
     /// the memory, displacement 0 being where the operation's lies.
     pub(super) fn admit(
@@ -96,9 +108,7 @@ impl Exposure {
                 .into());
             }
         }
-        let bounds = form.form.bounds(architecture)?;
-        let measures = Measures { size: self.exposed.span().len(), unit: self.unit };
-        let reach = reach(measures, header.displacement, header.count, &bounds, architecture)?;
+        let reach = self.reach(header, form, architecture)?;
         let signature = form.signature.repeat(header.count).map(|signature| signature.hash);
         if signature != Some(header.signature) {
             return Err(ErrorKind::Signature {

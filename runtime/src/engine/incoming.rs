@@ -54,6 +54,8 @@ enum Sink {
     Scatter(Scatter),
     /// Nowhere: it was refused, for this reason.
     Refused(Error),
+    /// Nowhere: it answers a get of these bytes, and what it brought can't be taken.
+    Misfit(Error, (i128, i128)),
     /// Together, to be looked at as a whole.
     Collect(Vec<u8>),
     /// To the receive that it was announced to.
@@ -68,6 +70,8 @@ struct Scatter {
     count: u64,
     span: Span,
     partial: Partial,
+    /// The bytes of the target's window, where it answers a get.
+    answers: Option<(i128, i128)>,
     /// Keeps the memory, if it is a window's.
     _window: Option<Arc<Exposure>>,
 }
@@ -178,6 +182,7 @@ impl State {
             count: header.count,
             span,
             partial: Partial::default(),
+            answers: None,
             _window: Some(exposure),
         })
     }
@@ -193,6 +198,14 @@ impl State {
         Ok((exposure, form, span))
     }
 
+    /// The bytes of its window that an operation of a peer touches, if it can be told.
+    pub(super) fn reached(&self, peer: u32, header: &Header) -> Option<(i64, i64)> {
+        let exposure = self.windows.get(&header.context)?;
+        let form = self.peers[peer as usize].forms.get(header.form, peer).ok()?;
+        let (start, end) = exposure.reach(header, &form, &self.me.architecture).ok()?.bytes;
+        Some((start.try_into().ok()?, end.try_into().ok()?))
+    }
+
     fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
         let unknown = || ErrorKind::Gone { rank: peer, state: "unknown".to_owned() };
         Ok(self.peers[peer as usize].architecture().ok_or_else(unknown)?)
@@ -201,7 +214,7 @@ impl State {
     fn handle_get(&mut self, peer: u32, header: &Header) {
         match self.admit_get(peer, header) {
             Ok(reply) => self.push(peer, reply),
-            Err(error) => self.refuse(peer, header.context, header.operation, &error),
+            Err(error) => self.refuse(peer, header, &error),
         }
     }
 
@@ -227,7 +240,7 @@ impl State {
             // Its get was given up.
             return Ok(Sink::Ignore);
         };
-        let Fetch { origin, count, span } = fetch;
+        let Fetch { origin, count, span, bytes } = fetch;
         let scatter = self.stream_of(peer).and_then(|stream| {
             let program = origin.program(&stream)?;
             let due = program.stream_length(count)?;
@@ -235,19 +248,29 @@ impl State {
                 let what = format!("{} bytes in answer to a get of {due}", header.length);
                 return Err(ErrorKind::Protocol { peer, what }.into());
             }
-            Ok(Scatter { program, count, span, partial: Partial::default(), _window: None })
+            Ok(Scatter {
+                program,
+                count,
+                span,
+                partial: Partial::default(),
+                answers: Some(bytes),
+                _window: None,
+            })
         });
-        Ok(scatter.map_or_else(Sink::Refused, Sink::Scatter))
+        Ok(scatter.map_or_else(|error| Sink::Misfit(error, bytes), Sink::Scatter))
     }
 
     /// A stream has ended, whole or cut short.
     fn finish(&mut self, peer: u32, stream: Stream, cut: bool) -> Result<(), String> {
         let Stream { header, sink, .. } = stream;
-        let (window, operation) = (header.context, header.operation);
+        let window = header.context;
         match (header.kind, sink) {
-            (Kind::Put, Sink::Refused(error)) => self.refuse(peer, window, operation, &error),
+            (Kind::Put, Sink::Refused(error)) => self.refuse(peer, &header, &error),
             (Kind::Put, _) => self.peers[peer as usize].acknowledge(window),
-            (Kind::Reply, Sink::Refused(error)) => self.complete(peer, window, Some(error)),
+            (Kind::Reply, Sink::Misfit(error, bytes)) => {
+                let error = error.at(|| self.place(Kind::Get, peer, window, Some(bytes)));
+                self.complete(peer, window, Some(error));
+            }
             (Kind::Reply, _) => self.complete(peer, window, None),
             (Kind::Bulk, Sink::Receive(receiving)) => {
                 let cut = cut.then(|| ErrorKind::Conversion(CUT.to_owned()).into());
@@ -286,12 +309,15 @@ impl Stream {
         match &mut self.sink {
             Sink::Scatter(scatter) => {
                 if let Err(error) = scatter.take(self.position, data) {
-                    self.sink = Sink::Refused(error);
+                    self.sink = match scatter.answers {
+                        Some(bytes) => Sink::Misfit(error, bytes),
+                        None => Sink::Refused(error),
+                    };
                 }
             }
             Sink::Collect(bytes) => bytes.extend_from_slice(data),
             Sink::Receive(receiving) => receiving.take(self.position, data),
-            Sink::Refused(_) | Sink::Ignore => {}
+            Sink::Refused(_) | Sink::Misfit(..) | Sink::Ignore => {}
         }
         self.position += length;
         Ok(())

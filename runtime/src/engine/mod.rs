@@ -23,7 +23,7 @@ use std::sync::Arc;
 use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::tap::{Direction, Tap};
 use crate::types::{Names, TargetType, Type};
 use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
@@ -86,6 +86,8 @@ pub(crate) struct Fetch {
     pub origin: Type,
     pub count: u64,
     pub span: crate::memory::Span,
+    /// The bytes of the target's window, for errors.
+    pub bytes: (i128, i128),
 }
 
 impl Engine {
@@ -261,8 +263,9 @@ impl State {
             (Purpose::Message(number), outcome) => self.mail.sent(number, outcome),
             // A put is done when its target says so; a value that couldn't be sent is known here alone.
             (Purpose::Put(window), Err(error)) => {
+                let place = || self.place(Kind::Put, peer, window, None);
                 if let Some(ledger) = self.ledgers.get(&window) {
-                    ledger.fail(error);
+                    ledger.fail(error.at(place));
                     if self.peers[peer as usize].gone.is_some() {
                         ledger.release(peer);
                     }
@@ -435,8 +438,20 @@ impl State {
         Ok(())
     }
 
+    /// Where an operation of this rank on a peer's window failed.
+    fn place(&self, kind: Kind, peer: u32, window: u32, bytes: Option<(i128, i128)>) -> Place {
+        Place {
+            call: if kind == Kind::Put { "put" } else { "get" },
+            rank: self.me.rank,
+            target: Some(peer as i32),
+            window: Some(window),
+            bytes,
+            epoch: None,
+        }
+    }
+
     /// Refuses, or ends early, an operation of a peer.
-    fn refuse(&mut self, peer: u32, window: u32, operation: u64, error: &Error) {
+    fn refuse(&mut self, peer: u32, operation: &Header, error: &Error) {
         let mut text = error.to_string();
         // The text fits a control message, whatever types it prints.
         let mut end = text.len().min(CONTROL_LIMIT / 2);
@@ -444,11 +459,13 @@ impl State {
             end -= 1;
         }
         text.truncate(end);
-        let refusal = Refusal { class: error.class().wire(), text };
+        let bytes = self.reached(peer, operation);
+        let refusal = Refusal { class: error.class().wire(), text, bytes };
         let bytes = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap_or_default();
         let header = Header {
-            context: window,
-            operation,
+            tag: operation.kind as u8,
+            context: operation.context,
+            operation: operation.operation,
             length: bytes.len() as u64,
             ..Header::new(Kind::Refuse)
         };
@@ -461,8 +478,11 @@ impl State {
         let class = shipable::Class::from_wire(refusal.class).unwrap_or(shipable::Class::Unknown);
         let (window, number) = (header.context, header.operation);
         self.gets.remove(&Operation { target: peer, window, number });
-        let error = ErrorKind::Refused { by: peer, class, text: refusal.text };
-        self.complete(peer, window, Some(error.into()));
+        let error = Error::from(ErrorKind::Refused { by: peer, class, text: refusal.text });
+        let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);
+        let bytes = refusal.bytes.map(|(start, end)| (start.into(), end.into()));
+        let error = error.at(|| self.place(kind, peer, window, bytes));
+        self.complete(peer, window, Some(error));
         Ok(())
     }
 }

@@ -153,7 +153,8 @@ impl Core {
                 return Err(error);
             }
         }
-        self.ledger.take_failure().map_or(Ok(()), Err)
+        let failure = self.ledger.take_failure();
+        failure.map_or(Ok(()), |error| Err(error.within(|| self.epoch.get().to_string())))
     }
 
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
@@ -270,7 +271,7 @@ impl Core {
         *bytes = Some(reach.bytes);
         match target.route {
             Route::Direct => self.direct(call, rank, &origin, count, reach.base),
-            Route::Message => self.ship(call, rank, origin, count),
+            Route::Message => self.ship(call, rank, origin, count, reach.bytes),
         }
     }
 
@@ -391,7 +392,14 @@ impl Core {
     }
 
     /// Hands an operation to the engine.
-    fn ship(&self, call: &Call<'_>, rank: u32, origin: Elementwise, count: u64) -> Result<()> {
+    fn ship(
+        &self,
+        call: &Call<'_>,
+        rank: u32,
+        origin: Elementwise,
+        count: u64,
+        bytes: (i128, i128),
+    ) -> Result<()> {
         let me = self.process.me();
         let program = match call.kind {
             Kind::Put => origin.datatype.program(&me.architecture)?,
@@ -431,7 +439,7 @@ impl Core {
             ),
             _ => {
                 let operation = Operation { target: rank, window: self.window, number };
-                state.expect(operation, Fetch { origin: datatype, count, span });
+                state.expect(operation, Fetch { origin: datatype, count, span, bytes });
                 Outgoing::new(header, Source::Empty, Purpose::None)
             }
         };

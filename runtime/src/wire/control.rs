@@ -36,4 +36,6 @@ pub(crate) struct Refusal {
     pub class: u8,
     /// The error's text.
     pub text: String,
+    /// The bytes of the window that the operation was to touch, if they are in it.
+    pub bytes: Option<(i64, i64)>,
 }
