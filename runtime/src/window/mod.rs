@@ -138,8 +138,8 @@ impl<M> Window<M> {
     /// # let long = rank.type_of::<i64>()?;
     /// let sum = window.fences(|chain| {
     ///     chain.epoch(|epoch| epoch.put(&[40i64], 0, 0, 1, &long))?;
-    ///     let first = chain.local().get::<i64>(0)?;
-    ///     chain.epoch(|epoch| epoch.put(&[first + 2], 0, 1, 1, &long))?;
+    ///     let second = [chain.local().get::<i64>(0)? + 2];
+    ///     chain.epoch(|epoch| epoch.put(&second, 0, 1, 1, &long))?;
     ///     chain.local().get::<i64>(1)
     /// })?;
     /// assert_eq!(sum, 42);

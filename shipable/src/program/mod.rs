@@ -1,10 +1,10 @@
 //! Layout programs: how the bytes of one memory lie in a packed stream, and what becomes of them on the way.
 //!
-//! Three operations are enough. A [`Block`] is a run of items repeated in up to three strided dimensions, a [`Gather`]
-//! a table of runs, a [`Loop`] repeats a body. They stand in the order of the type map, which is the order of the stream;
+//! Three operations are enough. A `Block` is a run of items repeated in up to three strided dimensions, a `Gather`
+//! a table of runs, a `Loop` repeats a body. They stand in the order of the type map, which is the order of the stream;
 //! nothing here ever reorders them. Displacements are bytes of the memory's architecture, so a program never ships.
 //!
-//! [`lower`] makes a program from a form, [`Cursor`] finds and walks the part of it that a transfer moves, and `pack`
+//! `lower` makes a program from a form, `Cursor` finds and walks the part of it that a transfer moves, and `pack`
 //! carries transfers out.
 
 mod cursor;
