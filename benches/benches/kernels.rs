@@ -414,15 +414,15 @@ mod limit {
     #[target_feature(enable = "avx2")]
     unsafe fn swap8_avx2(source: &[u8], target: &mut [u8]) {
         use std::arch::x86_64::*;
-        let reversed = _mm256_set_epi64x(
-            0x08090a0b0c0d0e0f,
-            0x0001020304050607,
-            0x08090a0b0c0d0e0f,
-            0x0001020304050607,
-        );
         for at in (0..source.len()).step_by(64) {
             // SAFETY: 64 bytes from `at` lie in both slices.
             unsafe {
+                let reversed = _mm256_set_epi64x(
+                    0x08090a0b0c0d0e0f,
+                    0x0001020304050607,
+                    0x08090a0b0c0d0e0f,
+                    0x0001020304050607,
+                );
                 let low = _mm256_loadu_si256(source.as_ptr().add(at).cast());
                 let high = _mm256_loadu_si256(source.as_ptr().add(at + 32).cast());
                 let to = target.as_mut_ptr().add(at);

@@ -1,6 +1,8 @@
 //! A value that doesn't fit: `long` has 64 bits on one rank and 32 on the other.
 //!
 //! What fits is converted. What doesn't is refused by its name, and the job goes on.
+// A long is an i64 here or an i32 there.
+#![allow(clippy::useless_conversion)]
 
 use std::error::Error;
 
