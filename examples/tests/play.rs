@@ -1,0 +1,85 @@
+//! Every example, as processes of unlike representations started by the launcher.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use longshore::job::Routes;
+use longshore::launcher::{Control, Job, Part, run};
+use longshore_examples::shipments::Shipments;
+
+/// Representations of ranks 0, 1, ...; the last has like ranks, which go direct.
+const JOBS: [&[&str]; 5] = [
+    &["native", "s390x", "i686", "m68k"],
+    &["ppc64", "win64", "mips", "aarch64", "native"],
+    &["i686", "native", "s390x"],
+    &["s390x", "s390x", "aix32"],
+    &["native", "native", "native"],
+];
+
+fn play(program: &str, arguments: &[&Path]) {
+    for archs in JOBS {
+        for routes in [Routes::Best, Routes::Message] {
+            let part = Part {
+                ranks: u32::try_from(archs.len()).unwrap(),
+                arguments: arguments.iter().map(OsString::from).collect(),
+                archs: archs.iter().map(ToString::to_string).collect(),
+                ..Part::new(program)
+            };
+            let timeout = Some(std::time::Duration::from_secs(120));
+            let job = Job { parts: vec![part], routes, timeout, ..Job::default() };
+            assert_eq!(run(&job, &Control::none()).unwrap(), 0, "{program} on {archs:?}, {routes}");
+        }
+    }
+}
+
+#[test]
+fn halo() {
+    play(env!("CARGO_BIN_EXE_halo"), &[]);
+}
+
+#[test]
+fn records() {
+    play(env!("CARGO_BIN_EXE_records"), &[]);
+}
+
+#[test]
+fn foreign() {
+    play(env!("CARGO_BIN_EXE_foreign"), &[]);
+}
+
+#[test]
+fn overflow() {
+    play(env!("CARGO_BIN_EXE_overflow"), &[]);
+}
+
+#[test]
+fn first() {
+    play(env!("CARGO_BIN_EXE_first"), &[]);
+}
+
+#[test]
+fn table() {
+    let input = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shipments.csv");
+    Shipments::random(5000, 42).write(std::fs::File::create(&input).unwrap()).unwrap();
+    play(env!("CARGO_BIN_EXE_table"), &[&input]);
+}
+
+#[test]
+fn an_example_that_fails_fails_its_job() {
+    let missing = PathBuf::from("no such file.csv");
+    let part = Part {
+        ranks: 3,
+        arguments: vec![missing.into()],
+        ..Part::new(env!("CARGO_BIN_EXE_table"))
+    };
+    let job = Job { parts: vec![part], ..Job::default() };
+    assert_eq!(run(&job, &Control::none()).unwrap(), 1);
+}
+
+#[test]
+fn the_readme_shows_the_first_program_as_it_is() {
+    let readme = include_str!("../../README.md");
+    let program = include_str!("../src/bin/first.rs");
+    let (_, program) = program.split_once("\n\n").unwrap();
+    assert!(readme.contains(program), "README.md and examples/src/bin/first.rs differ");
+}
