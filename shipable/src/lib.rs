@@ -1,30 +1,42 @@
 //! What bytes mean: datatypes, forms, layout programs, pack, unpack, conversion.
 //!
-//! No I/O, no clock, and no threads but rayon's. Data flows in one direction:
+//! No I/O, no clock, no threads. Data flows in one direction:
 //!
 //! ```text
 //!  Datatype ──commit──► Form ──lower(memory, stream)──► Program ──► kernels
-//!  constructor tree;    shipable form;                  displacements in bytes and
-//!  never rewritten      host-independent, encoded,      conversions; a host's own,
+//!  constructor tree;    shipable form;                  displacements in bytes and    loops keyed
+//!  never rewritten      host-independent, encoded,      conversions; a host's own,    by width
 //!                       hashed, what ships              never ships
 //! ```
 //!
 //! An [`Architecture`] says how a machine represents each [`Basic`] type; it is a value, so that any
-//! machine packs and unpacks for any other. [`Bounds`] and [`Signature`] are found on the tree.
-//! The module `oracle` (feature `oracle`) writes type maps out item by item; everything else is
-//! tested against it.
+//! machine packs and unpacks for any other. [`Bounds`] and [`Signature`] are found on the tree, and
+//! on a form alike. A [`Committed`] datatype holds its form and its programs; a receiver needs a
+//! form's bytes and nothing else. The module `oracle` (feature `oracle`) writes type maps out item
+//! by item; everything else is tested against it.
 //!
 //! ```
-//! use shipable::{Architecture, Committed, Datatype, View};
-//! // A column of a matrix of four by three doubles, packed as s390x has them.
-//! let matrix: Vec<u8> = (0..12).flat_map(|n| f64::from(n).to_ne_bytes()).collect();
-//! let column = Datatype::vector(4, 1, 3, &Datatype::double())?;
-//! let committed = Committed::new(&column, &Architecture::NATIVE)?;
-//! let mut packed = [0; 32];
-//! committed.program(&Architecture::S390X)?.pack(1, View::new(&matrix), 0, &mut packed)?;
-//! assert_eq!(packed[8..16], 3f64.to_be_bytes());
+//! use shipable::form::Limits;
+//! use shipable::{Architecture, Committed, Datatype, Form, Partial, View, ViewMut};
+//!
+//! // The origin, little-endian, packs a column of its matrix of 3 by 2 ints, and names the target's by the same type.
+//! let (origin, target) = (Architecture::X86_64, Architecture::S390X);
+//! let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::int())?, &origin)?;
+//! let matrix: Vec<u8> = (1..=6i32).flat_map(i32::to_le_bytes).collect();
+//! let mut packed = [0; 12];
+//! column.native().pack(1, View::new(&matrix), 0, &mut packed)?;
+//! let shipped = column.form().encode();
+//!
+//! // The target, big-endian, finds what the form means in its own memory, converts and scatters.
+//! let form = Form::decode(&shipped, &Limits::default())?;
+//! let program = form.lower(&target, &origin)?;
+//! let mut window = [0; 24];
+//! program.unpack(1, ViewMut::new(&mut window), 0, &packed, &mut Partial::default())?;
+//! assert_eq!(window[8..12], 3i32.to_be_bytes());
 //! # Ok::<(), shipable::Error>(())
 //! ```
+//!
+//! Left out: attributes, names and handles, which belong to the runtime, and all I/O.
 
 pub mod arch;
 pub mod basic;

@@ -43,7 +43,9 @@ pub(crate) enum Strip<'p> {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // one on the stack of each transfer
 pub(crate) enum Whole<'p> {
-    /// They all are one block.
+    /// One element that is one block.
+    One(&'p Block),
+    /// Several that are one block together.
     Block(Block),
     /// A body repeated.
     Loop { body: &'p Body, count: u64, stride: i64 },
@@ -53,13 +55,34 @@ impl<'p> Whole<'p> {
     pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Whole<'p> {
         if let [Op::Block(block)] = &*body.ops {
             if count == 1 {
-                return Whole::Block(block.clone());
+                return Whole::One(block);
             }
             if let Some(block) = block.repeated(count, extent) {
                 return Whole::Block(block);
             }
         }
         Whole::Loop { body, count, stride: extent }
+    }
+
+    /// The one strip that all of them are, if they are: what most transfers move.
+    #[inline]
+    pub(crate) fn strip(&self) -> Option<Strip<'_>> {
+        let block = match self {
+            Whole::One(block) => block,
+            Whole::Block(block) => block,
+            Whole::Loop { .. } => return None,
+        };
+        let [outer, middle, inner] = block.dims;
+        let run = block.stream_run();
+        (outer.count == 1).then(|| Strip::Grid {
+            block,
+            units: block.units,
+            counts: [middle.count, inner.count],
+            memory: block.start,
+            memory_strides: [middle.stride, inner.stride],
+            stream: 0,
+            stream_strides: [inner.count * run, run],
+        })
     }
 }
 
@@ -100,6 +123,7 @@ impl<'p> Cursor<'p> {
             tiles: true,
         };
         match whole {
+            Whole::One(block) => cursor.block = Some((block, range.start)),
             Whole::Block(block) => cursor.block = Some((block, range.start)),
             Whole::Loop { body, count, stride } if range.start < range.end => {
                 cursor.seek(body, *count, *stride, range.start);

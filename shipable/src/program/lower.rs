@@ -116,7 +116,7 @@ fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> 
 /// Many short runs of a child that is one run itself, and adjoins its like, make a table at once.
 fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Gather>> {
     let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
-    let few = blocks <= 4 * runs.len() as u64 && runs.len() >= TABLE;
+    let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
     let [Op::Block(one)] = child else { return Ok(None) };
     let adjoins = one.runs() == 1 && u64::try_from(extent) == Ok(one.memory_run());
     if !few || !(adjoins || (one.runs() == 1 && runs.iter().all(|run| run.length == 1))) {

@@ -113,6 +113,11 @@ impl Program {
             return Ok(());
         }
         let whole = Whole::new(&self.body, count, self.extent);
+        if length == self.body.stream * count {
+            if let Some(strip) = whole.strip() {
+                return strip.pack(memory, 0, out).map_err(|stop| stop.explain(&self.body));
+            }
+        }
         let mut cursor = Cursor::new(&whole, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
             strip.pack(memory, position, out).map_err(|stop| stop.explain(&self.body))?;
@@ -136,6 +141,13 @@ impl Program {
             return Ok(());
         }
         let whole = Whole::new(&self.body, count, self.extent);
+        if length == self.body.stream * count {
+            if let Some(strip) = whole.strip() {
+                return strip
+                    .unpack(memory, 0, input, partial)
+                    .map_err(|stop| stop.explain(&self.body));
+            }
+        }
         let mut cursor = Cursor::new(&whole, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
             strip

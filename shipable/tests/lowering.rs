@@ -1,0 +1,91 @@
+//! What forms are lowered to, in the text of programs: which runs merge, and that none is ever reordered.
+
+use shipable::{Architecture, Committed, Datatype, Form};
+
+const HERE: Architecture = Architecture::X86_64;
+
+fn native(datatype: &Datatype) -> String {
+    Committed::new(datatype, &HERE).unwrap().native().to_string()
+}
+
+fn lowered(datatype: &Datatype, memory: &Architecture, stream: &Architecture) -> String {
+    Form::compile(datatype, memory).unwrap().lower(memory, stream).unwrap().to_string()
+}
+
+fn d() -> Datatype {
+    Datatype::double()
+}
+
+#[test]
+fn what_adjoins_is_one_run() {
+    assert_eq!(native(&Datatype::contiguous(6, &d()).unwrap()), "extent 48 { 48 @0 }");
+    assert_eq!(native(&Datatype::vector(3, 2, 2, &d()).unwrap()), "extent 48 { 48 @0 }");
+    assert_eq!(native(&Datatype::indexed(&[2, 3], &[1, 3], &d()).unwrap()), "extent 40 { 40 @8 }");
+    // A struct without gaps, of members of different types, and many of them.
+    let members = [d(), Datatype::int(), Datatype::float()];
+    let packed = Datatype::simple_struct(&[1, 1, 1], &members).unwrap();
+    assert_eq!(native(&packed), "extent 16 { 16 @0 }");
+    assert_eq!(native(&Datatype::contiguous(9, &packed).unwrap()), "extent 144 { 144 @0 }");
+    // Where bytes are swapped, runs merge that are swapped alike.
+    let swapped = lowered(&packed, &HERE, &Architecture::S390X);
+    assert_eq!(swapped, "extent 16 { swap8 1 @0; swap4 2 @8 }");
+    // A pair is two items in a row.
+    let pair = Datatype::basic(shipable::Basic::DoubleInt);
+    assert_eq!(native(&pair), "extent 16 { 12 @0 }");
+}
+
+#[test]
+fn what_repeats_is_a_block() {
+    assert_eq!(native(&Datatype::vector(8, 1, 10, &d()).unwrap()), "extent 568 { 8 x 80: 8 @0 }");
+    let cube = Datatype::subarray(&[4, 5, 6], &[2, 3, 2], &[1, 1, 1], shipable::Order::C, &d());
+    assert_eq!(native(&cube.unwrap()), "extent 960 { 2 x 240: 3 x 48: 16 @296 }");
+    // Dimensions that go on at the same pace are one.
+    let rows = Datatype::vector(3, 1, 2, &d()).unwrap();
+    let more = Datatype::hvector(4, 1, 48, &rows).unwrap();
+    assert_eq!(native(&more), "extent 184 { 12 x 16: 8 @0 }");
+    // The fourth dimension is a loop.
+    let four = Datatype::subarray(&[3; 4], &[2; 4], &[0; 4], shipable::Order::C, &d()).unwrap();
+    assert_eq!(native(&four), "extent 648 { 2 x 216: 2 x 72: 2 x 24: 16 @0 }");
+    let five = Datatype::subarray(&[3; 5], &[2; 5], &[0; 5], shipable::Order::C, &d()).unwrap();
+    assert_eq!(native(&five), "extent 1944 { 2 x 648 @0 { 2 x 216: 2 x 72: 2 x 24: 16 @0 } }");
+}
+
+#[test]
+fn what_is_irregular_is_a_table() {
+    let places = [9, 2, 30, 4, 17, 11, 26, 0];
+    let scattered = Datatype::indexed_block(1, &places, &d()).unwrap();
+    let table = "[8 @72 @16 @240 @32 @136 @88 @208 @0]";
+    assert_eq!(native(&scattered), format!("extent 248 {{ {table} }}"));
+    let swapped = lowered(&scattered, &HERE, &Architecture::S390X);
+    assert_eq!(swapped, "extent 248 { swap8 [1 @72 @16 @240 @32 @136 @88 @208 @0] }");
+}
+
+#[test]
+fn nothing_is_reordered() {
+    // A 3 by 4 matrix by columns: the order of the stream is that of the type map, not of memory.
+    let column = Datatype::vector(3, 1, 4, &d()).unwrap();
+    let transpose = Datatype::hvector(4, 1, 8, &column).unwrap();
+    assert_eq!(native(&transpose), "extent 96 { 4 x 8: 3 x 32: 8 @0 }");
+    let matrix: Vec<u8> = (0..12).flat_map(|at| [at; 8]).collect();
+    let committed = Committed::new(&transpose, &HERE).unwrap();
+    let mut packed = [0; 96];
+    committed.native().pack(1, shipable::View::new(&matrix), 0, &mut packed).unwrap();
+    let order: Vec<u8> = packed.chunks(8).map(|double| double[0]).collect();
+    assert_eq!(order, [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
+    // Runs that adjoin in memory, the second first.
+    let backwards = Datatype::indexed(&[1, 1], &[1, 0], &d()).unwrap();
+    assert_eq!(native(&backwards), "extent 16 { 2 x -8: 8 @8 }");
+}
+
+#[test]
+fn nothing_is_left_of_what_holds_nothing() {
+    for empty in [
+        Datatype::contiguous(0, &d()).unwrap(),
+        Datatype::vector(3, 0, 5, &d()).unwrap(),
+        Datatype::basic(shipable::Basic::Lb),
+    ] {
+        assert_eq!(native(&empty), "extent 0 { }", "{empty}");
+    }
+    let bounded = Datatype::resized(-8, 32, &Datatype::contiguous(0, &d()).unwrap()).unwrap();
+    assert_eq!(native(&bounded), "extent 32 { }");
+}
