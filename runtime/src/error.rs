@@ -272,8 +272,8 @@ pub enum ErrorKind {
         /// What was wrong.
         what: String,
     },
-    /// A form that a peer shipped can't be used.
-    #[error("the form that rank {peer} shipped can't be used: {what}")]
+    /// A form that a peer shipped, or was to be shipped, can't be used.
+    #[error("a form between this rank and rank {peer} can't be used: {what}")]
     Form {
         /// Who.
         peer: u32,

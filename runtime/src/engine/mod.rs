@@ -9,11 +9,13 @@
 
 mod exposure;
 mod forms;
+mod hello;
 mod incoming;
 mod ledger;
 mod mail;
 mod outbox;
 mod peer;
+mod refusal;
 #[cfg(test)]
 mod tests;
 
@@ -23,10 +25,10 @@ use std::sync::Arc;
 use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::tap::{Direction, Tap};
 use crate::types::{Names, TargetType, Type};
-use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
+use crate::wire::{Brief, Frame, Header, Kind};
 use incoming::Incoming;
 use outbox::Sent;
 use peer::{Gone, Peer};
@@ -38,7 +40,7 @@ pub(crate) use ledger::Ledger;
 pub use mail::Status;
 pub(crate) use mail::{Channel, Landing, Message, Pattern};
 pub(crate) use outbox::{Outgoing, Purpose, Source, conversion};
-use peer::{EAGER, ROOM};
+use peer::EAGER;
 
 /// Frames taken in before the outboxes get a turn.
 const BATCH: usize = 64;
@@ -182,58 +184,6 @@ impl Engine {
 }
 
 impl State {
-    /// Sets off a hello to everyone, itself included.
-    pub(crate) fn start_hello(&mut self) -> Result<()> {
-        let hello = Hello {
-            protocol: PROTOCOL,
-            rank: self.me.rank,
-            architecture: self.me.architecture.descriptor(),
-            emulated: self.me.emulated,
-            room: ROOM,
-            form_limit: forms::LONGEST,
-            secret: self.secret.clone(),
-            barrier: self.barrier,
-        };
-        let bytes: Arc<[u8]> = shipable::codec::encode(&hello, CONTROL_LIMIT)
-            .map_err(|error| ErrorKind::Protocol { peer: self.me.rank, what: error.to_string() })?
-            .into();
-        for peer in 0..self.me.size {
-            let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
-            self.push(peer, Outgoing::new(header, Source::Bytes(bytes.clone()), Purpose::None));
-        }
-        Ok(())
-    }
-
-    fn handle_hello(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
-        let hello: Hello =
-            shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
-        if hello.protocol != PROTOCOL {
-            return Err(format!(
-                "it speaks protocol {}, this rank {PROTOCOL}: build both of one version",
-                hello.protocol
-            ));
-        }
-        if hello.secret != self.secret || hello.rank != peer {
-            return Err("it can't prove that it belongs to this job".to_owned());
-        }
-        let architecture = Architecture::from_descriptor(&hello.architecture)
-            .map_err(|error| error.to_string())?;
-        if peer == 0 {
-            self.barrier = hello.barrier;
-        }
-        self.peers[peer as usize].meet(architecture, &hello);
-        Ok(())
-    }
-
-    /// Where the communicator's barrier lies, once everyone has said hello; an error if someone never will.
-    pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
-        if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {
-            return Some(Err(gone));
-        }
-        let all_known = self.peers.iter().all(|peer| peer.architecture().is_some());
-        all_known.then_some(Ok(self.barrier))
-    }
-
     /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
     pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
         let peer = self.peers.get(peer as usize)?;
@@ -357,11 +307,20 @@ impl State {
     }
 
     /// Tells a peer a type's form, unless it knows.
-    pub(crate) fn define(&mut self, peer: u32, target_type: TargetType<'_>) {
-        if !self.peers[peer as usize].told.insert(target_type.id()) {
-            return;
+    ///
+    /// # Errors
+    /// A form above the peer's limit.
+    pub(crate) fn define(&mut self, peer: u32, target_type: TargetType<'_>) -> Result<()> {
+        let known = &mut self.peers[peer as usize];
+        if known.told.contains(&target_type.id()) {
+            return Ok(());
         }
         let shipment = target_type.shipment(self.me.rank);
+        if shipment.bytes.len() as u64 > known.form_limit {
+            let what = format!("{} bytes, it takes {}", shipment.bytes.len(), known.form_limit);
+            return Err(ErrorKind::Form { peer, what }.into());
+        }
+        known.told.insert(shipment.id);
         let header = Header {
             tag: tag_to_wire(shipment.tag),
             context: shipment.builder,
@@ -370,6 +329,7 @@ impl State {
             ..Header::new(Kind::Define)
         };
         self.push(peer, Outgoing::new(header, Source::Bytes(shipment.bytes), Purpose::None));
+        Ok(())
     }
 
     /// Lets go of a window's operations on a target that will never be done.
@@ -435,54 +395,6 @@ impl State {
             }
             kind => return Err(format!("a short {kind:?}")),
         }
-        Ok(())
-    }
-
-    /// Where an operation of this rank on a peer's window failed.
-    fn place(&self, kind: Kind, peer: u32, window: u32, bytes: Option<(i128, i128)>) -> Place {
-        Place {
-            call: if kind == Kind::Put { "put" } else { "get" },
-            rank: self.me.rank,
-            target: Some(peer as i32),
-            window: Some(window),
-            bytes,
-            epoch: None,
-        }
-    }
-
-    /// Refuses, or ends early, an operation of a peer.
-    fn refuse(&mut self, peer: u32, operation: &Header, error: &Error) {
-        let mut text = error.to_string();
-        // The text fits a control message, whatever types it prints.
-        let mut end = text.len().min(CONTROL_LIMIT / 2);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
-        let bytes = self.reached(peer, operation);
-        let refusal = Refusal { class: error.class().wire(), text, bytes };
-        let bytes = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap_or_default();
-        let header = Header {
-            tag: operation.kind as u8,
-            context: operation.context,
-            operation: operation.operation,
-            length: bytes.len() as u64,
-            ..Header::new(Kind::Refuse)
-        };
-        self.push(peer, Outgoing::new(header, Source::Bytes(bytes.into()), Purpose::None));
-    }
-
-    fn handle_refusal(&mut self, peer: u32, header: Header, bytes: &[u8]) -> Result<(), String> {
-        let refusal: Refusal =
-            shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
-        let class = shipable::Class::from_wire(refusal.class).unwrap_or(shipable::Class::Unknown);
-        let (window, number) = (header.context, header.operation);
-        self.gets.remove(&Operation { target: peer, window, number });
-        let error = Error::from(ErrorKind::Refused { by: peer, class, text: refusal.text });
-        let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);
-        let bytes = refusal.bytes.map(|(start, end)| (start.into(), end.into()));
-        let error = error.at(|| self.place(kind, peer, window, bytes));
-        self.complete(peer, window, Some(error));
         Ok(())
     }
 }

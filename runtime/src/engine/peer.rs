@@ -27,6 +27,8 @@ pub(super) struct Gone {
 #[derive(Default)]
 pub(super) struct Peer {
     hello: Option<(Architecture, bool)>,
+    /// The longest form that it takes.
+    pub form_limit: u64,
     /// What became of it, once it is gone.
     pub gone: Option<Gone>,
     pub outbox: VecDeque<Outgoing>,
@@ -47,6 +49,7 @@ impl Peer {
     /// Its hello has come.
     pub(super) fn meet(&mut self, architecture: Architecture, hello: &Hello) {
         self.hello = Some((architecture, hello.emulated));
+        self.form_limit = hello.form_limit;
         self.room = hello.room.min(ROOM);
     }
 

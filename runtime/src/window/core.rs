@@ -1,28 +1,20 @@
-//! A window's state at its origin side: the unscoped calls under the epochs, and what is checked before an operation goes.
+//! A window's state at its origin side, its epochs, and its end: the unscoped calls under the scopes.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::sync::Arc;
 
-use longshore_transport::{Mapping, Range};
-use shipable::{Architecture, Tag};
+use longshore_transport::Range;
+use shipable::Architecture;
 
 use crate::barrier::Barrier;
 use crate::communicator::member;
-use crate::engine::{
-    Fetch, Ledger, Measures, Operation, Outgoing, Policy, Purpose, Source, conversion, reach,
-};
+use crate::engine::{Ledger, Measures, Policy};
 use crate::error::{ErrorKind, Place, Result};
 use crate::job::Activity;
-use crate::memory::{Exposed, Span, Typed};
-use crate::origin::{Elementwise, What};
+use crate::memory::{Exposed, Span};
 use crate::process::Process;
-use crate::route::{Plan, Route, plan};
-use crate::types::TargetType;
-use crate::wire::{Header, Kind};
-
-/// Operations on one target that may be under way; the next one waits, and makes progress meanwhile.
-const OUTSTANDING: u64 = 256;
+use crate::route::Route;
 
 /// A window at one rank. Used by one thread at a time.
 pub(crate) struct Core {
@@ -46,8 +38,8 @@ pub(crate) struct Core {
 /// Types by their ids, and counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Match {
-    origin: (u64, u64),
-    target: (u64, u64),
+    pub origin: (u64, u64),
+    pub target: (u64, u64),
 }
 
 /// What an origin knows of a target.
@@ -62,12 +54,12 @@ pub(super) struct Target {
 
 /// A target's memory, mapped.
 pub(super) struct Door {
-    span: Span,
-    _memory: Held,
+    pub span: Span,
+    pub _memory: Held,
 }
 
 /// What keeps a door's memory.
-enum Held {
+pub(super) enum Held {
     Mapped { _mapping: Exposed },
     Own { _exposed: Arc<Exposed> },
 }
@@ -168,286 +160,6 @@ impl Core {
         }
     }
 
-    /// Puts; see [`Epoch::put`](super::Epoch::put). The lender of `memory` keeps it until the operation is done.
-    #[inline]
-    pub(super) fn put(
-        &self,
-        memory: Span,
-        what: &What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        if self.put_run(memory, what, target, displacement, count, target_type).is_some() {
-            return Ok(());
-        }
-        let call = Call { kind: Kind::Put, target, displacement, count, target_type };
-        self.operate(memory, what, &call)
-    }
-
-    /// Gets; see [`Epoch::get`](super::Epoch::get).
-    pub(super) fn get(
-        &self,
-        memory: Span,
-        what: &What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Result<()> {
-        let call = Call { kind: Kind::Get, target, displacement, count, target_type };
-        self.operate(memory, what, &call)
-    }
-
-    /// The quick way: a slice's elements, as one run, to memory that is mapped. Checks what the long way checks, and leaves
-    /// to it whatever isn't so simple, errors too.
-    #[inline]
-    fn put_run(
-        &self,
-        memory: Span,
-        what: &What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Option<()> {
-        let (&What::Slice { count: elements, element }, TargetType::Own(own)) = (what, target_type)
-        else {
-            return None;
-        };
-        let target = self.targets.get(usize::try_from(target).ok()?)?;
-        let door = target.door.get()?;
-        let EpochState::Fence(_) = self.epoch.get() else { return None };
-        let same = own.element() == Some(element.id) && u64::try_from(count) == Ok(elements);
-        if !same || !own.is_portable() || displacement < 0 {
-            return None;
-        }
-        let first = own.native().contiguous(elements)?;
-        let base = displacement.checked_mul(i64::from(target.measures.unit))?;
-        door.span.copy_run(base.checked_add(first)?, memory, 0, memory.len()).then_some(())
-    }
-
-    /// An operation with all its checks.
-    fn operate(&self, memory: Span, what: &What<'_>, call: &Call<'_>) -> Result<()> {
-        let activity = if call.kind == Kind::Put { Activity::Put } else { Activity::Get };
-        self.process.note(activity, call.target as u32);
-        let mut bytes = None;
-        let outcome = self.checked(memory, what, call, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(call.name(), Some(call.target), bytes)))
-    }
-
-    fn checked(
-        &self,
-        memory: Span,
-        what: &What<'_>,
-        call: &Call<'_>,
-        bytes: &mut Option<(i128, i128)>,
-    ) -> Result<()> {
-        self.process.ready()?;
-        match self.epoch.get() {
-            EpochState::Fence(_) => {}
-            EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
-            EpochState::Closed => return Err(ErrorKind::Epoch(NO_EPOCH).into()),
-        }
-        let Some(rank) = member(call.target, self.targets.len() as u32)? else { return Ok(()) };
-        let target = &self.targets[rank as usize];
-        let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
-        self.check_type(call.target_type, rank, target)?;
-        let origin = what.resolve(&self.process, memory)?;
-        self.check_signatures(what, &origin, call.target_type, count)?;
-        match call.kind {
-            Kind::Get => origin.check_disjoint()?,
-            _ if call.target_type.overlaps(count)? => {
-                let datatype = call.target_type.to_string();
-                return Err(ErrorKind::Overlap { count: call.count, datatype }.into());
-            }
-            _ => {}
-        }
-        let bounds = call.target_type.bounds_on(&target.architecture)?;
-        let reach =
-            reach(target.measures, call.displacement, count, &bounds, &target.architecture)?;
-        *bytes = Some(reach.bytes);
-        match target.route {
-            Route::Direct => self.direct(call, rank, &origin, count, reach.base),
-            Route::Message => self.ship(call, rank, origin, count, reach.bytes),
-        }
-    }
-
-    /// Rules T1, T2 and T4. (T3 is the type system's: no origin is a foreign type.)
-    fn check_type(&self, target_type: TargetType<'_>, rank: u32, target: &Target) -> Result<()> {
-        match target_type {
-            TargetType::Foreign(foreign) if foreign.builder() != rank => {
-                Err(ErrorKind::ForeignTarget {
-                    datatype: foreign.to_string(),
-                    builder: foreign.builder(),
-                    target: rank,
-                }
-                .into())
-            }
-            TargetType::Own(own) if own.tag() == Tag::Locale => {
-                let like = target.architecture.same_representation(&self.process.me().architecture);
-                let hint = match (self.policy, like) {
-                    (Policy::SameLayout, true) => return Ok(()),
-                    (Policy::SameLayout, false) => {
-                        "; that the window allows same_layout doesn't help, the target's representation differs"
-                    }
-                    (Policy::Strict, true) => {
-                        ", or create the window with target_types=same_layout, since the target's representation is the same"
-                    }
-                    (Policy::Strict, false) => "",
-                };
-                Err(ErrorKind::LocaleTarget {
-                    datatype: own.to_string(),
-                    culprit: own.form().culprit().unwrap_or("byte displacements").to_owned(),
-                    hint,
-                }
-                .into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Rule 19.
-    fn check_signatures(
-        &self,
-        what: &What<'_>,
-        origin: &Elementwise,
-        target_type: TargetType<'_>,
-        count: u64,
-    ) -> Result<()> {
-        let this = Match {
-            origin: (origin.datatype.id(), origin.count),
-            target: (target_type.id(), count),
-        };
-        if self.matched.get() == Some(this) {
-            return Ok(());
-        }
-        let here = origin.datatype.signature().repeat(origin.count);
-        let there = target_type.signature().repeat(count);
-        if here.is_none() || here != there {
-            return Err(ErrorKind::Signature {
-                origin: what.to_string(),
-                target: format!("{count} of {target_type}"),
-            }
-            .into());
-        }
-        self.matched.set(Some(this));
-        Ok(())
-    }
-
-    fn direct(
-        &self,
-        call: &Call<'_>,
-        rank: u32,
-        origin: &Elementwise,
-        count: u64,
-        base: i64,
-    ) -> Result<()> {
-        let window = self.door(rank)?;
-        let window = window.shifted(base).ok_or(ErrorKind::Displacement(call.displacement))?;
-        let near = origin.datatype.native();
-        let len = near.stream_length(origin.count)?;
-        call.target_type.with_native(&self.process.me().architecture, |far| {
-            let route =
-                plan(Route::Direct, len, near.contiguous(origin.count), far.contiguous(count));
-            let (near, far) = (
-                Typed { program: near, count: origin.count, span: origin.span },
-                Typed { program: far, count, span: window },
-            );
-            match (route, call.kind) {
-                (Plan::Run { origin: from, target: to, len }, Kind::Put) => {
-                    far.span.copy_run(to, near.span, from, len);
-                }
-                (Plan::Run { origin: to, target: from, len }, _) => {
-                    near.span.copy_run(to, far.span, from, len);
-                }
-                (Plan::Walk, Kind::Put) => Span::copy(near, far).map_err(conversion)?,
-                (Plan::Walk, _) => Span::copy(far, near).map_err(conversion)?,
-                (Plan::Nothing | Plan::Ship, _) => {}
-            }
-            Ok(())
-        })
-    }
-
-    /// A target's memory, mapped on first use.
-    fn door(&self, rank: u32) -> Result<Span> {
-        let target = &self.targets[rank as usize];
-        if let Some(door) = target.door.get() {
-            return Ok(door.span);
-        }
-        let door = match target.range {
-            Some(range) if rank != self.process.me().rank => {
-                let mapping: Mapping = self.process.segment().map(range)?;
-                let exposed = Exposed::allocated(mapping, target.measures.size);
-                Door { span: exposed.span(), _memory: Held::Mapped { _mapping: exposed } }
-            }
-            _ => Door {
-                span: self.exposed.span(),
-                _memory: Held::Own { _exposed: self.exposed.clone() },
-            },
-        };
-        Ok(target.door.get_or_init(|| door).span)
-    }
-
-    /// Hands an operation to the engine.
-    fn ship(
-        &self,
-        call: &Call<'_>,
-        rank: u32,
-        origin: Elementwise,
-        count: u64,
-        bytes: (i128, i128),
-    ) -> Result<()> {
-        let me = self.process.me();
-        let program = match call.kind {
-            Kind::Put => origin.datatype.program(&me.architecture)?,
-            _ => origin.datatype.program(&self.targets[rank as usize].architecture)?,
-        };
-        let length = program.stream_length(origin.count)?;
-        if length == 0 {
-            return Ok(());
-        }
-        if self.ledger.outstanding(rank) >= OUTSTANDING {
-            let room = || self.ledger.outstanding(rank) < OUTSTANDING;
-            self.process.wait(|_, _| room().then_some(Ok(())))?;
-        }
-        let mut engine = self.process.engine();
-        let state = engine.state();
-        if let Some(gone) = state.gone(rank) {
-            return Err(gone);
-        }
-        state.define(rank, call.target_type);
-        let signature = call.target_type.signature().repeat(count);
-        let number = self.ledger.issue(rank);
-        let header = Header {
-            context: self.window,
-            operation: number,
-            displacement: call.displacement,
-            count,
-            form: call.target_type.id(),
-            signature: signature.map_or(0, |signature| signature.hash),
-            ..Header::new(call.kind)
-        };
-        let Elementwise { datatype, count, span } = origin;
-        let outgoing = match call.kind {
-            Kind::Put => Outgoing::new(
-                Header { length, ..header },
-                Source::Typed { program, count, span, _window: None },
-                Purpose::Put(self.window),
-            ),
-            _ => {
-                let operation = Operation { target: rank, window: self.window, number };
-                state.expect(operation, Fetch { origin: datatype, count, span, bytes });
-                Outgoing::new(header, Source::Empty, Purpose::None)
-            }
-        };
-        state.push(rank, outgoing);
-        engine.progress();
-        Ok(())
-    }
-
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.
     pub(super) fn free(self) -> Result<Exposed> {
         let end = || -> Result<()> {
@@ -493,23 +205,5 @@ impl Core {
     }
 }
 
-const NO_EPOCH: &str =
-    "an operation needs an access epoch to its target: make it between two fences";
-
 const FREE_IN_EPOCH: &str = "a window isn't freed with an epoch open or operations under way: \
      end the epoch first";
-
-/// An operation as it was called.
-struct Call<'a> {
-    kind: Kind,
-    target: i32,
-    displacement: i64,
-    count: i64,
-    target_type: TargetType<'a>,
-}
-
-impl Call<'_> {
-    fn name(&self) -> &'static str {
-        if self.kind == Kind::Put { "put" } else { "get" }
-    }
-}

@@ -8,6 +8,7 @@ mod create;
 mod epoch;
 mod info;
 mod local;
+mod operation;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,66 @@
+//! How ranks introduce themselves to each other, before anything else.
+
+use std::sync::Arc;
+
+use shipable::Architecture;
+
+use super::outbox::{Outgoing, Purpose, Source};
+use super::peer::ROOM;
+use super::{State, forms};
+use crate::error::{ErrorKind, Result};
+use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
+
+impl State {
+    /// Sets off a hello to everyone, itself included.
+    pub(crate) fn start_hello(&mut self) -> Result<()> {
+        let hello = Hello {
+            protocol: PROTOCOL,
+            rank: self.me.rank,
+            architecture: self.me.architecture.descriptor(),
+            emulated: self.me.emulated,
+            room: ROOM,
+            form_limit: forms::LONGEST,
+            secret: self.secret.clone(),
+            barrier: self.barrier,
+        };
+        let bytes: Arc<[u8]> = shipable::codec::encode(&hello, CONTROL_LIMIT)
+            .map_err(|error| ErrorKind::Protocol { peer: self.me.rank, what: error.to_string() })?
+            .into();
+        for peer in 0..self.me.size {
+            let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
+            self.push(peer, Outgoing::new(header, Source::Bytes(bytes.clone()), Purpose::None));
+        }
+        Ok(())
+    }
+
+    /// Checks who speaks; nothing else of a peer is listened to before.
+    pub(super) fn handle_hello(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
+        let hello: Hello =
+            shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
+        if hello.protocol != PROTOCOL {
+            return Err(format!(
+                "it speaks protocol {}, this rank {PROTOCOL}: build both of one version",
+                hello.protocol
+            ));
+        }
+        if hello.secret != self.secret || hello.rank != peer {
+            return Err("it can't prove that it belongs to this job".to_owned());
+        }
+        let architecture = Architecture::from_descriptor(&hello.architecture)
+            .map_err(|error| error.to_string())?;
+        if peer == 0 {
+            self.barrier = hello.barrier;
+        }
+        self.peers[peer as usize].meet(architecture, &hello);
+        Ok(())
+    }
+
+    /// Where the communicator's barrier lies, once everyone has said hello; an error if someone never will.
+    pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
+        if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {
+            return Some(Err(gone));
+        }
+        let all_known = self.peers.iter().all(|peer| peer.architecture().is_some());
+        all_known.then_some(Ok(self.barrier))
+    }
+}
