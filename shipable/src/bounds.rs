@@ -202,7 +202,9 @@ impl Bounds {
         if self.upper != Mark::Natural {
             return Ok(*self);
         }
-        let short = (-self.extent()).rem_euclid(self.leading_align);
+        // An extent has no negative where it is the least i64.
+        let past = self.extent().rem_euclid(self.leading_align);
+        let short = if past == 0 { 0 } else { self.leading_align - past };
         let ub = self.ub.checked_add(short).ok_or(Error::Overflow { what: "a bound" })?;
         Bounds { ub, ..*self }.settled()
     }

@@ -307,3 +307,26 @@ fn a_million_blocks_are_no_burden() {
     assert_eq!(program.pack(1, shipable::View::new(&memory), last, &mut out).unwrap(), 8);
     assert_eq!(out, [3; 8]);
 }
+
+/// A locale-specific form of these nodes, as bytes.
+fn located(nodes: &[u8]) -> Vec<u8> {
+    let placed = Datatype::struct_(&[1], &[0], &[d()]).unwrap();
+    let mut bytes = compile(&placed).encode();
+    bytes.truncate(2 + X86_64.len());
+    bytes.extend(nodes);
+    bytes
+}
+
+#[test]
+fn the_greatest_backward_extent_is_no_surprise() {
+    // char; a struct of it laid out from 0 to the least i64; a struct of that one.
+    let mut nodes = vec![3, 0, 1, 6, 1, 1, 1, 0, 2, 0, 253];
+    nodes.extend(u64::MAX.to_le_bytes());
+    nodes.extend([6, 1, 1, 1, 0, 0]);
+    let form = decode(&located(&nodes)).unwrap();
+    assert_eq!(
+        form.to_string(),
+        format!("locale-specific: 0 = c; 1 = {{0 @0}} (0 extent {}); 2 = {{1 @0}}", i64::MIN)
+    );
+    assert_eq!(form.bounds(&Architecture::X86_64).unwrap().extent(), i64::MIN);
+}
