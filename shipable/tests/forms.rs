@@ -330,3 +330,84 @@ fn the_greatest_backward_extent_is_no_surprise() {
     );
     assert_eq!(form.bounds(&Architecture::X86_64).unwrap().extent(), i64::MIN);
 }
+
+/// A nest in which every type holds the one below twice, all at one place.
+fn doubled(times: u32, bottom: &Datatype) -> Datatype {
+    (0..times).fold(bottom.clone(), |below, _| {
+        Datatype::struct_(&[1, 1], &[0, 1], &[below.clone(), below]).unwrap()
+    })
+}
+
+#[test]
+fn types_that_double_cost_what_their_forms_do() {
+    let start = std::time::Instant::now();
+    // Bytes that are copied, and integers that are not.
+    for (bottom, same) in [(Datatype::byte(), true), (Datatype::int(), false)] {
+        let form = compile(&doubled(55, &bottom));
+        assert!(form.encode().len() < 1000);
+        let program = form.lower(&Architecture::X86_64, &Architecture::S390X).unwrap();
+        assert_eq!(program.is_all_copy(), same);
+        assert!(program.overlaps(1));
+        let mut out = [0; 9];
+        let memory = [5; 64];
+        let far = program.stream_size() - 8;
+        assert_eq!(program.pack(1, shipable::View::new(&memory), far, &mut out).unwrap(), 8);
+    }
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_table_of_tables_costs_what_its_form_does() {
+    let start = std::time::Instant::now();
+    let squares: Vec<i64> = (0..100_000).map(|n| n * n).collect();
+    let inner = Datatype::indexed_block(1, &squares, &Datatype::byte()).unwrap();
+    let outer = Datatype::hindexed_block(1, &squares, &inner).unwrap();
+    let program = compile(&outer).lower(&Architecture::X86_64, &Architecture::X86_64).unwrap();
+    assert_eq!(program.stream_size(), 10_000_000_000);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn transposes_are_seen_not_to_overlap() {
+    let lower = |datatype: &Datatype| {
+        compile(datatype).lower(&Architecture::X86_64, &Architecture::S390X).unwrap()
+    };
+    let (n, bytes) = (1 << 20, 8 << 20);
+    let start = std::time::Instant::now();
+    // Columns one after the other, of doubles and of records; row by row from the last one.
+    let transposed = |element: &Datatype, size| {
+        Datatype::hvector(n, 1, size, &Datatype::hvector(n, 1, n * size, element).unwrap()).unwrap()
+    };
+    let pair = Datatype::struct_(&[1, 1], &[8, 0], &[d(), d()]).unwrap();
+    assert!(!lower(&transposed(&d(), 8)).overlaps(1));
+    assert!(!lower(&transposed(&pair, 16)).overlaps(1));
+    assert!(!lower(&Datatype::hvector(n, 4, -bytes, &d()).unwrap()).overlaps(1));
+    // Columns as one type with the extent of an item, any number of them.
+    let columns = |n: i64| {
+        let column = Datatype::vector(n, 1, n, &d()).unwrap();
+        lower(&Datatype::resized(0, 8, &column).unwrap())
+    };
+    assert!(!columns(n).overlaps(n as u64));
+    assert!(!columns(1000).overlaps(1000));
+    assert!(columns(1000).overlaps(1001));
+    // A byte 2^60 times.
+    assert!(lower(&Datatype::hvector(1 << 60, 1, 0, &Datatype::byte()).unwrap()).overlaps(1));
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn displacements_that_cancel_out_far_away_are_where_they_say() {
+    // A table at the bottom of 64 bits, moved up by as much, beside a byte, twice.
+    let low: Vec<i64> = [0, 2, 4, 6, 9, 12, 15, 19, 23].iter().map(|at| i64::MIN + at).collect();
+    let table = Datatype::hindexed_block(1, &low, &Datatype::byte()).unwrap();
+    let up = Datatype::hindexed_block(1, &[i64::MAX], &table).unwrap();
+    let beside = Datatype::struct_(&[1, 1], &[1, 30], &[up, Datatype::byte()]).unwrap();
+    let twice = Datatype::contiguous(2, &Datatype::resized(0, 32, &beside).unwrap()).unwrap();
+    let committed = Committed::new(&twice, &Architecture::X86_64).unwrap();
+    let memory: Vec<u8> = (0..64).collect();
+    let mut out = [0; 20];
+    committed.native().pack(1, shipable::View::new(&memory), 0, &mut out).unwrap();
+    assert_eq!(out[..10], [0, 2, 4, 6, 9, 12, 15, 19, 23, 30]);
+    assert_eq!(out[10..], [32, 34, 36, 38, 41, 44, 47, 51, 55, 62]);
+    assert!(!committed.native().overlaps(1));
+}

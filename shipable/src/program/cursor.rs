@@ -338,11 +338,11 @@ fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (St
         let strip = Strip::Table { gather, runs: first..past, base, stream };
         return (strip, gather.run(past - 1).1.end - within);
     }
-    let item = gather.item;
-    match part(&item, base + offset, stream, into..run.end - run.start, room) {
+    let (item, memory) = (gather.item, base.wrapping_add(offset));
+    match part(&item, memory, stream, into..run.end - run.start, room) {
         Part::Cut(strip, length) => (strip, length),
         Part::Units(units, length) => {
-            let memory = base + offset + item.bytes_in_memory(into) as i64;
+            let memory = memory + item.bytes_in_memory(into) as i64;
             (Strip::Piece { item, units, memory, stream }, length)
         }
     }

@@ -268,8 +268,14 @@ impl TableBuilder {
         }
     }
 
-    fn finish(self) -> Gather {
+    fn finish(mut self) -> Gather {
         let unit = self.item.stream();
+        let start = self.runs.first().map_or(0, |&(first, _)| first);
+        self.runs.iter_mut().for_each(|(offset, _)| *offset = offset.wrapping_sub(start));
+        let least = self.runs.iter().map(|&(offset, _)| offset).min();
+        let ends =
+            self.runs.iter().map(|&(offset, units)| offset + (units * self.item.memory()) as i64);
+        let reach = least.unwrap_or(0)..ends.max().unwrap_or(0);
         let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
         let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(divisor, *units));
         let table = if step * (EXPANSION * self.runs.len() as u64) >= units {
@@ -289,7 +295,7 @@ impl TableBuilder {
             });
             Table::Ragged { pieces: pieces.collect() }
         };
-        Gather { start: 0, table, item: self.item, stream: units * unit, items: self.items }
+        Gather { start, table, item: self.item, stream: units * unit, items: self.items, reach }
     }
 }
 

@@ -57,7 +57,6 @@ pub struct Program {
     extent: i64,
     /// Where an element's one run of plain bytes starts, if that is all that it is.
     run: Option<i64>,
-    copies: bool,
     overlaps: OnceLock<bool>,
 }
 
@@ -67,8 +66,7 @@ impl Program {
             [Op::Block(block)] if block.item.is_copy() && block.runs() == 1 => Some(block.start),
             _ => None,
         };
-        let copies = body.all_items(&|item| item.is_copy());
-        Program { body, extent, run, copies, overlaps: OnceLock::new() }
+        Program { body, extent, run, overlaps: OnceLock::new() }
     }
 
     /// Bytes that one element takes in the packed stream.
@@ -88,7 +86,7 @@ impl Program {
 
     /// Whether memory and stream hold the same bytes, so that nothing is converted.
     pub fn is_all_copy(&self) -> bool {
-        self.copies
+        self.body.copies
     }
 
     /// Where the first byte lies if `count` elements are one run of the stream's very bytes, else `None`. Costs next to
@@ -129,6 +127,9 @@ impl Program {
     }
 
     /// Whether writing `count` elements writes a byte twice.
+    ///
+    /// Always false where it doesn't. Where it does, and only a comparison of runs one by one can tell, an overlap beyond
+    /// the first million runs goes unseen.
     pub fn overlaps(&self, count: u64) -> bool {
         match count {
             0 => false,

@@ -130,6 +130,7 @@ fn continues(dim: Dim, stride: i64) -> bool {
 /// Runs at any offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
+    /// Where the first run starts: offsets are relative to it, so that no sum leaves i64 on the way to one that doesn't.
     pub start: i64,
     pub table: Table,
     pub item: Item,
@@ -137,6 +138,8 @@ pub(crate) struct Gather {
     pub stream: u64,
     /// Basic items.
     pub items: u64,
+    /// The bytes of memory from the first to past the last, relative to `start`.
+    pub reach: Range<i64>,
 }
 
 /// The runs of a gather.
@@ -242,13 +245,7 @@ impl Op {
                 let run = block.start..block.start.wrapping_add(block.memory_run() as i64);
                 block.dims.iter().fold(run, |reach, dim| stretched(reach, dim.count, dim.stride))
             }
-            Op::Gather(gather) => {
-                let runs = (0..gather.len()).map(|index| {
-                    let (offset, run) = gather.run(index);
-                    offset..offset + gather.item.bytes_in_memory(run.end - run.start) as i64
-                });
-                runs.reduce(union).unwrap_or(0..0)
-            }
+            Op::Gather(gather) => shifted(gather.reach.clone(), gather.start),
             Op::Loop(each) => {
                 shifted(stretched(each.body.reach.clone(), each.count, each.stride), each.start)
             }
@@ -263,11 +260,12 @@ impl Op {
         }
     }
 
-    fn all_items(&self, holds: &impl Fn(&Item) -> bool) -> bool {
+    /// Whether nothing is converted.
+    fn copies(&self) -> bool {
         match self {
-            Op::Block(block) => holds(&block.item),
-            Op::Gather(gather) => holds(&gather.item),
-            Op::Loop(each) => each.body.all_items(holds),
+            Op::Block(block) => block.item.is_copy(),
+            Op::Gather(gather) => gather.item.is_copy(),
+            Op::Loop(each) => each.body.copies,
         }
     }
 }
@@ -294,7 +292,7 @@ pub(crate) struct Start {
     pub items: u64,
 }
 
-/// A sequence of operations.
+/// A sequence of operations, and what can be said of all of them: a body shared by many is looked at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub ops: Box<[Op]>,
@@ -302,6 +300,8 @@ pub(crate) struct Body {
     pub stream: u64,
     pub items: u64,
     pub reach: Range<i64>,
+    /// Whether nothing is converted.
+    pub copies: bool,
     /// Whether repetitions may be moved operation by operation: see [`Cursor`](super::cursor::Cursor).
     pub columnar: bool,
 }
@@ -323,7 +323,9 @@ impl Body {
                 }
                 _ => false,
             });
-        Body { ops: ops.into(), starts, stream: end.stream, items: end.items, reach, columnar }
+        let copies = ops.iter().all(Op::copies);
+        let (stream, items) = (end.stream, end.items);
+        Body { ops: ops.into(), starts, stream, items, reach, copies, columnar }
     }
 
     /// Bytes of memory from the first to the last.
@@ -334,9 +336,5 @@ impl Body {
     /// The operation that `position` lies in.
     pub(crate) fn find(&self, position: u64) -> usize {
         self.starts.partition_point(|start| start.stream <= position).saturating_sub(1)
-    }
-
-    pub(crate) fn all_items(&self, holds: &impl Fn(&Item) -> bool) -> bool {
-        self.ops.iter().all(|op| op.all_items(holds))
     }
 }

@@ -1,75 +1,126 @@
 //! Whether elements of a datatype overlap in memory.
 
+use std::collections::HashMap;
 use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use super::Program;
 use super::cursor::{Cursor, Strip, Whole};
-use super::op::{Body, Dim, Op};
+use super::op::{Body, Dim, Gather, Op};
 
-/// Whether writing `count` elements writes a byte twice.
+/// The most runs that are compared one by one.
+pub(super) const COMPARED: usize = 1 << 20;
+
+/// Whether writing `count` elements is seen to write a byte twice.
 ///
-/// 1. Most programs go upwards in memory, and nothing that goes upwards overlaps.
-/// 2. Else all runs are listed and sorted.
+/// 1. Most programs are clear at a glance: see [`Clear`].
+/// 2. Else runs are listed, as many as are compared, and sorted.
 pub(super) fn overlaps(program: &Program, count: u64) -> bool {
-    if ascending(&program.body, count, program.extent) {
+    let elements = Dim { count, stride: program.extent };
+    if Clear::default().body(&program.body, Dims::from_slice(&[elements])) {
         return false;
     }
     let Ok(length) = program.stream_length(count) else { return true };
     let mut runs: Vec<Range<i64>> = Vec::new();
     let whole = Whole::new(&program.body, count, program.extent);
     let mut cursor = Cursor::in_order(&whole, 0..length);
-    while let Some(strip) = cursor.next(u64::MAX) {
+    while let Some(strip) = cursor.next(u64::MAX).filter(|_| runs.len() < COMPARED) {
         list(&strip, &mut runs);
     }
-    runs.sort_unstable_by_key(|run| run.start);
-    runs.windows(2).any(|pair| pair[1].start < pair[0].end)
+    !apart(&mut runs)
 }
 
-/// Whether every run of a repeated body lies after the one before.
-fn ascending(body: &Body, count: u64, stride: i64) -> bool {
-    let spread = count < 2 || (stride >= 0 && body.span() <= stride.unsigned_abs().into());
-    let apart = body.ops.windows(2).all(|pair| pair[0].reach().end <= pair[1].reach().start);
-    spread && apart && body.ops.iter().all(ascends)
+type Dims = SmallVec<[Dim; 6]>;
+
+/// A look at a program that costs what the program does, not what it moves.
+#[derive(Default)]
+struct Clear {
+    /// What was found of bodies, which may be shared by many.
+    known: HashMap<*const Body, bool>,
 }
 
-fn ascends(op: &Op) -> bool {
-    match op {
-        Op::Block(block) => {
-            let mut span = block.memory_run() as i64;
-            block.dims.iter().rev().all(|&Dim { count, stride }| {
-                let fits = count == 1 || stride >= span;
-                span += (count as i64 - 1) * stride;
-                fits
-            })
+impl Clear {
+    /// Whether a body repeated in these dimensions surely writes no byte twice.
+    fn body(&mut self, body: &Body, mut dims: Dims) -> bool {
+        match &*body.ops {
+            [Op::Block(block)] => {
+                dims.extend(block.dims);
+                spread(dims, block.memory_run().into())
+            }
+            [Op::Loop(inner)] => {
+                dims.push(Dim { count: inner.count, stride: inner.stride });
+                self.body(&inner.body, dims)
+            }
+            _ => spread(dims, body.span()) && self.once(body),
         }
-        Op::Gather(gather) => {
-            let ends = (0..gather.len()).map(|index| run_of(gather, index));
-            ends.clone().zip(ends.skip(1)).all(|(run, next)| run.end <= next.start)
+    }
+
+    /// Whether one iteration of a body surely writes no byte twice.
+    fn once(&mut self, body: &Body) -> bool {
+        if let Some(&known) = self.known.get(&std::ptr::from_ref(body)) {
+            return known;
         }
-        Op::Loop(inner) => ascending(&inner.body, inner.count, inner.stride),
+        let mut reaches: Vec<_> = body.ops.iter().map(Op::reach).collect();
+        let is_clear = apart(&mut reaches)
+            && body.ops.iter().all(|op| match op {
+                Op::Block(block) => {
+                    spread(Dims::from_slice(&block.dims), block.memory_run().into())
+                }
+                Op::Gather(gather) => {
+                    apart(&mut (0..gather.len()).map(|index| run_of(gather, index)).collect())
+                }
+                Op::Loop(inner) => {
+                    let dim = Dim { count: inner.count, stride: inner.stride };
+                    self.body(&inner.body, Dims::from_slice(&[dim]))
+                }
+            });
+        self.known.insert(body, is_clear);
+        is_clear
     }
 }
 
-fn run_of(gather: &super::op::Gather, index: usize) -> Range<i64> {
-    let (offset, run) = gather.run(index);
-    offset..offset + gather.item.bytes_in_memory(run.end - run.start) as i64
+/// Whether what spans so many bytes keeps clear of itself when it is repeated in these dimensions: from the shortest stride
+/// to the longest, each reaches past all that the ones before repeat.
+fn spread(mut dims: Dims, mut span: u128) -> bool {
+    dims.retain(|dim| dim.count > 1);
+    dims.sort_unstable_by_key(|dim| dim.stride.unsigned_abs());
+    dims.iter().all(|dim| {
+        let stride = u128::from(dim.stride.unsigned_abs());
+        let clear = span <= stride;
+        span = span.saturating_add(stride.saturating_mul(u128::from(dim.count - 1)));
+        clear
+    })
 }
 
+/// Whether no two of these overlap.
+fn apart(ranges: &mut Vec<Range<i64>>) -> bool {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
+}
+
+fn run_of(gather: &Gather, index: usize) -> Range<i64> {
+    let (start, run) = gather.run(index);
+    start..start.wrapping_add(gather.item.bytes_in_memory(run.end - run.start) as i64)
+}
+
+/// Adds the runs of a strip, until there are as many as are compared.
 fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
+    let room = COMPARED - runs.len();
     match strip {
         Strip::Grid { block, counts, memory, memory_strides, .. } => {
             let length = block.memory_run() as i64;
-            for i in 0..counts[0] as i64 {
-                for j in 0..counts[1] as i64 {
-                    let start = memory + i * memory_strides[0] + j * memory_strides[1];
-                    runs.push(start..start + length);
-                }
-            }
+            let [outer, inner] = *memory_strides;
+            let places = (0..counts[0] as i64).flat_map(|i| {
+                let row = memory.wrapping_add(i.wrapping_mul(outer));
+                (0..counts[1] as i64).map(move |j| row.wrapping_add(j.wrapping_mul(inner)))
+            });
+            runs.extend(places.take(room).map(|start| start..start.wrapping_add(length)));
         }
         Strip::Table { gather, runs: indices, base, .. } => {
-            runs.extend(indices.clone().map(|index| {
+            runs.extend(indices.clone().take(room).map(|index| {
                 let run = run_of(gather, index);
-                base + run.start..base + run.end
+                base.wrapping_add(run.start)..base.wrapping_add(run.end)
             }));
         }
         // Parts of runs are met only where a transfer is cut.

@@ -308,7 +308,7 @@ impl Strip<'_> {
                         offsets,
                         runs,
                         memory,
-                        base + gather.start,
+                        base.wrapping_add(gather.start),
                         out,
                         offset(stream, position),
                     )
@@ -375,7 +375,7 @@ impl Strip<'_> {
                         input,
                         offset(stream, position),
                         memory,
-                        base + gather.start,
+                        base.wrapping_add(gather.start),
                     )
                     .map_err(|error| {
                         Stop::of_kernel(error, stream, &gather.item, gather.item.unpack)
@@ -443,7 +443,7 @@ fn pieces(
         Strip::Piece {
             item: gather.item,
             units: (run.end - run.start) / gather.item.stream(),
-            memory: base + offset,
+            memory: base.wrapping_add(offset),
             stream: stream + (run.start - first),
         }
     })

@@ -121,7 +121,7 @@ impl Grid {
                 Some(Grid {
                     item: gather.item,
                     counts: [1, 1],
-                    lane: Lane { start: base + offset, strides: [0; 2] },
+                    lane: Lane { start: base.wrapping_add(offset), strides: [0; 2] },
                     run: run.end - run.start,
                     table: runs.len() > joined,
                 })
