@@ -189,7 +189,7 @@ fn created_windows_give_their_memory_back() {
 
 #[test]
 fn types_are_defined_once_and_retired() {
-    let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
+    let options = Options { routes: Routes::Message, ..Options::default() };
     let kinds = run(2, &options, |rank| {
         use longshore::{Direction, wire};
         let world = rank.world();
