@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use longshore::{Class, Datatype, Info, Rank, Shipable, Window, c};
+use longshore::{Class, Datatype, ForeignType, Info, Rank, Shipable, Type, Window, c};
 use shipable::arch::ByteOrder;
 
 use crate::show::{Show, blank, memory_of};
@@ -64,25 +64,14 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         0 => epoch.put(&readings, OWNER, 0, RECORDS as i64, &record),
         _ => Ok(()),
     });
-    let as_it_should = match &refused {
-        Err(error) => me == 0 && error.class() == Class::Type,
-        Ok(()) => me != 0,
-    };
     if let Err(error) = &refused {
         show.say(&format!("refused: {error}"));
     }
-    show.check("the type that rank 0 built is refused with class TYPE", as_it_should)?;
+    show.check("the type that rank 0 built is refused with class TYPE", is_refused(me, &refused))?;
     show.check("nothing was written", memory_of(&window)? == empty)?;
 
     // 2. By the owner's, sent to rank 0.
-    let foreign = match me {
-        OWNER => {
-            world.type_send(&record, 0, TAG)?;
-            None
-        }
-        0 => Some(world.type_recv(OWNER, TAG)?),
-        _ => None,
-    };
+    let foreign = from_owner(rank, &record)?;
     window.fence(|epoch| match &foreign {
         Some(foreign) => epoch.put(&readings, OWNER, 0, RECORDS as i64, foreign),
         None => Ok(()),
@@ -106,14 +95,47 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     if let Err(error) = &refused {
         show.say(&format!("refused: {error}"));
     }
-    let as_it_should = match &refused {
-        Err(error) => me == 0 && error.class() == Class::Type,
-        Ok(()) => me != 0,
+    show.check(
+        "the same type is refused for rank 2, which didn't build it",
+        is_refused(me, &refused),
+    )?;
+
+    // 4. A portable type that is sent becomes locale-specific too, and is its builder's alone.
+    let every_other = rank.commit(&Datatype::vector(2, 1, 2, &Datatype::int())?)?;
+    let sent = from_owner(rank, &every_other)?;
+    let values = [c::Int(19), c::Int(96)];
+    let put = |window: &mut Window, target: i32| {
+        window.fence(|epoch| match &sent {
+            Some(sent) => epoch.put(&values, target, 0, 1, sent),
+            None => Ok(()),
+        })
     };
-    show.check("the same type is refused for rank 2, which didn't build it", as_it_should)?;
+    put(&mut window, OWNER)?;
+    let arrived = [window.get::<c::Int>(0)?, window.get::<c::Int>(8)?];
+    show.check("a portable type that rank 1 sent serves rank 1", me != OWNER || arrived == values)?;
+    let refused = put(&mut window, OTHER);
+    show.check("it is refused for rank 2 all the same", is_refused(me, &refused))?;
     show.check("nothing was written there", me == OWNER || memory_of(&window)? == empty)?;
     window.free()?;
     Ok(())
+}
+
+/// Whether rank 0, and no other, was refused with class TYPE.
+fn is_refused(me: i32, outcome: &longshore::Result<()>) -> bool {
+    match outcome {
+        Err(error) => me == 0 && error.class() == Class::Type,
+        Ok(()) => me != 0,
+    }
+}
+
+/// The owner's type as rank 0 receives it; none at the other ranks.
+fn from_owner(rank: &Rank, datatype: &Type) -> longshore::Result<Option<ForeignType>> {
+    let world = rank.world();
+    match world.rank() {
+        OWNER => world.type_send(datatype, 0, TAG).map(|()| None),
+        0 => world.type_recv(OWNER, TAG).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The owner's memory as it should be, written down byte by byte.
