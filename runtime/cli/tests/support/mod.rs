@@ -1,0 +1,158 @@
+//! `longshore run` under test: started, steered and looked at from outside.
+#![allow(dead_code)] // each test binary uses a part
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::unistd::Pid;
+
+/// Only a hang takes this long, on the slowest machine.
+pub const HANG: Duration = Duration::from_secs(60);
+
+/// `longshore run` under way. All processes of the job carry its mark in their environment.
+pub struct Run {
+    pub child: Child,
+    mark: String,
+}
+
+/// How it ended.
+pub struct Finished {
+    pub status: i32,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+/// Starts `longshore run` with `words`.
+pub fn start<S: AsRef<str>>(words: &[S]) -> Run {
+    static MARKS: AtomicU32 = AtomicU32::new(0);
+    let mark =
+        format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
+    let (name, value) = mark.split_once('=').unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_longshore"))
+        .arg("run")
+        .args(words.iter().map(AsRef::as_ref))
+        .env(name, value)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    Run { child, mark }
+}
+
+/// Likewise, and waits for its end.
+pub fn run<S: AsRef<str>>(words: &[S]) -> Finished {
+    start(words).finish()
+}
+
+/// A shell as program.
+pub fn sh<'a>(options: &[&'a str], script: &'a str) -> Finished {
+    run(&[options, &["sh", "-c", script]].concat())
+}
+
+impl Run {
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Waits for its end, and sees that it left nothing running.
+    pub fn finish(mut self) -> Finished {
+        drop(self.child.stdin.take());
+        let stdout = reader(self.child.stdout.take());
+        let stderr = reader(self.child.stderr.take());
+        let start = Instant::now();
+        let status = loop {
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if start.elapsed() > HANG => {
+                    self.child.kill().unwrap();
+                    panic!("it hangs");
+                }
+                None => thread::sleep(Duration::from_millis(2)),
+            }
+        };
+        self.expect_nothing_left();
+        let status = status.code().or(status.signal().map(|signal| -signal)).unwrap();
+        let stderr = String::from_utf8_lossy(&stderr.join().unwrap()).into_owned();
+        Finished { status, stdout: stdout.join().unwrap(), stderr }
+    }
+
+    /// The processes with its mark, but for itself.
+    pub fn running(&self) -> BTreeSet<i32> {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let marked = processes.filter(|process| {
+            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.split(|&byte| byte == 0).any(|each| each == self.mark.as_bytes())
+        });
+        let ids = marked.filter_map(|process| process.file_name().to_str()?.parse().ok());
+        ids.filter(|&id| id != self.pid().as_raw()).collect()
+    }
+
+    fn expect_nothing_left(&self) {
+        let start = Instant::now();
+        while !self.running().is_empty() {
+            assert!(start.elapsed() < HANG / 4, "left running: {:?}", self.running());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Reads its stderr until `count` ranks have said that they wait.
+    pub fn await_waiting(&mut self, count: usize) -> BufReader<impl Read + use<>> {
+        let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
+        let mut line = String::new();
+        let mut waiting = 0;
+        while waiting < count {
+            line.clear();
+            assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
+            waiting += usize::from(line.contains("waits"));
+        }
+        stderr
+    }
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).unwrap();
+        }
+        bytes
+    })
+}
+
+impl Finished {
+    pub fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.stdout).lines().map(str::to_owned).collect()
+    }
+
+    /// The launcher's own messages.
+    pub fn messages(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("longshore: ")).collect()
+    }
+
+    #[track_caller]
+    pub fn expect(&self, status: i32, messages: &[&str]) {
+        assert_eq!((self.status, self.messages()), (status, messages.to_vec()), "{}", self.stderr);
+    }
+}
+
+/// The parent of a process, 0 once it is gone.
+pub fn parent(pid: i32) -> i32 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let words = stat.rsplit_once(')').map_or("", |(_, words)| words);
+    words.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// A variable in the environment of a process, empty where there is none.
+pub fn variable(pid: i32, name: &str) -> String {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&environment).into_owned();
+    let value = text.split('\0').find_map(|each| each.strip_prefix(name)?.strip_prefix('='));
+    value.unwrap_or_default().to_owned()
+}
