@@ -94,6 +94,14 @@ impl Run {
         ids.filter(|&id| id != self.pid().as_raw()).collect()
     }
 
+    /// The files with names that its processes share memory by.
+    pub fn shared_files(&self) -> Vec<String> {
+        let processes = self.running().into_iter();
+        let maps = processes.flat_map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")));
+        let lines = maps.flat_map(|map| map.lines().map(str::to_owned).collect::<Vec<_>>());
+        lines.filter(|line| line.contains("/dev/shm/")).collect()
+    }
+
     fn expect_nothing_left(&self) {
         let start = Instant::now();
         while !self.running().is_empty() {

@@ -1,0 +1,298 @@
+//! Ranks, and the launcher, killed at any moment: what the launcher says, what the survivors' calls return, and that
+//! nothing is left.
+//!
+//! The ranks are this test binary again, whose test `rank` plays the phase in PHASE. LONGSHORE_FOREIGN may name builds of it
+//! for other architectures, each with the emulator before it where one is needed, separated by `;`: every rank with an odd
+//! number is then one of those. LONGSHORE_TEST_CASES is the number of kills in each phase.
+
+mod support;
+
+use std::error::Error;
+use std::io::Read;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use longshore::{Class, Communicator, Datatype, Info, Rank, Type, Window};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::{HANG, Run, parent, start, variable};
+
+/// Ranks 1 and 3 may be foreign ones.
+const RANKS: usize = 4;
+
+/// Whom the tests kill.
+const VICTIM: i32 = 1;
+
+/// A job is over this soon after a death: a second is promised, and machines can be slow.
+const BOUND: Duration = Duration::from_secs(5);
+
+/// Elements of a long transfer, 1 MiB: it goes through a ring in several frames.
+const LONG: usize = 128 << 10;
+
+/// Not a test but the ranks' program, where PHASE says so.
+#[test]
+fn rank() {
+    let Ok(phase) = std::env::var("PHASE") else { return };
+    let me = std::env::var("PMI_RANK").unwrap().parse::<i32>().unwrap();
+    if phase == "init" {
+        eprintln!("rank {me} waits");
+        if me == VICTIM {
+            thread::sleep(HANG);
+        }
+    }
+    let error = match longshore::init() {
+        Ok(rank) => play(rank, &phase),
+        Err(error) => error.into(),
+    };
+    let class = error.downcast_ref().map(longshore::Error::class);
+    assert_eq!(class, Some(Class::ProcAborted), "rank {me}: {error}");
+    eprintln!("rank {me} survived: {error}");
+    std::process::exit(0);
+}
+
+/// Plays a phase again and again, until it fails.
+fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
+    let me = rank.world().rank();
+    if phase == "finalize" {
+        eprintln!("rank {me} waits");
+        if me == VICTIM {
+            thread::sleep(HANG);
+        }
+        return rank.finalize().unwrap_err().into();
+    }
+    let mut ground = Ground::new(&rank).unwrap();
+    let mut rounds = 0;
+    let error = loop {
+        if let Err(error) = ground.round(phase) {
+            break error;
+        }
+        if rounds == 0 {
+            eprintln!("rank {me} waits");
+        }
+        rounds += 1;
+    };
+    let go_on = || -> Result<(), Box<dyn Error>> {
+        // Where all had to meet the dead one, all have failed, and can still reach each other.
+        if !matches!(phase, "send" | "type_send") {
+            greet_survivors(rank.world())?;
+        }
+        Ok(())
+    };
+    go_on().unwrap();
+    drop(ground);
+    let finalized = rank.finalize();
+    assert_eq!(finalized.unwrap_err().class(), Class::ProcAborted);
+    error
+}
+
+/// Every survivor hears from every other.
+fn greet_survivors(world: &Communicator) -> longshore::Result<()> {
+    const TAG: i32 = 77;
+    let survivors = || (0..world.size()).filter(|&rank| rank != VICTIM);
+    for peer in survivors() {
+        world.send(&[world.rank()], peer, TAG)?;
+    }
+    for peer in survivors() {
+        let mut word = [-1];
+        world.recv(&mut word, peer, TAG)?;
+        assert_eq!(word, [peer]);
+    }
+    Ok(())
+}
+
+/// What the phases play on.
+struct Ground<'a> {
+    world: &'a Communicator,
+    double: Type,
+    window: Window,
+    data: Vec<f64>,
+    room: Vec<f64>,
+}
+
+impl Ground<'_> {
+    fn new(rank: &Rank) -> Result<Ground<'_>, Box<dyn Error>> {
+        let world = rank.world();
+        Ok(Ground {
+            world,
+            double: rank.commit(&Datatype::double())?,
+            window: Window::allocate(world, 8 * LONG as i64, 8, &Info::default())?,
+            data: vec![1.0; LONG],
+            room: vec![0.0; LONG],
+        })
+    }
+
+    fn round(&mut self, phase: &str) -> Result<(), Box<dyn Error>> {
+        let Ground { world, double, window, data, room } = self;
+        let (me, size) = (world.rank(), world.size());
+        let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+        match phase {
+            "barrier" => world.barrier()?,
+            "allgather" => drop(world.allgather(&data[..100])?),
+            "fence" => window.fence(|_| Ok(()))?,
+            "put" => window.fence(|epoch| epoch.put(&*data, next, 0, LONG as i64, &*double))?,
+            "get" => window.fence(|epoch| epoch.get(&mut *room, next, 0, LONG as i64, &*double))?,
+            "window" => Window::allocate(world, 1 << 20, 1, &Info::default())?.free()?,
+            "send" => in_turns(
+                me,
+                || world.send(&*data, next, 0),
+                || world.recv(&mut *room, last, 0).map(drop),
+            )?,
+            "type_send" => in_turns(
+                me,
+                || world.type_send(double, next, 0),
+                || world.type_recv(last, 0).map(drop),
+            )?,
+            "all" => {
+                for phase in ["put", "barrier", "window", "get", "allgather", "fence"] {
+                    self.round(phase)?;
+                }
+            }
+            phase => panic!("no phase {phase}"),
+        }
+        Ok(())
+    }
+}
+
+/// Ranks of even number send first, so that a ring of them can't lock up.
+fn in_turns(
+    me: i32,
+    mut send: impl FnMut() -> longshore::Result<()>,
+    mut receive: impl FnMut() -> longshore::Result<()>,
+) -> longshore::Result<()> {
+    if me % 2 == 0 {
+        send()?;
+        return receive();
+    }
+    receive()?;
+    send()
+}
+
+/// Starts a job that plays `phase`, with these options of the launcher, and waits until all ranks are at it.
+fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>) {
+    let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
+    let foreign: Vec<_> = foreign.split(';').filter(|command| !command.is_empty()).collect();
+    let native = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let mut words: Vec<String> = ["--timeout", "60"].map(str::to_owned).to_vec();
+    words.extend(options.iter().map(|&word| word.to_owned()));
+    for rank in 0..RANKS {
+        let command = match rank % 2 == 1 && !foreign.is_empty() {
+            true => foreign[rank / 2 % foreign.len()],
+            false => &native,
+        };
+        if rank > 0 {
+            words.push(":".to_owned());
+        }
+        words.extend(["--env".to_owned(), format!("PHASE={phase}")]);
+        words.extend(command.split_whitespace().map(str::to_owned));
+        words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));
+    }
+    let mut run = start(&words);
+    let stderr = run.await_waiting(RANKS);
+    (run, stderr)
+}
+
+/// Where in a phase to kill: somewhere in its first rounds.
+fn some_time() -> Duration {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    Duration::from_micros(u64::from(now.subsec_nanos()) % 50_000)
+}
+
+fn kill_pid(pid: i32) {
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+}
+
+/// Kills the victim in `phase`; gives what was printed afterwards.
+fn kill_rank(options: &[&str], phase: &str) -> String {
+    let (run, mut stderr) = launch(options, phase);
+    thread::sleep(some_time());
+    assert_eq!(run.shared_files(), [""; 0]);
+    let rank = VICTIM.to_string();
+    let victim = run.running().into_iter().find(|&pid| variable(pid, "PMI_RANK") == rank);
+    let victim = victim.expect("the victim runs");
+    let killed = Instant::now();
+    kill_pid(victim);
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    let finished = run.finish();
+    let took = killed.elapsed();
+    println!("{phase} {options:?}: over {took:.1?} after\n{rest}");
+    assert_eq!(finished.status, 128 + 9, "{phase}: {rest}");
+    assert!(took < BOUND, "{phase}: {took:?}");
+    let messages: Vec<_> = rest.lines().filter(|line| line.starts_with("longshore: ")).collect();
+    assert_eq!(messages.len(), 1, "{phase}: {rest}");
+    let named = messages[0].starts_with(&format!("longshore: rank {VICTIM} ("))
+        && messages[0].contains(" was killed by SIGKILL, ");
+    assert!(named, "{phase}: {rest}");
+    rest
+}
+
+fn cases() -> u32 {
+    std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
+}
+
+/// A death ends the job.
+fn ends(options: &[&str], phase: &str) {
+    for _ in 0..cases() {
+        let rest = kill_rank(options, phase);
+        assert!(rest.contains("; ending the other 3 ranks"), "{phase}: {rest}");
+    }
+}
+
+/// A death is reported to the survivors, who go on and finish.
+fn is_reported(options: &[&str], phase: &str) {
+    for _ in 0..cases() {
+        let rest = kill_rank(&[&["--on-death", "report"], options].concat(), phase);
+        assert!(rest.contains("; the others go on"), "{phase}: {rest}");
+        let survivors = rest.lines().filter(|line| line.contains(" survived: ")).count();
+        assert_eq!(survivors, RANKS - 1, "{phase}: {rest}");
+    }
+}
+
+/// Every call in which a rank can die, and how its death is told.
+macro_rules! phases {
+    ($($phase:ident)*) => {
+        mod a_death_ends_the_job_processes {
+            $(#[test] fn $phase() { super::ends(&[], stringify!($phase)); })*
+        }
+        mod a_death_ends_the_job_by_messages_processes {
+            $(#[test] fn $phase() { super::ends(&["--route", "message"], stringify!($phase)); })*
+        }
+        mod a_death_is_reported_processes {
+            $(#[test] fn $phase() { super::is_reported(&[], stringify!($phase)); })*
+        }
+        mod a_death_is_reported_by_messages_processes {
+            $(#[test] fn $phase() { super::is_reported(&["--route", "message"], stringify!($phase)); })*
+        }
+    };
+}
+
+phases!(init barrier allgather fence put get window send type_send finalize all);
+
+/// Kills the launcher, the process in front of it, or both, while ranks play `phase`.
+fn kill_launcher(phase: &str, victims: fn(front: i32, launcher: i32) -> Vec<i32>) {
+    let (run, _stderr) = launch(&[], phase);
+    thread::sleep(some_time());
+    let front = run.pid().as_raw();
+    let launcher = run.running().into_iter().find(|&pid| parent(pid) == front);
+    let killed = Instant::now();
+    victims(front, launcher.expect("a launcher")).into_iter().for_each(kill_pid);
+    run.finish();
+    println!("{phase}: over {:.1?} after", killed.elapsed());
+}
+
+const PHASES: [&str; 4] = ["init", "put", "all", "finalize"];
+
+#[test]
+fn nothing_outlives_a_killed_launcher_processes() {
+    PHASES.iter().for_each(|phase| kill_launcher(phase, |_, launcher| vec![launcher]));
+}
+
+#[test]
+fn nothing_outlives_a_killed_front_processes() {
+    PHASES.iter().for_each(|phase| kill_launcher(phase, |front, _| vec![front]));
+}
+
+#[test]
+fn nothing_outlives_both_killed_processes() {
+    PHASES.iter().for_each(|phase| kill_launcher(phase, |front, launcher| vec![launcher, front]));
+}
