@@ -81,9 +81,7 @@ impl Communicator {
     }
 
     pub(crate) fn barrier_as(&self, activity: Activity) -> Result<()> {
-        self.process.note(activity, 0);
-        let met = self.process.meet(&self.barrier);
-        self.process.note(Activity::Computing, 0);
+        let met = self.process.during(activity, 0, || self.process.meet(&self.barrier));
         met.map_err(|error| error.at(|| self.place("barrier")))
     }
 
@@ -93,7 +91,10 @@ impl Communicator {
     /// As [`barrier`](Communicator::barrier); a rank that gives more or fewer: TRUNCATE or TYPE.
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         self.process.ready()?;
-        self.process.note(Activity::Allgather, 0);
+        self.process.during(Activity::Allgather, 0, || self.gather(mine))
+    }
+
+    fn gather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let Ok(size) = usize::try_from(self.size()) else { return Ok(Vec::new()) };
         let mut all = mine.repeat(size);
         // In step k everyone sends to the rank k after it: no rank is flooded.
@@ -108,36 +109,42 @@ impl Communicator {
                 return Err(ErrorKind::Protocol { peer: from as u32, what }.into());
             }
         }
-        self.process.note(Activity::Computing, 0);
         Ok(all)
     }
 
     /// Everyone's bytes, by rank: each as many as it likes.
     pub(crate) fn allgather_bytes(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
-        let size = self.process.me().size;
+        let ranks = 0..self.process.me().size;
         let context = self.context(Channel::Internal);
         let mine: Arc<[u8]> = mine.into();
-        let mut all = Vec::new();
-        for from in 0..size {
-            let pattern = Pattern { context, source: Some(from), tag: Some(BYTES) };
-            all.push(self.process.engine().state().start_receive(pattern, Landing::Bytes));
+        let message = || Message {
+            context,
+            tag: BYTES,
+            length: mine.len() as u64,
+            signature: 0,
+            source: Source::Bytes(mine.clone()),
+        };
+        let mut engine = self.process.engine();
+        let receives: Vec<_> = (ranks.clone())
+            .map(|from| Pattern { context, source: Some(from), tag: Some(BYTES) })
+            .map(|pattern| engine.state().start_receive(pattern, Landing::Bytes))
+            .collect();
+        let sends = ranks.map(|to| engine.state().start_send(to, message())).collect();
+        drop(engine);
+        let gather = |sends: Result<Vec<Option<u64>>>| {
+            for number in sends?.into_iter().flatten() {
+                self.process.wait_with_all(|state| state.take_sent(number))?;
+            }
+            let take =
+                |&number: &u64| self.process.wait_with_all(|state| state.take_received(number));
+            receives.iter().map(|number| take(number).map(|delivery| delivery.bytes)).collect()
+        };
+        let gathered: Result<_> = gather(sends);
+        if gathered.is_err() {
+            let mut engine = self.process.engine();
+            receives.iter().for_each(|&number| engine.state().abandon(number));
         }
-        let mut sends = Vec::new();
-        for to in 0..size {
-            let message = Message {
-                context,
-                tag: BYTES,
-                length: mine.len() as u64,
-                signature: 0,
-                source: Source::Bytes(mine.clone()),
-            };
-            sends.extend(self.process.engine().state().start_send(to, message)?);
-        }
-        for number in sends {
-            self.process.wait(|state, _| state.take_sent(number))?;
-        }
-        let receive = |number| self.process.wait(|state, _| state.take_received(number));
-        all.into_iter().map(|number| receive(number).map(|delivery| delivery.bytes)).collect()
+        gathered
     }
 
     pub(crate) fn place(&self, call: &'static str) -> Place {

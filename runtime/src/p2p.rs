@@ -7,7 +7,7 @@ use std::cell::Cell;
 use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
-use crate::engine::{Channel, Landing, Message, Pattern, Source, Status, tag_to_wire};
+use crate::engine::{Channel, Landing, Message, Pattern, Source, State, Status, tag_to_wire};
 use crate::error::{ErrorKind, Place, Result};
 use crate::job::Activity;
 use crate::memory::{Span, scope};
@@ -26,7 +26,8 @@ impl Communicator {
     /// slice; PROC_ABORTED if the rank is gone.
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         self.process().ready()?;
-        let outcome = self.send_on(data.into(), dest, tag, Channel::Data);
+        let send = || self.send_on(data.into(), dest, tag, Channel::Data);
+        let outcome = self.process().during(Activity::Send, dest as u32, send);
         outcome.map_err(|error| error.at(|| self.toward("send", dest)))
     }
 
@@ -42,7 +43,8 @@ impl Communicator {
         tag: i32,
     ) -> Result<Status> {
         self.process().ready()?;
-        let outcome = self.recv_on(room.into(), source, tag, Channel::Data);
+        let receive = || self.recv_on(room.into(), source, tag, Channel::Data);
+        let outcome = self.process().during(Activity::Receive, source as u32, receive);
         outcome.map_err(|error| error.at(|| self.toward("recv", source)))
     }
 
@@ -70,7 +72,8 @@ impl Communicator {
             transfer.start_send(peer, message)?;
             transfer.finish_send()
         };
-        send().map_err(|error| error.at(|| self.toward("type_send", dest)))
+        let outcome = self.process().during(Activity::Send, dest as u32, send);
+        outcome.map_err(|error| error.at(|| self.toward("type_send", dest)))
     }
 
     /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
@@ -91,10 +94,11 @@ impl Communicator {
             let (form, text) = decode_type(&delivery.bytes, builder)?;
             ForeignType::new(process.names(), form, text, builder)
         };
-        receive().map_err(|error| error.at(|| self.toward("type_recv", source)))
+        let outcome = self.process().during(Activity::Receive, source as u32, receive);
+        outcome.map_err(|error| error.at(|| self.toward("type_recv", source)))
     }
 
-    /// Sends to one rank and receives from another at the same time.
+    /// Sends to one rank and receives from another at the same time, as a step of a call that all ranks have to join.
     pub(crate) fn exchange<'a>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -103,7 +107,8 @@ impl Communicator {
         source: i32,
         channel: Channel,
     ) -> Result<Status> {
-        let (data, room, transfer) = (data.into(), room.into(), Transfer::of(self));
+        let (data, room) = (data.into(), room.into());
+        let transfer = Transfer { with_all: true, ..Transfer::of(self) };
         let pattern = self.pattern(source, 0, channel)?;
         scope(
             |_| transfer.abandon(),
@@ -123,7 +128,6 @@ impl Communicator {
     fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32, channel: Channel) -> Result<()> {
         let tag = checked_tag(tag)?;
         let Some(peer) = self.member(dest)? else { return Ok(()) };
-        self.process().note(Activity::Send, peer);
         let transfer = Transfer::of(self);
         scope(
             |_| transfer.abandon(),
@@ -146,7 +150,6 @@ impl Communicator {
             return Ok(Status { source: PROC_NULL, tag: ANY_TAG, count: 0 });
         }
         let pattern = self.pattern(source, tag, channel)?;
-        self.process().note(Activity::Receive, pattern.source.unwrap_or(u32::MAX));
         let transfer = Transfer::of(self);
         scope(
             |_| transfer.abandon(),
@@ -195,6 +198,8 @@ impl Communicator {
 /// A send and a receive of one call, as far as they are under way.
 struct Transfer<'a> {
     process: &'a Process,
+    /// Whether anyone's death is the end of it.
+    with_all: bool,
     sending: Cell<Option<u64>>,
     receiving: Cell<Option<u64>>,
 }
@@ -202,7 +207,14 @@ struct Transfer<'a> {
 impl<'a> Transfer<'a> {
     fn of(communicator: &'a Communicator) -> Transfer<'a> {
         let process = communicator.process();
-        Transfer { process, sending: Cell::new(None), receiving: Cell::new(None) }
+        Transfer { process, with_all: false, sending: Cell::new(None), receiving: Cell::new(None) }
+    }
+
+    fn wait<T>(&self, mut poll: impl FnMut(&mut State) -> Option<Result<T>>) -> Result<T> {
+        match self.with_all {
+            true => self.process.wait_with_all(poll),
+            false => self.process.wait(|state, _| poll(state)),
+        }
     }
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
@@ -217,21 +229,16 @@ impl<'a> Transfer<'a> {
 
     fn finish_send(&self) -> Result<()> {
         if let Some(number) = self.sending.get() {
-            let outcome = self.process.wait(|state, _| state.take_sent(number));
-            self.process.note(Activity::Computing, 0);
-            return outcome;
+            return self.wait(|state| state.take_sent(number));
         }
         // A short message has left this rank's hands; it also leaves this rank, now if its link has room.
         self.process.engine().progress();
-        self.process.note(Activity::Computing, 0);
         Ok(())
     }
 
     fn finish_receive(&self) -> Result<Status> {
         let number = self.receiving.get().unwrap_or_default();
-        let outcome = self.process.wait(|state, _| state.take_received(number));
-        self.process.note(Activity::Computing, 0);
-        Ok(outcome?.status)
+        Ok(self.wait(|state| state.take_received(number))?.status)
     }
 
     /// Lets go of what was lent, where the call failed before the engine did.

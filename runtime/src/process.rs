@@ -137,7 +137,7 @@ impl Setup {
             elements: Elements::new(names.clone(), architecture),
             engine: Mutex::new(Engine::new(me, link, secret, names.clone(), place)),
             names,
-            events: AtomicU32::new(segment.events()),
+            events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
             segment,
             waiter,
             life: AtomicU8::new(Life::Starting as u8),
@@ -347,6 +347,29 @@ impl Process {
             }
             barrier.members().find_map(|rank| state.dead(rank)).map(Err)
         })
+    }
+
+    /// Waits as one of all ranks: whoever died, the call can't end well, and who knows it may have left the call already.
+    pub(crate) fn wait_with_all<T>(
+        &self,
+        mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
+    ) -> Result<T> {
+        self.wait(|state, _| {
+            poll(state).or_else(|| (0..self.me.size).find_map(|rank| state.dead(rank)).map(Err))
+        })
+    }
+
+    /// Notes what this rank does while `body` runs.
+    pub(crate) fn during<T>(
+        &self,
+        activity: Activity,
+        argument: u32,
+        body: impl FnOnce() -> T,
+    ) -> T {
+        self.note(activity, argument);
+        let outcome = body();
+        self.note(Activity::Computing, 0);
+        outcome
     }
 
     /// Tells the engine which ranks have gone since it last heard.

@@ -32,6 +32,17 @@ impl Incoming {
         }
     }
 
+    /// The receive that waits for the rest of the stream.
+    pub(super) fn into_receiving(self) -> Option<Receiving> {
+        match self {
+            Incoming::Stream(stream) => match stream.sink {
+                Sink::Receive(receiving) => Some(*receiving),
+                _ => None,
+            },
+            Incoming::Idle => None,
+        }
+    }
+
     /// Lets go of the memory of a get that is given up.
     pub(super) fn abandon_reply(&mut self, window: u32) {
         if let Incoming::Stream(stream) = self {
@@ -89,6 +100,8 @@ impl State {
                 self.handle_get(peer, &header);
                 return Ok(());
             }
+            // Nobody is left to send the message.
+            Kind::Announce if self.peers[peer as usize].gone.is_some() => return Ok(()),
             Kind::Announce => {
                 self.mail.announced(peer, &header);
                 self.match_mail();
@@ -100,9 +113,9 @@ impl State {
             return Err(format!("a {:?} within a stream", header.kind));
         }
         let sink = self.open(peer, &header)?;
-        let mut stream = Box::new(Stream { header, position: 0, sink });
-        stream.take(data)?;
-        self.keep(peer, stream)
+        let stream = Box::new(Stream { header, position: 0, sink });
+        self.peers[peer as usize].incoming = Incoming::Stream(stream);
+        self.handle_more(peer, 0, data)
     }
 
     /// Takes in a frame that goes on with a stream.
@@ -112,15 +125,20 @@ impl State {
         position: u64,
         data: &[u8],
     ) -> Result<(), String> {
-        let Incoming::Stream(mut stream) = std::mem::take(&mut self.peers[peer as usize].incoming)
-        else {
-            return Err("more of no stream".to_owned());
-        };
+        // Where this fails, whoever waits for the stream is told with all that wait for the peer.
+        let incoming = &mut self.peers[peer as usize].incoming;
+        let Incoming::Stream(stream) = incoming else { return Err("more of no stream".to_owned()) };
         if position != stream.position {
             return Err(format!("bytes from {position} on where {} was due", stream.position));
         }
         stream.take(data)?;
-        self.keep(peer, stream)
+        if stream.position < stream.header.length {
+            return Ok(());
+        }
+        match std::mem::take(incoming) {
+            Incoming::Stream(stream) => self.finish(peer, *stream, false),
+            Incoming::Idle => Ok(()),
+        }
     }
 
     /// The peer can't send the rest of its stream.
@@ -130,14 +148,6 @@ impl State {
             return Err("the end of no stream".to_owned());
         };
         self.finish(peer, *stream, true)
-    }
-
-    fn keep(&mut self, peer: u32, stream: Box<Stream>) -> Result<(), String> {
-        if stream.position < stream.header.length {
-            self.peers[peer as usize].incoming = Incoming::Stream(stream);
-            return Ok(());
-        }
-        self.finish(peer, *stream, false)
     }
 
     /// Decides where a stream goes.

@@ -29,7 +29,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::tap::{Direction, Tap};
 use crate::types::{Names, TargetType, Type};
 use crate::wire::{Brief, Frame, Header, Kind};
-use incoming::Incoming;
 use outbox::Sent;
 use peer::{Gone, Peer};
 
@@ -261,7 +260,7 @@ impl State {
         peer.gone = Some(gone);
         let outbox = std::mem::take(&mut peer.outbox);
         // Of a stream under way, what had arrived is in place, and the rest never comes.
-        peer.incoming = Incoming::Idle;
+        let cut = std::mem::take(&mut peer.incoming).into_receiving();
         let gone = |rank| Error::from(ErrorKind::Gone { rank, state: why.clone() });
         for outgoing in outbox {
             self.settle(rank, outgoing.into_purpose(), Err(gone(rank)));
@@ -271,6 +270,9 @@ impl State {
             ledger.target_gone(rank, || gone(rank));
         }
         self.mail.peer_gone(rank, || gone(rank));
+        if let Some(receiving) = cut {
+            self.mail.received(receiving, Some(gone(rank)));
+        }
     }
 
     /// Whether everything has been sent.

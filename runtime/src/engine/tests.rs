@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use longshore_transport::Link;
 use longshore_transport::sim::{Cluster, SimLink};
+use longshore_transport::{Cause, Link, RankState};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
-use super::{Engine, Exposure, Ledger, Me, Policy};
+use super::{Engine, Exposure, Landing, Ledger, Me, Pattern, Policy};
 use crate::memory::Exposed;
 use crate::types::Names;
 use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
@@ -211,5 +211,58 @@ fn frames_of_any_bytes_do_no_harm() {
             pair.send(&bytes);
             pair.received();
         }
+    }
+}
+
+/// A receive from rank 1 whose message has begun to come in: 8 of 16 bytes.
+fn half_received() -> (Pair, u64) {
+    let mut pair = Pair::new();
+    let pattern = Pattern { context: 0, source: Some(1), tag: None };
+    let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
+    let message = |kind| Header { operation: 5, length: 16, ..Header::new(kind) };
+    pair.send(&message(Kind::Announce).encode());
+    pair.send(&[&message(Kind::Bulk).encode()[..], &[0; 8]].concat());
+    assert!(pair.engine.state().take_received(number).is_none());
+    (pair, number)
+}
+
+fn killed() -> RankState {
+    RankState::Dead(Cause::Signal(9))
+}
+
+fn class_of(received: Option<crate::Result<super::mail::Delivery>>) -> Option<Class> {
+    received.and_then(Result::err).map(|error| error.class())
+}
+
+#[test]
+fn a_message_cut_by_death_is_an_error() {
+    let (mut pair, number) = half_received();
+    pair.engine.state().handle_rank_state(1, killed());
+    let received = pair.engine.state().take_received(number);
+    assert_eq!(class_of(received), Some(Class::ProcAborted));
+}
+
+#[test]
+fn a_message_cut_by_nonsense_is_an_error() {
+    for (value, data) in [(9, &[0; 7][..]), (8, &[0; 9])] {
+        let (mut pair, number) = half_received();
+        let more = Brief { kind: Kind::More, context: 0, operation: 0, value };
+        pair.send(&[&more.encode()[..], data].concat());
+        let received = pair.engine.state().take_received(number);
+        assert_eq!(class_of(received), Some(Class::ProcAborted));
+    }
+}
+
+/// It was announced in time, but its sender's death was heard of first.
+#[test]
+fn a_dead_rank_has_no_message_to_wait_for() {
+    let mut pair = Pair::new();
+    pair.engine.state().handle_rank_state(1, killed());
+    pair.send(&Header { operation: 5, length: 16, ..Header::new(Kind::Announce) }.encode());
+    for source in [Some(1), None] {
+        let pattern = Pattern { context: 0, source, tag: None };
+        let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
+        let received = pair.engine.state().take_received(number);
+        assert_eq!(class_of(received), Some(Class::ProcAborted));
     }
 }

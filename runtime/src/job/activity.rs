@@ -61,9 +61,12 @@ impl Activity {
         self as u32
     }
 
-    /// In words, with its argument.
+    /// In words, with its argument. A rank below 0, as ANY_SOURCE is, is any rank.
     pub fn describe(self, argument: u32) -> String {
-        self.text().replace("{}", &argument.to_string())
+        match argument as i32 {
+            0.. => self.text().replace("{}", &argument.to_string()),
+            _ => self.text().replace("rank {}", "any rank"),
+        }
     }
 }
 
@@ -78,6 +81,7 @@ mod tests {
         }
         assert_eq!(Activity::from_code(u32::MAX), None);
         assert_eq!(Activity::Send.describe(3), "a send to rank 3");
+        assert_eq!(Activity::Receive.describe(-2i32 as u32), "a receive from any rank");
         assert_eq!(Activity::Barrier.describe(3), "a barrier");
     }
 }
