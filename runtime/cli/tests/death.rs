@@ -219,7 +219,8 @@ fn kill_rank(options: &[&str], phase: &str) -> String {
     assert_eq!(finished.status, 128 + 9, "{phase}: {rest}");
     assert!(took < BOUND, "{phase}: {took:?}");
     let messages: Vec<_> = rest.lines().filter(|line| line.starts_with("longshore: ")).collect();
-    assert_eq!(messages.len(), 1, "{phase}: {rest}");
+    // Who never left init leaves without finalize.
+    assert!(messages.len() == 1 || phase == "init", "{phase}: {rest}");
     let named = messages[0].starts_with(&format!("longshore: rank {VICTIM} ("))
         && messages[0].contains(" was killed by SIGKILL, ");
     assert!(named, "{phase}: {rest}");
