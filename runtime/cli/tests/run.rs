@@ -89,6 +89,20 @@ fn statuses() {
     );
 }
 
+/// A limit on file sizes, in units of 512 bytes, bounds the segment; where it leaves too little, it is named.
+#[test]
+fn a_limit_on_file_sizes_is_heeded() {
+    let limited = |limit: &str| {
+        let script = format!("ulimit -f {limit}; exec \"$@\"");
+        let launcher = ["sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_longshore"), "run"];
+        run(&[launcher.map(str::to_owned).to_vec(), role("finish")].concat())
+    };
+    limited("1000000").expect(0, &[]);
+    let finished = limited("1000");
+    assert_eq!(finished.status, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("(ulimit -f)"), "{}", finished.stderr);
+}
+
 #[test]
 fn programs_that_cannot_start() {
     let missing = run(&["sleep", "60", ":", "./no-such-program"]);

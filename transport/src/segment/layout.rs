@@ -30,7 +30,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
 const VERSION: u32 = 1;
 
 /// The size of the object. It is sparse; the number bounds the sum of all windows on a host.
-const SIZE: u64 = 1 << 40;
+pub(crate) const SIZE: u64 = 1 << 40;
 
 /// The start of the segment, 4096 bytes.
 ///
@@ -117,7 +117,8 @@ impl Geometry {
         Self::with_size(ranks, ring_bytes, SIZE)
     }
 
-    fn with_size(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
+    /// Likewise, in at most `size` bytes.
+    pub(crate) fn with_size(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("{ranks} ranks, where 1 to {MAX_RANKS} are possible");
             return Err(SegmentError::Geometry(what));

@@ -136,6 +136,16 @@ pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     Ok(object)
 }
 
+/// The largest object that this process may make: a longer one is answered by SIGXFSZ.
+pub(super) fn size_limit() -> u64 {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes one limit, into a value made for it.
+    match unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &raw mut limit) } {
+        0 => limit.rlim_cur, // RLIM_INFINITY is the greatest number
+        _ => u64::MAX,
+    }
+}
+
 /// Gives the memory behind `range` back; it reads as zeros afterwards.
 pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
     let (Ok(offset), Ok(len)) = (range.offset.try_into(), range.len.try_into()) else {

@@ -124,6 +124,20 @@ impl Segment {
     /// As [`Segment::create`].
     pub fn with_rings(ranks: u32, ring_bytes: u32) -> Result<Self, SegmentError> {
         let geometry = Geometry::new(ranks, ring_bytes)?;
+        let limit = mapping::size_limit();
+        let geometry = match geometry.size <= limit {
+            true => geometry,
+            false => {
+                // Room for fewer windows, but a job all the same.
+                let smaller = Geometry::with_size(ranks, ring_bytes, limit - limit % GRANULE);
+                smaller.map_err(|error| match error {
+                    SegmentError::Geometry(what) => SegmentError::Geometry(format!(
+                        "{what}, the limit on file sizes: raise it (ulimit -f)"
+                    )),
+                    error => error,
+                })?
+            }
+        };
         let fd = mapping::create(geometry.size)?;
         let segment = Self::open(fd, geometry, None)?;
         let header = segment.header();
