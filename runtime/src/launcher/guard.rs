@@ -56,17 +56,17 @@ impl Control {
 /// It returns in the caller alone.
 ///
 /// # Errors
-/// The process can't fork or be watched.
-///
-/// # Panics
-/// Where the process has other threads.
+/// The process has other threads, can't fork, or can't be watched.
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let mask = SigSet::from_iter(FORWARDED);
     mask.thread_block()?; // in both; a spawned rank starts with an empty mask again
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();
-    let Some(launcher) = fork_alone()? else {
+    let forked = fork_alone().inspect_err(|_| {
+        let _ = mask.thread_unblock(); // there is an error to return already
+    });
+    let Some(launcher) = forked? else {
         let status = serve(front, signals, launch).unwrap_or_else(|error| {
             eprintln!("longshore: {error}");
             1
@@ -153,4 +153,15 @@ fn children() -> BTreeSet<Pid> {
             (words.nth(1)? == parent).then(|| Pid::from_raw(pid))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_told_so() {
+        let error = thread::spawn(|| guarded(|_| 0)).join().unwrap().unwrap_err();
+        assert!(error.to_string().contains("before its process makes threads"), "{error}");
+    }
 }

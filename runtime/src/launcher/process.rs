@@ -97,11 +97,15 @@ impl AsFd for Handle {
 
 /// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here.
 ///
-/// # Panics
-/// Where the process has other threads: the child would wait for ever for locks that they hold.
+/// # Errors
+/// The process has other threads: the child would wait for ever for locks that they hold. It can't fork.
 pub(super) fn fork_alone() -> io::Result<Option<Pid>> {
     let threads = std::fs::read_dir("/proc/self/task")?.count();
-    assert_eq!(threads, 1, "the launcher forks before the process makes threads");
+    if threads != 1 {
+        let what =
+            format!("a launcher starts before its process makes threads; here are {threads}");
+        return Err(io::Error::other(what));
+    }
     // SAFETY: this is the process's only thread, so the child's memory is in order.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),
