@@ -207,6 +207,15 @@ fn output_that_nobody_reads_ends_its_writers() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let script = "exec \"$@\" > /dev/full";
+    let finished =
+        run(&["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run", "echo", "lost"]);
+    assert_eq!(finished.status, 1);
+    assert!(finished.stderr.contains("writing to standard output: No space left on device"));
+}
+
+#[test]
 fn input_goes_to_rank_0() {
     let mut run = start(&["--label", "-n", "3", "cat"]);
     run.child.stdin.take().unwrap().write_all(b"one\ntwo").unwrap();

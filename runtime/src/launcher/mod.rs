@@ -11,6 +11,7 @@
 //! | the first failing rank's | it exited with another status |
 //! | 128 + signal | the first failing rank was killed |
 //! | 1 | the first failing rank exited with 0, but without finalize, or without an init that others waited for |
+//! | 1 | standard output or error can't be written, for another reason than that nobody reads it |
 //! | the code | a rank aborted the job with it |
 //! | 124 | the job took longer than its timeout |
 //! | 126, 127 | a program can't be started, or isn't found ([`Error::status`]) |

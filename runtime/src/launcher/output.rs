@@ -114,9 +114,9 @@ impl Queue {
         self.runs.front().map(|(sink, _)| *sink)
     }
 
-    /// Writes once to the next sink, which polls writable. `Some` names a sink that nobody reads any
-    /// more; what waited for it is dropped.
-    pub(super) fn write(&mut self) -> Option<Sink> {
+    /// Writes once to the next sink, which polls writable. `Some` names a sink that takes nothing any more, and why;
+    /// what waited for it is dropped.
+    pub(super) fn write(&mut self) -> Option<(Sink, io::Error)> {
         let (sink, run) = self.runs.front_mut()?;
         let piece = run.as_slices().0;
         let piece = &piece[..piece.len().min(PIECE)];
@@ -135,11 +135,11 @@ impl Queue {
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            Err(_) => {
+            Err(error) => {
                 let closed = *sink;
                 self.runs.retain(|(sink, _)| *sink != closed);
                 self.len = self.runs.iter().map(|(_, run)| run.len()).sum();
-                Some(closed)
+                Some((closed, error))
             }
         }
     }

@@ -263,11 +263,8 @@ impl<'a> Supervisor<'a> {
                 self.phase = Phase::Abandoned;
             }
             Source::Sink => {
-                // Its writers learn of a sink that nobody reads as they would without a launcher.
-                match self.queue.write() {
-                    Some(Sink::Stdout) => self.ranks.iter_mut().for_each(|rank| rank.stdout = None),
-                    Some(Sink::Stderr) => self.ranks.iter_mut().for_each(|rank| rank.stderr = None),
-                    None => {}
+                if let Some((sink, error)) = self.queue.write() {
+                    self.handle_closed(sink, &error);
                 }
             }
             Source::Stdout(rank) => {
@@ -280,6 +277,21 @@ impl<'a> Supervisor<'a> {
             Source::End(rank) => self.handle_end(rank)?,
         }
         Ok(())
+    }
+
+    /// A sink takes nothing any more. Its writers learn of one that nobody reads as they would without a launcher; of
+    /// another failure, a full disk perhaps, the user learns: output is lost.
+    fn handle_closed(&mut self, sink: Sink, error: &io::Error) {
+        match sink {
+            Sink::Stdout => self.ranks.iter_mut().for_each(|rank| rank.stdout = None),
+            Sink::Stderr => self.ranks.iter_mut().for_each(|rank| rank.stderr = None),
+        }
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            self.status.get_or_insert(1);
+            if sink == Sink::Stdout {
+                self.say(&format!("writing to standard output: {error}; the rest is lost"));
+            }
+        }
     }
 
     fn handle_signals(&mut self) -> io::Result<()> {
