@@ -1,6 +1,6 @@
 //! What forms are lowered to, in the text of programs: which runs merge, and that none is ever reordered.
 
-use shipable::{Architecture, Committed, Datatype, Form};
+use shipable::{Architecture, Committed, Datatype, Form, View, oracle};
 
 const HERE: Architecture = Architecture::X86_64;
 
@@ -61,6 +61,28 @@ fn what_is_irregular_is_a_table() {
 }
 
 #[test]
+fn many_places_share_what_lies_there() {
+    let places = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
+    let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), d()]).unwrap();
+    // Bytes that are copied are one table; where two conversions alternate, all share a body.
+    let copied = native(&Datatype::indexed_block(1, &places(9), &record).unwrap());
+    assert!(copied.contains("{ [1 @0 @8 @9 "), "{copied}");
+    let many = Datatype::indexed_block(1, &places(300), &record).unwrap();
+    let program = lowered(&many, &HERE, &Architecture::S390X);
+    assert!(program.contains("; 2 x 64 @176 { 1 @0; swap8 1 @8 }; "), "{program}");
+    let committed = Committed::new(&many, &HERE).unwrap();
+    for stream in [HERE, Architecture::S390X] {
+        let program = committed.program(&stream).unwrap();
+        let end = program.range(2).unwrap().end as usize;
+        let memory: Vec<u8> = (0..end).map(|at| (at * 7) as u8).collect();
+        let mut packed = vec![0; 2 * program.stream_size() as usize];
+        let (expected, _) = oracle::pack(&many, 2, (&HERE, &memory, 0), &stream).unwrap();
+        program.pack(2, View::new(&memory), 0, &mut packed).unwrap();
+        assert!(packed == expected, "{stream}");
+    }
+}
+
+#[test]
 fn nothing_is_reordered() {
     // A 3 by 4 matrix by columns: the order of the stream is that of the type map, not of memory.
     let column = Datatype::vector(3, 1, 4, &d()).unwrap();
@@ -69,7 +91,7 @@ fn nothing_is_reordered() {
     let matrix: Vec<u8> = (0..12).flat_map(|at| [at; 8]).collect();
     let committed = Committed::new(&transpose, &HERE).unwrap();
     let mut packed = [0; 96];
-    committed.native().pack(1, shipable::View::new(&matrix), 0, &mut packed).unwrap();
+    committed.native().pack(1, View::new(&matrix), 0, &mut packed).unwrap();
     let order: Vec<u8> = packed.chunks(8).map(|double| double[0]).collect();
     assert_eq!(order, [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
     // Runs that adjoin in memory, the second first.

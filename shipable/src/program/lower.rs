@@ -26,6 +26,9 @@ use crate::kernels::Offsets;
 /// The longest sequence of operations that is copied into what repeats it.
 const COPIED: usize = 16;
 
+/// The most operations that an array makes by copying several of its child; beyond, its runs share them.
+const MANY: usize = 256;
+
 /// The shortest sequence of runs that becomes a table.
 const TABLE: usize = 8;
 
@@ -60,12 +63,7 @@ pub(crate) fn lower(form: &Form, memory: &Architecture, stream: &Architecture) -
         ops = tabulate(join(ops));
         verify(&ops, &layouts[index], sizes[index]);
         if ops.len() > COPIED {
-            ops = vec![Op::Loop(Loop {
-                start: 0,
-                count: 1,
-                stride: 0,
-                body: Arc::new(Body::new(ops)),
-            })];
+            ops = vec![once(ops)];
         }
         lowered.push(ops);
     }
@@ -102,6 +100,15 @@ fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> 
     if let Some(table) = table(child, runs, unit, extent)? {
         return Ok(vec![Op::Gather(table)]);
     }
+    let shared;
+    let child = match child.len() * runs.len() {
+        _ if child.len() == 1 => child,
+        0..=MANY => child,
+        _ => {
+            shared = [once(child.to_vec())];
+            &shared
+        }
+    };
     let mut ops = Vec::new();
     for run in runs {
         let block = repeat(child.to_vec(), run.length, extent);
@@ -113,22 +120,36 @@ fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> 
     Ok(ops)
 }
 
-/// Many short runs of a child that is one run itself, and adjoins its like, make a table at once.
+/// Operations as one, which costs little to copy.
+fn once(ops: Vec<Op>) -> Op {
+    Op::Loop(Loop { start: 0, count: 1, stride: 0, body: Arc::new(Body::new(ops)) })
+}
+
+/// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
+/// make a table at once.
 fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Gather>> {
     let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
     let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
-    let [Op::Block(one)] = child else { return Ok(None) };
-    let adjoins = one.runs() == 1 && u64::try_from(extent) == Ok(one.memory_run());
-    if !few || !(adjoins || (one.runs() == 1 && runs.iter().all(|run| run.length == 1))) {
+    let [Op::Block(one), more @ ..] = child else { return Ok(None) };
+    let adjoins = more.is_empty() && u64::try_from(extent) == Ok(one.memory_run());
+    let parts = child.iter().map_while(|op| match op {
+        Op::Block(part) if part.runs() == 1 && part.item == one.item => Some(part),
+        _ => None,
+    });
+    let alike = parts.clone().count() == child.len();
+    if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
         return Ok(None);
     }
-    let mut builder = TableBuilder::new(one.item, blocks as usize);
+    let mut builder = TableBuilder::new(one.item, blocks as usize * child.len());
     for run in runs {
         let stride = layout::scaled(run.stride, unit)?;
         let mut at = layout::scaled(run.displacement, unit)?;
-        at = at.checked_add(one.start).ok_or(Error::Overflow { what: "a displacement" })?;
         for block in 0..run.count {
-            builder.add(at, one.units * run.length, one.items * run.length);
+            for part in parts.clone() {
+                // The bounds of the array were found, so its bytes lie within i64.
+                let start = at.wrapping_add(part.start);
+                builder.add(start, part.units * run.length, part.items * run.length);
+            }
             if block + 1 < run.count {
                 at = at.checked_add(stride).ok_or(Error::Overflow { what: "a displacement" })?;
             }
