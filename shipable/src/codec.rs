@@ -72,6 +72,9 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8], limit: usize) -> Result<T, Code
         0x1_0000..0x20_0000 => {
             bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x200_0000>())
         }
+        0x20_0000..0x100_0000 => {
+            bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x1000_0000>())
+        }
         _ => bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x4000_0000>()),
     };
     let (value, used) = decoded.map_err(|error| CodecError::Malformed(error.to_string()))?;
@@ -92,6 +95,12 @@ mod tests {
         claim.extend((1u32 << 31).to_le_bytes());
         assert!(matches!(decode::<Vec<u64>>(&claim, 100), Err(CodecError::Malformed(_))));
         assert!(matches!(decode::<String>(&claim, 100), Err(CodecError::Malformed(_))));
+        // Nor where the value is long: two megabytes that claim half a gigabyte.
+        let mut claim = vec![252];
+        claim.extend((1u32 << 29).to_le_bytes());
+        claim.resize(0x20_0000, b'a');
+        let refused = decode::<String>(&claim, claim.len());
+        assert_eq!(refused, Err(CodecError::Malformed("LimitExceeded".into())));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::error::Error;
 /// What a reader of forms accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the encoded form. A form takes no more memory than about twenty times that.
+    /// Bytes of the encoded form. A form takes no more memory than about 25 times that, and 60 times while it is read.
     pub bytes: usize,
     /// How deep nodes nest.
     pub depth: u32,
