@@ -411,3 +411,27 @@ fn displacements_that_cancel_out_far_away_are_where_they_say() {
     assert_eq!(out[10..], [32, 34, 36, 38, 41, 44, 47, 51, 55, 62]);
     assert!(!committed.native().overlaps(1));
 }
+
+#[test]
+fn the_deepest_forms_fit_a_small_stack() {
+    // Each level is a struct of the one below and of sixteen bytes between gaps, too many to be copied into the next; datatypes
+    // don't nest as deep as forms.
+    let mut nodes = vec![251, 0x00, 0x04, 0, 4];
+    for level in 1..1024u32 {
+        nodes.extend([6, 17, 1, 1, 0]);
+        for at in 1..=16 {
+            nodes.extend(shipable::codec::encode(&(level, 1u64, i64::from(level) * 40 + 2 * at), 100).unwrap());
+        }
+        nodes.push(0);
+    }
+    let lowered = std::thread::Builder::new().stack_size(512 << 10).spawn(move || {
+        let form = decode(&located(&nodes)).unwrap();
+        let program = form.lower(&Architecture::X86_64, &Architecture::S390X).unwrap();
+        assert!(!program.overlaps(1));
+        let memory: Vec<u8> = vec![1; program.range(1).unwrap().end as usize];
+        let mut out = [0; 3];
+        program.pack(1, shipable::View::new(&memory), 0, &mut out).unwrap();
+        program.to_string().len()
+    });
+    lowered.unwrap().join().unwrap();
+}
