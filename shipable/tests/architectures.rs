@@ -144,4 +144,8 @@ fn fortran_kinds_belong_to_the_architecture() {
     assert_eq!(scalar(Basic::CBool).value, Value::Logical { truth: 1 });
     let none = shipable::arch::Fortran { truth: 0, ..all_ones };
     assert_eq!(Architecture::X86_64.with_fortran(none).unwrap_err().class(), Class::Arg);
+    // A descriptor names these two and says no more.
+    for fixed in [Architecture::EXTERNAL32, Architecture::XDR] {
+        assert_eq!(fixed.with_fortran(all_ones).unwrap_err().class(), Class::Arg);
+    }
 }

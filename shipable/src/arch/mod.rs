@@ -140,10 +140,15 @@ impl Architecture {
     /// The same machine under a Fortran compiler with other default kinds, such as `-i8` gives.
     ///
     /// # Errors
-    /// [`Error::Argument`] where no type has such a size, or true doesn't fit LOGICAL.
+    /// [`Error::Argument`] where no type has such a size, or true doesn't fit LOGICAL; for
+    /// external32 and XDR, which leave nothing to a compiler.
     pub fn with_fortran(self, fortran: Fortran) -> Result<Architecture> {
         let changed = Architecture { fortran, ..self };
-        changed.validate().map_err(|problem| Error::Argument {
+        let checked = match [Architecture::EXTERNAL32, Architecture::XDR].contains(&self) {
+            true => Err(format!("{self} has kinds of its own: choose a machine's architecture")),
+            false => changed.validate(),
+        };
+        checked.map_err(|problem| Error::Argument {
             call: "Architecture::with_fortran",
             class: crate::error::Class::Arg,
             problem,
