@@ -119,8 +119,8 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// During `'a` those bytes must be readable and part of one allocation or mapping, and no
-    /// `&mut` reference to any of them may be alive. Others may write them through pointers, other
+    /// During `'a` those bytes must be readable and part of one allocation or mapping, those that are
+    /// read must have been written, and no `&mut` reference to any of them may be alive. Others may write them through pointers, other
     /// processes included; what a racing read then finds is any mixture of old and new bytes.
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
         let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
@@ -181,7 +181,7 @@ impl<'a> ViewMut<'a> {
     /// # Safety
     ///
     /// During `'a` those bytes must be readable and writable and part of one allocation or mapping,
-    /// and no reference to any of them may be alive. Others may read and write them through
+    /// those that are read must have been written, and no reference to any of them may be alive. Others may read and write them through
     /// pointers, other processes included; racing writes leave any mixture of their bytes.
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
         let place = Place { start, len: len as usize, origin: 0 };

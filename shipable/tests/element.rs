@@ -1,4 +1,5 @@
 //! Derived types describe what the compiler made of the structs.
+#![allow(unsafe_code)]
 
 use shipable::oracle::expand;
 use shipable::{Architecture, Committed, Element, Partial, Shipable, c, element, fortran};
@@ -144,9 +145,12 @@ fn records_cross_to_another_representation_and_back() {
     for stream in [Architecture::NATIVE, Architecture::S390X, Architecture::M68K] {
         let program = committed.program(&stream).unwrap();
         let mut packed = vec![0; program.stream_length(100).unwrap().try_into().unwrap()];
-        program.pack(100, element::view(&records), 0, &mut packed).unwrap();
+        // SAFETY: the program is of the records' own type.
+        let memory = unsafe { element::view(&records) };
+        program.pack(100, memory, 0, &mut packed).unwrap();
         let mut back = vec![record(-1); 100];
-        let memory = element::view_mut(&mut back);
+        // SAFETY: as above.
+        let memory = unsafe { element::view_mut(&mut back) };
         program.unpack(100, memory, 0, &packed, &mut Partial::default()).unwrap();
         assert_eq!(back, records);
     }
@@ -156,7 +160,8 @@ fn records_cross_to_another_representation_and_back() {
 fn any_byte_reads_as_a_truth_value() {
     let mut flags = [c::Bool::from(false); 4];
     let committed = Committed::new(&c::Bool::datatype(), &Architecture::NATIVE).unwrap();
-    let memory = element::view_mut(&mut flags);
+    // SAFETY: flags have no padding.
+    let memory = unsafe { element::view_mut(&mut flags) };
     committed.native().unpack(4, memory, 0, &[0, 1, 2, 255], &mut Partial::default()).unwrap();
     assert_eq!(flags.map(c::Bool::get), [false, true, true, true]);
     assert_eq!(flags[1], flags[3]);

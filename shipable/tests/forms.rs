@@ -420,7 +420,10 @@ fn the_deepest_forms_fit_a_small_stack() {
     for level in 1..1024u32 {
         nodes.extend([6, 17, 1, 1, 0]);
         for at in 1..=16 {
-            nodes.extend(shipable::codec::encode(&(level, 1u64, i64::from(level) * 40 + 2 * at), 100).unwrap());
+            nodes.extend(
+                shipable::codec::encode(&(level, 1u64, i64::from(level) * 40 + 2 * at), 100)
+                    .unwrap(),
+            );
         }
         nodes.push(0);
     }

@@ -168,16 +168,26 @@ pub fn simple_structure<T>(members: &[Member]) -> Option<Datatype> {
 const NESTING: &str = "Rust types that nest less than 256 deep";
 
 /// The memory of a slice, padding included, for programs of its datatype.
-pub fn view<T: Element>(elements: &[T]) -> View<'_> {
-    // SAFETY: the slice's memory is readable for its lifetime, and a program of the type reads no
-    // padding.
+///
+/// # Safety
+///
+/// Nothing but what [`Element::datatype`] or [`Element::simple`] covers may be read: the bytes
+/// between, of a struct that has gaps, may never have been written.
+pub unsafe fn view<T: Element>(elements: &[T]) -> View<'_> {
+    // SAFETY: the slice's memory is readable for its lifetime, but for padding, which the caller
+    // keeps from.
     unsafe { View::from_raw(elements.as_ptr().cast(), size_of_val(elements) as u64) }
 }
 
 /// The memory of a slice that is to be written by programs of its datatype.
-pub fn view_mut<T: Element>(elements: &mut [T]) -> ViewMut<'_> {
+///
+/// # Safety
+///
+/// As [`view`], for reading; any bytes may be written.
+pub unsafe fn view_mut<T: Element>(elements: &mut [T]) -> ViewMut<'_> {
     let len = size_of_val(elements) as u64;
-    // SAFETY: the slice's memory is ours alone for its lifetime, and any bytes are a value.
+    // SAFETY: the slice's memory is ours alone for its lifetime, and any bytes are a value; padding
+    // isn't read.
     unsafe { ViewMut::from_raw(elements.as_mut_ptr().cast(), len) }
 }
 
