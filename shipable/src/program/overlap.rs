@@ -68,7 +68,8 @@ impl Clear {
                     spread(Dims::from_slice(&block.dims), block.memory_run().into())
                 }
                 Op::Gather(gather) => {
-                    apart(&mut (0..gather.len()).map(|index| run_of(gather, index)).collect())
+                    let runs = (0..gather.len()).map(|index| run_of(gather, index));
+                    apart(&mut runs.collect::<Vec<_>>())
                 }
                 Op::Loop(inner) => {
                     let dim = Dim { count: inner.count, stride: inner.stride };
@@ -94,7 +95,7 @@ fn spread(mut dims: Dims, mut span: u128) -> bool {
 }
 
 /// Whether no two of these overlap.
-fn apart(ranges: &mut Vec<Range<i64>>) -> bool {
+fn apart(ranges: &mut [Range<i64>]) -> bool {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
 }
