@@ -92,8 +92,13 @@ impl Core {
             return None;
         }
         let first = own.native().contiguous(elements)?;
+        let len = own.native().stream_length(elements).ok()?;
+        // A struct that ends in padding has more memory than data: its tail isn't to be written.
+        if len != memory.len() {
+            return None;
+        }
         let base = displacement.checked_mul(i64::from(target.measures.unit))?;
-        door.span.copy_run(base.checked_add(first)?, memory, 0, memory.len()).then_some(())
+        door.span.copy_run(base.checked_add(first)?, memory, first, len).then_some(())
     }
 
     /// An operation with all its checks.
