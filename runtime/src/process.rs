@@ -383,7 +383,8 @@ impl Process {
         }
     }
 
-    fn check_job(&self) -> Result<()> {
+    /// Whether the job goes on.
+    pub(crate) fn check_job(&self) -> Result<()> {
         match self.segment.job_state() {
             JobState::Running => Ok(()),
             JobState::Aborting { by, .. } => Err(ErrorKind::Aborting { by }.into()),

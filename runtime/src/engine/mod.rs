@@ -334,15 +334,21 @@ impl State {
         Ok(())
     }
 
-    /// Lets go of a window's operations on a target that will never be done.
-    pub(crate) fn give_up(&mut self, target: u32, window: u32) {
-        let peer = &mut self.peers[target as usize];
-        let puts = peer.outbox.iter_mut().filter(|out| out.is_for(Purpose::Put(window)));
-        puts.for_each(Outgoing::abandon);
-        peer.incoming.abandon_reply(window);
-        self.gets.retain(|operation, _| (operation.target, operation.window) != (target, window));
+    /// Lets go of the memory that a window's operations were lent.
+    pub(crate) fn let_go(&mut self, window: u32) {
+        for peer in &mut self.peers {
+            let puts = peer.outbox.iter_mut().filter(|out| out.is_for(Purpose::Put(window)));
+            puts.for_each(Outgoing::abandon);
+            peer.incoming.abandon_reply(window);
+        }
+        self.gets.retain(|operation, _| operation.window != window);
+    }
+
+    /// Lets go of a window's operations, which will never be done.
+    pub(crate) fn give_up(&mut self, window: u32) {
+        self.let_go(window);
         if let Some(ledger) = self.ledgers.get(&window) {
-            ledger.release(target);
+            (0..self.me.size).for_each(|target| ledger.release(target));
         }
     }
 

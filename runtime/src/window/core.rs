@@ -31,6 +31,8 @@ pub(crate) struct Core {
     /// What this rank allocated in the segment.
     pub(super) ranges: Vec<Range>,
     pub(super) epoch: Cell<EpochState>,
+    /// Whether the engine was handed operations since it last had none.
+    pub(super) shipped: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
     pub(super) matched: Cell<Option<Match>>,
 }
@@ -110,7 +112,10 @@ impl Core {
     /// A fence: all operations of this rank are done, then all ranks meet. With `succeeds`, it opens the next epoch. Whether
     /// or not it fails, no operation of this rank is under way when it returns.
     pub(super) fn fence(&self, succeeds: bool) -> Result<()> {
-        self.process.ready()?;
+        if let Err(error) = self.process.ready() {
+            self.process.engine().state().give_up(self.window);
+            return Err(error);
+        }
         let number = match self.epoch.get() {
             EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
             EpochState::Closed => 0,
@@ -138,26 +143,27 @@ impl Core {
 
     /// Waits until all operations of this rank are done; gives the first failure.
     fn flush(&self) -> Result<()> {
-        if !self.ledger.is_settled() {
+        if self.shipped.get() {
             let settled = self.process.wait(|_, _| self.ledger.is_settled().then_some(Ok(())));
-            if let Err(error) = settled {
-                self.drain();
-                return Err(error);
-            }
+            self.drain();
+            settled?;
         }
-        let failure = self.ledger.take_failure();
-        failure.map_or(Ok(()), |error| Err(error.within(|| self.epoch.get().to_string())))
+        let Some(error) = self.ledger.take_failure() else { return Ok(()) };
+        let place = || self.place("fence", None, None);
+        Err(error.at(place).within(|| self.epoch.get().to_string()))
     }
 
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
     pub(super) fn drain(&self) {
-        let targets = 0..self.targets.len() as u32;
-        while !self.ledger.is_settled() {
-            if self.process.wait(|_, _| self.ledger.is_settled().then_some(Ok(()))).is_err() {
-                let mut engine = self.process.engine();
-                targets.clone().for_each(|target| engine.state().give_up(target, self.window));
-            }
+        let settled = self.process.wait(|_, _| self.ledger.is_settled().then_some(Ok(())));
+        let mut engine = self.process.engine();
+        match settled {
+            // That nothing is lent any more doesn't depend on what the targets said.
+            Ok(()) => engine.state().let_go(self.window),
+            // The job is being ended; no operation is taken any more.
+            Err(_) => engine.state().give_up(self.window),
         }
+        self.shipped.set(false);
     }
 
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.

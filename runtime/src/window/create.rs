@@ -48,7 +48,11 @@ pub(super) fn allocate(world: &Communicator, size: i64, unit: i64, info: &Info) 
     let bring = || {
         let (size, unit) = check(size, unit)?;
         let range = segment.allocate(size.max(1))?;
-        let exposed = Exposed::allocated(segment.map(range)?, size);
+        // More than this process can map, perhaps.
+        let mapping = segment.map(range).inspect_err(|_| {
+            let _ = segment.free(range);
+        })?;
+        let exposed = Exposed::allocated(mapping, size);
         Ok(Brought { exposed, measures: Measures { size, unit }, range: Some(range) })
     };
     open(world, "allocate", bring, info)
@@ -167,6 +171,8 @@ fn agree(
         });
         targets.collect::<Result<Box<[Target]>>>()?
     };
+    // From here on others may use the memory, even if this rank fails to meet them: it stays theirs.
+    let ranges = std::mem::take(ranges);
     process.meet(&barrier)?;
     Ok(Core {
         process: process.clone(),
@@ -178,8 +184,9 @@ fn agree(
         ledger,
         barrier,
         world: world.meeting().clone(),
-        ranges: std::mem::take(ranges),
+        ranges,
         epoch: Cell::new(EpochState::Closed),
+        shipped: Cell::new(false),
         matched: Cell::new(None),
     })
 }

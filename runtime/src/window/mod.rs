@@ -19,7 +19,7 @@ use shipable::Element;
 use crate::communicator::Communicator;
 use crate::engine::Policy;
 use crate::error::Result;
-use crate::memory::{Exposed, Memory, scope};
+use crate::memory::{Exposed, Memory};
 use crate::route::Route;
 use crate::window::core::Core;
 
@@ -151,8 +151,7 @@ impl<M> Window<M> {
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
         self.core.open_epochs()?;
         let mut chain = Chain::new(&self.core);
-        // A panic of the body leaves the window: its operations are done, and this rank ends.
-        let outcome = scope(|_| {}, |_| body(&mut chain));
+        let outcome = body(&mut chain);
         self.core.end_epochs();
         outcome
     }

@@ -291,6 +291,9 @@ impl Core {
         if let Some(gone) = state.gone(rank) {
             return Err(gone);
         }
+        // Once the job ends, operations are given up and nobody waits for them.
+        self.process.check_job()?;
+        self.shipped.set(true);
         state.define(rank, call.target_type)?;
         let signature = call.target_type.signature().repeat(count);
         let number = self.ledger.issue(rank);

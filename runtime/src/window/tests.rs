@@ -101,3 +101,25 @@ fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
     let message = panicked.unwrap_err();
     assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
 }
+
+/// A put by message whose buffer is gone when the links have room for it would be packed from anywhere.
+#[test]
+fn once_the_job_ends_no_operation_is_taken() {
+    let options = Options { architectures: vec![Architecture::S390X], ..Options::default() };
+    run(1, &options, |rank| {
+        let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let values = [1.0];
+        window.core.process.segment().abort(3);
+        for _ in 0..3 {
+            let mut taken = Ok(());
+            let fence = window.fence(|epoch| {
+                taken = epoch.put(&values, 0, 0, 1, &double);
+                Ok(())
+            });
+            assert_eq!(taken.unwrap_err().class(), Class::ProcAborted);
+            fence.unwrap();
+        }
+    })
+    .unwrap();
+}
