@@ -82,7 +82,7 @@ impl Exposure {
         form: &Received,
         architecture: &Architecture,
     ) -> Result<Reach> {
-        let bounds = form.form.bounds(architecture)?;
+        let bounds = form.bounds(architecture)?;
         let measures = Measures { size: self.exposed.span().len(), unit: self.unit };
         reach(measures, header.displacement, header.count, &bounds, architecture)
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use shipable::form::Limits;
-use shipable::{Architecture, Form, Program, Signature, Tag};
+use shipable::{Architecture, Bounds, Form, Program, Signature, Tag};
 
 use crate::error::{ErrorKind, Result};
 
@@ -28,6 +28,8 @@ pub(super) struct Received {
     pub signature: Signature,
     /// The process for which a locale-specific form is right.
     pub builder: u32,
+    /// In this rank's memory.
+    bounds: OnceLock<shipable::Result<Bounds>>,
     /// From the peer's stream to this rank's memory.
     incoming: OnceLock<shipable::Result<Arc<Program>>>,
     /// From this rank's memory to its own stream.
@@ -35,6 +37,11 @@ pub(super) struct Received {
 }
 
 impl Received {
+    /// Its bounds in this rank's memory.
+    pub(super) fn bounds(&self, memory: &Architecture) -> Result<Bounds> {
+        Ok(self.bounds.get_or_init(|| self.form.bounds(memory)).clone()?)
+    }
+
     /// The program between this rank's memory and a stream in the peer's representation.
     pub(super) fn unpacking(
         &self,
@@ -98,6 +105,7 @@ impl Forms {
                 form,
                 signature,
                 builder,
+                bounds: OnceLock::new(),
                 incoming: OnceLock::new(),
                 outgoing: OnceLock::new(),
             })),

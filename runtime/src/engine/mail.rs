@@ -294,8 +294,10 @@ impl State {
             return Err(gone);
         }
         let cost = message.length + Header::SIZE as u64;
-        if message.length <= EAGER && self.peers[peer as usize].take_room(cost) {
+        if message.length <= EAGER && self.peers[peer as usize].has_room(cost) {
+            // A value that can't be sent takes no room.
             let bytes = message.source.gather(message.length)?;
+            self.peers[peer as usize].take_room(cost);
             self.push(peer, Outgoing::new(header, Source::Bytes(bytes), Purpose::None));
             return Ok(None);
         }

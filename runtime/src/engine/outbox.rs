@@ -183,9 +183,11 @@ impl Source {
         if let Source::Bytes(bytes) = self {
             return Ok(bytes);
         }
-        let mut bytes = vec![0; length as usize];
-        self.fill(0, &mut bytes)?;
-        Ok(bytes.into())
+        let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
+        if let Some(bytes) = Arc::get_mut(&mut bytes) {
+            self.fill(0, bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// Fills `out` with the stream's bytes from `position` on.

@@ -71,11 +71,14 @@ impl Peer {
         }
     }
 
-    /// Takes room for a short message at the peer, if there is.
-    pub(super) fn take_room(&mut self, bytes: u64) -> bool {
-        let left = self.room.checked_sub(bytes);
-        self.room = left.unwrap_or(self.room);
-        left.is_some()
+    /// Whether the peer has room for so much of short messages.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        bytes <= self.room
+    }
+
+    /// Takes room that the peer has.
+    pub(super) fn take_room(&mut self, bytes: u64) {
+        self.room = self.room.saturating_sub(bytes);
     }
 
     /// Gives back the room of a short message that was received.
