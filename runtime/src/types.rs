@@ -374,7 +374,7 @@ impl Elements {
             None => {
                 return Err(ErrorKind::LocaleTarget {
                     datatype: slices.to_string(),
-                    culprit: slices.form().culprit().unwrap_or_default().to_owned(),
+                    culprit: slices.form().culprit().map(Datatype::to_string).unwrap_or_default(),
                     hint: "; only structs that follow C's layout rules have a place in an emulated representation",
                 }
                 .into());

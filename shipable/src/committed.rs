@@ -21,7 +21,7 @@ use crate::signature::Signature;
 /// let record = Committed::new(&record, &Architecture::X86_64)?;
 /// assert_eq!(record.tag(), Tag::Locale);
 /// assert_eq!(record.native().stream_size(), 9);
-/// assert_eq!(record.form().culprit(), Some("U1(S:2:c/1/0,d/1/8)"));
+/// assert_eq!(record.form().culprit().unwrap().to_string(), "U1(S:2:c/1/0,d/1/8)");
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone, Debug)]

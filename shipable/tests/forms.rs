@@ -143,7 +143,7 @@ fn the_tag_follows_the_constructors() {
         let above = Datatype::contiguous(2, &Datatype::dup(&datatype).unwrap()).unwrap();
         for form in [compile(&datatype), compile(&above)] {
             assert_eq!(form.tag(), Tag::Locale, "{datatype}");
-            assert_eq!(form.culprit(), Some(&*datatype.to_string()));
+            assert_eq!(form.culprit(), Some(&datatype));
             assert_eq!(form.builder_architecture(), Some(&Architecture::X86_64));
             let elsewhere = form.lower(&Architecture::I686, &Architecture::X86_64);
             assert!(matches!(elsewhere, Err(Error::OtherRepresentation { .. })), "{datatype}");

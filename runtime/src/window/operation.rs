@@ -1,7 +1,7 @@
 //! Put and get: what is checked before they go, and the ways that they take.
 
 use longshore_transport::Mapping;
-use shipable::Tag;
+use shipable::{Datatype, Tag};
 
 use super::core::{Core, Door, EpochState, Held, Match, Target};
 use crate::communicator::member;
@@ -173,7 +173,10 @@ impl Core {
                 };
                 Err(ErrorKind::LocaleTarget {
                     datatype: own.to_string(),
-                    culprit: own.form().culprit().unwrap_or("byte displacements").to_owned(),
+                    culprit: own
+                        .form()
+                        .culprit()
+                        .map_or("byte displacements".to_owned(), Datatype::to_string),
                     hint,
                 }
                 .into())

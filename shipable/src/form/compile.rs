@@ -30,7 +30,7 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
     let mut nodes = compiler.nodes;
     nodes.truncate(root as usize + 1);
     let builder = culprit.is_some().then_some(*architecture);
-    Ok(Form::new(builder, nodes.into(), culprit.map(|culprit| culprit.to_string().into())))
+    Ok(Form::new(builder, nodes.into(), culprit.cloned()))
 }
 
 /// A search for a constructor that isn't portable.

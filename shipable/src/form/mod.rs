@@ -60,7 +60,7 @@ pub struct Form {
     /// Children before parents, the root last.
     nodes: Box<[Node]>,
     hash: u128,
-    culprit: Option<Box<str>>,
+    culprit: Option<Datatype>,
 }
 
 impl Form {
@@ -78,7 +78,7 @@ impl Form {
         compile::compile(datatype, architecture)
     }
 
-    fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Box<str>>) -> Form {
+    fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Datatype>) -> Form {
         let mut form = Form { builder, nodes, hash: 0, culprit };
         form.hash = wire::hash(&form.encode());
         form
@@ -97,9 +97,9 @@ impl Form {
         self.builder.as_ref()
     }
 
-    /// The constructor, in text notation, that made a form locale-specific when it was compiled; not shipped.
-    pub fn culprit(&self) -> Option<&str> {
-        self.culprit.as_deref()
+    /// The type whose constructor made a form locale-specific when it was compiled; not shipped.
+    pub fn culprit(&self) -> Option<&Datatype> {
+        self.culprit.as_ref()
     }
 
     /// The nodes, children before parents, the root last.
