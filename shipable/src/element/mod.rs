@@ -196,8 +196,10 @@ macro_rules! basic {
     ($($(#[$doc:meta])* $ty:ty => $basic:ident;)*) => {
         $(
             const _: () = {
-                let layout = $crate::element::native($crate::basic::Basic::$basic);
-                assert!(size_of::<$ty>() == layout.0 && align_of::<$ty>() == layout.1);
+                // Size and alignment, for the compiler to confirm.
+                let width = $crate::Architecture::NATIVE.width_of($crate::Basic::$basic);
+                assert!(size_of::<$ty>() == width.size as usize);
+                assert!(align_of::<$ty>() == width.align as usize);
             };
 
             // SAFETY: any bytes are a value; size and alignment are the basic type's, as asserted.
@@ -214,12 +216,6 @@ macro_rules! basic {
     };
 }
 use basic;
-
-/// Size and alignment of a predefined type here, as the compiler is to confirm.
-const fn native(basic: crate::basic::Basic) -> (usize, usize) {
-    let width = Architecture::NATIVE.width_of(basic);
-    (width.size as usize, width.align as usize)
-}
 
 basic! {
     i8 => Int8;
