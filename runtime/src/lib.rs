@@ -29,6 +29,9 @@
 //! rank.finalize()?;
 //! # Ok::<(), longshore::Error>(())
 //! ```
+//!
+//! Whoever installs a subscriber of the crate `tracing` is told of what an operator asks about: a rank's start, windows and
+//! the route to each target, refusals sent and received, peers lost.
 
 mod barrier;
 mod buffer;

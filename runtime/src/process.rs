@@ -151,6 +151,7 @@ impl Setup {
         let barrier = process.barrier_at(barrier)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
+        tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
         let world = Communicator::world(process.clone(), barrier);
         Ok(Rank { process, world })
     }

@@ -257,6 +257,10 @@ impl State {
             return;
         }
         let why = gone.why.clone();
+        match gone.finalized {
+            true => tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized"),
+            false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
+        }
         peer.gone = Some(gone);
         let outbox = std::mem::take(&mut peer.outbox);
         // Of a stream under way, what had arrived is in place, and the rest never comes.

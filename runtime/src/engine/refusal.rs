@@ -34,6 +34,15 @@ impl State {
         }
         text.truncate(end);
         let bytes = self.reached(peer, operation);
+        let (window, number) = (operation.context, operation.operation);
+        tracing::warn!(
+            rank = self.me.rank,
+            peer,
+            window,
+            operation = number,
+            why = text,
+            "refused"
+        );
         let refusal = Refusal { class: error.class().wire(), text, bytes };
         let bytes = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap_or_default();
         let header = Header {
@@ -59,6 +68,7 @@ impl State {
         let (window, number) = (header.context, header.operation);
         self.gets.remove(&Operation { target: peer, window, number });
         let error = Error::from(ErrorKind::Refused { by: peer, class, text: refusal.text });
+        tracing::warn!(rank = self.me.rank, peer, window, operation = number, %error, "was refused");
         let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);
         let bytes = refusal.bytes.map(|(start, end)| (start.into(), end.into()));
         let error = error.at(|| self.place(kind, peer, window, bytes));

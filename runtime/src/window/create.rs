@@ -15,7 +15,7 @@ use crate::engine::{Exposure, Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory};
-use crate::route::{Pair, choose};
+use crate::route::{Pair, Route, choose};
 
 /// What a rank brings to a window.
 #[derive(Debug, Serialize, Deserialize)]
@@ -167,10 +167,13 @@ fn agree(
                 reachable: range.is_some() || rank == me.rank,
             });
             let measures = Measures { size: offer.size, unit: offer.unit };
+            tracing::debug!(rank = me.rank, window, peer = rank, %route, ?measures, "target");
             Ok(Target { measures, architecture, route, range, door: OnceCell::new() })
         });
         targets.collect::<Result<Box<[Target]>>>()?
     };
+    let direct = targets.iter().filter(|target| target.route == Route::Direct).count();
+    tracing::info!(rank = me.rank, window, ?measures, direct, of = targets.len(), "window made");
     // From here on others may use the memory, even if this rank fails to meet them: it stays theirs.
     let ranges = std::mem::take(ranges);
     process.meet(&barrier)?;
