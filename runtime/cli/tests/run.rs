@@ -103,6 +103,15 @@ fn a_limit_on_file_sizes_is_heeded() {
     assert!(finished.stderr.contains("(ulimit -f)"), "{}", finished.stderr);
 }
 
+/// The launcher raises its own limit on open descriptors, as far as it may; the ranks' stays.
+#[test]
+fn many_ranks_need_many_descriptors() {
+    let script = "ulimit -Sn 64; exec \"$@\" run -n 60 sh -c 'ulimit -Sn'";
+    let finished = run(&["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore")]);
+    finished.expect(0, &[]);
+    assert_eq!(finished.lines(), vec!["64".to_owned(); 60]);
+}
+
 #[test]
 fn programs_that_cannot_start() {
     let missing = run(&["sleep", "60", ":", "./no-such-program"]);

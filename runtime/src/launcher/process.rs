@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
@@ -16,6 +17,28 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 pub(super) struct Process {
     child: Child,
     end: Handle,
+}
+
+/// The limit on this process's open descriptors, of which a launcher needs some for each rank.
+#[derive(Clone, Copy)]
+pub(super) enum Descriptors {
+    /// It was high enough.
+    Enough,
+    /// It was raised, for the launcher alone: programs that use select(2) count on a low one.
+    Raised { from: rlim_t, most: rlim_t },
+}
+
+impl Descriptors {
+    /// Raises the limit to `needed`, or as far as it goes.
+    pub(super) fn allow(needed: u32) -> io::Result<Descriptors> {
+        let (from, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        let needed = rlim_t::from(needed).min(most);
+        if from >= needed {
+            return Ok(Descriptors::Enough);
+        }
+        setrlimit(Resource::RLIMIT_NOFILE, needed, most)?;
+        Ok(Descriptors::Raised { from, most })
+    }
 }
 
 /// A descriptor that is readable once a process has ended.
@@ -29,6 +52,7 @@ impl Process {
     pub(super) fn start(
         command: &mut Command,
         inherited: &[BorrowedFd<'_>],
+        descriptors: Descriptors,
     ) -> io::Result<Process> {
         let launcher = getpid();
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
@@ -42,9 +66,12 @@ impl Process {
                 let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
                 fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
             }
+            if let Descriptors::Raised { from, most } = descriptors {
+                setrlimit(Resource::RLIMIT_NOFILE, from, most)?;
+            }
             Ok(())
         };
-        // SAFETY: between fork and exec it makes four system calls and neither allocates nor locks.
+        // SAFETY: between fork and exec it makes a few system calls and neither allocates nor locks.
         unsafe { command.pre_exec(prepare) };
         let mut child = command.spawn()?;
         match Handle::open(Pid::from_raw(child.id() as i32)) {

@@ -16,7 +16,7 @@ use nix::sys::socket::{MsgFlags, send};
 use super::cause::Cause;
 use super::guard::{Control, to_forward};
 use super::output::{Queue, Sink, Stream};
-use super::process::Process;
+use super::process::{Descriptors, Process};
 use super::server::{Answer, Server, Standing};
 use super::{Error, Job, Part, TIMED_OUT};
 use crate::job::{Activity, OnDeath, Secret, env};
@@ -30,10 +30,16 @@ const LINE_LIMIT: usize = 4096;
 /// How much of a dead rank's output is forwarded before its death is told; more than a pipe holds.
 const LAST_READS: usize = 64;
 
+/// What a rank takes: its process, its connection, its two pipes.
+const DESCRIPTORS: u32 = 4;
+/// What the launcher has open besides, and while it starts a rank.
+const SPARE_DESCRIPTORS: u32 = 64;
+
 pub(super) struct Supervisor<'a> {
     job: &'a Job,
     control: &'a Control,
     segment: Segment,
+    descriptors: Descriptors,
     server: Server,
     ranks: Vec<Rank>,
     queue: Queue,
@@ -89,6 +95,7 @@ impl<'a> Supervisor<'a> {
             Some(0) => return Err(Error::Empty),
             size => Segment::create(size.unwrap_or(u32::MAX))?, // which knows the limit
         };
+        let needed = segment.size() * DESCRIPTORS + SPARE_DESCRIPTORS;
         let parts = (0..)
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
@@ -97,6 +104,7 @@ impl<'a> Supervisor<'a> {
         let mut supervisor = Supervisor {
             job,
             control,
+            descriptors: Descriptors::allow(needed)?,
             segment,
             server: Server::new(parts),
             ranks: Vec::new(),
@@ -140,9 +148,12 @@ impl<'a> Supervisor<'a> {
             None => command.env_remove(env::ARCH),
         };
         let mut process =
-            Process::start(&mut command, &[self.segment.as_fd(), theirs.as_fd()]).map_err(
-                |source| Error::Start { part: number + 1, program: part.program.clone(), source },
-            )?;
+            Process::start(&mut command, &[self.segment.as_fd(), theirs.as_fd()], self.descriptors)
+                .map_err(|source| Error::Start {
+                    part: number + 1,
+                    program: part.program.clone(),
+                    source,
+                })?;
         let label = if self.job.label { format!("[{rank}] ") } else { String::new() };
         let child = process.child();
         let stdout = child.stdout.take();
