@@ -379,9 +379,8 @@ impl Process {
         if self.events.swap(events, Ordering::Relaxed) == events {
             return;
         }
-        for rank in 0..self.me.size {
-            engine.state().handle_rank_state(rank, self.segment.rank_state(rank));
-        }
+        let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
+        engine.handle_rank_states(&states);
     }
 
     /// Whether the job goes on.

@@ -269,6 +269,15 @@ macro_rules! phases {
 
 phases!(init barrier allgather fence put get window send type_send finalize all);
 
+/// Rank 0 emulates another architecture, so what it puts, gets and is given is converted on the way.
+#[test]
+fn deaths_among_unlike_ranks_processes() {
+    for phase in ["put", "get", "all"] {
+        ends(&["--arch", "s390x"], phase);
+        is_reported(&["--arch", "s390x"], phase);
+    }
+}
+
 /// Kills the launcher, the process in front of it, or both, while ranks play `phase`.
 fn kill_launcher(phase: &str, victims: fn(front: i32, launcher: i32) -> Vec<i32>) {
     let (run, _stderr) = launch(&[], phase);

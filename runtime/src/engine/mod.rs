@@ -130,6 +130,20 @@ impl Engine {
         moved
     }
 
+    /// The job knows something new of its ranks, whose states these are.
+    pub(crate) fn handle_rank_states(&mut self, states: &[RankState]) {
+        self.drain();
+        for (rank, &state) in (0..).zip(states) {
+            self.state.handle_rank_state(rank, state);
+        }
+    }
+
+    /// Takes in all that has arrived: what a rank sent before it went counts, and is here once its end is heard of.
+    fn drain(&mut self) {
+        // Who sends on and on is stopped by what `flush` alone answers.
+        while self.receive() {}
+    }
+
     fn receive(&mut self) -> bool {
         for taken in 0..BATCH {
             let (peer, outcome) = match self.link.receive() {
@@ -159,7 +173,7 @@ impl Engine {
             match outbox::send_brief(&mut *self.link, peer, &brief, &mut state.tap) {
                 Sent::Blocked => return moved,
                 Sent::Gone(why) => {
-                    state.link_failed(peer, &why);
+                    self.lose(peer, &why);
                     return true;
                 }
                 Sent::More | Sent::Done | Sent::Failed(_) => {
@@ -174,11 +188,19 @@ impl Engine {
                 Sent::More => {}
                 Sent::Done => state.finish_outgoing(peer, Ok(())),
                 Sent::Failed(error) => state.finish_outgoing(peer, Err(error)),
-                Sent::Gone(why) => state.link_failed(peer, &why),
+                Sent::Gone(why) => {
+                    self.lose(peer, &why);
+                    return true;
+                }
             }
             moved = true;
         }
         moved
+    }
+
+    fn lose(&mut self, peer: u32, why: &LinkError) {
+        self.drain();
+        self.state.link_failed(peer, why);
     }
 }
 

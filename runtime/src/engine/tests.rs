@@ -57,6 +57,14 @@ impl Pair {
         frames
     }
 
+    /// Sends a frame as rank 1, and ends.
+    fn send_last(&mut self, bytes: &[u8], end: RankState) {
+        let mut frame = self.peer.reserve(0, bytes.len()).unwrap();
+        frame.copy_from_slice(bytes);
+        frame.commit();
+        self.engine.handle_rank_states(&[RankState::Alive, end]);
+    }
+
     fn define(&mut self, id: u64, tag: u8, builder: u32, form: &[u8]) {
         let header = Header {
             tag,
@@ -250,6 +258,20 @@ fn a_message_cut_by_nonsense_is_an_error() {
         pair.send(&[&more.encode()[..], data].concat());
         let received = pair.engine.state().take_received(number);
         assert_eq!(class_of(received), Some(Class::ProcAborted));
+    }
+}
+
+#[test]
+fn what_a_rank_sent_before_its_end_counts() {
+    for end in [RankState::Finalized, killed()] {
+        let mut pair = Pair::new();
+        let pattern = Pattern { context: 0, source: Some(1), tag: None };
+        let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
+        let header = Header { length: 2, ..Header::new(Kind::Eager) };
+        pair.send_last(&[&header.encode()[..], b"ab"].concat(), end);
+        let received = pair.engine.state().take_received(number).unwrap().unwrap();
+        assert_eq!(received.bytes, b"ab");
+        assert!(pair.engine.state().gone(1).is_some());
     }
 }
 
