@@ -206,11 +206,6 @@ impl Conversion {
         self == Conversion::Copy
     }
 
-    /// Whether a run can be cut between any two bytes. If not, it can be cut between units.
-    pub fn splittable(self) -> bool {
-        self.is_copy()
-    }
-
     /// Whether a value can be refused.
     pub fn can_fail(self) -> bool {
         matches!(self, Conversion::Resize(_) | Conversion::Refloat(_))

@@ -152,11 +152,6 @@ impl Kernel {
         Kernel { conversion, from_run, to_run, bodies }
     }
 
-    /// The conversion.
-    pub fn conversion(&self) -> Conversion {
-        self.conversion
-    }
-
     /// Bytes of a run in the source.
     pub fn from_run(&self) -> u64 {
         self.from_run as u64
