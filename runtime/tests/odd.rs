@@ -2,7 +2,9 @@
 
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
-use longshore::{Architecture, Element, Info, Rank, Shipable, Window};
+use longshore::{
+    Architecture, Class, Datatype, Destination, Element, Info, Rank, Shipable, Window,
+};
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
@@ -58,4 +60,107 @@ fn padding_is_no_data() {
         put_one(rank, Short { a: 1, b: 2 });
         put_one(rank, Long { a: 1, b: 2 });
     });
+}
+
+#[test]
+fn epochs_of_two_windows_nest() {
+    everywhere(3, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        let long = rank.type_of::<i64>().unwrap();
+        let mut outer = Window::allocate(world, 800, 8, &Info::default()).unwrap();
+        let memory = rank.buffer::<i64>(100).unwrap();
+        let mut inner = Window::create(world, memory, 1, &Info::default()).unwrap();
+        for round in 0..5 {
+            outer.write(0, &[i64::from(me) * 100 + round; 50]).unwrap();
+            let mine = [round + i64::from(me); 50];
+            let (mut far, mut farther) = ([0i64; 50], [0i64; 3]);
+            outer
+                .fence(|outer| {
+                    outer.put(&mine, next, 50, 50, &long)?;
+                    inner.fence(|inner| {
+                        inner.put(&mine[..7], next, 24, 7, &long)?;
+                        outer.get(&mut far, next, 0, 50, &long)
+                    })
+                })
+                .unwrap();
+            inner.fence(|epoch| epoch.get(&mut farther, next, 24, 3, &long)).unwrap();
+            assert_eq!(far, [i64::from(next) * 100 + round; 50]);
+            assert_eq!(farther, mine[..3]);
+            assert_eq!(outer.get::<i64>(99).unwrap(), round + i64::from(before));
+        }
+        outer.free().unwrap();
+        let memory = inner.free().unwrap();
+        assert_eq!(memory.get(9).unwrap(), 4 + i64::from(before));
+    });
+}
+
+/// All put columns into everyone's matrix and one takes them out as rows.
+#[test]
+fn what_goes_in_by_columns_comes_out_by_rows() {
+    const ROWS: usize = 60;
+    everywhere(3, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size() as usize);
+        let bytes = (8 * ROWS * size * size) as i64;
+        let mut window = Window::allocate(world, bytes, 8, &Info::default()).unwrap();
+        let column = Datatype::vector(ROWS as i64, 1, size as i64, &Datatype::double()).unwrap();
+        let columns = Datatype::resized(0, 8, &column).unwrap();
+        let (column, columns) = (rank.commit(&column).unwrap(), rank.commit(&columns).unwrap());
+        let double = rank.type_of::<f64>().unwrap();
+        let values: Vec<f64> = (0..ROWS * size).map(|at| at as f64).collect();
+        let matrix = i64::from(me) * (ROWS * size) as i64;
+        window
+            .fence(|epoch| {
+                for to in 0..size {
+                    for (at, values) in values.chunks(ROWS).enumerate() {
+                        epoch.put(values, to as i32, matrix + at as i64, 1, &column)?;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        let mut back = rank.buffer::<f64>(ROWS * size).unwrap();
+        let len = (ROWS * size) as i64;
+        let next = (me + 1) % size as i32;
+        window
+            .fence(|epoch| {
+                let room = Destination::typed(&mut back, size as i64, &columns);
+                epoch.get(room, next, matrix, len, &double)
+            })
+            .unwrap();
+        // Element k of the matrix, row by row, is element (k % size, k / size) of what was put; its place now is that again.
+        let back = back.to_vec().unwrap();
+        for (place, found) in back.iter().enumerate() {
+            let k = place % size * ROWS + place / size;
+            assert_eq!(*found, values[k % size * ROWS + k / size]);
+        }
+        window.free().unwrap();
+    });
+}
+
+/// A value that can't be sent leaves its room to others.
+#[test]
+fn refused_messages_take_no_room() {
+    let options = Options { architectures: vec![Architecture::WIN64; 2], ..Options::default() };
+    run(2, &options, |rank| {
+        let world = rank.world();
+        if world.rank() == 0 {
+            // A long has 4 bytes there, and 8 in this machine's slices.
+            let large = [longshore::c::Long(1 << 40); 500];
+            for _ in 0..100 {
+                let refused = world.send(&large, 1, 0).unwrap_err();
+                assert_eq!(refused.class(), Class::Conversion);
+            }
+            // Would wait for its receive if there were no room.
+            world.send(&[1i32; 500], 1, 1).unwrap();
+            world.send(&[0u8], 1, 2).unwrap();
+        } else {
+            world.recv(&mut [9u8], 0, 2).unwrap();
+            world.recv(&mut [0i32; 500], 0, 1).unwrap();
+        }
+        rank.finalize().unwrap();
+    })
+    .unwrap();
 }
