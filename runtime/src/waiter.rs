@@ -6,8 +6,9 @@ use std::time::Duration;
 use longshore_transport::Doorbell;
 
 /// Looks before the first sleep where every rank can have a core of its own. A peer that is about to answer does so within
-/// a microsecond or two; a sleep and its wake cost ten. (2 virtual cores, Zen 5: `cargo bench`, row fence.)
-const SPINS: u32 = 2000;
+/// a microsecond or two; a sleep and its wake cost ten, which is about what these looks take. Ten times as many cost a
+/// busy machine far more: the peer waits for the core. (2 virtual cores, Zen 5: `cargo bench`, row fence.)
+const SPINS: u32 = 200;
 
 /// A sleeping rank looks at the job's state at least this often.
 const NAP: Duration = Duration::from_millis(100);
