@@ -268,8 +268,13 @@ impl State {
     }
 
     fn link_failed(&mut self, peer: u32, error: &LinkError) {
-        let finalized = matches!(error, LinkError::PeerGone { state: RankState::Finalized, .. });
-        self.peer_gone(peer, Gone { why: error.to_string(), finalized });
+        let (why, finalized) = match error {
+            LinkError::PeerGone { state, .. } => {
+                (state.to_string(), *state == RankState::Finalized)
+            }
+            error => (error.to_string(), false),
+        };
+        self.peer_gone(peer, Gone { why, finalized });
     }
 
     /// Lets go of everything that waits for a peer.
