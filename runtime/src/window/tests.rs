@@ -105,7 +105,7 @@ fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
 /// A put by message whose buffer is gone when the links have room for it would be packed from anywhere.
 #[test]
 fn once_the_job_ends_no_operation_is_taken() {
-    let options = Options { architectures: vec![Architecture::S390X], ..Options::default() };
+    let options = Options { routes: crate::job::Routes::Message, ..Options::default() };
     run(1, &options, |rank| {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
         let double = rank.type_of::<f64>().unwrap();
