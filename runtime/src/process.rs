@@ -1,6 +1,6 @@
 //! A rank of a job: its life from `init` to `finalize`, and how its calls wait.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::shm::ShmLink;
@@ -83,6 +83,8 @@ pub(crate) struct Process {
     waiter: Waiter,
     /// The job's events that the engine has heard of.
     events: AtomicU32,
+    /// Whether one of them was a death.
+    lost: AtomicBool,
     life: AtomicU8,
     /// The lowest number that no window had.
     next_window: AtomicU32,
@@ -138,6 +140,7 @@ impl Setup {
             engine: Mutex::new(Engine::new(me, link, secret, names.clone(), place)),
             names,
             events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
+            lost: AtomicBool::new(false),
             segment,
             waiter,
             life: AtomicU8::new(Life::Starting as u8),
@@ -331,8 +334,15 @@ impl Process {
         }
     }
 
-    /// Waits for all members of a barrier.
+    /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
+    /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
+        if self.lost.load(Ordering::Relaxed) {
+            let mut engine = self.engine();
+            if let Some(error) = barrier.members().find_map(|rank| engine.state().dead(rank)) {
+                return Err(error);
+            }
+        }
         let mut entered = barrier.enter();
         // The usual case takes a few hundred nanoseconds and not the engine's lock. Whoever needs this rank's answer before
         // it can enter gets it soon enough.
@@ -380,6 +390,9 @@ impl Process {
             return;
         }
         let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
+        if states.iter().any(|state| matches!(state, RankState::Dead(_))) {
+            self.lost.store(true, Ordering::Relaxed);
+        }
         engine.handle_rank_states(&states);
     }
 

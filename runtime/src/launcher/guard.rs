@@ -23,7 +23,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::process::{Handle, fork_alone};
+use super::process::{Alone, Handle, fork_alone};
 
 /// Signals that the ranks get when the launcher gets them.
 const FORWARDED: [Signal; 6] = [
@@ -58,12 +58,13 @@ impl Control {
 /// # Errors
 /// The process has other threads, can't fork, or can't be watched.
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
+    let alone = Alone::check()?;
     let mask = SigSet::from_iter(FORWARDED);
     mask.thread_block()?; // in both; a spawned rank starts with an empty mask again
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();
-    let forked = fork_alone().inspect_err(|_| {
+    let forked = fork_alone(alone).inspect_err(|_| {
         let _ = mask.thread_unblock(); // there is an error to return already
     });
     let Some(launcher) = forked? else {

@@ -122,17 +122,28 @@ impl AsFd for Handle {
     }
 }
 
-/// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here.
+/// Proof that the process has one thread.
+pub(super) struct Alone(());
+
+impl Alone {
+    /// # Errors
+    /// The process has other threads: a forked child would wait for ever for locks that they hold.
+    pub(super) fn check() -> io::Result<Alone> {
+        match std::fs::read_dir("/proc/self/task")?.count() {
+            1 => Ok(Alone(())),
+            threads => Err(io::Error::other(format!(
+                "a launcher starts before its process makes threads; here are {threads}"
+            ))),
+        }
+    }
+}
+
+/// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here. The caller has made no thread since the
+/// check.
 ///
 /// # Errors
-/// The process has other threads: the child would wait for ever for locks that they hold. It can't fork.
-pub(super) fn fork_alone() -> io::Result<Option<Pid>> {
-    let threads = std::fs::read_dir("/proc/self/task")?.count();
-    if threads != 1 {
-        let what =
-            format!("a launcher starts before its process makes threads; here are {threads}");
-        return Err(io::Error::other(what));
-    }
+/// The process can't fork.
+pub(super) fn fork_alone(_: Alone) -> io::Result<Option<Pid>> {
     // SAFETY: this is the process's only thread, so the child's memory is in order.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),

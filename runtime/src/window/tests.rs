@@ -22,7 +22,7 @@ fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
 }
 
 fn everywhere(body: impl Fn(&Rank) + Sync) {
-    for architectures in [vec![], vec![Architecture::S390X]] {
+    for architectures in [vec![], vec![Architecture::M68K]] {
         let options = Options { architectures, ..Options::default() };
         run(1, &options, |rank| {
             body(&rank);
