@@ -90,8 +90,6 @@ impl Processes {
                 .env("LONGSHORE_TEST_RANK", rank.to_string())
                 .env("LONGSHORE_TEST_FD", segment.as_fd().as_raw_fd().to_string())
                 .env("LONGSHORE_TEST_SCENARIO", scenario)
-                // Its closing line is none of this run's.
-                .stdout(Stdio::null())
                 .stdout(Stdio::null()) // it would read as this test's own
                 .spawn()
                 .unwrap()
