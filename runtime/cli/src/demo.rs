@@ -10,6 +10,8 @@ use longshore::launcher::{self, Control, Job, Part};
 use longshore_examples::shipments::Shipments;
 use longshore_examples::{NAMES, TABLE};
 
+use crate::representation::Representations;
+
 /// Plays the examples on processes of unlike architectures, and shows what crosses the wire
 ///
 /// Each example is a job of its own: separate processes that put into each other's windows through
@@ -17,20 +19,28 @@ use longshore_examples::{NAMES, TABLE};
 /// where dots stand for bytes that the operation left alone. Exit status 1 if any check fails.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The ranks' representations, at least four
+    /// The ranks' representations, at least four: names as `longshore info` lists them, or `native`
     #[arg(
         long,
         value_name = "NAME,...",
-        value_delimiter = ',',
-        default_value = "native,s390x,i686,m68k"
+        default_value = "native,s390x,i686,m68k",
+        value_parser = four
     )]
-    arch: Vec<String>,
+    arch: Representations,
     /// Rows of the table example's CSV
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: usize,
     /// Plays only these
     #[arg(value_name = "EXAMPLE", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
     examples: Vec<String>,
+}
+
+fn four(text: &str) -> Result<Representations, String> {
+    let all = Representations::parse(text)?;
+    match all.0.len() {
+        4.. => Ok(all),
+        few => Err(format!("the examples take four ranks or more, and this names {few}")),
+    }
 }
 
 /// Plays an example, as one rank of the demo does
@@ -94,12 +104,12 @@ fn play(
     if std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         environment.push(("LONGSHORE_COLOUR".into(), "1".into()));
     }
-    let ranks = u32::try_from(arguments.arch.len())?;
+    let ranks = u32::try_from(arguments.arch.0.len())?;
     let part = Part {
         ranks,
         arguments: words,
         environment,
-        archs: arguments.arch.clone(),
+        archs: arguments.arch.0.clone(),
         ..Part::new(std::env::current_exe()?)
     };
     let status = launcher::run(&Job { parts: vec![part], ..Job::default() }, control)?;

@@ -2,6 +2,7 @@
 
 mod demo;
 mod info;
+mod representation;
 mod run;
 
 use std::process::ExitCode;

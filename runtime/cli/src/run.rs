@@ -9,7 +9,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
 use longshore::job::{OnDeath, Routes};
 use longshore::launcher::{self, Control, Job};
-use shipable::Architecture;
+
+use crate::representation::Representations;
 
 /// Runs programs as the ranks of one job
 ///
@@ -58,16 +59,12 @@ struct Part {
     env: Vec<OsString>,
     /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
     /// them, `native`, or one descriptor
-    #[arg(long, value_name = "NAME,...", value_parser = representations)]
+    #[arg(long, value_name = "NAME,...", value_parser = Representations::parse)]
     arch: Option<Representations>,
     /// The program and its arguments
     #[arg(value_name = "PROG", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
-
-/// Names of representations, for the ranks of a part in turn.
-#[derive(Clone)]
-struct Representations(Vec<String>);
 
 impl Part {
     /// A later part, from its words between two ':'.
@@ -146,15 +143,6 @@ fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
             format!("--env {}: expected NAME=VALUE", assignment.to_string_lossy()),
         )),
     }
-}
-
-fn representations(text: &str) -> Result<Representations, String> {
-    // A descriptor's own fields are joined by commas.
-    let names: Vec<_> = if text.starts_with("e=") { vec![text] } else { text.split(',').collect() };
-    for name in names.iter().filter(|name| **name != "native") {
-        Architecture::by_name(name).map_err(|error| error.to_string())?;
-    }
-    Ok(Representations(names.into_iter().map(str::to_owned).collect()))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
