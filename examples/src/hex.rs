@@ -53,7 +53,11 @@ impl<'a> Side<'a> {
                     let moved = self.moved.get(at).copied().unwrap_or(false);
                     let cell = format!("{byte:02x}");
                     let printable = byte.is_ascii_graphic() || *byte == b' ';
-                    shown.push(if printable { char::from(*byte) } else { '.' });
+                    shown.push(match *byte {
+                        _ if !moved && !colour => '·',
+                        byte if printable => char::from(byte),
+                        _ => '.',
+                    });
                     let style = if moved { MOVED } else { QUIET };
                     let _ = match colour {
                         true => write!(text, "{style}{cell}{style:#} "),
@@ -104,7 +108,7 @@ mod tests {
             lines,
             [
                 "rank 0                                     rank 1",
-                "0000  db 0f 49 40              ..I@        0000  ·· ·· ·· ·· ·· ·· ·· ··  ........",
+                "0000  db 0f 49 40              ..I@        0000  ·· ·· ·· ·· ·· ·· ·· ··  ········",
                 "                                           0008  40 49 0f db              @I..",
             ]
         );
