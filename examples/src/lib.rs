@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use longshore::Rank;
 
-/// The examples that take no arguments but [`TABLE`]'s file, in the demo's order.
+/// The examples that the demo plays, in its order. None takes an argument but [`TABLE`], its file.
 pub const NAMES: [&str; 5] = ["halo", "records", "foreign", "overflow", TABLE];
 
 /// The one that reads a CSV of shipments; `make-shipments` makes one.
@@ -39,11 +39,10 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("overflow", []) => overflow::run(rank),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
-        _ => Err(format!(
-            "no example {name} with {} arguments; there are {NAMES:?}",
-            arguments.len()
-        )
-        .into()),
+        (name, [argument, ..]) if NAMES.contains(&name) => {
+            Err(format!("{name} takes no arguments, but was given {}", argument.display()).into())
+        }
+        _ => Err(format!("no example is called {name}: there are {}", NAMES.join(", ")).into()),
     }
 }
 

@@ -67,7 +67,10 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
     }
 
     // 1. Rank 0 reads the file; everyone learns how many rows there are.
-    let file = if me == READER { std::fs::read(input)? } else { Vec::new() };
+    let file = match me {
+        READER => std::fs::read(input).map_err(|error| format!("{}: {error}", input.display()))?,
+        _ => Vec::new(),
+    };
     let shipments =
         if me == READER { Shipments::read(file.as_slice())? } else { Shipments::default() };
     let rows = world.allgather(&[shipments.rows() as i64])?[READER as usize];
