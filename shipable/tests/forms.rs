@@ -343,11 +343,16 @@ fn types_that_double_cost_what_their_forms_do() {
     let start = std::time::Instant::now();
     // Bytes that are copied, and integers that are not.
     for (bottom, same) in [(Datatype::byte(), true), (Datatype::int(), false)] {
-        let form = compile(&doubled(55, &bottom));
+        let datatype = doubled(55, &bottom);
+        assert!(datatype == doubled(55, &bottom) && datatype != doubled(54, &bottom));
+        let other = Datatype::struct_(&[1, 1], &[0, 2], &[bottom.clone(), bottom.clone()]).unwrap();
+        assert!(doubled(54, &other) != datatype);
+        let form = compile(&datatype);
         assert!(form.encode().len() < 1000);
         let program = form.lower(&Architecture::X86_64, &Architecture::S390X).unwrap();
         assert_eq!(program.is_all_copy(), same);
         assert!(program.overlaps(1));
+        assert!(program.to_string().len() < 10_000 && format!("{program:?}").len() < 10_000);
         let mut out = [0; 9];
         let memory = [5; 64];
         let far = program.stream_size() - 8;

@@ -12,6 +12,7 @@ mod node;
 pub use arrays::{Distribution, Order, Share};
 pub use node::{Combiner, Node};
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::error::{Class, Error, Result};
@@ -90,13 +91,24 @@ impl Datatype {
     }
 }
 
-/// Equal trees of equal constructor calls, wherever they lie.
+/// Equal trees of equal constructor calls, wherever they lie. Subtrees are compared once, however often they are shared.
 impl PartialEq for Datatype {
     fn eq(&self, other: &Datatype) -> bool {
-        self.is(other)
-            || (self.0.depth == other.0.depth
-                && self.0.signature == other.0.signature
-                && self.0.node == other.0.node)
+        let mut pending = vec![(self, other)];
+        let mut compared = HashSet::new();
+        while let Some((a, b)) = pending.pop() {
+            if a.is(b) || !compared.insert((a.key(), b.key())) {
+                continue;
+            }
+            let same = a.depth() == b.depth()
+                && a.signature() == b.signature()
+                && a.node().is_same_call(b.node());
+            if !same {
+                return false;
+            }
+            pending.extend(a.node().children().iter().zip(b.node().children()));
+        }
+        true
     }
 }
 

@@ -200,6 +200,40 @@ impl Node {
         }
     }
 
+    /// Whether both are the same constructor with the same arguments, but for the types that they are made of.
+    #[rustfmt::skip] // a row for each constructor
+    pub(super) fn is_same_call(&self, other: &Node) -> bool {
+        use Node::*;
+        if self.combiner() != other.combiner() || self.children().len() != other.children().len() {
+            return false;
+        }
+        match (self, other) {
+            (Leaf(a), Leaf(b)) => a == b,
+            (Dup { .. }, Dup { .. }) => true,
+            (Contiguous { count: a, .. }, Contiguous { count: b, .. }) => a == b,
+            (Vector { count: a, blocklength: b, stride: c, .. }, Vector { count: d, blocklength: e, stride: f, .. })
+            | (Hvector { count: a, blocklength: b, stride: c, .. }, Hvector { count: d, blocklength: e, stride: f, .. }) =>
+                (a, b, c) == (d, e, f),
+            (Indexed { blocklengths: a, displacements: b, .. }, Indexed { blocklengths: c, displacements: d, .. })
+            | (Hindexed { blocklengths: a, displacements: b, .. }, Hindexed { blocklengths: c, displacements: d, .. })
+            | (Struct { blocklengths: a, displacements: b, .. }, Struct { blocklengths: c, displacements: d, .. }) =>
+                (a, b) == (c, d),
+            (IndexedBlock { blocklength: a, displacements: b, .. }, IndexedBlock { blocklength: c, displacements: d, .. })
+            | (HindexedBlock { blocklength: a, displacements: b, .. }, HindexedBlock { blocklength: c, displacements: d, .. }) =>
+                (a, b) == (c, d),
+            (SimpleStruct { blocklengths: a, .. }, SimpleStruct { blocklengths: b, .. }) => a == b,
+            (Subarray { sizes: a, subsizes: b, starts: c, order: d, .. }, Subarray { sizes: e, subsizes: f, starts: g, order: h, .. }) =>
+                (a, b, c, d) == (e, f, g, h),
+            (
+                Darray { size: a, rank: b, gsizes: c, distribs: d, dargs: e, psizes: f, order: g, .. },
+                Darray { size: h, rank: i, gsizes: j, distribs: k, dargs: l, psizes: m, order: n, .. },
+            ) => (a, b, c, d, e, f, g) == (h, i, j, k, l, m, n),
+            (Resized { lb: a, extent: b, .. }, Resized { lb: c, extent: d, .. }) => (a, b) == (c, d),
+            (ValueIndex { value: a, index: b }, ValueIndex { value: c, index: d }) => (a, b) == (c, d),
+            _ => false,
+        }
+    }
+
     /// The signature, from those of the children; none where the count leaves 64 bits.
     pub(super) fn signature(&self) -> Option<Signature> {
         let of = Datatype::signature;
