@@ -1,5 +1,6 @@
 //! Committed datatypes: a datatype with everything that communication needs to know about it.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arch::Architecture;
@@ -24,10 +25,9 @@ use crate::signature::Signature;
 /// assert_eq!(record.form().culprit().unwrap().to_string(), "U1(S:2:c/1/0,d/1/8)");
 /// # Ok::<(), shipable::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Committed(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     datatype: Datatype,
     architecture: Architecture,
@@ -111,5 +111,11 @@ impl Committed {
         let program = Arc::new(inner.form.lower(&inner.architecture, stream)?);
         others.push((*stream, Arc::clone(&program)));
         Ok(program)
+    }
+}
+
+impl fmt::Debug for Committed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Committed({} on {})", self.datatype(), self.architecture())
     }
 }

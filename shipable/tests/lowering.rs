@@ -69,7 +69,7 @@ fn many_places_share_what_lies_there() {
     assert!(copied.contains("{ [1 @0 @8 @9 "), "{copied}");
     let many = Datatype::indexed_block(1, &places(300), &record).unwrap();
     let program = lowered(&many, &HERE, &Architecture::S390X);
-    assert!(program.contains("; 2 x 64 @176 { 1 @0; swap8 1 @8 }; "), "{program}");
+    assert!(program.contains("{ 2 x 96 @0 #1{ 1 @0; swap8 1 @8 }; 2 x 64 @176 #1; "), "{program}");
     let committed = Committed::new(&many, &HERE).unwrap();
     for stream in [HERE, Architecture::S390X] {
         let program = committed.program(&stream).unwrap();

@@ -1,6 +1,6 @@
 //! Shipable forms: a datatype compiled, at commit, into a small host-independent program.
 //!
-//! The idea is Dick Treumann's, of the MPI-2 Forum's one-sided discussions of 1995. A form says which basic items lie
+//! The idea is Dick Treumann's, of the MPI-2 Forum's one-sided discussions of 1996. A form says which basic items lie
 //! where, in one of two ways, and every form that is transmitted carries its tag:
 //!
 //! - [`Tag::Portable`]: displacements are multiples of basic types' sizes, never bytes. The form keeps its nesting, each

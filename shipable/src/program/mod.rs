@@ -51,7 +51,6 @@ use op::{Body, Op};
 /// assert_eq!(back[8..12], 2i32.to_le_bytes());
 /// # Ok::<(), shipable::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Program {
     body: Body,
     extent: i64,

@@ -5,33 +5,74 @@
 //! ```
 //!
 //! A block is its dimensions, `COUNT x STRIDE` from the outer to the inner one, then the units of a run and its start; a
-//! conversion other than a copy stands before the units. `[...]` is a table, `COUNT x STRIDE @START { ... }` a loop.
+//! conversion other than a copy stands before the units. `[...]` is a table, `COUNT x STRIDE @START { ... }` a loop. A body
+//! that several loops share is written out by the first of them, `#1{ ... }`, and named by the others, `#1`.
 
-use std::fmt::{Display, Formatter, Result};
+use std::collections::HashMap;
+use std::fmt::{Debug, Display, Formatter, Result};
 
 use super::Program;
 use super::op::{Body, Item, Op, Table};
 
 impl Display for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let mut printer = Printer::default();
+        printer.count(&self.body);
         write!(f, "extent {} ", self.extent)?;
-        self.body.fmt(f)
+        printer.body(&self.body, f)
     }
 }
 
-impl Display for Body {
+/// As it is displayed: what is shared is printed once.
+impl Debug for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write!(f, "Program({self})")
+    }
+}
+
+/// What is known of bodies, by their addresses.
+#[derive(Default)]
+struct Printer {
+    /// How many loops repeat a body.
+    uses: HashMap<*const Body, u64>,
+    /// The numbers of those written out so far that are used again.
+    numbers: HashMap<*const Body, usize>,
+}
+
+impl Printer {
+    /// Counts the uses of bodies below this one.
+    fn count(&mut self, body: &Body) {
+        for op in &body.ops {
+            if let Op::Loop(inner) = op {
+                let uses = self.uses.entry(&*inner.body).or_default();
+                *uses += 1;
+                if *uses == 1 {
+                    self.count(&inner.body);
+                }
+            }
+        }
+    }
+
+    fn body(&mut self, body: &Body, f: &mut Formatter<'_>) -> Result {
+        let key = std::ptr::from_ref(body);
+        if let Some(number) = self.numbers.get(&key) {
+            return write!(f, "#{number}");
+        }
+        if self.uses.get(&key).is_some_and(|&uses| uses > 1) {
+            let number = self.numbers.len() + 1;
+            self.numbers.insert(key, number);
+            write!(f, "#{number}")?;
+        }
         f.write_str("{")?;
-        for (index, op) in self.ops.iter().enumerate() {
-            write!(f, "{}{op}", if index == 0 { " " } else { "; " })?;
+        for (index, op) in body.ops.iter().enumerate() {
+            f.write_str(if index == 0 { " " } else { "; " })?;
+            self.op(op, f)?;
         }
         f.write_str(" }")
     }
-}
 
-impl Display for Op {
-    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        match self {
+    fn op(&mut self, op: &Op, f: &mut Formatter<'_>) -> Result {
+        match op {
             Op::Block(block) => {
                 for dim in block.dims.iter().filter(|dim| dim.count > 1) {
                     write!(f, "{} x {}: ", dim.count, dim.stride)?;
@@ -52,7 +93,8 @@ impl Display for Op {
                 f.write_str("]")
             }
             Op::Loop(inner) => {
-                write!(f, "{} x {} @{} {}", inner.count, inner.stride, inner.start, inner.body)
+                write!(f, "{} x {} @{} ", inner.count, inner.stride, inner.start)?;
+                self.body(&inner.body, f)
             }
         }
     }
