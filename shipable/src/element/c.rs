@@ -33,6 +33,39 @@ macro_rules! numbers {
 }
 pub(super) use numbers;
 
+/// What a type of truth values does, of which all bits but 0 read as true; `true` is written as this.
+macro_rules! truth {
+    ($name:ident: $truth:expr) => {
+        impl $name {
+            /// The truth value.
+            pub const fn get(self) -> bool {
+                self.0 != 0
+            }
+        }
+
+        impl From<bool> for $name {
+            fn from(truth: bool) -> $name {
+                $name(if truth { $truth } else { 0 })
+            }
+        }
+
+        impl From<$name> for bool {
+            fn from(truth: $name) -> bool {
+                truth.get()
+            }
+        }
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &$name) -> bool {
+                self.get() == other.get()
+            }
+        }
+
+        impl Eq for $name {}
+    };
+}
+pub(super) use truth;
+
 numbers! {
     /// `char`, as text: `MPI_CHAR`.
     Char(u8) => Char;
@@ -82,32 +115,7 @@ numbers! {
 #[repr(transparent)]
 pub struct Bool(u8);
 
-impl Bool {
-    /// The truth value.
-    pub const fn get(self) -> bool {
-        self.0 != 0
-    }
-}
-
-impl From<bool> for Bool {
-    fn from(truth: bool) -> Bool {
-        Bool(truth.into())
-    }
-}
-
-impl From<Bool> for bool {
-    fn from(truth: Bool) -> bool {
-        truth.get()
-    }
-}
-
-impl PartialEq for Bool {
-    fn eq(&self, other: &Bool) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for Bool {}
+truth! { Bool: 1 }
 
 /// `long double`, in whatever format this machine has it.
 ///

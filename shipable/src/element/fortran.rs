@@ -1,7 +1,7 @@
 //! Fortran's default kinds, as this machine's compiler has them.
 
 use super::basic;
-use super::c::numbers;
+use super::c::{numbers, truth};
 use crate::arch::Architecture;
 
 numbers! {
@@ -20,32 +20,7 @@ numbers! {
 #[repr(transparent)]
 pub struct Logical(u32);
 
-impl Logical {
-    /// The truth value.
-    pub const fn get(self) -> bool {
-        self.0 != 0
-    }
-}
-
-impl From<bool> for Logical {
-    fn from(truth: bool) -> Logical {
-        Logical(if truth { Architecture::NATIVE.fortran().truth as u32 } else { 0 })
-    }
-}
-
-impl From<Logical> for bool {
-    fn from(truth: Logical) -> bool {
-        truth.get()
-    }
-}
-
-impl PartialEq for Logical {
-    fn eq(&self, other: &Logical) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl Eq for Logical {}
+truth! { Logical: Architecture::NATIVE.fortran().truth as u32 }
 
 /// `COMPLEX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

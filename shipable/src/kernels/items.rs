@@ -4,6 +4,7 @@
 //! included, is decided by [`Conversion::apply`] alone.
 #![allow(unsafe_code)]
 
+use std::marker::PhantomData;
 use std::ptr;
 
 use super::bodies::Rows;
@@ -81,11 +82,11 @@ pub(super) unsafe fn transfer(
         Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
             (Value::Float(FloatFormat::Binary64), Value::Float(FloatFormat::Binary32)) => {
                 // SAFETY: as above.
-                unsafe { runs(Narrowed::new(ends), conversion, places, run, from, to) }
+                unsafe { runs(Rounded::<f64>::new(ends), conversion, places, run, from, to) }
             }
             (Value::Float(FloatFormat::Binary32), Value::Float(FloatFormat::Binary64)) => {
                 // SAFETY: as above.
-                unsafe { runs(Widened::new(ends), conversion, places, run, from, to) }
+                unsafe { runs(Rounded::<f32>::new(ends), conversion, places, run, from, to) }
             }
             // SAFETY: as above.
             _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
@@ -233,60 +234,62 @@ impl<const F: usize, const T: usize> Item for Resized<F, T> {
     }
 }
 
-/// Finite binary64 that become finite binary32, by the hardware.
-struct Narrowed {
+/// Finite floats that the hardware converts: binary64 to binary32, and back.
+struct Rounded<F> {
     from_swapped: bool,
     to_swapped: bool,
+    from: PhantomData<F>,
 }
 
-/// Finite binary32 that become binary64.
-struct Widened {
-    from_swapped: bool,
-    to_swapped: bool,
+/// A format of the hardware, and the other one that it converts to.
+trait Hardware {
+    /// An image of it.
+    type Image;
+    /// An image of the other format.
+    type Other;
+
+    /// The image in the other format, from and to bytes in order or reversed; none for what isn't finite there.
+    fn convert(image: Self::Image, from_swapped: bool, to_swapped: bool) -> Option<Self::Other>;
 }
 
-impl Narrowed {
-    fn new(ends: Ends) -> Narrowed {
-        Narrowed { from_swapped: is_swapped(ends.from()), to_swapped: is_swapped(ends.to()) }
+macro_rules! hardware {
+    ($from:ty, $image:ty => $to:ty, $other:ty) => {
+        impl Hardware for $from {
+            type Image = $image;
+            type Other = $other;
+
+            #[inline(always)]
+            fn convert(image: $image, from_swapped: bool, to_swapped: bool) -> Option<$other> {
+                let image = if from_swapped { image.swap_bytes() } else { image };
+                let value = <$from>::from_bits(image) as $to;
+                let image = value.to_bits();
+                value.is_finite().then_some(if to_swapped { image.swap_bytes() } else { image })
+            }
+        }
+    };
+}
+
+hardware!(f64, u64 => f32, u32);
+hardware!(f32, u32 => f64, u64);
+
+impl<F> Rounded<F> {
+    fn new(ends: Ends) -> Rounded<F> {
+        let (from_swapped, to_swapped) = (is_swapped(ends.from()), is_swapped(ends.to()));
+        Rounded { from_swapped, to_swapped, from: PhantomData }
     }
 }
 
-impl Item for Narrowed {
+impl<F: Hardware> Item for Rounded<F> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
-        // SAFETY: the caller's promise, units being 8 bytes before and 4 after.
-        let bits = unsafe { from.cast::<u64>().read_unaligned() };
-        let value = f64::from_bits(if self.from_swapped { bits.swap_bytes() } else { bits }) as f32;
-        let bits = value.to_bits();
-        let bits = if self.to_swapped { bits.swap_bytes() } else { bits };
-        if value.is_finite() {
-            // SAFETY: as above.
-            unsafe { to.cast::<u32>().write_unaligned(bits) };
-        }
-        value.is_finite()
-    }
-}
-
-impl Widened {
-    fn new(ends: Ends) -> Widened {
-        Widened { from_swapped: is_swapped(ends.from()), to_swapped: is_swapped(ends.to()) }
-    }
-}
-
-impl Item for Widened {
-    #[inline(always)]
-    unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
-        // SAFETY: the caller's promise, units being 4 bytes before and 8 after.
-        let bits = unsafe { from.cast::<u32>().read_unaligned() };
-        let value =
-            f64::from(f32::from_bits(if self.from_swapped { bits.swap_bytes() } else { bits }));
-        let bits = value.to_bits();
-        let bits = if self.to_swapped { bits.swap_bytes() } else { bits };
-        if value.is_finite() {
-            // SAFETY: as above.
-            unsafe { to.cast::<u64>().write_unaligned(bits) };
-        }
-        value.is_finite()
+        // SAFETY: the caller's promise, units being images of the format and of the other one.
+        let image = unsafe { from.cast::<F::Image>().read_unaligned() };
+        let Some(image) = F::convert(image, self.from_swapped, self.to_swapped) else {
+            return false;
+        };
+        // SAFETY: as above.
+        unsafe { to.cast::<F::Other>().write_unaligned(image) };
+        true
     }
 }
 

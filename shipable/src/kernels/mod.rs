@@ -220,27 +220,7 @@ impl Kernel {
         target: &mut ViewMut<'_>,
         to_at: i64,
     ) -> Result<(), KernelError> {
-        let offsets = &table.offsets[range];
-        if offsets.is_empty() || self.from_run == 0 {
-            return Ok(());
-        }
-        let read = table.reach(from_at, self.from_run).unwrap_or(EVERYTHING);
-        source.covers(read.start, read.end)?;
-        let written = stream(offsets.len(), to_at, self.to_run).unwrap_or(EVERYTHING);
-        target.covers(written.start, written.end)?;
-        let (first, destination) = (source.at(from_at), target.at(to_at));
-        let run = self.from_run as usize;
-        match self.bodies {
-            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by
-            // the views. The body was chosen for runs of `run` bytes.
-            Some(bodies) => unsafe { (bodies.gather)(offsets, run, first, destination) },
-            None => {
-                let places = Places::Gather { offsets, to_run: self.to_run as isize };
-                // SAFETY: as above.
-                unsafe { self.items(&places, first, destination)? };
-            }
-        }
-        Ok(())
+        self.by_table(true, &table.offsets[range], table, source, from_at, target, to_at)
     }
 
     /// Moves runs of a packed stream from `from_at` on to some of a table's offsets from `to_at`.
@@ -261,26 +241,44 @@ impl Kernel {
         target: &mut ViewMut<'_>,
         to_at: i64,
     ) -> Result<(), KernelError> {
-        let offsets = &table.offsets[range];
+        self.by_table(false, &table.offsets[range], table, source, from_at, target, to_at)
+    }
+
+    /// Gathers from a table's offsets, or scatters to them.
+    #[allow(clippy::too_many_arguments)] // those of its two callers
+    fn by_table(
+        &self,
+        gathers: bool,
+        offsets: &[i64],
+        table: &Offsets,
+        source: View<'_>,
+        from_at: i64,
+        target: &mut ViewMut<'_>,
+        to_at: i64,
+    ) -> Result<(), KernelError> {
         if offsets.is_empty() || self.from_run == 0 {
             return Ok(());
         }
-        let read = stream(offsets.len(), from_at, self.from_run).unwrap_or(EVERYTHING);
+        let reach = |tabled: bool, at: i64, run: i64| {
+            if tabled { table.reach(at, run) } else { stream(offsets.len(), at, run) }
+        };
+        let read = reach(gathers, from_at, self.from_run).unwrap_or(EVERYTHING);
         source.covers(read.start, read.end)?;
-        let written = table.reach(to_at, self.to_run).unwrap_or(EVERYTHING);
+        let written = reach(!gathers, to_at, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
-        match self.bodies {
-            // SAFETY: as many packed runs, and every run at an offset of the table, are covered by
-            // the views. The body was chosen for runs of `run` bytes.
-            Some(bodies) => unsafe { (bodies.scatter)(offsets, run, first, destination) },
-            None => {
-                let places = Places::Scatter { offsets, from_run: self.from_run as isize };
-                // SAFETY: as above.
-                unsafe { self.items(&places, first, destination)? };
-            }
-        }
+        let Some(bodies) = self.bodies else {
+            let places = match gathers {
+                true => Places::Gather { offsets, to_run: self.to_run as isize },
+                false => Places::Scatter { offsets, from_run: self.from_run as isize },
+            };
+            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views.
+            return unsafe { self.items(&places, first, destination) };
+        };
+        let body = if gathers { bodies.gather } else { bodies.scatter };
+        // SAFETY: as above; the body was chosen for runs of `run` bytes.
+        unsafe { body(offsets, run, first, destination) };
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Pack and unpack: between typed memory and a packed stream, starting and stopping at any byte.
 
 use super::cursor::{Cursor, Strip, Whole};
-use super::op::{Gather, Item, Op, Table};
+use super::op::{Gather, Item, Kernels, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
 use crate::basic::Leaf;
@@ -62,7 +62,8 @@ impl Program {
             memory.read(start + position as i64, out)?;
             return Ok(out.len());
         }
-        self.pack_into(count, memory, position, length, &mut ViewMut::new(out))?;
+        self.pack_into(count, memory, position, length, &mut ViewMut::new(out))
+            .map_err(|stop| stop.explain(&self.body))?;
         Ok(length as usize)
     }
 
@@ -96,6 +97,7 @@ impl Program {
             return Ok(());
         }
         self.unpack_from(count, &mut memory, position, length, View::new(input), partial)
+            .map_err(|stop| stop.explain(&self.body))
     }
 
     /// As [`pack`](Program::pack), `length` bytes of the stream to the start of `out`.
@@ -106,23 +108,10 @@ impl Program {
         position: u64,
         length: u64,
         out: &mut ViewMut<'_>,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
-        if length == 0 {
-            return Ok(());
-        }
-        let whole = Whole::new(&self.body, count, self.extent);
-        if length == self.body.stream * count {
-            if let Some(strip) = whole.strip() {
-                return strip.pack(memory, 0, out).map_err(|stop| stop.explain(&self.body));
-            }
-        }
-        let mut cursor = Cursor::new(&whole, position..position + length);
-        while let Some(strip) = cursor.next(u64::MAX) {
-            strip.pack(memory, position, out).map_err(|stop| stop.explain(&self.body))?;
-        }
-        Ok(())
+        self.strips(count, position, length, |strip| strip.pack(memory, position, out))
     }
 
     /// As [`unpack`](Program::unpack), `length` bytes of the stream from the start of `input`.
@@ -134,25 +123,33 @@ impl Program {
         length: u64,
         input: View<'_>,
         partial: &mut Partial,
-    ) -> Result<()> {
+    ) -> Result<(), Stop> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
+        self.strips(count, position, length, |strip| strip.unpack(memory, position, input, partial))
+    }
+
+    /// Does something with the strips of `length` bytes of the stream from `position` on.
+    #[inline]
+    fn strips(
+        &self,
+        count: u64,
+        position: u64,
+        length: u64,
+        mut each: impl FnMut(Strip<'_>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
         if length == 0 {
             return Ok(());
         }
         let whole = Whole::new(&self.body, count, self.extent);
         if length == self.body.stream * count {
             if let Some(strip) = whole.strip() {
-                return strip
-                    .unpack(memory, 0, input, partial)
-                    .map_err(|stop| stop.explain(&self.body));
+                return each(strip);
             }
         }
         let mut cursor = Cursor::new(&whole, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
-            strip
-                .unpack(memory, position, input, partial)
-                .map_err(|stop| stop.explain(&self.body))?;
+            each(strip)?;
         }
         Ok(())
     }
@@ -281,60 +278,16 @@ impl Strip<'_> {
     /// Moves the strip from memory to the stream, of which `out` holds the bytes from `position` on.
     #[inline]
     fn pack(self, memory: View<'_>, position: u64, out: &mut ViewMut<'_>) -> Result<(), Stop> {
-        match self {
-            Strip::Grid {
-                block,
-                units,
-                counts,
-                memory: start,
-                memory_strides,
-                stream,
-                stream_strides,
-            } => {
-                let kernel = match units == block.units {
-                    true => block.kernels.pack,
-                    false => Kernel::new(block.item.pack, units),
-                };
-                let from = Lane { start, strides: memory_strides };
-                let to = packed(stream, position, stream_strides);
-                kernel
-                    .transfer(counts, memory, from, out, to)
-                    .map_err(|error| Stop::of_kernel(error, stream, &block.item, block.item.pack))
-            }
-            Strip::Table { gather, runs, base, stream } => match &gather.table {
-                Table::Even { offsets, kernels, .. } => kernels
-                    .pack
-                    .gather(
-                        offsets,
-                        runs,
-                        memory,
-                        base.wrapping_add(gather.start),
-                        out,
-                        offset(stream, position),
-                    )
-                    .map_err(|error| {
-                        Stop::of_kernel(error, stream, &gather.item, gather.item.pack)
-                    }),
-                Table::Ragged { .. } => pieces(gather, runs, base, stream)
-                    .try_for_each(|piece| piece.pack(memory, position, out)),
-            },
-            Strip::Piece { item, units, memory: start, stream } => {
-                let from = Lane { start, strides: [0; 2] };
-                let to = packed(stream, position, [0; 2]);
-                Kernel::new(item.pack, units)
-                    .transfer([1, 1], memory, from, out, to)
-                    .map_err(|error| Stop::of_kernel(error, stream, &item, item.pack))
-            }
-            Strip::Cut { item, memory: start, stream, part } => {
-                let (mut value, mut packed) = ([0; MAX_SIZE], [0; MAX_SIZE]);
-                let value = &mut value[..item.memory() as usize];
-                let packed = &mut packed[..item.stream() as usize];
-                memory.read(start, value)?;
-                convert(&item, item.pack, value, packed, stream)?;
-                let at = offset(stream + part.start, position);
-                Ok(out.write(at, &packed[part.start as usize..part.end as usize])?)
-            }
-        }
+        let Strip::Cut { item, memory: start, stream, part } = self else {
+            return self.transfer(Way::Pack, memory, out, position);
+        };
+        let (mut value, mut packed) = ([0; MAX_SIZE], [0; MAX_SIZE]);
+        let value = &mut value[..item.memory() as usize];
+        let packed = &mut packed[..item.stream() as usize];
+        memory.read(start, value)?;
+        convert(&item, item.pack, value, packed, stream)?;
+        let at = offset(stream + part.start, position);
+        Ok(out.write(at, &packed[part.start as usize..part.end as usize])?)
     }
 
     /// Moves the strip from the stream, of which `input` holds the bytes from `position` on, to memory.
@@ -346,7 +299,38 @@ impl Strip<'_> {
         input: View<'_>,
         partial: &mut Partial,
     ) -> Result<(), Stop> {
-        match self {
+        let Strip::Cut { item, memory: start, stream, part } = self else {
+            return self.transfer(Way::Unpack, input, memory, position);
+        };
+        if part.start == 0 {
+            *partial = Partial { bytes: [0; MAX_SIZE], held: 0, position: stream };
+        } else if partial.position != stream || partial.held != part.start {
+            let problem = "it lies within a value whose start didn't come before".into();
+            return Err(Error::Position { position: stream + part.start, problem }.into());
+        }
+        let at = offset(stream + part.start, position);
+        input.read(at, &mut partial.bytes[part.start as usize..part.end as usize])?;
+        partial.held = part.end;
+        if part.end == item.stream() {
+            let mut value = [0; MAX_SIZE];
+            let value = &mut value[..item.memory() as usize];
+            let packed = &partial.bytes[..item.stream() as usize];
+            convert(&item, item.unpack, packed, value, stream)?;
+            memory.write(start, value)?;
+        }
+        Ok(())
+    }
+
+    /// Moves a strip of whole units; the packed bytes are those of the stream from `position` on.
+    #[inline]
+    fn transfer(
+        self,
+        way: Way,
+        source: View<'_>,
+        target: &mut ViewMut<'_>,
+        position: u64,
+    ) -> Result<(), Stop> {
+        let (moved, stream, item) = match self {
             Strip::Grid {
                 block,
                 units,
@@ -357,58 +341,76 @@ impl Strip<'_> {
                 stream_strides,
             } => {
                 let kernel = match units == block.units {
-                    true => block.kernels.unpack,
-                    false => Kernel::new(block.item.unpack, units),
+                    true => way.of(&block.kernels),
+                    false => way.kernel(&block.item, units),
                 };
-                let from = packed(stream, position, stream_strides);
-                let to = Lane { start, strides: memory_strides };
-                kernel
-                    .transfer(counts, input, from, memory, to)
-                    .map_err(|error| Stop::of_kernel(error, stream, &block.item, block.item.unpack))
+                let memory = Lane { start, strides: memory_strides };
+                let packed = packed(stream, position, stream_strides);
+                let (from, to) = way.order(memory, packed);
+                (kernel.transfer(counts, source, from, target, to), stream, block.item)
             }
             Strip::Table { gather, runs, base, stream } => match &gather.table {
-                Table::Even { offsets, kernels, .. } => kernels
-                    .unpack
-                    .scatter(
-                        offsets,
-                        runs,
-                        input,
-                        offset(stream, position),
-                        memory,
-                        base.wrapping_add(gather.start),
-                    )
-                    .map_err(|error| {
-                        Stop::of_kernel(error, stream, &gather.item, gather.item.unpack)
-                    }),
-                Table::Ragged { .. } => pieces(gather, runs, base, stream)
-                    .try_for_each(|piece| piece.unpack(memory, position, input, partial)),
+                Table::Even { offsets, kernels, .. } => {
+                    let memory = base.wrapping_add(gather.start);
+                    let packed = offset(stream, position);
+                    let moved = match way {
+                        Way::Pack => {
+                            kernels.pack.gather(offsets, runs, source, memory, target, packed)
+                        }
+                        Way::Unpack => {
+                            kernels.unpack.scatter(offsets, runs, source, packed, target, memory)
+                        }
+                    };
+                    (moved, stream, gather.item)
+                }
+                Table::Ragged { .. } => {
+                    return pieces(gather, runs, base, stream)
+                        .try_for_each(|piece| piece.transfer(way, source, target, position));
+                }
             },
             Strip::Piece { item, units, memory: start, stream } => {
-                let from = packed(stream, position, [0; 2]);
-                let to = Lane { start, strides: [0; 2] };
-                Kernel::new(item.unpack, units)
-                    .transfer([1, 1], input, from, memory, to)
-                    .map_err(|error| Stop::of_kernel(error, stream, &item, item.unpack))
+                let memory = Lane { start, strides: [0; 2] };
+                let (from, to) = way.order(memory, packed(stream, position, [0; 2]));
+                let kernel = way.kernel(&item, units);
+                (kernel.transfer([1, 1], source, from, target, to), stream, item)
             }
-            Strip::Cut { item, memory: start, stream, part } => {
-                if part.start == 0 {
-                    *partial = Partial { bytes: [0; MAX_SIZE], held: 0, position: stream };
-                } else if partial.position != stream || partial.held != part.start {
-                    let problem = "it lies within a value whose start didn't come before".into();
-                    return Err(Error::Position { position: stream + part.start, problem }.into());
-                }
-                let at = offset(stream + part.start, position);
-                input.read(at, &mut partial.bytes[part.start as usize..part.end as usize])?;
-                partial.held = part.end;
-                if part.end == item.stream() {
-                    let mut value = [0; MAX_SIZE];
-                    let value = &mut value[..item.memory() as usize];
-                    let packed = &partial.bytes[..item.stream() as usize];
-                    convert(&item, item.unpack, packed, value, stream)?;
-                    memory.write(start, value)?;
-                }
-                Ok(())
-            }
+            Strip::Cut { .. } => unreachable!("pack and unpack move what is cut themselves"),
+        };
+        moved.map_err(|error| Stop::of_kernel(error, stream, &item, way.conversion(&item)))
+    }
+}
+
+/// Which way a transfer goes.
+#[derive(Clone, Copy)]
+enum Way {
+    Pack,
+    Unpack,
+}
+
+impl Way {
+    fn conversion(self, item: &Item) -> Conversion {
+        match self {
+            Way::Pack => item.pack,
+            Way::Unpack => item.unpack,
+        }
+    }
+
+    fn kernel(self, item: &Item, units: u64) -> Kernel {
+        Kernel::new(self.conversion(item), units)
+    }
+
+    fn of(self, kernels: &Kernels) -> Kernel {
+        match self {
+            Way::Pack => kernels.pack,
+            Way::Unpack => kernels.unpack,
+        }
+    }
+
+    /// The source, and the target.
+    fn order<T>(self, memory: T, packed: T) -> (T, T) {
+        match self {
+            Way::Pack => (memory, packed),
+            Way::Unpack => (packed, memory),
         }
     }
 }

@@ -63,12 +63,16 @@ pub fn copy(
         from.covers(start, start.saturating_add_unsigned(length))?;
         let stream = from.shifted(start).ok_or_else(|| stream_at(start))?;
         let mut partial = Partial::default();
-        return target.unpack_from(target_count, &mut to, 0, length, stream, &mut partial);
+        return target
+            .unpack_from(target_count, &mut to, 0, length, stream, &mut partial)
+            .map_err(|stop| stop.explain(&target.body));
     }
     if let Some(start) = target.contiguous(target_count) {
         to.covers(start, start.saturating_add_unsigned(length))?;
         let mut stream = to.shifted(start).ok_or_else(|| stream_at(start))?;
-        return source.pack_into(source_count, from, 0, length, &mut stream);
+        return source
+            .pack_into(source_count, from, 0, length, &mut stream)
+            .map_err(|stop| stop.explain(&source.body));
     }
     let (read, written) = (source.range(source_count)?, target.range(target_count)?);
     from.covers(read.start, read.end)?;
