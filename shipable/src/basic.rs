@@ -28,6 +28,11 @@ macro_rules! basics {
                 match self { $(Basic::$name => $code),* }
             }
 
+            /// The type with this code in the type notation, if there is one.
+            pub fn from_code(code: &str) -> Option<Basic> {
+                match code { $($code => Some(Basic::$name),)* _ => None }
+            }
+
             /// The type with this wire code, if there is one.
             pub const fn from_wire(code: u8) -> Option<Basic> {
                 match code { $($wire => Some(Basic::$name),)* _ => None }
@@ -274,6 +279,7 @@ mod tests {
         assert_eq!(codes.len(), Basic::ALL.len());
         for &basic in Basic::ALL {
             assert_eq!(Basic::from_wire(basic.wire()), Some(basic));
+            assert_eq!(Basic::from_code(basic.code()), Some(basic));
             assert!(basic.mpi_name().starts_with("MPI_"));
         }
         assert_eq!(Basic::from_wire(0), None);

@@ -4,6 +4,7 @@ use crate::codec::CodecError;
 use crate::convert::Unconvertible;
 use crate::form::DecodeError;
 use crate::memory::OutOfBounds;
+use crate::notation::ParseError;
 use crate::program::ConversionError;
 
 macro_rules! classes {
@@ -171,6 +172,9 @@ pub enum Error {
     /// Bytes from a peer are no form.
     #[error("not a form: {0}")]
     Decode(#[from] DecodeError),
+    /// Text is no datatype.
+    #[error("not a datatype: {0}")]
+    Notation(#[from] ParseError),
     /// A datatype's form would nest deeper than a peer accepts.
     #[error("the form nests {depth} deep, at most {most} are supported: build the type flatter")]
     TooDeep {
@@ -223,6 +227,7 @@ impl Error {
             Error::Decode(_) | Error::TooDeep { .. } | Error::OtherRepresentation { .. } => {
                 Class::Type
             }
+            Error::Notation(error) => error.class(),
             Error::Signature { .. } => Class::Type,
             Error::Position { .. } => Class::Arg,
             Error::Conversion(_) => Class::Conversion,

@@ -51,7 +51,7 @@ pub mod float;
 pub mod form;
 pub mod kernels;
 pub mod memory;
-mod notation;
+pub mod notation;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod program;

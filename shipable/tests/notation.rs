@@ -1,12 +1,23 @@
-//! The text of every constructor, and of the types printed in 1995 but for their numbers.
+//! The notation: the text of every constructor, the strings printed in 1995, and what is refused, where and why.
 
 use std::collections::HashMap;
 
+use shipable::notation::{self, MAX_LIST, MAX_TEXT, ParseProblem};
 use shipable::oracle::{Options, Random, cases};
-use shipable::{Datatype, Distribution, Order, Result};
+use shipable::{Basic, Class, Datatype, Distribution, Error, Order, Result};
 
+/// It prints so, and what is printed leads back.
 fn prints(made: Result<Datatype>, text: &str) {
-    assert_eq!(made.unwrap().to_string(), text);
+    let made = made.unwrap();
+    assert_eq!(made.to_string(), text);
+    assert_eq!(notation::parse(text).unwrap(), made);
+}
+
+/// It is no datatype, because of something in this column.
+fn refused(text: &str, column: usize, says: &str) {
+    let error = notation::parse(text).expect_err(text);
+    assert!(error.problem.to_string().contains(says), "{text}: {error}");
+    assert_eq!(error.column, column, "{text}: {error}");
 }
 
 #[test]
@@ -47,33 +58,322 @@ fn every_constructor_has_its_text() {
     prints(Datatype::value_index(d, &Datatype::long()), "U1(VI:d:l)");
 }
 
-#[test]
-fn the_strings_of_1995() {
-    let record = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::double(), Datatype::char()]);
-    let record = &record.unwrap();
+/// What was printed, what that is, and its canonical text.
+fn printed_in_1995() -> Vec<(&'static str, Result<Datatype>, &'static str)> {
+    let (int, double, char) = (Datatype::int(), Datatype::double(), Datatype::char());
+    let record = &Datatype::struct_(&[1, 1], &[0, 8], &[double.clone(), char.clone()]).unwrap();
     let hvector =
         |count, blocklength, stride| Datatype::hvector(count, blocklength, stride, record);
-    prints(Datatype::contiguous(3, record), "U1(3U2(S:2:d/1/0,c/1/8))");
-    prints(hvector(2, 3, 36), "U1(HV:U2(S:2:d/1/0,c/1/8):2:3:36)");
-    prints(hvector(3, 1, -18), "U1(HV:U2(S:2:d/1/0,c/1/8):3:1:-18)");
-    prints(Datatype::indexed(&[3, 1], &[36, 0], record), "U1(X:U2(S:2:d/1/0,c/1/8):2:3/36,1/0)");
-    let marked = Datatype::struct_(&[1, 1], &[-3, 0], &[Datatype::lb(), Datatype::int()]);
-    prints(Datatype::contiguous(2, &marked.unwrap()), "U1(2U2(S:2:LB/1/-3,i/1/0))");
+    let marked = Datatype::struct_(&[1, 1], &[-3, 0], &[Datatype::lb(), int.clone()]).unwrap();
     let line = Datatype::vector(9, 1, 2, &Datatype::real()).unwrap();
     let plane = Datatype::hvector(9, 1, 400, &line).unwrap();
-    prints(
-        Datatype::hvector(9, 1, 40_000, &plane),
-        "U1(HV:U2(HV:U3(V:R:9:1:2):9:1:400):9:1:40000)",
-    );
-    let members = [Datatype::int(), Datatype::double(), Datatype::char(), Datatype::ub()];
-    prints(
-        Datatype::struct_(&[1, 6, 7, 1], &[0, 8, 56, 64], &members),
-        "U1(S:4:i/1/0,d/6/8,c/7/56,UB/1/64)",
-    );
-    prints(
-        Datatype::struct_(&[1, 6, 7], &[96, 104, 152], &members[..3]),
-        "U1(S:3:i/1/96,d/6/104,c/7/152)",
-    );
+    let column = Datatype::vector(100, 1, 100, &Datatype::real()).unwrap();
+    let members = [int, double, char, Datatype::ub()];
+    vec![
+        (
+            "U594704(3U594608(S:2:d/1/0,c/1/8))",
+            Datatype::contiguous(3, record),
+            "U1(3U2(S:2:d/1/0,c/1/8))",
+        ),
+        (
+            "U594704(HV:U594608(S:2:d/1/0,c/1/8):2:3:36)",
+            hvector(2, 3, 36),
+            "U1(HV:U2(S:2:d/1/0,c/1/8):2:3:36)",
+        ),
+        (
+            "U594704(HV:U594608(S:2:d/1/0,c/1/8):3:1:-18)",
+            hvector(3, 1, -18),
+            "U1(HV:U2(S:2:d/1/0,c/1/8):3:1:-18)",
+        ),
+        (
+            "U594704(X:U594608(S:2:d/1/0,c/1/8):2:3/36,1/0)",
+            Datatype::indexed(&[3, 1], &[36, 0], record),
+            "U1(X:U2(S:2:d/1/0,c/1/8):2:3/36,1/0)",
+        ),
+        (
+            "U594704(2U594608(S:2:LB/1/-3,i/1/0))",
+            Datatype::contiguous(2, &marked),
+            "U1(2U2(S:2:LB/1/-3,i/1/0))",
+        ),
+        (
+            "U329(HV:U3291(HV:U3292(V:R:9:1:2):9:1:400):9:1:40000)",
+            Datatype::hvector(9, 1, 40_000, &plane),
+            "U1(HV:U2(HV:U3(V:R:9:1:2):9:1:400):9:1:40000)",
+        ),
+        (
+            "U331(HV:U3311(V:R:100:1:100):100:1:4)",
+            Datatype::hvector(100, 1, 4, &column),
+            "U1(HV:U2(V:R:100:1:100):100:1:4)",
+        ),
+        (
+            "U333(S:4:i/1/0,d/6/8,c/7/56,UB/1/64)",
+            Datatype::struct_(&[1, 6, 7, 1], &[0, 8, 56, 64], &members),
+            "U1(S:4:i/1/0,d/6/8,c/7/56,UB/1/64)",
+        ),
+        (
+            "U334(S:3:i/1/96,d/6/104,c/7/152)",
+            Datatype::struct_(&[1, 6, 7], &[96, 104, 152], &members[..3]),
+            "U1(S:3:i/1/96,d/6/104,c/7/152)",
+        ),
+    ]
+}
+
+#[test]
+fn the_strings_of_1995() {
+    for (printed, made, canonical) in printed_in_1995() {
+        assert_eq!(notation::parse(printed), Ok(made.clone().unwrap()), "{printed}");
+        prints(made, canonical);
+    }
+    // One is defective in its source.
+    let defective = "U594704(S:3:f/2/0,U594608(S:2:d/1/0,c/1/8)/1/16)";
+    refused(defective, defective.len(), "a list of members says 3, but has 2");
+}
+
+#[test]
+fn every_basic_type_leads_back() {
+    for &basic in Basic::ALL {
+        let datatype = notation::parse(basic.code()).unwrap();
+        assert!(datatype.is(&basic.into()), "{basic}");
+        prints(Datatype::contiguous(3, &datatype), &format!("U1(3{})", basic.code()));
+    }
+}
+
+#[test]
+fn other_text_becomes_canonical() {
+    let canonical = [
+        ("U0(2d)", "U1(2d)"),
+        ("U9223372036854775807(2d)", "U1(2d)"),
+        ("U5(S:2:U9(2i)/1/0,U9/1/8)", "U1(S:2:U2(2i)/1/0,U2/1/8)"),
+        // Defined twice, under two numbers; across two levels.
+        ("U5(S:2:U9(2i)/1/0,U8(2i)/1/8)", "U1(S:2:U2(2i)/1/0,U2/1/8)"),
+        ("U1(S:2:U2(3U3(2i))/1/0,U3/1/8)", "U1(S:2:U2(3U3(2i))/1/0,U3/1/8)"),
+        // MPI has a name for the pair.
+        ("U1(VI:d:i)", "di"),
+        ("U1(3U2(VI:d:i))", "U1(3di)"),
+        ("U1(X:d:1:0/-9223372036854775808)", "U1(X:d:1:0/-9223372036854775808)"),
+    ];
+    for (text, printed) in canonical {
+        assert_eq!(notation::parse(text).unwrap().to_string(), printed);
+        assert_eq!(printed.parse::<Datatype>().unwrap().to_string(), printed);
+    }
+    // What is referred to is one object.
+    let shared = notation::parse("U1(S:2:U2(2i)/1/0,U2/1/8)").unwrap();
+    let children = shared.node().children();
+    assert!(children[0].is(&children[1]));
+}
+
+#[test]
+fn legacy_constructors_come_back_as_their_successors() {
+    let d = &Datatype::double();
+    let members = std::slice::from_ref(d);
+    let pairs = [
+        (Datatype::hvector_integer(2, 1, 9, d), Datatype::hvector(2, 1, 9, d)),
+        (Datatype::hindexed_integer(&[1], &[9], d), Datatype::hindexed(&[1], &[9], d)),
+        (Datatype::struct_integer(&[1], &[9], members), Datatype::struct_(&[1], &[9], members)),
+    ];
+    for (legacy, successor) in pairs {
+        let (legacy, successor) = (legacy.unwrap(), successor.unwrap());
+        assert_ne!(legacy, successor);
+        assert_eq!(legacy.to_string(), successor.to_string());
+        assert_eq!(notation::parse(&legacy.to_string()), Ok(successor));
+    }
+}
+
+#[test]
+fn words_and_numbers_are_refused_where_they_stand() {
+    refused("", 1, "expected a type");
+    refused("3", 1, "expected a type");
+    refused("(3d)", 1, "expected a type");
+    refused("x", 1, "no basic type has the code `x`");
+    refused("U", 1, "no basic type has the code `U`");
+    refused("U1x(3d)", 1, "no basic type has the code `U1x`");
+    refused("MPI_INT", 1, "no basic type has the code `MPI`");
+    refused(&"q".repeat(100), 1, "...");
+    refused("dd", 1, "no basic type has the code `dd`");
+    refused("d,", 2, "expected the end of the text, found `,`");
+    refused("U1(3d))", 7, "expected the end of the text, found `)`");
+    refused("U1(3d", 6, "expected `)`, found the end of the text");
+    refused("U1(", 4, "expected a count or a constructor");
+    refused("U1()", 4, "expected a count or a constructor");
+    refused("U1(d)", 4, "expected a count or a constructor");
+    refused("U1(W:d:1)", 4, "expected a count or a constructor");
+    refused("U1(hv:d:1:1:1)", 4, "expected a count or a constructor");
+    refused("U1(-3d)", 4, "expected a count or a constructor");
+    refused("U1(3)", 5, "expected a type");
+    // Blanks, and what isn't ASCII.
+    refused(" d", 1, "a blank: the notation has none");
+    refused("d ", 2, "a blank");
+    refused("U1( 3d)", 4, "a blank");
+    refused("U1(V:d: 2:3:4)", 8, "a blank");
+    refused("U1(3d)\n", 7, "a blank");
+    refused("U1(3\u{e9})", 5, "expected a type");
+    refused("\u{661}", 1, "expected a type");
+    // Signs and zeros.
+    refused("U1(+3d)", 4, "expected a count or a constructor");
+    refused("U1(V:d:+2:3:4)", 8, "count `+2` has a plus sign");
+    refused("U1(V:d:2:3:+4)", 12, "stride `+4` has a plus sign");
+    refused("U1(V:d:2:3:-0)", 12, "stride `-0` has a sign: write 0");
+    refused("U1(V:d:2:3:-04)", 12, "leading zero");
+    refused("U1(V:d:02:3:4)", 8, "count `02` has a leading zero");
+    refused("U1(V:d:00:3:4)", 8, "leading zero");
+    refused("U1(03d)", 4, "leading zero");
+    refused("U01(3d)", 2, "type number `01` has a leading zero");
+    refused("U1(V:d:2:-3:4)", 10, "blocklength `-3` is negative");
+    refused("U1(V:d:2:3:--4)", 12, "expected a number (stride), found `-`");
+    refused("U1(V:d:2:3:)", 12, "expected a number (stride), found `)`");
+    refused("U1(V:d:2:0x3:4)", 11, "expected `:`, found `x3`");
+    refused("U1(V:d:2:3:9223372036854775808)", 12, "does not fit 64 bits");
+    refused("U1(V:d:2:3:-9223372036854775809)", 12, "does not fit 64 bits");
+    refused("U99999999999999999999(3d)", 2, "does not fit 64 bits");
+}
+
+#[test]
+fn every_rule_is_refused_without_its_parts() {
+    refused("U1(V:d:2:3)", 11, "expected `:`, found `)`");
+    refused("U1(V:d:2:3:4:5)", 13, "expected `)`, found `:`");
+    refused("U1(V)", 5, "expected `:`");
+    refused("U1(HV:2:3:4)", 7, "expected a type");
+    refused("U1(X:d)", 7, "expected `:`");
+    refused("U1(X:d:1:3)", 11, "expected `/`");
+    refused("U1(X:d:1:3/4/5)", 13, "expected `)`");
+    refused("U1(HX:d:1:-1/4)", 11, "is negative");
+    refused("U1(S)", 5, "expected `:`");
+    refused("U1(S:1:d/1)", 11, "expected `/`");
+    refused("U1(S:1:d)", 9, "expected `/`");
+    refused("U1(SS:1:d/1/0)", 12, "expected `)`");
+    refused("U1(SS:1:1/d)", 9, "expected a type");
+    refused("U1(XB:d:1:5)", 12, "a list of blocks says 1, but has 0");
+    refused("U1(XB:d:0)", 10, "expected `:`");
+    refused("U1(HXB:d:1:5:)", 14, "expected a number (displacement)");
+    refused("U1(D:)", 6, "expected a type");
+    refused("U1(RZ:d:1)", 10, "expected `:`");
+    refused("U1(SA:d:B:1:2/1/0)", 9, "an order (C or F)");
+    refused("U1(SA:d:C:1:2/1)", 16, "expected `/`");
+    refused("U1(SA:d:C:1:2/1/-1)", 17, "is negative");
+    refused("U1(DA:d:C:2:0:1:4/X/*/2)", 19, "a distribution (B, C or N)");
+    refused("U1(DA:d:C:2:0:1:4/B/-1/2)", 21, "is negative");
+    refused("U1(DA:d:C:2:0:1:4/B/*)", 22, "expected `/`");
+    refused("U1(FR:6)", 8, "expected `:`");
+    refused("U1(FC:x:6)", 7, "expected a number (precision)");
+    refused("U1(FR:6:4294967296)", 9, "larger than any kind");
+    refused("U1(FI:*)", 7, "expected a number (range)");
+    refused("U1(VI:d)", 8, "expected `:`");
+}
+
+#[test]
+fn lists_have_the_length_that_they_state() {
+    refused("U1(X:d:2:1/0)", 13, "a list of blocks says 2, but has 1");
+    refused("U1(X:d:1)", 9, "a list of blocks says 1, but has 0");
+    refused("U1(X:d:1:1/0,1/2)", 13, "a list of blocks says 1, but has more");
+    refused("U1(X:d:0:1/0)", 9, "a list of blocks says 0, but has more");
+    refused("U1(X:d:0:)", 9, "says 0, but has more");
+    refused("U1(X:d:1:1/0,)", 13, "says 1, but has more");
+    refused("U1(S:1:d/1/0,c/1/8)", 13, "a list of members says 1, but has more");
+    refused("U1(SA:d:C:2:2/1/0)", 18, "a list of dimensions says 2, but has 1");
+    refused("U1(DA:d:C:2:0:0)", 4, "at least one");
+}
+
+#[test]
+fn references_lead_to_what_was_defined_before() {
+    refused("U1", 1, "U1 refers back to nothing");
+    refused("U1(3U2)", 5, "U2 refers back to nothing");
+    refused("U1(S:2:U2/1/0,U2(2i)/1/8)", 8, "U2 refers back to nothing");
+    // A cycle, at once and through another type.
+    refused("U1(3U1)", 5, "U1 is the type that begins at column 1");
+    refused("U9(S:2:d/1/0,U2(3U9)/1/8)", 18, "U9 is the type that begins at column 1");
+    refused("U1(3U1(2d))", 5, "U1 is already defined at column 1");
+    refused("U1(S:2:U2(2i)/1/0,U2(2i)/1/8)", 19, "U2 is already defined at column 8");
+}
+
+#[test]
+fn constructors_refuse_in_their_own_words() {
+    let class = |text: &str, column: usize, says: &str| {
+        refused(text, column, says);
+        let error = notation::parse(text).unwrap_err();
+        assert!(matches!(error.problem, ParseProblem::Refused(_)), "{error}");
+        Error::from(error).class()
+    };
+    assert_eq!(class("U1(3U2(SA:d:C:1:2/3/0))", 8, "subsizes[0] is 3"), Class::Arg);
+    assert_eq!(class("U1(SA:d:C:0)", 4, "no dimensions"), Class::Dims);
+    assert_eq!(class("U1(DA:d:C:2:2:1:4/B/*/2)", 4, "rank is 2"), Class::Rank);
+    assert_eq!(class("U1(FR:*:*)", 4, "both undefined"), Class::Arg);
+    assert_eq!(class("U1(FI:39)", 4, "the widest INTEGER"), Class::Arg);
+    assert_eq!(class("U1(VI:d:f)", 4, "make no pair"), Class::Type);
+    assert_eq!(class("U1(VI:U2(2d):i)", 4, "make no pair"), Class::Type);
+    assert_eq!(class("U1(RZ:d:1:9223372036854775807)", 4, "past 64 bits"), Class::Arg);
+    // Products: 2^64 items, in one constructor and in two.
+    let product = "U1(V:d:4294967296:4294967296:1)";
+    assert_eq!(class(product, 4, "does not fit 64 bits"), Class::ValueTooLarge);
+    let product = "U1(3U2(9223372036854775807d))";
+    assert_eq!(class(product, 4, "does not fit 64 bits"), Class::ValueTooLarge);
+}
+
+#[test]
+fn limits_are_stated_and_kept() {
+    let nested = |definitions: usize, inner: &str| {
+        let mut text: String = (1..=definitions).map(|n| format!("U{n}(1")).collect();
+        text += inner;
+        text + &")".repeat(definitions)
+    };
+    let deepest = Datatype::MAX_DEPTH - 1;
+    // On half a thread's usual stack, unoptimised too.
+    std::thread::Builder::new()
+        .stack_size(1 << 20)
+        .spawn(move || {
+            let datatype = notation::parse(&nested(deepest, "d")).unwrap();
+            assert_eq!(datatype.depth(), Datatype::MAX_DEPTH);
+            assert_eq!(datatype.to_string(), nested(deepest, "d"));
+            let error = notation::parse(&nested(deepest + 1, "d")).unwrap_err();
+            assert!(error.to_string().contains("256"), "{error}");
+            let error = notation::parse(&nested(100_000, "d")).unwrap_err();
+            assert_eq!(error.problem, ParseProblem::TooDeep);
+        })
+        .unwrap()
+        .join()
+        .unwrap();
+    let long = format!("U1({}d)", " ".repeat(MAX_TEXT));
+    refused(&long, MAX_TEXT + 1, "bytes: at most");
+    refused(&format!("U1(X:d:{})", MAX_LIST + 1), 8, "items: at most");
+    refused("U1(X:d:9223372036854775807)", 8, "items: at most");
+}
+
+#[test]
+fn random_types_lead_back() {
+    for seed in 0..cases(300) {
+        let datatype = Random::new(seed, Options::default()).datatype();
+        let text = datatype.to_string();
+        let parsed = notation::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(parsed.to_string(), text, "seed {seed}");
+        assert_eq!(parsed.signature(), datatype.signature(), "seed {seed}");
+    }
+}
+
+/// Text that was a datatype once: an error within it, or a datatype with a text of its own.
+#[test]
+fn damaged_text_never_panics() {
+    for seed in 0..cases(300) {
+        let random = &mut Random::new(seed, Options { items: 40, ..Options::default() });
+        let text = random.datatype().to_string();
+        for _ in 0..20 {
+            let mut bytes = text.clone().into_bytes();
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(3) {
+                    0 => bytes.truncate(at.max(1)),
+                    1 => bytes[at] = *random.pick(b"U(:/,)09-*dSVXH"),
+                    _ => bytes.insert(at, *random.pick(b"U(:/,)0129- ")),
+                }
+            }
+            let damaged = String::from_utf8(bytes).unwrap();
+            match notation::parse(&damaged) {
+                Ok(datatype) => {
+                    let printed = datatype.to_string();
+                    assert_eq!(notation::parse(&printed).unwrap().to_string(), printed);
+                }
+                Err(error) => assert!((1..=damaged.len() + 1).contains(&error.column), "{error}"),
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,23 +1,4 @@
-//! The text notation of datatypes: canonical printing.
-//!
-//! The grammar reconstructs the notation in which Hart and Henderson proposed in 1995 to print
-//! MPI's types, and which survives in printed strings alone. Depth first, every derived type is
-//! numbered from 1 where it is first used and referred back to by `U` and its number afterwards, so
-//! equal types print equal strings, however their subtrees are shared. Left out: parsing.
-//!
-//! | constructor | text |
-//! |---|---|
-//! | contiguous | `3d` |
-//! | vector, hvector | `V:d:count:blocklength:stride`, `HV:` |
-//! | indexed, hindexed | `X:d:n:blocklength/displacement,...`, `HX:` |
-//! | indexed_block, hindexed_block | `XB:d:n:blocklength:displacement,...`, `HXB:` |
-//! | struct | `S:n:d/blocklength/displacement,...` |
-//! | simple_struct | `SS:n:d/blocklength,...` |
-//! | dup, resized | `D:d`, `RZ:d:lb:extent` |
-//! | subarray | `SA:d:C:n:size/subsize/start,...` |
-//! | darray | `DA:d:C:size:rank:n:gsize/B/darg/psize,...`, `*` for the default argument |
-//! | f90 real, complex, integer | `FR:p:r`, `FC:p:r`, `FI:r`, `*` for undefined |
-//! | value_index | `VI:d:l` |
+//! Canonical printing.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};

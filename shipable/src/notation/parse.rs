@@ -1,0 +1,551 @@
+//! Parsing, by recursive descent: one function for each rule of the grammar.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use crate::basic::Basic;
+use crate::datatype::{Datatype, Distribution, Order};
+use crate::error::{Class, Error};
+
+/// The longest text that is parsed, in bytes.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// The most items that a list may have: blocks, members or dimensions of one constructor.
+pub const MAX_LIST: usize = 1 << 24;
+
+/// Why a text is no datatype, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {problem}")]
+pub struct ParseError {
+    /// Where, counted from 1; one past the text's length where the text ends too soon.
+    pub column: usize,
+    /// What is wrong there.
+    pub problem: ParseProblem,
+}
+
+impl ParseError {
+    /// The MPI error class: that of the constructor which refused its arguments, else TYPE.
+    pub fn class(&self) -> Class {
+        match &self.problem {
+            ParseProblem::Refused(error) => error.class(),
+            _ => Class::Type,
+        }
+    }
+}
+
+/// What can be wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseProblem {
+    /// Something else belongs here.
+    #[error("expected {expected}, found {found}")]
+    Unexpected {
+        /// What the grammar has here.
+        expected: String,
+        /// What the text has, in words.
+        found: String,
+    },
+    /// A word where a type belongs that is the code of none.
+    #[error("no basic type has the code `{0}`")]
+    UnknownBasic(String),
+    /// A number that is not written as the notation writes numbers, or is out of its range.
+    #[error("{what} `{text}` {problem}")]
+    Number {
+        /// What it is the number of.
+        what: &'static str,
+        /// The number as it stands there.
+        text: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A list is shorter or longer than is said before it.
+    #[error("a list of {of} says {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
+    List {
+        /// What is listed.
+        of: &'static str,
+        /// The number that the text states.
+        said: usize,
+        /// How many there are; one more than `said` stands for all more.
+        listed: usize,
+    },
+    /// A reference to a number that nothing before it defines.
+    #[error("U{0} refers back to nothing: a type is defined before it is referred to")]
+    Undefined(i64),
+    /// A reference to a type inside that type.
+    #[error("U{number} is the type that begins at column {column}: a type can't contain itself")]
+    Cycle {
+        /// The number.
+        number: i64,
+        /// Where its definition begins.
+        column: usize,
+    },
+    /// A second definition of a number.
+    #[error("U{number} is already defined at column {column}: refer to it, or use another number")]
+    Redefined {
+        /// The number.
+        number: i64,
+        /// Where the first definition begins.
+        column: usize,
+    },
+    /// Definitions within definitions.
+    #[error("types nest deeper than {}, which is the most that is supported", Datatype::MAX_DEPTH)]
+    TooDeep,
+    /// More items in a list than [`MAX_LIST`].
+    #[error("a list of {0} items: at most {MAX_LIST} are supported")]
+    TooMany(i64),
+    /// More text than [`MAX_TEXT`].
+    #[error("a text of {0} bytes: at most {MAX_TEXT} are supported")]
+    TooLong(usize),
+    /// The constructor that begins here refuses its arguments.
+    #[error(transparent)]
+    Refused(Box<Error>),
+}
+
+/// Reads a datatype in the notation of this module, canonical or not.
+///
+/// ```
+/// use shipable::{Datatype, notation};
+/// let column = notation::parse("U7(V:d:8:1:10)")?;
+/// assert_eq!(column, Datatype::vector(8, 1, 10, &Datatype::double())?);
+/// assert_eq!(column.to_string(), "U1(V:d:8:1:10)");
+///
+/// let error = notation::parse("U1(V:d:8:+1:10)").unwrap_err();
+/// assert_eq!(error.to_string(), "column 10: blocklength `+1` has a plus sign: leave it out");
+/// # Ok::<(), shipable::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ParseError`], with the column.
+pub fn parse(text: &str) -> Result<Datatype, ParseError> {
+    if text.len() > MAX_TEXT {
+        return Err(ParseError {
+            column: MAX_TEXT + 1,
+            problem: ParseProblem::TooLong(text.len()),
+        });
+    }
+    let mut parser = Parser { text, at: 0, depth: 0, defined: HashMap::new() };
+    let datatype = parser.typeref()?;
+    match parser.peek() {
+        None => Ok(datatype),
+        Some(_) => Err(parser.unexpected("the end of the text")),
+    }
+}
+
+impl FromStr for Datatype {
+    type Err = ParseError;
+
+    /// Reads the [notation](crate::notation).
+    fn from_str(text: &str) -> Result<Datatype, ParseError> {
+        parse(text)
+    }
+}
+
+type Result<T, E = ParseError> = std::result::Result<T, E>;
+
+struct Parser<'a> {
+    text: &'a str,
+    /// The next byte. All before it is ASCII, so that bytes are columns.
+    at: usize,
+    /// Definitions that are open.
+    depth: usize,
+    defined: HashMap<i64, Definition>,
+}
+
+struct Definition {
+    column: usize,
+    /// None while it is open.
+    datatype: Option<Datatype>,
+}
+
+/// What a constructor says to its arguments.
+type Made = crate::Result<Datatype>;
+
+/// Reads what follows a constructor's code.
+type Rule = fn(&mut Parser<'_>) -> Result<Made>;
+
+/// A table, so that the frame of a nesting level is small.
+const CONSTRUCTORS: [(&str, Rule); 16] = [
+    ("V", |parser| parser.vector(Datatype::vector)),
+    ("HV", |parser| parser.vector(Datatype::hvector)),
+    ("X", |parser| parser.indexed(Datatype::indexed)),
+    ("HX", |parser| parser.indexed(Datatype::hindexed)),
+    ("XB", |parser| parser.indexed_block(Datatype::indexed_block)),
+    ("HXB", |parser| parser.indexed_block(Datatype::hindexed_block)),
+    ("S", |parser| parser.structure()),
+    ("SS", |parser| parser.simple_struct()),
+    ("D", |parser| Ok(Datatype::dup(&parser.after(':')?.typeref()?))),
+    ("RZ", |parser| parser.resized()),
+    ("SA", |parser| parser.subarray()),
+    ("DA", |parser| parser.darray()),
+    ("FR", |parser| parser.real_kind(Datatype::f90_real)),
+    ("FC", |parser| parser.real_kind(Datatype::f90_complex)),
+    ("FI", |parser| Ok(Datatype::f90_integer(parser.after(':')?.digits("range")?))),
+    ("VI", |parser| parser.value_index()),
+];
+
+impl<'a> Parser<'a> {
+    // The rules of the grammar.
+
+    fn typeref(&mut self) -> Result<Datatype> {
+        let start = self.at;
+        let word = self.word();
+        if !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            self.at = start;
+            return Err(self.unexpected("a type (a basic type's code, or U and a number)"));
+        }
+        match word.strip_prefix('U') {
+            Some(digits) if is_number(digits) => {
+                self.at = start + 1;
+                let number = self.natural("type number")?;
+                match self.peek() {
+                    Some('(') => self.definition(number, start),
+                    _ => self.reference(number, start),
+                }
+            }
+            _ => Basic::from_code(word)
+                .map(Datatype::basic)
+                .ok_or_else(|| error(start, ParseProblem::UnknownBasic(excerpt(word)))),
+        }
+    }
+
+    fn definition(&mut self, number: i64, start: usize) -> Result<Datatype> {
+        if let Some(first) = self.defined.get(&number) {
+            let column = first.column;
+            return Err(error(start, ParseProblem::Redefined { number, column }));
+        }
+        // The innermost may be one without children, such as an empty struct.
+        if self.depth + 1 > Datatype::MAX_DEPTH {
+            return Err(error(start, ParseProblem::TooDeep));
+        }
+        self.defined.insert(number, Definition { column: start + 1, datatype: None });
+        self.depth += 1;
+        self.expect('(')?;
+        let datatype = self.description()?;
+        self.expect(')')?;
+        self.depth -= 1;
+        let known = Definition { column: start + 1, datatype: Some(datatype.clone()) };
+        self.defined.insert(number, known);
+        Ok(datatype)
+    }
+
+    fn reference(&self, number: i64, start: usize) -> Result<Datatype> {
+        match self.defined.get(&number) {
+            Some(Definition { datatype: Some(datatype), .. }) => Ok(datatype.clone()),
+            Some(&Definition { column, datatype: None }) => {
+                Err(error(start, ParseProblem::Cycle { number, column }))
+            }
+            None => Err(error(start, ParseProblem::Undefined(number))),
+        }
+    }
+
+    fn description(&mut self) -> Result<Datatype> {
+        let start = self.at;
+        let made = match self.word() {
+            count if count.starts_with(|c: char| c.is_ascii_digit()) => {
+                self.at = start;
+                self.contiguous()
+            }
+            word => match CONSTRUCTORS.iter().find(|(code, _)| *code == word) {
+                Some((_, rule)) => rule(self),
+                None => {
+                    self.at = start;
+                    let codes: String =
+                        CONSTRUCTORS.iter().map(|(code, _)| format!(" {code}:")).collect();
+                    Err(self.unexpected(&format!("a count or a constructor (one of{codes})")))
+                }
+            },
+        };
+        made?.map_err(|refused| error(start, ParseProblem::Refused(Box::new(refused))))
+    }
+
+    fn contiguous(&mut self) -> Result<Made> {
+        let count = self.natural("count")?;
+        Ok(Datatype::contiguous(count, &self.typeref()?))
+    }
+
+    fn structure(&mut self) -> Result<Made> {
+        let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
+        let mut children = Vec::new();
+        self.list("members", |parser| {
+            children.push(parser.typeref()?);
+            lengths.push(parser.after('/')?.natural("blocklength")?);
+            displacements.push(parser.after('/')?.integer("displacement")?);
+            Ok(())
+        })?;
+        Ok(Datatype::struct_(&lengths, &displacements, &children))
+    }
+
+    fn simple_struct(&mut self) -> Result<Made> {
+        let (mut lengths, mut children) = (Vec::new(), Vec::new());
+        self.list("members", |parser| {
+            children.push(parser.typeref()?);
+            lengths.push(parser.after('/')?.natural("blocklength")?);
+            Ok(())
+        })?;
+        Ok(Datatype::simple_struct(&lengths, &children))
+    }
+
+    fn resized(&mut self) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let lb = self.after(':')?.integer("lower bound")?;
+        let extent = self.after(':')?.integer("extent")?;
+        Ok(Datatype::resized(lb, extent, &child))
+    }
+
+    fn value_index(&mut self) -> Result<Made> {
+        let value = self.after(':')?.typeref()?;
+        let index = self.after(':')?.typeref()?;
+        Ok(Datatype::value_index(&value, &index))
+    }
+
+    fn vector(&mut self, make: fn(i64, i64, i64, &Datatype) -> Made) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let count = self.after(':')?.natural("count")?;
+        let blocklength = self.after(':')?.natural("blocklength")?;
+        let stride = self.after(':')?.integer("stride")?;
+        Ok(make(count, blocklength, stride, &child))
+    }
+
+    fn indexed(&mut self, make: fn(&[i64], &[i64], &Datatype) -> Made) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
+        self.list("blocks", |parser| {
+            lengths.push(parser.natural("blocklength")?);
+            displacements.push(parser.after('/')?.integer("displacement")?);
+            Ok(())
+        })?;
+        Ok(make(&lengths, &displacements, &child))
+    }
+
+    fn indexed_block(&mut self, make: fn(i64, &[i64], &Datatype) -> Made) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let count = self.announced()?;
+        let blocklength = self.after(':')?.natural("blocklength")?;
+        let mut displacements = Vec::new();
+        self.items("blocks", count, |parser| {
+            displacements.push(parser.integer("displacement")?);
+            Ok(())
+        })?;
+        Ok(make(blocklength, &displacements, &child))
+    }
+
+    fn subarray(&mut self) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let order = self.order()?;
+        let (mut sizes, mut subsizes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        self.list("dimensions", |parser| {
+            sizes.push(parser.natural("size")?);
+            subsizes.push(parser.after('/')?.natural("subsize")?);
+            starts.push(parser.after('/')?.natural("start")?);
+            Ok(())
+        })?;
+        Ok(Datatype::subarray(&sizes, &subsizes, &starts, order, &child))
+    }
+
+    fn darray(&mut self) -> Result<Made> {
+        let child = self.after(':')?.typeref()?;
+        let order = self.order()?;
+        let size = self.after(':')?.natural("size")?;
+        let rank = self.after(':')?.natural("rank")?;
+        let (mut gsizes, mut distribs) = (Vec::new(), Vec::new());
+        let (mut dargs, mut psizes) = (Vec::new(), Vec::new());
+        self.list("dimensions", |parser| {
+            gsizes.push(parser.natural("gsize")?);
+            distribs.push(parser.after('/')?.distribution()?);
+            dargs.push(
+                parser.after('/')?.or_star(|parser| parser.natural("distribution argument"))?,
+            );
+            psizes.push(parser.after('/')?.natural("psize")?);
+            Ok(())
+        })?;
+        Ok(Datatype::darray(size, rank, &gsizes, &distribs, &dargs, &psizes, order, &child))
+    }
+
+    fn real_kind(&mut self, make: fn(Option<u32>, Option<u32>) -> Made) -> Result<Made> {
+        let precision = self.after(':')?.or_star(|parser| parser.digits("precision"))?;
+        let range = self.after(':')?.or_star(|parser| parser.digits("range"))?;
+        Ok(make(precision, range))
+    }
+
+    fn order(&mut self) -> Result<Order> {
+        let order = match self.after(':')?.peek() {
+            Some('C') => Order::C,
+            Some('F') => Order::Fortran,
+            _ => return Err(self.unexpected("an order (C or F)")),
+        };
+        self.at += 1;
+        Ok(order)
+    }
+
+    fn distribution(&mut self) -> Result<Distribution> {
+        let distribution = match self.peek() {
+            Some('B') => Distribution::Block,
+            Some('C') => Distribution::Cyclic,
+            Some('N') => Distribution::None,
+            _ => return Err(self.unexpected("a distribution (B, C or N)")),
+        };
+        self.at += 1;
+        Ok(distribution)
+    }
+
+    // Lists.
+
+    /// `:n` and, where n isn't 0, `:item,item`.
+    fn list(&mut self, of: &'static str, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let count = self.announced()?;
+        self.items(of, count, item)
+    }
+
+    /// The number of items, which says nothing yet of how many there are.
+    fn announced(&mut self) -> Result<usize> {
+        let start = self.after(':')?.at;
+        let count = self.natural("length of the list")?;
+        match usize::try_from(count) {
+            Ok(count) if count <= MAX_LIST => Ok(count),
+            _ => Err(error(start, ParseProblem::TooMany(count))),
+        }
+    }
+
+    fn items(
+        &mut self,
+        of: &'static str,
+        said: usize,
+        mut item: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        for listed in 0..said {
+            let separator = if listed == 0 { ':' } else { ',' };
+            if self.peek() == Some(')') {
+                return Err(error(self.at, ParseProblem::List { of, said, listed }));
+            }
+            self.expect(separator)?;
+            item(self)?;
+        }
+        let another = if said == 0 { ':' } else { ',' };
+        match self.peek() == Some(another) {
+            true => Err(error(self.at, ParseProblem::List { of, said, listed: said + 1 })),
+            false => Ok(()),
+        }
+    }
+
+    // Numbers.
+
+    /// A number of zero or more.
+    fn natural(&mut self, what: &'static str) -> Result<i64> {
+        let start = self.at;
+        let number = self.integer(what)?;
+        match number {
+            0.. => Ok(number),
+            _ => Err(self.number(start, what, "is negative: it has to be zero or more")),
+        }
+    }
+
+    fn digits(&mut self, what: &'static str) -> Result<u32> {
+        let start = self.at;
+        let number = self.natural(what)?;
+        u32::try_from(number).map_err(|_| self.number(start, what, "is larger than any kind's"))
+    }
+
+    fn integer(&mut self, what: &'static str) -> Result<i64> {
+        let start = self.at;
+        let signed = matches!(self.peek(), Some('-' | '+'));
+        self.at += usize::from(signed);
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            self.at = start;
+            return Err(self.unexpected(&format!("a number ({what})")));
+        }
+        self.at += digits;
+        let text = &self.text[start..self.at];
+        let problem = match text.as_bytes() {
+            [b'+', ..] => "has a plus sign: leave it out",
+            [b'-', b'0'] => "has a sign: write 0",
+            [b'0', _, ..] | [b'-', b'0', ..] => "has a leading zero: leave it out",
+            _ => match text.parse() {
+                Ok(number) => return Ok(number),
+                Err(_) => "does not fit 64 bits",
+            },
+        };
+        Err(self.number(start, what, problem))
+    }
+
+    fn or_star<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Option<T>> {
+        match self.peek() {
+            Some('*') => {
+                self.at += 1;
+                Ok(None)
+            }
+            _ => item(self).map(Some),
+        }
+    }
+
+    // Characters.
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// As many letters and digits as there are.
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
+        self.at += length;
+        &rest[..length]
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<()> {
+        match self.peek() {
+            Some(found) if found == wanted => {
+                self.at += 1;
+                Ok(())
+            }
+            _ => Err(self.unexpected(&format!("`{wanted}`"))),
+        }
+    }
+
+    /// What comes after a character.
+    fn after(&mut self, separator: char) -> Result<&mut Self> {
+        self.expect(separator)?;
+        Ok(self)
+    }
+
+    fn unexpected(&self, expected: &str) -> ParseError {
+        let found = match self.peek() {
+            None => "the end of the text".to_string(),
+            Some(c) if c.is_whitespace() => "a blank: the notation has none".to_string(),
+            Some(c) if c.is_ascii_alphanumeric() => {
+                let word = self.rest().bytes().take_while(u8::is_ascii_alphanumeric).count();
+                format!("`{}`", excerpt(&self.rest()[..word]))
+            }
+            Some(c) => format!("`{}`", c.escape_debug()),
+        };
+        error(self.at, ParseProblem::Unexpected { expected: expected.to_string(), found })
+    }
+
+    /// Of the number that was just read, and began at `start`.
+    fn number(&self, start: usize, what: &'static str, problem: &'static str) -> ParseError {
+        let text = excerpt(&self.text[start..self.at]);
+        error(start, ParseProblem::Number { what, text, problem })
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// For messages: hostile text may have words of any length.
+fn excerpt(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// What goes wrong at an index, which is one less than the column.
+fn error(at: usize, problem: ParseProblem) -> ParseError {
+    ParseError { column: at + 1, problem }
+}
