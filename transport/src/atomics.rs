@@ -81,6 +81,11 @@ impl Le64 {
     pub(crate) fn set_bits(&self, mask: u64, order: Ordering) {
         self.0.fetch_or(mask.to_le(), order);
     }
+
+    /// Clears the bits of `mask`.
+    pub(crate) fn clear_bits(&self, mask: u64, order: Ordering) {
+        self.0.fetch_and(!mask.to_le(), order);
+    }
 }
 
 #[cfg(not(loom))]
@@ -97,6 +102,16 @@ pub(crate) fn full_barrier() {
     std::sync::atomic::fence(SeqCst);
     #[cfg(loom)]
     loom::sync::atomic::fence(SeqCst);
+}
+
+/// [`full_barrier`] right after an exchange, which on x86 is one already.
+#[inline]
+pub(crate) fn barrier_after_exchange() {
+    if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))) {
+        std::sync::atomic::compiler_fence(SeqCst);
+    } else {
+        full_barrier();
+    }
 }
 
 /// Lets other threads run while spinning.

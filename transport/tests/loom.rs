@@ -4,11 +4,11 @@
 #![allow(unsafe_code)]
 
 use loom::cell::UnsafeCell;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use loom::sync::{Arc, Notify};
 use loom::thread;
 
-use longshore_transport::lock::{FairLock, LockHead, LockPlace};
+use longshore_transport::lock::{FairLock, LockHead, LockPlace, SharedLock, Sharing, User};
 use longshore_transport::shm::ring::{
     Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
 };
@@ -251,4 +251,74 @@ fn a_dead_holder_is_passed_over() {
         // SAFETY: nobody else is left.
         assert_eq!(locked.guarded.with(|count| unsafe { *count }), 2);
     });
+}
+
+struct Share {
+    head: LockHead,
+    places: [Word; 4],
+    holders: [Word; 1],
+    bells: [Notify; 3],
+    guarded: UnsafeCell<u32>,
+}
+
+// SAFETY: the cell is touched under the lock, which is what loom checks.
+unsafe impl Sync for Share {}
+// SAFETY: plain data.
+unsafe impl Send for Share {}
+
+impl Share {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            head: LockHead::default(),
+            places: Default::default(),
+            holders: Default::default(),
+            bells: std::array::from_fn(|_| Notify::new()),
+            guarded: UnsafeCell::new(0),
+        })
+    }
+
+    /// Sleeps until the lock is there: without the wake that is due, for ever.
+    fn hold(&self, number: u32, sharing: Sharing, body: impl FnOnce(&UnsafeCell<u32>)) {
+        let lock = SharedLock::over(&self.head, &self.places, &self.holders);
+        let wake = |user: User| self.bells[user.number as usize].notify();
+        let mut claim = lock.claim(User { number, served: false }, sharing, wake);
+        while !lock.poll(&mut claim, |_| false, wake) {
+            self.bells[number as usize].wait();
+        }
+        body(&self.guarded);
+        lock.release(claim, wake);
+    }
+
+    fn add(&self, number: u32) {
+        // SAFETY: under the lock, held alone.
+        self.hold(number, Sharing::Exclusive, |cell| cell.with_mut(|count| unsafe { *count += 1 }));
+    }
+
+    fn look(&self, number: u32) {
+        // SAFETY: under the lock, nobody writes.
+        self.hold(number, Sharing::Shared, |cell| {
+            cell.with(|count| unsafe { assert!(*count < 3) })
+        });
+    }
+}
+
+fn users(body: [fn(&Share); 3]) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(move || {
+        let share = Share::new();
+        let others = [body[1], body[2]].map(|other| {
+            let share = share.clone();
+            thread::spawn(move || other(&share))
+        });
+        body[0](&share);
+        others.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn a_lock_that_is_shared_excludes_those_who_write() {
+    users([|share| share.add(0), |share| share.look(1), |share| share.look(2)]);
+    users([|share| share.add(0), |share| share.add(1), |share| share.look(2)]);
+    users([|share| share.add(0), |share| share.look(1), |_| {}]);
 }

@@ -1,0 +1,215 @@
+//! A fair lock that one holds alone, or several share, in shared memory; it survives the death of any of them.
+//!
+//! Whoever wants it alone stands in a [queue](super::queue) and, in its turn, waits for those who share it to leave. Who
+//! shares it says so by a bit of its own, so that holders have names too:
+//!
+//! 1. *Shared, nobody queues*: set the bit; a full barrier; if still nobody queues, that was all. Else take the bit back.
+//! 2. *Shared, someone queues*: queue as well; in its turn set the bit, and call the next one.
+//! 3. *Exclusive*: queue; the turn is there and no living rank's bit is set: held until the next one is called.
+//!
+//! A writer's name is in the queue before it looks at the bits, and a reader's bit is set before it looks at the queue, so
+//! one of two sees the other. Nobody overtakes who queues, hence nobody starves.
+//!
+//! Nothing here sleeps or blocks: who has to wait polls, and each step tells whom to wake by it.
+
+use super::queue::{LockHead, Queue};
+use crate::atomics::{AcqRel, Acquire, Le64, barrier_after_exchange};
+use crate::segment::Mapping;
+
+/// How a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// By several at a time.
+    Shared,
+    /// By one alone.
+    Exclusive,
+}
+
+/// Who uses a lock: a number below the lock's size, and through whom it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct User {
+    /// Its number.
+    pub number: u32,
+    /// It doesn't touch the lock itself: the lock's keeper does so for it, and is the one to wake.
+    pub served: bool,
+}
+
+/// A user's wish for the lock, from [`SharedLock::claim`] to [`SharedLock::release`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the lock stays taken until the claim is released"]
+pub struct Claim {
+    user: User,
+    sharing: Sharing,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Queued(u32),
+    /// With the ticket whose turn it is, where it isn't shared.
+    Held(u32),
+}
+
+/// The lock over its words.
+#[derive(Clone, Copy)]
+pub struct SharedLock<'a> {
+    queue: Queue<'a, Le64>,
+    holders: &'a [Le64],
+}
+
+const SERVED: u32 = 1 << 31;
+
+impl User {
+    fn encode(self) -> u32 {
+        self.number | if self.served { SERVED } else { 0 }
+    }
+
+    fn decode(word: u32) -> User {
+        User { number: word & !SERVED, served: word & SERVED != 0 }
+    }
+}
+
+impl Claim {
+    /// Who made it.
+    pub fn user(&self) -> User {
+        self.user
+    }
+
+    /// How the lock is to be held.
+    pub fn sharing(&self) -> Sharing {
+        self.sharing
+    }
+
+    /// Whether it is held.
+    pub fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Held(_))
+    }
+}
+
+impl<'a> SharedLock<'a> {
+    /// Bytes of shared memory, zeroed at first, that a lock of `users` takes: a multiple of 64.
+    pub fn bytes(users: u32) -> u64 {
+        64 + 8
+            * (u64::from(users.div_ceil(64)) + u64::from(users.next_power_of_two()))
+                .next_multiple_of(8)
+    }
+
+    /// The lock in the `bytes(users)` bytes that lie from `offset` of `memory` on, a multiple of 8.
+    ///
+    /// # Panics
+    /// If they aren't inside.
+    pub fn new(memory: &'a Mapping, offset: u64, users: u32) -> Self {
+        let places = users.next_power_of_two();
+        let holders = memory.slice(offset + 64, users.div_ceil(64) as usize);
+        let after = offset + 64 + 8 * u64::from(users.div_ceil(64));
+        Self::over(memory.at(offset), memory.slice(after, places as usize), holders)
+    }
+
+    /// The lock over these words: a power of two places, at least one for each user, and a bit for each.
+    pub fn over(head: &'a LockHead, places: &'a [Le64], holders: &'a [Le64]) -> Self {
+        Self { queue: Queue::new(head, places), holders }
+    }
+
+    /// Asks for the lock. A user has one claim at a time. `wake` is told whom to wake.
+    #[inline]
+    pub fn claim(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Claim {
+        if sharing == Sharing::Shared && self.queue.is_empty() {
+            self.mark(user.number); // a full barrier
+            if self.queue.is_empty() {
+                return Claim { user, sharing, stage: Stage::Held(0) };
+            }
+            self.leave(user.number, &wake);
+        }
+        let stage = Stage::Queued(self.queue.enter(user.encode()));
+        Claim { user, sharing, stage }
+    }
+
+    /// Whether the lock is held by now. Those for whom it waits and of whom `is_dead` says so are passed over.
+    #[inline]
+    pub fn poll(
+        &self,
+        claim: &mut Claim,
+        is_dead: impl Fn(u32) -> bool,
+        wake: impl Fn(User),
+    ) -> bool {
+        let Stage::Queued(ticket) = claim.stage else { return true };
+        if self.queue.turn() != ticket {
+            let called = self.queue.pass_over(|owner| is_dead(User::decode(owner).number));
+            wake_called(called, wake);
+            return false;
+        }
+        match claim.sharing {
+            Sharing::Shared => {
+                self.mark(claim.user.number);
+                wake_called(self.queue.call(ticket), wake);
+            }
+            Sharing::Exclusive if self.is_shared(is_dead) => return false,
+            Sharing::Exclusive => {}
+        }
+        claim.stage = Stage::Held(ticket);
+        true
+    }
+
+    /// Gives the lock back; a claim that isn't held yet must have come to its turn before.
+    #[inline]
+    pub fn release(&self, claim: Claim, wake: impl Fn(User)) {
+        match (claim.sharing, claim.stage) {
+            (Sharing::Shared, Stage::Held(_)) => self.leave(claim.user.number, wake),
+            (_, Stage::Queued(ticket) | Stage::Held(ticket)) => {
+                wake_called(self.queue.call(ticket), wake);
+            }
+        }
+    }
+
+    /// Who holds the lock alone or is about to, if anyone: who comes next in the queue.
+    pub fn owner(&self) -> Option<u32> {
+        self.queue.owner(self.queue.turn()).map(|owner| User::decode(owner).number)
+    }
+
+    /// Who shares the lock, one of them.
+    pub fn sharer(&self) -> Option<u32> {
+        self.holders.iter().zip(0..).find_map(|(word, at)| {
+            let word = word.load(Acquire);
+            (word != 0).then(|| at * 64 + word.trailing_zeros())
+        })
+    }
+
+    /// Sets a user's bit. A full barrier: pairs with the one in `Queue::enter`.
+    fn mark(&self, user: u32) {
+        self.holders[user as usize / 64].set_bits(1 << (user % 64), AcqRel);
+        barrier_after_exchange();
+    }
+
+    /// Takes a user's bit back; who waits for that is woken.
+    fn leave(&self, user: u32, wake: impl Fn(User)) {
+        // Release pairs with the acquire in `is_shared`: what was written under the lock is seen.
+        self.holders[user as usize / 64].clear_bits(1 << (user % 64), AcqRel);
+        barrier_after_exchange(); // the bit, before the look at the queue
+        if let Some(waiting) = self.queue.owner(self.queue.turn()) {
+            wake(User::decode(waiting));
+        }
+    }
+
+    /// Whether a living user shares the lock. The bits of the dead are cleared.
+    fn is_shared(&self, is_dead: impl Fn(u32) -> bool) -> bool {
+        let mut shared = false;
+        for (word, base) in self.holders.iter().zip((0..).step_by(64)) {
+            let mut bits = word.load(Acquire);
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                bits &= bits - 1;
+                match is_dead(base + bit) {
+                    true => word.clear_bits(1 << bit, AcqRel),
+                    false => shared = true,
+                }
+            }
+        }
+        shared
+    }
+}
+
+fn wake_called(called: Option<(u32, u32)>, wake: impl Fn(User)) {
+    if let Some((_, owner)) = called {
+        wake(User::decode(owner));
+    }
+}
