@@ -1,4 +1,4 @@
-//! The barrier of ranks that share a segment: dissemination over flags, one line for each rank and round.
+//! The barrier of a group of ranks that share a segment: dissemination over flags, one line for each rank and round.
 //!
 //! 1. In round k of epoch e, rank r writes e to the line of rank r + 2^k and waits for e on its own.
 //! 2. After ceil(log2 n) rounds everyone has, directly or not, heard of everyone.
@@ -9,10 +9,11 @@
 //! Everything that a rank wrote to shared memory before it entered is visible to all that have left: each write is a
 //! release, each wait an acquire. Ranks of any byte order and word size take part.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::{Mapping, Segment};
+use longshore_transport::{Mapping, Range, Segment, SegmentError};
+
+use crate::group::Group;
 
 /// Bytes from line to line: two cache lines, since neighbours are fetched in pairs.
 const LINE: usize = 128;
@@ -26,7 +27,10 @@ const EPOCHS: u32 = u32::MAX >> 1;
 /// One rank's part in a barrier.
 pub(crate) struct Barrier {
     lines: Mapping,
+    /// Where the lines lie in the segment.
+    place: Range,
     segment: Segment,
+    group: Group,
     rank: u32,
     size: u32,
     epoch: AtomicU32,
@@ -44,15 +48,36 @@ impl Barrier {
         LINE as u64 * u64::from(size) * u64::from(rounds(size).max(1))
     }
 
-    /// Rank `rank`'s part in the barrier whose memory is `lines`; `None` if that is too short.
-    pub(crate) fn new(lines: Mapping, segment: Segment, rank: u32, size: u32) -> Option<Barrier> {
-        let enough = lines.len() as u64 >= Self::bytes(size);
-        enough.then(|| Barrier { lines, segment, rank, size, epoch: AtomicU32::new(0) })
+    /// The part of rank `rank` of a group in the barrier whose memory is at `place` of the segment; `None` if that is too
+    /// short.
+    pub(crate) fn new(
+        segment: &Segment,
+        place: Range,
+        group: &Group,
+        rank: u32,
+    ) -> Result<Option<Barrier>, SegmentError> {
+        let size = group.size() as u32;
+        if place.len < Self::bytes(size) {
+            return Ok(None);
+        }
+        let (lines, segment) = (segment.map(place)?, segment.clone());
+        let epoch = AtomicU32::new(0);
+        Ok(Some(Barrier { lines, place, segment, group: group.clone(), rank, size, epoch }))
     }
 
     /// Who takes part.
-    pub(crate) fn members(&self) -> Range<u32> {
-        0..self.size
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// This process's rank there.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Where its memory lies in the segment.
+    pub(crate) fn place(&self) -> Range {
+        self.place
     }
 
     /// Enters the next epoch.
@@ -88,7 +113,7 @@ impl Barrier {
         let before = word.swap((entered.epoch << 1).to_le(), Ordering::AcqRel);
         if u32::from_le(before) & ASLEEP != 0 {
             // A rank of this job is a rank of its segment.
-            let _ = self.segment.ring(peer);
+            let _ = self.segment.ring(self.group.process(peer));
         }
     }
 

@@ -4,8 +4,7 @@ use std::marker::PhantomData;
 
 use shipable::{Architecture, Element, Partial};
 
-use crate::engine::conversion;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, conversion};
 use crate::memory::{Loan, LoanMut, Scope, Span, zeroed};
 use crate::types::{Elements, Type};
 

@@ -24,10 +24,12 @@ struct Report {
 pub struct Place {
     /// The call, in MPI's words.
     pub call: &'static str,
-    /// The rank that made it.
+    /// The rank that made it: its rank in the job.
     pub rank: u32,
-    /// The rank that it was to reach.
+    /// The rank that it was to reach, in its communicator.
     pub target: Option<i32>,
+    /// That rank's process: its rank in the job.
+    pub process: Option<u32>,
     /// The window's number.
     pub window: Option<u32>,
     /// The bytes of the target's window that it was to touch.
@@ -36,7 +38,8 @@ pub struct Place {
     pub epoch: Option<String>,
 }
 
-/// What was wrong. The rules are numbered as in reference/rma-rules.md.
+/// What was wrong. The rules are numbered as in reference/rma-rules.md. Ranks and processes that are named here are ranks in
+/// the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -59,13 +62,30 @@ pub enum ErrorKind {
     #[error(transparent)]
     Segment(#[from] longshore_transport::SegmentError),
     /// A rank outside of the group (rule 27).
-    #[error("no rank {rank} in a communicator of {size}: use 0 to {}, or PROC_NULL", size - 1)]
+    #[error(
+        "no rank {rank} in a communicator or group of {size}: use one from 0 up and below {size}, or PROC_NULL"
+    )]
     Rank {
         /// What was given.
         rank: i32,
-        /// The communicator's size.
+        /// The communicator's or group's size.
         size: u32,
     },
+    /// A rank that is to be in a group, or out of it, twice.
+    #[error("rank {0} is named twice: name each once")]
+    RankTwice(i32),
+    /// A range of ranks without an end.
+    #[error("a range of ranks with stride 0: use another stride")]
+    Stride,
+    /// A group that the call can't take.
+    #[error("{0}: give the same group of the communicator's own ranks at all of its members")]
+    Group(String),
+    /// A color that is none.
+    #[error("color {0} is negative: use 0 or more, or none")]
+    Color(i32),
+    /// There are no more contexts.
+    #[error("no context is left for another communicator: make fewer")]
+    Contexts,
     /// A negative count (rule 27).
     #[error("count {0} is negative: use 0 or more")]
     Count(i64),
@@ -314,6 +334,11 @@ impl Error {
 }
 
 impl ErrorKind {
+    /// What another rank said of its error.
+    pub(crate) fn elsewhere(by: u32, class: u8, text: String) -> ErrorKind {
+        ErrorKind::Elsewhere { by, class: Class::from_wire(class).unwrap_or(Class::Unknown), text }
+    }
+
     fn class(&self) -> Class {
         match self {
             ErrorKind::NotInitialized
@@ -322,7 +347,10 @@ impl ErrorKind {
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Segment(_) => Class::NoMem,
             ErrorKind::Datatype(error) => error.class(),
-            ErrorKind::Rank { .. } => Class::Rank,
+            ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,
+            ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
+            ErrorKind::Group(_) => Class::Group,
+            ErrorKind::Contexts => Class::Comm,
             ErrorKind::Count(_) => Class::Count,
             ErrorKind::Tag(_) => Class::Tag,
             ErrorKind::LocaleTarget { .. }
@@ -350,6 +378,14 @@ impl ErrorKind {
     }
 }
 
+/// Rule 28 where a program found it.
+pub(crate) fn conversion(error: shipable::Error) -> Error {
+    match error {
+        shipable::Error::Conversion(value) => ErrorKind::Conversion(value.to_string()).into(),
+        error => error.into(),
+    }
+}
+
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
         Error(Box::new(Report { kind: kind.into(), place: None }))
@@ -361,6 +397,11 @@ impl fmt::Display for Place {
         write!(f, "{} at rank {}", self.call, self.rank)?;
         if let Some(target) = self.target {
             write!(f, ", target {target}")?;
+            if let Some(process) =
+                self.process.filter(|process| i64::from(*process) != target.into())
+            {
+                write!(f, " (rank {process} of the job)")?;
+            }
         }
         if let Some(window) = self.window {
             write!(f, ", window {window}")?;

@@ -7,6 +7,7 @@ use longshore_transport::{Link, Refused};
 use shipable::Architecture;
 
 use crate::engine::{Engine, Exposure, Ledger, Me, Policy};
+use crate::group::Group;
 use crate::memory::Exposed;
 use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
 
@@ -38,6 +39,7 @@ impl Target {
             exposed: Arc::new(Exposed::created(vec![0u8; 4096])),
             unit: 8,
             policy: Policy::SameLayout,
+            group: Group::of_job(2, 0),
         };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         Target { engine, peer }

@@ -40,6 +40,7 @@ mod engine;
 pub mod error;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod group;
 pub mod handle;
 pub mod job;
 pub mod launcher;
@@ -56,9 +57,10 @@ mod window;
 pub mod wire;
 
 pub use buffer::Buffer;
-pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
+pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
 pub use engine::{Policy as TargetTypes, Status};
 pub use error::{Error, ErrorKind, Place, Result};
+pub use group::{Comparison, Group};
 pub use memory::Memory;
 pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
 pub use process::{Rank, init};

@@ -7,8 +7,11 @@ use std::cell::Cell;
 use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
-use crate::engine::{Channel, Landing, Message, Pattern, Source, State, Status, tag_to_wire};
-use crate::error::{ErrorKind, Place, Result};
+use crate::engine::{
+    Channel, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
+};
+use crate::error::{ErrorKind, Result};
+use crate::group::Group;
 use crate::job::Activity;
 use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
@@ -84,7 +87,7 @@ impl Communicator {
         self.process().ready()?;
         let receive = || -> Result<ForeignType> {
             if source == PROC_NULL {
-                return Err(ErrorKind::Rank { rank: source, size: self.size() as u32 }.into());
+                return Err(self.no_rank(source).into());
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
             let process = self.process();
@@ -185,19 +188,23 @@ impl Communicator {
 
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {
         let context = self.context(channel);
-        let source = if source == ANY_SOURCE { None } else { self.member(source)? };
+        let sender = match source {
+            ANY_SOURCE => Sender::Any(self.group().clone()),
+            _ => Sender::One(self.member(source)?.ok_or_else(|| self.no_rank(source))?),
+        };
         let tag = if tag == ANY_TAG { None } else { Some(checked_tag(tag)?) };
-        Ok(Pattern { context, source, tag })
+        Ok(Pattern { context, sender, tag })
     }
 
-    fn toward(&self, call: &'static str, target: i32) -> Place {
-        Place { target: Some(target), ..self.place(call) }
+    fn no_rank(&self, rank: i32) -> ErrorKind {
+        ErrorKind::Rank { rank, size: self.size() as u32 }
     }
 }
 
 /// A send and a receive of one call, as far as they are under way.
 struct Transfer<'a> {
     process: &'a Process,
+    group: &'a Group,
     /// Whether anyone's death is the end of it.
     with_all: bool,
     sending: Cell<Option<u64>>,
@@ -206,13 +213,14 @@ struct Transfer<'a> {
 
 impl<'a> Transfer<'a> {
     fn of(communicator: &'a Communicator) -> Transfer<'a> {
-        let process = communicator.process();
-        Transfer { process, with_all: false, sending: Cell::new(None), receiving: Cell::new(None) }
+        let (process, group) = (communicator.process(), communicator.group());
+        let (sending, receiving) = (Cell::new(None), Cell::new(None));
+        Transfer { process, group, with_all: false, sending, receiving }
     }
 
     fn wait<T>(&self, mut poll: impl FnMut(&mut State) -> Option<Result<T>>) -> Result<T> {
         match self.with_all {
-            true => self.process.wait_with_all(poll),
+            true => self.process.wait_among(self.group, poll),
             false => self.process.wait(|state, _| poll(state)),
         }
     }
@@ -238,7 +246,11 @@ impl<'a> Transfer<'a> {
 
     fn finish_receive(&self) -> Result<Status> {
         let number = self.receiving.get().unwrap_or_default();
-        Ok(self.wait(|state| state.take_received(number))?.status)
+        let mut status = self.wait(|state| state.take_received(number))?.status;
+        // The engine knows ranks of the job alone; all senders are members.
+        let source = self.group.rank_of(status.source as u32);
+        status.source = source.map_or(ANY_SOURCE, |source| source as i32);
+        Ok(status)
     }
 
     /// Lets go of what was lent, where the call failed before the engine did.

@@ -4,14 +4,15 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::shm::ShmLink;
-use longshore_transport::{JobState, Link, RankState, Segment};
+use longshore_transport::{JobState, Link, Range, RankState, Segment};
 use shipable::{Architecture, Datatype, Element};
 
 use crate::barrier::Barrier;
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
-use crate::engine::{Engine, Me, State};
+use crate::engine::{Context, Engine, Me, State};
 use crate::error::{ErrorKind, Result};
+use crate::group::Group;
 use crate::job::{Activity, Environment, Routes};
 use crate::tap::Tapped;
 use crate::types::{Elements, Names, Type};
@@ -32,6 +33,7 @@ use crate::waiter::Waiter;
 pub struct Rank {
     process: Arc<Process>,
     world: Communicator,
+    alone: Communicator,
 }
 
 /// Joins the job that the environment tells of, or makes a job of one.
@@ -88,6 +90,8 @@ pub(crate) struct Process {
     life: AtomicU8,
     /// The lowest number that no window had.
     next_window: AtomicU32,
+    /// The lowest number that no communicator had.
+    next_context: AtomicU32,
     environment: Mutex<Option<Environment>>,
 }
 
@@ -145,18 +149,20 @@ impl Setup {
             waiter,
             life: AtomicU8::new(Life::Starting as u8),
             next_window: AtomicU32::new(1),
+            next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
         });
         process.note(Activity::Init, 0);
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());
         let barrier = process.wait(|state, _| state.take_hello())?;
-        let barrier = process.barrier_at(barrier)?;
+        let barrier = process.barrier_at(barrier, &Group::of_job(me.size, me.rank), me.rank)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
         let world = Communicator::world(process.clone(), barrier);
-        Ok(Rank { process, world })
+        let alone = Communicator::alone(process.clone());
+        Ok(Rank { process, world, alone })
     }
 }
 
@@ -164,6 +170,11 @@ impl Rank {
     /// The communicator of all ranks of the job.
     pub fn world(&self) -> &Communicator {
         &self.world
+    }
+
+    /// The communicator of this rank alone: MPI_COMM_SELF.
+    pub fn alone(&self) -> &Communicator {
+        &self.alone
     }
 
     /// The representation of this rank's memory: the machine's, or the one that it was told to emulate.
@@ -254,6 +265,14 @@ impl Process {
         self.next_window.store(number, Ordering::Relaxed);
     }
 
+    pub(crate) fn next_context(&self) -> u32 {
+        self.next_context.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_next_context(&self, number: u32) {
+        self.next_context.store(number, Ordering::Relaxed);
+    }
+
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -286,12 +305,18 @@ impl Process {
         self.segment.note(activity.code(), argument);
     }
 
-    /// The barrier of all ranks whose memory is at this place of the segment.
-    pub(crate) fn barrier_at(&self, place: Option<(u64, u64)>) -> Result<Barrier> {
-        let missing = || ErrorKind::Protocol { peer: 0, what: "it named no barrier".to_owned() };
+    /// The barrier of a group, to which this rank belongs as `rank`, whose memory its first rank found at this place of
+    /// the segment.
+    pub(crate) fn barrier_at(
+        &self,
+        place: Option<(u64, u64)>,
+        group: &Group,
+        rank: u32,
+    ) -> Result<Barrier> {
+        let peer = group.process(0);
+        let missing = || ErrorKind::Protocol { peer, what: "it named no barrier".to_owned() };
         let (offset, len) = place.ok_or_else(missing)?;
-        let lines = self.segment.map(longshore_transport::Range { offset, len })?;
-        let barrier = Barrier::new(lines, self.segment.clone(), self.me.rank, self.me.size);
+        let barrier = Barrier::new(&self.segment, Range { offset, len }, group, rank)?;
         Ok(barrier.ok_or_else(missing)?)
     }
 
@@ -339,7 +364,7 @@ impl Process {
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
         if self.lost.load(Ordering::Relaxed) {
             let mut engine = self.engine();
-            if let Some(error) = barrier.members().find_map(|rank| engine.state().dead(rank)) {
+            if let Some(error) = engine.state().dead_among(barrier.group()) {
                 return Err(error);
             }
         }
@@ -356,18 +381,18 @@ impl Process {
             if barrier.poll(&mut entered, arming) {
                 return Some(Ok(()));
             }
-            barrier.members().find_map(|rank| state.dead(rank)).map(Err)
+            state.dead_among(barrier.group()).map(Err)
         })
     }
 
-    /// Waits as one of all ranks: whoever died, the call can't end well, and who knows it may have left the call already.
-    pub(crate) fn wait_with_all<T>(
+    /// Waits as one of a group: whoever of it died, the call can't end well, and who knows it may have left the call
+    /// already.
+    pub(crate) fn wait_among<T>(
         &self,
+        group: &Group,
         mut poll: impl FnMut(&mut State) -> Option<Result<T>>,
     ) -> Result<T> {
-        self.wait(|state, _| {
-            poll(state).or_else(|| (0..self.me.size).find_map(|rank| state.dead(rank)).map(Err))
-        })
+        self.wait(|state, _| poll(state).or_else(|| state.dead_among(group).map(Err)))
     }
 
     /// Notes what this rank does while `body` runs.

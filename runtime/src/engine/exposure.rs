@@ -6,6 +6,7 @@ use shipable::{Architecture, Bounds, Tag};
 
 use super::forms::Received;
 use crate::error::{ErrorKind, Result};
+use crate::group::Group;
 use crate::memory::{Exposed, Span};
 use crate::wire::Header;
 
@@ -25,6 +26,8 @@ pub(crate) struct Exposure {
     pub exposed: Arc<Exposed>,
     pub unit: u32,
     pub policy: Policy,
+    /// Whose window it is: errors name ranks of it.
+    pub group: Group,
 }
 
 /// Where an operation reaches in a window, checked.

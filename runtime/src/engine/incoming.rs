@@ -6,9 +6,9 @@ use shipable::{Partial, Program};
 
 use super::exposure::Exposure;
 use super::mail::Receiving;
-use super::outbox::{Outgoing, Purpose, Source, conversion};
+use super::outbox::{Outgoing, Purpose, Source};
 use super::{EAGER, Fetch, Operation, State, forms};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Span;
 use crate::wire::{CONTROL_LIMIT, Header, Kind};
 

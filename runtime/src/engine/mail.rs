@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use shipable::{Architecture, Partial, Program};
 
-use super::outbox::{Outgoing, Purpose, Source, conversion};
+use super::outbox::{Outgoing, Purpose, Source};
 use super::{EAGER, State};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::group::Group;
 use crate::memory::Span;
 use crate::types::Type;
 use crate::wire::{Brief, Header, Kind};
@@ -25,14 +26,34 @@ pub(crate) enum Channel {
     Types,
     /// What this crate sends for itself.
     Internal,
+    /// What makes communicators of some of the ranks, by a tag of the user's.
+    Groups,
 }
 
 const CHANNELS: u32 = 4;
 
-impl Channel {
-    /// The context of this channel in a communicator.
-    pub(crate) fn context(self, communicator: u32) -> u32 {
-        communicator * CHANNELS + self as u32
+/// What a communicator's messages travel in: a number that none of its ranks uses for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Context(u32);
+
+impl Context {
+    /// Of all ranks of the job.
+    pub(crate) const WORLD: Context = Context(0);
+
+    /// Of a rank alone.
+    pub(crate) const SELF: Context = Context(1);
+
+    /// The first number for any other.
+    pub(crate) const FIRST: u32 = 2;
+
+    /// The one with a number, unless there are no so many.
+    pub(crate) fn new(number: u32) -> Option<Context> {
+        (number <= u32::MAX / CHANNELS).then_some(Context(number))
+    }
+
+    /// What one channel of it is on the wire.
+    pub(crate) fn of(self, channel: Channel) -> u32 {
+        self.0 * CHANNELS + channel as u32
     }
 }
 
@@ -45,12 +66,28 @@ pub(crate) struct Message {
     pub source: Source,
 }
 
-/// What a receive waits for; `None` matches any.
-#[derive(Clone, Copy, Debug)]
+/// What a receive waits for; without a tag, for any.
+#[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     pub context: u32,
-    pub source: Option<u32>,
+    pub sender: Sender,
     pub tag: Option<i32>,
+}
+
+/// Who may have sent it, by ranks in the job.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    One(u32),
+    Any(Group),
+}
+
+impl Sender {
+    fn may_be(&self, peer: u32) -> bool {
+        match self {
+            Sender::One(sender) => *sender == peer,
+            Sender::Any(group) => group.contains(peer),
+        }
+    }
 }
 
 /// Where a received message goes.
@@ -64,7 +101,7 @@ pub(crate) enum Landing {
 /// What a receive received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Who sent it.
+    /// Who sent it: its rank in the communicator.
     pub source: i32,
     /// With which tag.
     pub tag: i32,
@@ -72,7 +109,7 @@ pub struct Status {
     pub count: i64,
 }
 
-/// A received message.
+/// A received message, its source a rank in the job.
 pub(crate) struct Delivery {
     pub status: Status,
     /// The message itself, where its landing was [`Landing::Bytes`].
@@ -262,7 +299,7 @@ impl Mail {
         self.arrived
             .retain(|arrived| arrived.peer != peer || matches!(arrived.body, Body::Here(_)));
         for posted in std::mem::take(&mut self.posted) {
-            if posted.pattern.source.is_none_or(|source| source == peer) {
+            if posted.pattern.sender.may_be(peer) {
                 self.received.insert(posted.number, Err(gone()));
             } else {
                 self.posted.push_back(posted);
@@ -274,7 +311,7 @@ impl Mail {
 impl Pattern {
     fn fits(&self, arrived: &Arrived) -> bool {
         self.context == arrived.context
-            && self.source.is_none_or(|source| source == arrived.peer)
+            && self.sender.may_be(arrived.peer)
             && self.tag.is_none_or(|tag| tag == arrived.tag)
     }
 }
@@ -318,14 +355,16 @@ impl State {
     /// Waits for a message. Gives the number under which [`take_received`](State::take_received) tells of it.
     pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
         let number = self.mail.next();
+        let sender = pattern.sender.clone();
         self.mail.posted.push_back(Posted { number, pattern, landing });
         self.match_mail();
         let unmatched = self.mail.posted.iter().any(|posted| posted.number == number);
-        let lost = match pattern.source {
-            Some(source) => self.gone(source),
-            None => (0..self.me.size).find_map(|rank| self.gone(rank)),
+        let lost = match sender {
+            _ if !unmatched => None,
+            Sender::One(sender) => self.gone(sender),
+            Sender::Any(group) => group.processes().iter().find_map(|&rank| self.gone(rank)),
         };
-        if let (true, Some(gone)) = (unmatched, lost) {
+        if let Some(gone) = lost {
             self.mail.posted.retain(|posted| posted.number != number);
             self.mail.received.insert(number, Err(gone));
         }

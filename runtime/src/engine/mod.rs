@@ -26,6 +26,7 @@ use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::group::Group;
 use crate::tap::{Direction, Tap};
 use crate::types::{Names, TargetType, Type};
 use crate::wire::{Brief, Frame, Header, Kind};
@@ -37,8 +38,8 @@ pub(crate) use exposure::{Exposure, Measures, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
 pub use mail::Status;
-pub(crate) use mail::{Channel, Landing, Message, Pattern};
-pub(crate) use outbox::{Outgoing, Purpose, Source, conversion};
+pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};
+pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;
 
 /// Frames taken in before the outboxes get a turn.
@@ -71,6 +72,8 @@ pub(crate) struct State {
     mail: mail::Mail,
     names: Arc<Names>,
     retirements: u64,
+    /// Whether a peer died: one that has finalized did not.
+    bereft: bool,
     barrier: Option<(u64, u64)>,
 }
 
@@ -110,6 +113,7 @@ impl Engine {
             mail: mail::Mail::default(),
             names,
             retirements: 0,
+            bereft: false,
             barrier,
         };
         Engine { link, state }
@@ -261,10 +265,16 @@ impl State {
         }
     }
 
-    /// The error of a call that all ranks have to join, where one died: one that has finalized has joined.
-    pub(crate) fn dead(&self, rank: u32) -> Option<Error> {
-        let gone = self.peers.get(rank as usize)?.gone.as_ref()?;
-        if gone.finalized { None } else { self.gone(rank) }
+    /// The error of a call that all ranks of a group have to join, where one died: one that has finalized has joined.
+    pub(crate) fn dead_among(&self, group: &Group) -> Option<Error> {
+        if !self.bereft {
+            return None;
+        }
+        let died = |rank: u32| {
+            let gone = self.peers.get(rank as usize)?.gone.as_ref()?;
+            if gone.finalized { None } else { self.gone(rank) }
+        };
+        group.processes().iter().find_map(|&rank| died(rank))
     }
 
     fn link_failed(&mut self, peer: u32, error: &LinkError) {
@@ -288,6 +298,7 @@ impl State {
             true => tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized"),
             false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
         }
+        self.bereft |= !gone.finalized;
         peer.gone = Some(gone);
         let outbox = std::mem::take(&mut peer.outbox);
         // Of a stream under way, what had arrived is in place, and the rest never comes.

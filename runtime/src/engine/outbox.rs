@@ -6,7 +6,7 @@ use longshore_transport::{Link, LinkError, Refused};
 use shipable::Program;
 
 use super::exposure::Exposure;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Span;
 use crate::tap::{Direction, Tap};
 use crate::wire::{Brief, Header, Kind};
@@ -204,14 +204,6 @@ impl Source {
             }
         }
         Ok(())
-    }
-}
-
-/// Rule 28 where a program found it.
-pub(crate) fn conversion(error: shipable::Error) -> Error {
-    match error {
-        shipable::Error::Conversion(value) => ErrorKind::Conversion(value.to_string()).into(),
-        error => error.into(),
     }
 }
 

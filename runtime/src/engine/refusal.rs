@@ -14,10 +14,12 @@ impl State {
         window: u32,
         bytes: Option<(i128, i128)>,
     ) -> Place {
+        let rank = self.windows.get(&window).and_then(|exposure| exposure.group.rank_of(peer));
         Place {
             call: if kind == Kind::Put { "put" } else { "get" },
             rank: self.me.rank,
-            target: Some(peer as i32),
+            target: rank.map(|rank| rank as i32),
+            process: Some(peer),
             window: Some(window),
             bytes,
             epoch: None,

@@ -6,7 +6,8 @@ use longshore_transport::sim::{Cluster, SimLink};
 use longshore_transport::{Cause, Link, RankState};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
-use super::{Engine, Exposure, Landing, Ledger, Me, Pattern, Policy};
+use super::{Engine, Exposure, Landing, Ledger, Me, Pattern, Policy, Sender};
+use crate::group::Group;
 use crate::memory::Exposed;
 use crate::types::Names;
 use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
@@ -35,7 +36,8 @@ impl Pair {
         let link = Box::new(cluster.link(0).unwrap());
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]));
-        let exposure = Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict };
+        let group = Group::of_job(2, 0);
+        let exposure = Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict, group };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
     }
@@ -225,7 +227,7 @@ fn frames_of_any_bytes_do_no_harm() {
 /// A receive from rank 1 whose message has begun to come in: 8 of 16 bytes.
 fn half_received() -> (Pair, u64) {
     let mut pair = Pair::new();
-    let pattern = Pattern { context: 0, source: Some(1), tag: None };
+    let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
     let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
     let message = |kind| Header { operation: 5, length: 16, ..Header::new(kind) };
     pair.send(&message(Kind::Announce).encode());
@@ -265,7 +267,7 @@ fn a_message_cut_by_nonsense_is_an_error() {
 fn what_a_rank_sent_before_its_end_counts() {
     for end in [RankState::Finalized, killed()] {
         let mut pair = Pair::new();
-        let pattern = Pattern { context: 0, source: Some(1), tag: None };
+        let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
         let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
         let header = Header { length: 2, ..Header::new(Kind::Eager) };
         pair.send_last(&[&header.encode()[..], b"ab"].concat(), end);
@@ -281,8 +283,8 @@ fn a_dead_rank_has_no_message_to_wait_for() {
     let mut pair = Pair::new();
     pair.engine.state().handle_rank_state(1, killed());
     pair.send(&Header { operation: 5, length: 16, ..Header::new(Kind::Announce) }.encode());
-    for source in [Some(1), None] {
-        let pattern = Pattern { context: 0, source, tag: None };
+    for sender in [Sender::One(1), Sender::Any(Group::of_job(2, 0))] {
+        let pattern = Pattern { context: 0, sender, tag: None };
         let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
         let received = pair.engine.state().take_received(number);
         assert_eq!(class_of(received), Some(Class::ProcAborted));

@@ -53,6 +53,10 @@ activities! {
     Put = 10, "a put to rank {}";
     /// A get from rank *argument*.
     Get = 11, "a get from rank {}";
+    /// Making a communicator.
+    MakeCommunicator = 12, "the making of a communicator";
+    /// Freeing a communicator.
+    FreeCommunicator = 13, "the freeing of a communicator";
 }
 
 impl Activity {
@@ -76,7 +80,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in 0..12 {
+        for code in 0..14 {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -8,7 +8,7 @@ use longshore_transport::Range;
 use shipable::Architecture;
 
 use crate::barrier::Barrier;
-use crate::communicator::member;
+use crate::communicator::Communicator;
 use crate::engine::{Ledger, Measures, Policy};
 use crate::error::{ErrorKind, Place, Result};
 use crate::job::Activity;
@@ -23,11 +23,11 @@ pub(crate) struct Core {
     pub(super) exposed: Arc<Exposed>,
     pub(super) measures: Measures,
     pub(super) policy: Policy,
+    /// By rank in the window's communicator.
     pub(super) targets: Box<[Target]>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) barrier: Barrier,
-    /// The communicator's, for the window's end.
-    pub(super) world: Arc<Barrier>,
+    pub(super) communicator: Communicator,
     /// What this rank allocated in the segment.
     pub(super) ranges: Vec<Range>,
     pub(super) epoch: Cell<EpochState>,
@@ -46,6 +46,8 @@ pub(super) struct Match {
 
 /// What an origin knows of a target.
 pub(super) struct Target {
+    /// Its rank in the job, by which the engine and the ledger know it.
+    pub peer: u32,
     pub measures: Measures,
     pub architecture: Architecture,
     pub route: Route,
@@ -105,8 +107,16 @@ impl Core {
     }
 
     pub(super) fn route(&self, target: i32) -> Result<Route> {
-        let target = member(target, self.targets.len() as u32)?;
-        Ok(target.map_or(Route::Direct, |target| self.targets[target as usize].route))
+        Ok(self.target(target)?.map_or(Route::Direct, |target| target.route))
+    }
+
+    /// The target with a rank of the window's communicator, or none for PROC_NULL (rule 27).
+    #[inline]
+    pub(super) fn target(&self, rank: i32) -> Result<Option<&Target>> {
+        match usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank)) {
+            Some(target) => Ok(Some(target)),
+            None => self.communicator.member(rank).map(|_| None),
+        }
     }
 
     /// A fence: all operations of this rank are done, then all ranks meet. With `succeeds`, it opens the next epoch. Whether
@@ -179,7 +189,8 @@ impl Core {
                 }
             }
             self.process.note(Activity::FreeWindow, self.window);
-            let met = self.process.meet(&self.world);
+            // By messages: the barrier is of what is given back.
+            let met = self.communicator.rendezvous();
             self.process.engine().state().close_window(self.window);
             self.process.note(Activity::Computing, 0);
             met
@@ -204,6 +215,7 @@ impl Core {
             call,
             rank: self.process.me().rank,
             target,
+            process: target.and_then(|target| self.target(target).ok()??.peer.into()),
             window: Some(self.window),
             bytes,
             epoch: Some(self.epoch.get().to_string()),

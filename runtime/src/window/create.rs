@@ -10,9 +10,10 @@ use shipable::Class;
 use super::core::{Core, EpochState, Target};
 use super::info::{Info, check};
 use crate::barrier::Barrier;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, told};
 use crate::engine::{Exposure, Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory};
 use crate::route::{Pair, Route, choose};
@@ -33,9 +34,6 @@ struct Offer {
     error: Option<(u8, String)>,
 }
 
-/// The longest offer, encoded.
-const OFFER: usize = 4096;
-
 /// A rank's memory and where it lies.
 struct Brought {
     exposed: Exposed,
@@ -43,8 +41,13 @@ struct Brought {
     range: Option<Range>,
 }
 
-pub(super) fn allocate(world: &Communicator, size: i64, unit: i64, info: &Info) -> Result<Core> {
-    let segment = world.process().segment();
+pub(super) fn allocate(
+    communicator: &Communicator,
+    size: i64,
+    unit: i64,
+    info: &Info,
+) -> Result<Core> {
+    let segment = communicator.process().segment();
     let bring = || {
         let (size, unit) = check(size, unit)?;
         let range = segment.allocate(size.max(1))?;
@@ -55,16 +58,16 @@ pub(super) fn allocate(world: &Communicator, size: i64, unit: i64, info: &Info) 
         let exposed = Exposed::allocated(mapping, size);
         Ok(Brought { exposed, measures: Measures { size, unit }, range: Some(range) })
     };
-    open(world, "allocate", bring, info)
+    open(communicator, "allocate", bring, info)
 }
 
 pub(super) fn create<M: Memory>(
-    world: &Communicator,
+    communicator: &Communicator,
     memory: M,
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
-    let emulated = world.process().me().emulated;
+    let emulated = communicator.process().me().emulated;
     let bring = || {
         if emulated && M::native_element().is_some_and(|size| size > 1) {
             return Err(ErrorKind::Emulated.into());
@@ -73,7 +76,7 @@ pub(super) fn create<M: Memory>(
         let (size, unit) = check(exposed.span().len() as i64, unit)?;
         Ok(Brought { exposed, measures: Measures { size, unit }, range: None })
     };
-    open(world, "create", bring, info)
+    open(communicator, "create", bring, info)
 }
 
 /// The user's memory back out of a freed window.
@@ -82,18 +85,18 @@ pub(super) fn give_back<M: Memory>(exposed: Exposed) -> Result<M> {
 }
 
 fn open(
-    world: &Communicator,
+    communicator: &Communicator,
     call: &'static str,
     bring: impl FnOnce() -> Result<Brought>,
     info: &Info,
 ) -> Result<Core> {
-    let process = world.process();
+    let process = communicator.process();
     process.ready()?;
     process.note(Activity::CreateWindow, 0);
     let brought = bring();
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
-    let opened = agree(world, brought, &mut ranges, info);
+    let opened = agree(communicator, brought, &mut ranges, info);
     process.note(Activity::Computing, 0);
     if opened.is_err() {
         for range in ranges {
@@ -109,39 +112,33 @@ fn open(
 /// 2. All check the same offers, so all come to the same end.
 /// 3. The memory is opened to the peers, and all meet: from there on operations can come.
 fn agree(
-    world: &Communicator,
+    communicator: &Communicator,
     brought: Result<Brought>,
     ranges: &mut Vec<Range>,
     info: &Info,
 ) -> Result<Core> {
-    let process = world.process();
-    let me = *process.me();
+    let process = communicator.process();
+    let (me, group) = (*process.me(), communicator.group());
     let mut offer = offer(&brought, info, process.next_window());
-    if me.rank == 0 {
-        match process.segment().allocate(Barrier::bytes(me.size)) {
+    if communicator.rank() == 0 {
+        match process.segment().allocate(Barrier::bytes(group.size() as u32)) {
             Ok(range) => {
                 ranges.push(range);
                 offer.barrier = Some((range.offset, range.len));
             }
             Err(error) => {
                 let error = Error::from(error);
-                offer.error.get_or_insert((error.class().wire(), error.to_string()));
+                offer.error.get_or_insert(told(&error));
             }
         }
     }
     let protocol = |peer, what: String| Error::from(ErrorKind::Protocol { peer, what });
-    let bytes = shipable::codec::encode(&offer, OFFER)
-        .map_err(|error| protocol(me.rank, error.to_string()))?;
-    let mut offers: Vec<Offer> = Vec::new();
-    for (peer, bytes) in world.allgather_bytes(bytes)?.iter().enumerate() {
-        let offer = shipable::codec::decode(bytes, OFFER);
-        offers.push(offer.map_err(|error| protocol(peer as u32, error.to_string()))?);
-    }
+    let offers: Vec<Offer> = communicator.tell(&offer)?;
     let Brought { exposed, measures, .. } = brought?;
-    compare(&offers, info)?;
+    compare(&offers, group, info)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
     process.set_next_window(window + 1);
-    let barrier = process.barrier_at(offers[0].barrier)?;
+    let barrier = process.barrier_at(offers[0].barrier, group, communicator.rank() as u32)?;
     let exposed = Arc::new(exposed);
     let ledger = Arc::new(Ledger::new(me.size));
     let exposure = Exposure {
@@ -149,26 +146,26 @@ fn agree(
         exposed: exposed.clone(),
         unit: measures.unit,
         policy: info.target_types,
+        group: group.clone(),
     };
     let targets = {
         let mut engine = process.engine();
         engine.state().open_window(Arc::new(exposure), ledger.clone());
-        let targets = offers.iter().enumerate().map(|(rank, offer)| {
-            let rank = rank as u32;
+        let targets = group.processes().iter().zip(&offers).map(|(&peer, offer)| {
             let (architecture, emulated) = engine
                 .state()
-                .representation(rank)
-                .ok_or_else(|| protocol(rank, "it said no hello".to_owned()))?;
+                .representation(peer)
+                .ok_or_else(|| protocol(peer, "it said no hello".to_owned()))?;
             let range = offer.range.map(|(offset, len)| Range { offset, len });
             let route = choose(Pair {
                 message_only: process.routes() == Routes::Message,
                 emulated: emulated || me.emulated,
                 same_representation: architecture.same_representation(&me.architecture),
-                reachable: range.is_some() || rank == me.rank,
+                reachable: range.is_some() || peer == me.rank,
             });
             let measures = Measures { size: offer.size, unit: offer.unit };
-            tracing::debug!(rank = me.rank, window, peer = rank, %route, ?measures, "target");
-            Ok(Target { measures, architecture, route, range, door: OnceCell::new() })
+            tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
+            Ok(Target { peer, measures, architecture, route, range, door: OnceCell::new() })
         });
         targets.collect::<Result<Box<[Target]>>>()?
     };
@@ -186,7 +183,7 @@ fn agree(
         targets,
         ledger,
         barrier,
-        world: world.meeting().clone(),
+        communicator: communicator.share(),
         ranges,
         epoch: Cell::new(EpochState::Closed),
         shipped: Cell::new(false),
@@ -205,20 +202,15 @@ fn offer(brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
             range: range.map(|range| (range.offset, range.len)),
             ..nothing
         },
-        Err(error) => {
-            let text: String = error.to_string().chars().take(OFFER / 8).collect();
-            Offer { error: Some((error.class().wire(), text)), ..nothing }
-        }
+        Err(error) => Offer { error: Some(told(error)), ..nothing },
     }
 }
 
 /// What all ranks have to agree on; rule 26 for the info's assurances.
-fn compare(offers: &[Offer], info: &Info) -> Result<()> {
-    let failed =
-        offers.iter().enumerate().find_map(|(by, offer)| Some((by, offer.error.as_ref()?)));
-    if let Some((by, (class, text))) = failed {
-        let class = Class::from_wire(*class).unwrap_or(Class::Unknown);
-        return Err(ErrorKind::Elsewhere { by: by as u32, class, text: text.clone() }.into());
+fn compare(offers: &[Offer], group: &Group, info: &Info) -> Result<()> {
+    let failed = |(by, offer): (&u32, &Offer)| Some((*by, offer.error.clone()?));
+    if let Some((by, (class, text))) = group.processes().iter().zip(offers).find_map(failed) {
+        return Err(ErrorKind::elsewhere(by, class, text).into());
     }
     let differ = |what: &dyn Fn(&Offer) -> u64| {
         let other = offers.iter().position(|offer| what(offer) != what(&offers[0]))?;

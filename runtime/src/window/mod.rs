@@ -63,12 +63,12 @@ impl Window<Allocated> {
     /// SIZE, DISP for the arguments, ARG where the info's assurances don't hold, NO_MEM; the same error's class at all
     /// ranks.
     pub fn allocate(
-        world: &Communicator,
+        communicator: &Communicator,
         size: i64,
         disp_unit: i64,
         info: &Info,
     ) -> Result<Window<Allocated>> {
-        let core = create::allocate(world, size, disp_unit, info)?;
+        let core = create::allocate(communicator, size, disp_unit, info)?;
         Ok(Window { core, memory: PhantomData })
     }
 
@@ -89,12 +89,12 @@ impl<M: Memory> Window<M> {
     /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
     /// anything but bytes.
     pub fn create(
-        world: &Communicator,
+        communicator: &Communicator,
         memory: M,
         disp_unit: i64,
         info: &Info,
     ) -> Result<Window<M>> {
-        let core = create::create(world, memory, disp_unit, info)?;
+        let core = create::create(communicator, memory, disp_unit, info)?;
         Ok(Window { core, memory: PhantomData })
     }
 

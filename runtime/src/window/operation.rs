@@ -4,9 +4,8 @@ use longshore_transport::Mapping;
 use shipable::{Datatype, Tag};
 
 use super::core::{Core, Door, EpochState, Held, Match, Target};
-use crate::communicator::member;
-use crate::engine::{Fetch, Operation, Outgoing, Policy, Purpose, Source, conversion, reach};
-use crate::error::{ErrorKind, Result};
+use crate::engine::{Fetch, Operation, Outgoing, Policy, Purpose, Source, reach};
+use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Exposed, Span, Typed};
 use crate::origin::{Elementwise, What};
@@ -124,10 +123,9 @@ impl Core {
             EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
             EpochState::Closed => return Err(ErrorKind::Epoch(NO_EPOCH).into()),
         }
-        let Some(rank) = member(call.target, self.targets.len() as u32)? else { return Ok(()) };
-        let target = &self.targets[rank as usize];
+        let Some(target) = self.target(call.target)? else { return Ok(()) };
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
-        self.check_type(call.target_type, rank, target)?;
+        self.check_type(call.target_type, target)?;
         let origin = what.resolve(&self.process, memory)?;
         self.check_signatures(what, &origin, call.target_type, count)?;
         match call.kind {
@@ -143,19 +141,19 @@ impl Core {
             reach(target.measures, call.displacement, count, &bounds, &target.architecture)?;
         *bytes = Some(reach.bytes);
         match target.route {
-            Route::Direct => self.direct(call, rank, &origin, count, reach.base),
-            Route::Message => self.ship(call, rank, origin, count, reach.bytes),
+            Route::Direct => self.direct(call, target, &origin, count, reach.base),
+            Route::Message => self.ship(call, target, origin, count, reach.bytes),
         }
     }
 
     /// Rules T1, T2 and T4. (T3 is the type system's: no origin is a foreign type.)
-    fn check_type(&self, target_type: TargetType<'_>, rank: u32, target: &Target) -> Result<()> {
+    fn check_type(&self, target_type: TargetType<'_>, target: &Target) -> Result<()> {
         match target_type {
-            TargetType::Foreign(foreign) if foreign.builder() != rank => {
+            TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
                 Err(ErrorKind::ForeignTarget {
                     datatype: foreign.to_string(),
                     builder: foreign.builder(),
-                    target: rank,
+                    target: target.peer,
                 }
                 .into())
             }
@@ -216,12 +214,12 @@ impl Core {
     fn direct(
         &self,
         call: &Call<'_>,
-        rank: u32,
+        target: &Target,
         origin: &Elementwise,
         count: u64,
         base: i64,
     ) -> Result<()> {
-        let window = self.door(rank)?;
+        let window = self.door(target)?;
         let window = window.shifted(base).ok_or(ErrorKind::Displacement(call.displacement))?;
         let near = origin.datatype.native();
         let len = near.stream_length(origin.count)?;
@@ -248,13 +246,12 @@ impl Core {
     }
 
     /// A target's memory, mapped on first use.
-    fn door(&self, rank: u32) -> Result<Span> {
-        let target = &self.targets[rank as usize];
+    fn door(&self, target: &Target) -> Result<Span> {
         if let Some(door) = target.door.get() {
             return Ok(door.span);
         }
         let door = match target.range {
-            Some(range) if rank != self.process.me().rank => {
+            Some(range) if target.peer != self.process.me().rank => {
                 let mapping: Mapping = self.process.segment().map(range)?;
                 let exposed = Exposed::allocated(mapping, target.measures.size);
                 Door { span: exposed.span(), _memory: Held::Mapped { _mapping: exposed } }
@@ -271,15 +268,15 @@ impl Core {
     fn ship(
         &self,
         call: &Call<'_>,
-        rank: u32,
+        target: &Target,
         origin: Elementwise,
         count: u64,
         bytes: (i128, i128),
     ) -> Result<()> {
-        let me = self.process.me();
+        let (me, rank) = (self.process.me(), target.peer);
         let program = match call.kind {
             Kind::Put => origin.datatype.program(&me.architecture)?,
-            _ => origin.datatype.program(&self.targets[rank as usize].architecture)?,
+            _ => origin.datatype.program(&target.architecture)?,
         };
         let length = program.stream_length(origin.count)?;
         if length == 0 {

@@ -1,0 +1,236 @@
+//! How the ranks of a communicator come to know what each of them brings: bytes of any length, in ceil(log2 n) steps.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Communicator;
+use crate::barrier::Barrier;
+use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source};
+use crate::error::{Error, ErrorKind, Result};
+use crate::group::Group;
+use crate::process::Process;
+
+/// The tag of messages of bytes for this crate's own use; elements go with 0.
+const BYTES: i32 = 1;
+
+/// The tag of what a barrier's first use says.
+const MEETING: i32 = 2;
+
+/// The longest of what ranks tell each other, encoded.
+const OFFER: usize = 4096;
+
+/// Ranks that agree on something: all of a communicator, or some of them.
+pub(super) struct Circle<'a> {
+    process: &'a Process,
+    group: &'a Group,
+    rank: u32,
+    context: u32,
+    tag: i32,
+}
+
+/// Where a communicator's barrier lies, or the class and text of what kept rank 0 from making it.
+type Lines = Result<(u64, u64), (u8, String)>;
+
+impl<'a> Circle<'a> {
+    /// The ranks of a group to which this process, as `rank`, belongs; all of them use the same context and tag.
+    pub(super) fn new(
+        process: &'a Process,
+        group: &'a Group,
+        rank: u32,
+        context: u32,
+        tag: i32,
+    ) -> Circle<'a> {
+        Circle { process, group, rank, context, tag }
+    }
+
+    /// Everyone's bytes, by rank.
+    ///
+    /// 1. Before step k everyone holds the bytes of the `held = 2^k` ranks from its own on.
+    /// 2. It sends as many of them as are missing there to the rank `held` before it, and hears from the one `held` after.
+    pub(super) fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        let size = self.group.size() as u32;
+        let mut all = vec![mine];
+        while (all.len() as u32) < size {
+            let held = all.len() as u32;
+            let wanted = held.min(size - held);
+            let to = self.group.process((self.rank + size - held) % size);
+            let from = self.group.process((self.rank + held) % size);
+            let sent = join(&all[..wanted as usize]);
+            let heard = self.exchange(Some((to, sent)), Some(from))?;
+            let parts = apart(&heard, wanted as usize);
+            let malformed = || protocol(from, "what it gathered is cut short");
+            all.extend(parts.ok_or_else(malformed)?);
+        }
+        // Of the rank itself first: the ranks before it are the last ones.
+        all.rotate_right(self.rank as usize);
+        Ok(all)
+    }
+
+    /// Everyone's values, by rank.
+    pub(super) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
+        let me = self.process.me().rank;
+        let encoded = shipable::codec::encode(mine, OFFER);
+        let all = self.allgather(encoded.map_err(|error| protocol(me, &error.to_string()))?)?;
+        let decode = |(rank, bytes): (u32, &Vec<u8>)| {
+            let decoded = shipable::codec::decode(bytes, OFFER);
+            decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
+        };
+        (0..).zip(&all).map(decode).collect()
+    }
+
+    /// The bytes of rank 0, by a binomial tree.
+    fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+        let size = self.group.size() as u32;
+        let parent = (self.rank != 0).then(|| self.rank & (self.rank - 1));
+        let bytes = match parent {
+            Some(parent) => self.exchange(None, Some(self.group.process(parent)))?,
+            None => mine,
+        };
+        // Its children are those that differ from it in a bit below its lowest.
+        let lowest = match self.rank {
+            0 => size.next_power_of_two(),
+            rank => 1 << rank.trailing_zeros(),
+        };
+        let bits = std::iter::successors(Some(lowest >> 1), |bit| Some(bit >> 1));
+        for bit in bits.take_while(|bit| *bit > 0) {
+            if self.rank + bit < size {
+                let child = self.group.process(self.rank + bit);
+                self.exchange(Some((child, bytes.clone())), None)?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Sends to one process and receives from another. Anyone's death ends it.
+    fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
+        let (context, tag) = (self.context, self.tag);
+        let mut engine = self.process.engine();
+        let receiving = from.map(|from| {
+            let pattern = Pattern { context, sender: Sender::One(from), tag: Some(tag) };
+            engine.state().start_receive(pattern, Landing::Bytes)
+        });
+        let sending = sent.map(|(to, bytes)| {
+            let message = Message {
+                context,
+                tag,
+                length: bytes.len() as u64,
+                signature: 0,
+                source: Source::Bytes(bytes.into()),
+            };
+            engine.state().start_send(to, message)
+        });
+        engine.progress();
+        drop(engine);
+        let both = || {
+            if let Some(number) = sending.transpose()?.flatten() {
+                self.process.wait_among(self.group, |state| state.take_sent(number))?;
+            }
+            let Some(number) = receiving else { return Ok(Vec::new()) };
+            let received = self.process.wait_among(self.group, |state| state.take_received(number));
+            received.map(|delivery| delivery.bytes)
+        };
+        both().inspect_err(|_: &Error| {
+            if let Some(number) = receiving {
+                self.process.engine().state().abandon(number);
+            }
+        })
+    }
+}
+
+impl Communicator {
+    /// All its ranks.
+    pub(super) fn circle(&self, tag: i32) -> Circle<'_> {
+        let Communicator { shared } = self;
+        let context = self.context(Channel::Internal);
+        Circle::new(&shared.process, &shared.group, shared.rank, context, tag)
+    }
+
+    /// Everyone's values, by rank: what a collective call agrees by.
+    pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
+        self.circle(BYTES).tell(mine)
+    }
+
+    /// Returns once all ranks have called it. It needs no memory that all share, so it can be what comes before that is
+    /// given back.
+    pub(crate) fn rendezvous(&self) -> Result<()> {
+        self.circle(BYTES).allgather(Vec::new()).map(drop)
+    }
+
+    /// Rank 0 finds shared memory for a barrier, and tells the others where.
+    pub(super) fn make_barrier(&self) -> Result<Barrier> {
+        let process = self.process();
+        let bytes = Barrier::bytes(self.size() as u32);
+        let lines: Lines = match self.rank() {
+            0 => match process.segment().allocate(bytes) {
+                Ok(range) => Ok((range.offset, range.len)),
+                Err(error) => Err(told(&error.into())),
+            },
+            _ => Ok((0, 0)),
+        };
+        let first = self.group().process(0);
+        let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
+        let encoded = shipable::codec::encode(&lines, OFFER).map_err(wrong)?;
+        let told = self.circle(MEETING).broadcast(encoded)?;
+        match shipable::codec::decode::<Lines>(&told, OFFER).map_err(wrong)? {
+            Ok(place) => process.barrier_at(Some(place), self.group(), self.rank() as u32),
+            Err((class, text)) => Err(ErrorKind::elsewhere(first, class, text).into()),
+        }
+    }
+
+    /// Gives back the memory of the barrier, once nobody can be in it any more.
+    pub(super) fn release_barrier(&self) -> Result<()> {
+        match self.shared.barrier.get() {
+            Some(barrier) if self.rank() == 0 => {
+                Ok(self.process().segment().free(barrier.place())?)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An error as other ranks are told of it: its class and text.
+pub(crate) fn told(error: &Error) -> (u8, String) {
+    (error.class().wire(), error.to_string().chars().take(OFFER / 8).collect())
+}
+
+fn protocol(peer: u32, what: &str) -> Error {
+    ErrorKind::Protocol { peer, what: what.to_owned() }.into()
+}
+
+/// Several byte strings as one: each behind its length.
+fn join(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend((part.len() as u64).to_le_bytes());
+        all.extend_from_slice(part);
+    }
+    all
+}
+
+/// The other way: `None` if these aren't so many.
+fn apart(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
+    let mut parts = Vec::new();
+    for _ in 0..count {
+        let (length, rest) = joined.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (part, rest) = rest.split_at_checked(length)?;
+        parts.push(part.to_vec());
+        joined = rest;
+    }
+    joined.is_empty().then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_joined_comes_apart_again() {
+        let parts = vec![vec![1, 2], vec![], vec![3]];
+        let joined = join(&parts);
+        assert_eq!(apart(&joined, 3), Some(parts));
+        assert_eq!(apart(&joined, 2), None);
+        assert_eq!(apart(&joined[..joined.len() - 1], 3), None);
+        assert_eq!(apart(&u64::MAX.to_le_bytes(), 1), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Communicators: groups of ranks in contexts of their own (MPI-5.0 chapter 7).
+//!
+//! Left out: intercommunicators, infos and virtual topologies (MPI-5.0 sections 7.4.4, 7.6 and chapter 8), nonblocking dup.
+
+mod agree;
+mod create;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use shipable::Element;
+
+use crate::barrier::Barrier;
+use crate::engine::{Channel, Context};
+use crate::error::{ErrorKind, Place, Result};
+use crate::group::{Comparison, Group};
+use crate::job::Activity;
+use crate::process::Process;
+
+pub(crate) use agree::told;
+pub use create::SplitType;
+
+/// The rank to which an operation does nothing (MPI-5.0 section 3.10).
+pub const PROC_NULL: i32 = -1;
+
+/// In a receive: from any rank.
+pub const ANY_SOURCE: i32 = -2;
+
+/// In a receive: with any tag.
+pub const ANY_TAG: i32 = -1;
+
+/// A group of ranks that talk to each other, and to nobody else: what is sent on one communicator is received on that one.
+///
+/// [`Rank::world`](crate::Rank::world) is all ranks of the job. Others are made of it: [`dup`](Communicator::dup),
+/// [`split`](Communicator::split), [`create`](Communicator::create) and their like. Ranks are those of the communicator in
+/// all calls. One that is dropped without [`free`](Communicator::free) keeps its shared memory until the end of the job.
+///
+/// ```
+/// let rank = longshore::init()?;
+/// let world = rank.world();
+/// let squares = world.allgather(&[world.rank() * world.rank()])?;
+/// assert_eq!(squares.len(), world.size() as usize);
+/// // The ranks of like architecture among themselves.
+/// let alike = world.split_type(Some(longshore::SplitType::Architecture), 0)?.unwrap();
+/// assert!(alike.size() <= world.size());
+/// alike.free()?;
+/// rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+pub struct Communicator {
+    shared: Arc<Shared>,
+}
+
+/// What a communicator shares with the windows that are made on it.
+struct Shared {
+    process: Arc<Process>,
+    context: Context,
+    group: Group,
+    /// This process's rank.
+    rank: u32,
+    /// Where the ranks meet; made when they first do.
+    barrier: OnceLock<Barrier>,
+    name: Mutex<String>,
+}
+
+impl Communicator {
+    pub(crate) fn world(process: Arc<Process>, barrier: Barrier) -> Communicator {
+        let group = barrier.group().clone();
+        let world = Self::new(process, Context::WORLD, group, barrier.rank());
+        let _ = world.shared.barrier.set(barrier);
+        world.set_name("MPI_COMM_WORLD");
+        world
+    }
+
+    /// The communicator of this process alone.
+    pub(crate) fn alone(process: Arc<Process>) -> Communicator {
+        let me = process.me().rank;
+        let alone = Self::new(process, Context::SELF, Group::new(vec![me], me), 0);
+        alone.set_name("MPI_COMM_SELF");
+        alone
+    }
+
+    fn new(process: Arc<Process>, context: Context, group: Group, rank: u32) -> Communicator {
+        let barrier = OnceLock::new();
+        let name = Mutex::default();
+        Communicator { shared: Arc::new(Shared { process, context, group, rank, barrier, name }) }
+    }
+
+    /// The same communicator, for what is made on it and outlives the caller's.
+    pub(crate) fn share(&self) -> Communicator {
+        Communicator { shared: self.shared.clone() }
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> i32 {
+        self.shared.rank as i32
+    }
+
+    /// How many ranks there are.
+    pub fn size(&self) -> i32 {
+        self.shared.group.size()
+    }
+
+    /// Its processes, in the order of their ranks (MPI-5.0 section 7.3.2).
+    pub fn group(&self) -> &Group {
+        &self.shared.group
+    }
+
+    /// How it relates to another one of this process (MPI-5.0 section 7.4.1): [`Comparison::Ident`] if they are one and the
+    /// same, [`Comparison::Congruent`] or [`Comparison::Similar`] by their groups, else [`Comparison::Unequal`].
+    pub fn compare(&self, other: &Communicator) -> Comparison {
+        let same = Arc::ptr_eq(&self.shared.process, &other.shared.process);
+        if same && self.shared.context == other.shared.context {
+            return Comparison::Ident;
+        }
+        match self.group().compare(other.group()) {
+            Comparison::Ident => Comparison::Congruent,
+            other => other,
+        }
+    }
+
+    /// Its name (MPI-5.0 section 7.8): MPI_COMM_WORLD and MPI_COMM_SELF for these two, empty for others at first.
+    pub fn name(&self) -> String {
+        self.lock_name().clone()
+    }
+
+    /// Gives it a name, at this rank, for people.
+    pub fn set_name(&self, name: impl Into<String>) {
+        *self.lock_name() = name.into();
+    }
+
+    fn lock_name(&self) -> std::sync::MutexGuard<'_, String> {
+        self.shared.name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn process(&self) -> &Arc<Process> {
+        &self.shared.process
+    }
+
+    /// The context of a channel of this communicator.
+    pub(crate) fn context(&self, channel: Channel) -> u32 {
+        self.shared.context.of(channel)
+    }
+
+    /// The process with a rank of this communicator, or none for PROC_NULL (rule 27).
+    pub(crate) fn member(&self, rank: i32) -> Result<Option<u32>> {
+        self.shared.group.member(rank)
+    }
+
+    /// Returns once all ranks have called it (MPI-5.0 section 6.3).
+    ///
+    /// # Errors
+    /// A rank that died before it came here: PROC_ABORTED.
+    pub fn barrier(&self) -> Result<()> {
+        self.process().ready()?;
+        self.barrier_as(Activity::Barrier)
+    }
+
+    pub(crate) fn barrier_as(&self, activity: Activity) -> Result<()> {
+        let process = self.process();
+        let met = process.during(activity, 0, || process.meet(self.meeting()?));
+        met.map_err(|error| error.at(|| self.place("barrier")))
+    }
+
+    /// Where the ranks meet. All have to ask for it together the first time.
+    fn meeting(&self) -> Result<&Barrier> {
+        match self.shared.barrier.get() {
+            Some(barrier) => Ok(barrier),
+            None => {
+                let barrier = self.make_barrier()?;
+                Ok(self.shared.barrier.get_or_init(|| barrier))
+            }
+        }
+    }
+
+    /// Everyone's elements, by rank (MPI-5.0 section 6.7). All give equally many.
+    ///
+    /// # Errors
+    /// As [`barrier`](Communicator::barrier); a rank that gives more or fewer: TRUNCATE or TYPE.
+    pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
+        self.process().ready()?;
+        self.process().during(Activity::Allgather, 0, || self.gather(mine))
+    }
+
+    fn gather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
+        let Ok(size) = usize::try_from(self.size()) else { return Ok(Vec::new()) };
+        let mut all = mine.repeat(size);
+        // In step k everyone sends to the rank k after it: no rank is flooded.
+        for step in 0..size as i32 {
+            let to = (self.rank() + step) % self.size();
+            let from = (self.rank() + self.size() - step) % self.size();
+            let block = from as usize * mine.len();
+            let part = &mut all[block..block + mine.len()];
+            let status = self.exchange(mine, to, part, from, Channel::Internal)?;
+            if status.count != mine.len() as i64 {
+                let what = format!("it gave {} elements of {} due", status.count, mine.len());
+                let peer = self.group().process(from as u32);
+                return Err(ErrorKind::Protocol { peer, what }.into());
+            }
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn place(&self, call: &'static str) -> Place {
+        Place { call, rank: self.process().me().rank, ..Place::default() }
+    }
+
+    /// Where a call that was to reach a rank failed.
+    pub(crate) fn toward(&self, call: &'static str, target: i32) -> Place {
+        let process = self.member(target).ok().flatten();
+        Place { target: Some(target), process, ..self.place(call) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::process::Rank;
+    use crate::sim::{Options, run_shared};
+
+    #[test]
+    fn what_is_freed_gives_its_memory_back() {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let next = || {
+                world.barrier().unwrap();
+                let segment = world.process().segment();
+                let range = (world.rank() == 0).then(|| segment.allocate(64).unwrap());
+                if let Some(range) = range {
+                    segment.free(range).unwrap();
+                }
+                world.barrier().unwrap();
+                range.map(|range| range.offset)
+            };
+            let before = next();
+            for _ in 0..3 {
+                let dup = world.dup().unwrap();
+                dup.barrier().unwrap();
+                dup.free().unwrap();
+            }
+            assert_eq!(next(), before);
+            let kept = world.dup().unwrap();
+            kept.barrier().unwrap();
+            assert_eq!(next() == before, world.rank() != 0);
+        };
+        run_shared(3, &Options::default(), body).unwrap();
+    }
+}
