@@ -150,9 +150,9 @@ fn play(
                 incoming.scribble(slot, u64::from(steps.word()?) << 32 | u64::from(steps.word()?));
             }
             2 => {
-                if let Some(piece) = receiver.poll().ok()? {
+                if let Some(bytes) = receiver.poll().ok()? {
                     // SAFETY: valid until released; nobody writes meanwhile.
-                    let bytes = unsafe { piece.bytes.as_ref() };
+                    let bytes = unsafe { bytes.as_ref() };
                     assert!(bytes.len() <= LIMIT);
                     std::hint::black_box(
                         bytes.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)),
@@ -167,7 +167,7 @@ fn play(
                     // SAFETY: the caller's alone until published.
                     let room = unsafe { room.as_mut() };
                     room.fill(0x5a);
-                    sender.publish(room, false);
+                    sender.publish(room);
                 }
             }
         }

@@ -56,7 +56,6 @@ pub struct Faulty<L> {
 
 struct Held {
     due: u64,
-    more: bool,
     bytes: Vec<u8>,
 }
 
@@ -83,7 +82,7 @@ impl<L: Link> Faulty<L> {
         let limit = self.faults.hold.unwrap_or(64).max(1);
         while self.held.iter().map(VecDeque::len).sum::<usize>() < limit {
             let Some(frame) = self.inner.receive()? else { break };
-            let (peer, more, bytes) = (frame.peer(), frame.more(), frame.to_vec());
+            let (peer, bytes) = (frame.peer(), frame.to_vec());
             drop(frame);
             if self.is_cut(peer) {
                 continue;
@@ -92,7 +91,7 @@ impl<L: Link> Faulty<L> {
             let queue = &mut self.held[peer as usize];
             let due = self.polls + u64::from(self.random.random_range(0..=self.faults.delay));
             let due = queue.back().map_or(due, |before| due.max(before.due));
-            queue.push_back(Held { due, more, bytes });
+            queue.push_back(Held { due, bytes });
         }
         Ok(())
     }
@@ -147,7 +146,7 @@ impl<L: Link> Link for Faulty<L> {
         let peer = ready[self.random.random_range(0..ready.len())];
         let Some(held) = self.held[peer].pop_front() else { return Ok(None) };
         self.current = held.bytes;
-        Ok(Some(Frame::new(peer as u32, held.more, &self.current, &mut self.copied)))
+        Ok(Some(Frame::new(peer as u32, &self.current, &mut self.copied)))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -9,9 +9,9 @@
 //!                                         rings, and ranges that any rank allocates under a fair lock
 //! ```
 //!
-//! This crate knows nothing of datatypes. Messages above a link's frame limit are cut and joined by [`message`],
-//! which works on any link. Peers may differ in byte order and word size: every shared word is little-endian, of a
-//! defined width, and refers to others by offset, never by address.
+//! This crate knows nothing of datatypes, nor of what is longer than a frame: its users cut that, and resume where a link
+//! was full. Peers may differ in byte order and word size: every shared word is little-endian, of a defined width, and
+//! refers to others by offset, never by address.
 //!
 //! Left out: libfabric, and direct access to registered memory on other hosts.
 
@@ -20,7 +20,6 @@ pub mod fault;
 mod futex;
 pub mod link;
 pub mod lock;
-pub mod message;
 pub mod segment;
 pub mod shm;
 pub mod sim;

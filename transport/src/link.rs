@@ -92,9 +92,8 @@ pub struct FrameMut<'a> {
 
 /// What a link does with a frame once it is written. Implemented by links only.
 pub trait Publish {
-    /// Sends what was written, `bytes` being the part that counts of what was reserved; with `more`, the next frame to
-    /// the same peer continues this message.
-    fn publish(&mut self, bytes: &[u8], more: bool);
+    /// Sends what was written, `bytes` being the part that counts of what was reserved.
+    fn publish(&mut self, bytes: &[u8]);
 }
 
 impl<'a> FrameMut<'a> {
@@ -105,15 +104,15 @@ impl<'a> FrameMut<'a> {
 
     /// Sends the whole frame.
     pub fn commit(self) {
-        self.publish.publish(self.bytes, false);
+        self.publish.publish(self.bytes);
     }
 
-    /// Sends the first `len` bytes; with `more`, the next frame to the same peer continues this message.
+    /// Sends the first `len` bytes.
     ///
     /// # Panics
     /// If `len` is more than was reserved.
-    pub fn commit_part(self, len: usize, more: bool) {
-        self.publish.publish(&self.bytes[..len], more);
+    pub fn commit_part(self, len: usize) {
+        self.publish.publish(&self.bytes[..len]);
     }
 }
 
@@ -134,7 +133,6 @@ impl std::ops::DerefMut for FrameMut<'_> {
 /// A frame that has arrived, in place. Dropping it gives its room back to the sender.
 pub struct Frame<'a> {
     peer: u32,
-    more: bool,
     bytes: &'a [u8],
     consume: &'a mut dyn Consume,
 }
@@ -146,19 +144,14 @@ pub trait Consume {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame from `peer` in `bytes`, which `consume` takes back; with `more`, the peer's next frame continues it.
-    pub fn new(peer: u32, more: bool, bytes: &'a [u8], consume: &'a mut dyn Consume) -> Self {
-        Self { peer, more, bytes, consume }
+    /// A frame from `peer` in `bytes`, which `consume` takes back.
+    pub fn new(peer: u32, bytes: &'a [u8], consume: &'a mut dyn Consume) -> Self {
+        Self { peer, bytes, consume }
     }
 
     /// Who sent it.
     pub fn peer(&self) -> u32 {
         self.peer
-    }
-
-    /// Whether the next frame of the same peer continues this message.
-    pub fn more(&self) -> bool {
-        self.more
     }
 }
 
@@ -198,7 +191,7 @@ pub enum LinkError {
         /// What the job knows of it.
         state: RankState,
     },
-    /// A frame above the link's limit; [`crate::message`] cuts messages into frames.
+    /// A frame above the link's limit: what is longer goes in several.
     #[error("a frame of {len} bytes is above the link's limit of {limit}")]
     TooLong {
         /// The length asked for.

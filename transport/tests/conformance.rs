@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use longshore_transport::fault::{Faults, Faulty};
-use longshore_transport::message::{Assembler, Sending};
 use longshore_transport::shm::ShmLink;
 use longshore_transport::sim::{Cluster, Limits};
 use longshore_transport::{Cause, Link, LinkError, Range, RankState, Refused, Segment};
@@ -20,7 +19,6 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("refusals", refusals),
     ("parts", parts),
     ("order", order),
-    ("long messages", long_messages),
     ("sleepers", sleepers),
     ("back-pressure", back_pressure),
     ("bells", bells),
@@ -97,7 +95,7 @@ fn refusals(link: &mut dyn Link, _: &Segment) {
     Post::new(link).barrier(size);
 }
 
-/// Frames that become shorter than reserved, and their mark that more follows.
+/// Frames that become shorter than reserved.
 fn parts(link: &mut dyn Link, _: &Segment) {
     let (rank, limit) = (link.rank(), link.frame_limit());
     let lengths = [0, 1, 7, 56, 119, 120, 121, 128, 1000, limit - 1, limit];
@@ -113,15 +111,12 @@ fn parts(link: &mut dyn Link, _: &Segment) {
                     };
                     assert_eq!(frame.len(), reserved);
                     fill(&mut frame[..len], seed);
-                    frame.commit_part(len, len % 2 == 1);
+                    frame.commit_part(len);
                     Some(())
                 });
                 wait(link, |link| {
                     let frame = link.receive().unwrap()?;
-                    assert_eq!(
-                        (frame.peer(), frame.len(), frame.more()),
-                        (rank, len, len % 2 == 1)
-                    );
+                    assert_eq!((frame.peer(), frame.len()), (rank, len));
                     assert!(is_filled(&frame, seed), "{reserved} {len}");
                     Some(())
                 });
@@ -169,39 +164,6 @@ fn order(link: &mut dyn Link, _: &Segment) {
         let done = |counts: &[u64]| counts.iter().all(|&count| count == FRAMES);
         (done(&sent) && done(&received)).then_some(())
     });
-}
-
-/// Everyone sends everyone at the same time more than all rings hold.
-fn long_messages(link: &mut dyn Link, _: &Segment) {
-    let (rank, size) = (link.rank(), link.size());
-    let len = |from: u32, to: u32| link_len(from, to) + (from + to) as usize;
-    let mut sending: Vec<Sending> = (0..size)
-        .map(|peer| {
-            let mut bytes = vec![0; len(rank, peer)];
-            fill(&mut bytes, u64::from(rank * 100 + peer));
-            Sending::new(peer, bytes)
-        })
-        .collect();
-    let mut assembler = Assembler::new(1 << 20);
-    let mut missing = size;
-    wait(link, |link| {
-        let mut done = true;
-        for message in &mut sending {
-            done &= message.poll(link).unwrap();
-        }
-        while let Some(frame) = link.receive().unwrap() {
-            if let Some(message) = assembler.accept(&frame).unwrap() {
-                assert_eq!(message.len(), len(frame.peer(), rank));
-                assert!(is_filled(&message, u64::from(frame.peer() * 100 + rank)));
-                missing -= 1;
-            }
-        }
-        (done && missing == 0).then_some(())
-    });
-}
-
-fn link_len(from: u32, to: u32) -> usize {
-    if (from + to) % 3 == 0 { 0 } else { 300_000 }
 }
 
 /// A token goes round; who doesn't hold it sleeps. A lost wake-up costs 100 ms, so many would be noticed.

@@ -72,14 +72,14 @@ fn send(sender: &mut Sender<Shared>, len: usize, byte: u8) -> bool {
     // SAFETY: ours until published.
     let bytes = unsafe { bytes.as_mut() };
     bytes.fill(byte);
-    sender.publish(bytes, false);
+    sender.publish(bytes);
     true
 }
 
 fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
-    let piece = receiver.poll().unwrap()?;
+    let bytes = receiver.poll().unwrap()?;
     // SAFETY: ours until released.
-    let bytes = unsafe { piece.bytes.as_ref() };
+    let bytes = unsafe { bytes.as_ref() };
     let seen = (bytes.len(), bytes[0]);
     assert!(bytes.iter().all(|byte| *byte == bytes[0]));
     receiver.release();
@@ -134,8 +134,7 @@ fn a_starved_sender_is_rung() {
         }
         let receiving = thread::spawn(move || {
             let mut rung = false;
-            while let Some(piece) = receiver.poll().unwrap() {
-                let _ = piece;
+            while receiver.poll().unwrap().is_some() {
                 rung |= receiver.release();
             }
             rung | receiver.publish()
@@ -158,7 +157,7 @@ fn a_frame_is_seen_or_called_for() {
             // SAFETY: ours until published.
             let bytes = unsafe { sender.reserve(1).unwrap().unwrap().as_mut() };
             bytes[0] = 1;
-            sender.publish(bytes, false).call
+            sender.publish(bytes).call
         });
         let seen = receiver.unwatch();
         let called = sending.join().unwrap();

@@ -154,7 +154,7 @@ impl Outgoing {
                 // The peer hears of the operation all the same, so that it can acknowledge it.
                 if matches!(self.stage, Stage::Waiting) {
                     tap.record(Direction::Sent, peer, &frame[..header]);
-                    frame.commit_part(header, false);
+                    frame.commit_part(header);
                 }
                 self.stage = Stage::Broken(error);
                 Sent::More

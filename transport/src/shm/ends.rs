@@ -59,8 +59,8 @@ impl Outbound {
 }
 
 impl Publish for Outbound {
-    fn publish(&mut self, bytes: &[u8], more: bool) {
-        if self.sender.publish(bytes, more).call {
+    fn publish(&mut self, bytes: &[u8]) {
+        if self.sender.publish(bytes).call {
             call(&self.segment, self.peer, self.rank);
             full_barrier(); // the call, before the look at the bell; pairs with the one in arming
         }
@@ -135,11 +135,11 @@ impl Inbound {
 
     /// The frame that waits.
     pub(super) fn frame(&mut self) -> Option<Frame<'_>> {
-        let piece = self.receiver.poll().ok()??;
+        let bytes = self.receiver.poll().ok()??;
         // SAFETY: the sender doesn't touch them before they are given back, which the frame does when it is dropped; it
         // borrows `self` until then. The bytes are initialized: shared memory is.
-        let bytes = unsafe { piece.bytes.as_ref() };
-        Some(Frame::new(self.peer, piece.more, bytes, self))
+        let bytes = unsafe { bytes.as_ref() };
+        Some(Frame::new(self.peer, bytes, self))
     }
 
     /// Nothing to read: lets the sender know how far we are.

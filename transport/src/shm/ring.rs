@@ -8,7 +8,7 @@
 //!  8704  bulk            longer frames, each in one piece, on 64-byte boundaries
 //! ```
 //!
-//! A header is `stamp << 32 | more << 31 | length`. The stamp counts frames, from 1, so the receiver knows a new frame
+//! A header is `stamp << 32 | length`. The stamp counts frames, from 1, so the receiver knows a new frame
 //! by its header alone: a short frame crosses in the one cache line that the receiver polls. Where a longer one lies in
 //! the bulk follows from the lengths of those before it; no index crosses.
 //!
@@ -30,7 +30,6 @@ pub const SLOTS: u32 = 2;
 pub const INLINE: usize = 120;
 
 const LINE: u64 = 64;
-const MORE: u32 = 1 << 31;
 
 /// The words beside the slots, a pair of cache lines each.
 #[derive(Debug, Default)]
@@ -102,39 +101,21 @@ pub unsafe trait Memory {
     fn bytes(&self, place: Place, access: Access) -> *mut u8;
 }
 
-/// A frame's header, decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Header {
-    /// The frame's length, within the limit.
-    pub len: u32,
-    /// Whether the next frame continues this one's message.
-    pub more: bool,
-}
-
-/// A frame in the ring.
-#[derive(Debug, Clone, Copy)]
-pub struct Piece {
-    /// Its bytes, valid until the frame is released, while the memory lives.
-    pub bytes: NonNull<[u8]>,
-    /// Whether the next frame continues its message.
-    pub more: bool,
-}
-
-/// Decodes the header word that lies where frame number `sequence` (from 0) is expected; none while it still is that of
-/// an earlier frame.
+/// The frame's length by the header word that lies where frame number `sequence` (from 0) is expected; none while it
+/// still is that of an earlier frame.
 ///
 /// # Errors
 /// What is wrong with a header that no sender writes.
 #[inline]
-pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<Header>, String> {
+pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<usize>, String> {
     let stamp = (word >> 32) as u32;
     let expected = sequence.wrapping_add(1);
     if stamp == expected {
-        let len = word as u32 & !MORE;
+        let len = word as u32;
         if len as usize > limit {
             return Err(too_long(len, limit));
         }
-        return Ok(Some(Header { len, more: word as u32 & MORE != 0 }));
+        return Ok(Some(len as usize));
     }
     let earlier = expected.wrapping_sub(SLOTS);
     if stamp == earlier || (word == 0 && sequence < SLOTS) {
@@ -224,7 +205,7 @@ impl<M: Memory> Sender<M> {
     }
 
     /// Publishes a frame in the room reserved last: `bytes`, its first part.
-    pub fn publish(&mut self, bytes: &[u8], more: bool) -> Published {
+    pub fn publish(&mut self, bytes: &[u8]) -> Published {
         let (place, end) = locate(self.next, self.end, bytes.len(), self.memory.bulk_len());
         let start = self.memory.bytes(place, Access::Write);
         if !std::ptr::eq(start, bytes.as_ptr()) {
@@ -236,10 +217,8 @@ impl<M: Memory> Sender<M> {
         self.end = end;
         let header = self.memory.header((self.next % SLOTS) as usize);
         self.next = self.next.wrapping_add(1);
-        let more = if more { MORE } else { 0 };
         // Published before the look at `watched` and at the doorbell; pairs with `Receiver::unwatch` and with arming.
-        header
-            .store_before_loads(u64::from(self.next) << 32 | u64::from(bytes.len() as u32 | more));
+        header.store_before_loads(u64::from(self.next) << 32 | bytes.len() as u64);
         Published { call: self.memory.control().watched.load(Relaxed) == 0 }
     }
 
@@ -285,20 +264,19 @@ impl<M: Memory> Receiver<M> {
         Self { memory, limit, next: 0, end: 0, published: 0, published_end: 0, current: 0 }
     }
 
-    /// The next frame, if there is one, until [`Receiver::release`].
+    /// The next frame's bytes, if there is one: valid until [`Receiver::release`], while the memory lives.
     ///
     /// # Errors
     /// What is wrong with what the sender wrote.
     #[inline]
-    pub fn poll(&mut self) -> Result<Option<Piece>, String> {
+    pub fn poll(&mut self) -> Result<Option<NonNull<[u8]>>, String> {
         // Acquire pairs with the publication: the bytes are there.
         let word = self.memory.header((self.next % SLOTS) as usize).load(Acquire);
-        let Some(header) = parse(word, self.next, self.limit)? else { return Ok(None) };
-        self.current = header.len as usize;
+        let Some(len) = parse(word, self.next, self.limit)? else { return Ok(None) };
+        self.current = len;
         let (place, _) = locate(self.next, self.end, self.current, self.memory.bulk_len());
         // Valid for the length, which `parse` checked against the limit.
-        let bytes = slice(self.memory.bytes(place, Access::Read), self.current);
-        Ok(Some(Piece { bytes, more: header.more }))
+        Ok(Some(slice(self.memory.bytes(place, Access::Read), self.current)))
     }
 
     /// Gives the frame back that `poll` returned. True when the sender waits for room and is to be rung.

@@ -46,7 +46,7 @@ struct Shared {
     segment: Segment,
     limits: Limits,
     /// What is under way, by receiver, then sender.
-    queues: Mutex<Vec<Vec<VecDeque<Packet>>>>,
+    queues: Mutex<Vec<Vec<VecDeque<Vec<u8>>>>>,
     baton: Baton,
 }
 
@@ -65,11 +65,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { frame: 4096, frames: 16, time: Duration::from_secs(600) }
     }
-}
-
-struct Packet {
-    bytes: Vec<u8>,
-    more: bool,
 }
 
 /// What a rank of a simulated job gets.
@@ -185,15 +180,14 @@ struct Wire {
 }
 
 impl Wire {
-    fn queues(&self) -> MutexGuard<'_, Vec<Vec<VecDeque<Packet>>>> {
+    fn queues(&self) -> MutexGuard<'_, Vec<Vec<VecDeque<Vec<u8>>>>> {
         self.shared.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Publish for Wire {
-    fn publish(&mut self, bytes: &[u8], more: bool) {
-        let packet = Packet { bytes: bytes.to_vec(), more };
-        self.queues()[self.peer as usize][self.rank as usize].push_back(packet);
+    fn publish(&mut self, bytes: &[u8]) {
+        self.queues()[self.peer as usize][self.rank as usize].push_back(bytes.to_vec());
         let _ = self.shared.segment.ring(self.peer);
     }
 }
@@ -243,15 +237,15 @@ impl Link for SimLink {
         let queues_here = &mut queues[self.wire.rank as usize];
         let order = (self.next..size).chain(0..self.next);
         let found = order.into_iter().find_map(|peer| {
-            let packet = queues_here[peer as usize].pop_front()?;
-            Some((peer, packet))
+            let bytes = queues_here[peer as usize].pop_front()?;
+            Some((peer, bytes))
         });
         drop(queues);
-        let Some((peer, packet)) = found else { return Ok(None) };
+        let Some((peer, bytes)) = found else { return Ok(None) };
         self.next = (peer + 1) % size;
-        self.current = packet.bytes;
+        self.current = bytes;
         let _ = self.wire.shared.segment.ring(peer); // there is room again
-        Ok(Some(Frame::new(peer, packet.more, &self.current, &mut self.wire)))
+        Ok(Some(Frame::new(peer, &self.current, &mut self.wire)))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
