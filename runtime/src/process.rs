@@ -347,8 +347,10 @@ impl Process {
             let found = self.waiter.sleep(|| {
                 let mut engine = self.engine();
                 let moved = engine.progress();
+                // An end or an abort since the last look rang nobody: this rank's bell wasn't armed yet.
+                let heard = self.hear_of_ranks(&mut engine);
                 let outcome = poll(engine.state(), true);
-                (moved || outcome.is_some()).then_some(outcome)
+                (moved || heard || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
                 return outcome;
@@ -408,17 +410,18 @@ impl Process {
         outcome
     }
 
-    /// Tells the engine which ranks have gone since it last heard.
-    fn hear_of_ranks(&self, engine: &mut Engine) {
+    /// Tells the engine which ranks have gone since it last heard; true if anything happened to the job.
+    fn hear_of_ranks(&self, engine: &mut Engine) -> bool {
         let events = self.segment.events();
         if self.events.swap(events, Ordering::Relaxed) == events {
-            return;
+            return false;
         }
         let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
         if states.iter().any(|state| matches!(state, RankState::Dead(_))) {
             self.lost.store(true, Ordering::Relaxed);
         }
         engine.handle_rank_states(&states);
+        true
     }
 
     /// Whether the job goes on.

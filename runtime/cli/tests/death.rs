@@ -284,14 +284,22 @@ fn deaths_among_unlike_ranks_processes() {
 
 /// Kills the launcher, the process in front of it, or both, while ranks play `phase`.
 fn kill_launcher(phase: &str, victims: fn(front: i32, launcher: i32) -> Vec<i32>) {
-    let (run, _stderr) = launch(&[], phase);
+    let (run, mut stderr) = launch(&[], phase);
     thread::sleep(some_time());
     let front = run.pid().as_raw();
     let launcher = run.running().into_iter().find(|&pid| parent(pid) == front);
     let killed = Instant::now();
-    victims(front, launcher.expect("a launcher")).into_iter().for_each(kill_pid);
-    run.finish();
-    println!("{phase}: over {:.1?} after", killed.elapsed());
+    let launcher = launcher.expect("a launcher");
+    victims(front, launcher).into_iter().for_each(kill_pid);
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    let status = run.finish().status;
+    let took = killed.elapsed();
+    println!("{phase}: status {status} over {took:.1?} after\n{rest}");
+    assert!(
+        took < BOUND,
+        "{phase}, {launcher} before {front} killed: {status} after {took:?}: {rest}"
+    );
 }
 
 const PHASES: [&str; 4] = ["init", "put", "all", "finalize"];
