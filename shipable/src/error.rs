@@ -175,6 +175,18 @@ pub enum Error {
     /// Text is no datatype.
     #[error("not a datatype: {0}")]
     Notation(#[from] ParseError),
+    /// An array is too small for the contents of a datatype. Nothing was written.
+    #[error(
+        "{array} has room for {room}, but {needed} are returned: make it as large as the envelope says"
+    )]
+    ArrayTooSmall {
+        /// The argument's name.
+        array: &'static str,
+        /// The room that it has.
+        room: usize,
+        /// The room that is needed.
+        needed: usize,
+    },
     /// A datatype's form would nest deeper than a peer accepts.
     #[error("the form nests {depth} deep, at most {most} are supported: build the type flatter")]
     TooDeep {
@@ -223,6 +235,7 @@ impl Error {
             Error::Overflow { .. } => Class::ValueTooLarge,
             Error::NoSuchKind { .. } => Class::Type,
             Error::UnknownArchitecture { .. } | Error::Descriptor { .. } => Class::Arg,
+            Error::ArrayTooSmall { .. } => Class::Arg,
             Error::Unconvertible(_) | Error::Codec(_) => Class::Type,
             Error::Decode(_) | Error::TooDeep { .. } | Error::OtherRepresentation { .. } => {
                 Class::Type

@@ -43,6 +43,7 @@ pub mod basic;
 pub mod bounds;
 pub mod codec;
 mod committed;
+pub mod contents;
 pub mod convert;
 pub mod datatype;
 pub mod element;
