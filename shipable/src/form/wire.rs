@@ -8,7 +8,12 @@
 //!
 //! [`decode`] is validation: whatever the bytes say, what comes out of it is a sound form.
 
-use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::node::{Field, Node, Placed, Run, Span};
 use super::{Form, Tag, layout};
@@ -20,7 +25,7 @@ use crate::error::Error;
 /// What a reader of forms accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the encoded form. A form takes no more memory than about 25 times that, and 60 times while it is read.
+    /// Bytes of the encoded form. A form takes no more memory than about 16 times that, and 35 times while it is read.
     pub bytes: usize,
     /// How deep nodes nest.
     pub depth: u32,
@@ -69,19 +74,26 @@ struct Located<T> {
     nodes: T,
 }
 
+/// A node as it is written, from where it lies, and as it is read, where it is to lie.
 #[derive(Serialize, Deserialize)]
-enum WireNode {
+enum WireNode<Runs, Fields, Places> {
     Basic(u8),
     F90Real(Option<u32>, Option<u32>),
     F90Complex(Option<u32>, Option<u32>),
     F90Integer(u32),
-    Array(u32, Vec<WireRun>, WireSpan),
-    Simple(Vec<(u32, u64)>),
-    Struct(Vec<(u32, u64, i64)>, WireSpan),
+    Array(u32, Runs, WireSpan),
+    Simple(Fields),
+    Struct(Places, WireSpan),
 }
 
 /// Displacement, length, count, stride.
 type WireRun = (i64, u64, u64, i64);
+
+/// How many nodes back, length.
+type WireField = (u32, u64);
+
+/// How many nodes back, length, displacement.
+type WirePlaced = (u32, u64, i64);
 
 /// Lower bound and extent, where they are given.
 #[derive(Serialize, Deserialize)]
@@ -95,8 +107,7 @@ const PORTABLE: u8 = b'P';
 const LOCALE: u8 = b'L';
 
 pub(super) fn encode(form: &Form) -> Vec<u8> {
-    let nodes: Vec<WireNode> =
-        form.nodes.iter().enumerate().map(|(index, node)| to_wire(index as u32, node)).collect();
+    let nodes = Outgoing(&form.nodes);
     let (tag, body) = match &form.builder {
         None => (PORTABLE, codec::encode(&nodes, usize::MAX)),
         Some(builder) => {
@@ -110,35 +121,51 @@ pub(super) fn encode(form: &Form) -> Vec<u8> {
     bytes
 }
 
+/// Nodes, written from where they lie.
+struct Outgoing<'a>(&'a [Node]);
+
+impl Serialize for Outgoing<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().enumerate().map(|(index, node)| to_wire(index as u32, node)))
+    }
+}
+
+/// A list whose items are written as others.
+struct Mapped<I>(I);
+
+impl<I: ExactSizeIterator<Item: Serialize> + Clone> Serialize for Mapped<I> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.clone())
+    }
+}
+
 pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError> {
     let unsound = |error| DecodeError::Unsound(Box::new(error));
     let Some((&tag, body)) = bytes.split_first() else { return Err(DecodeError::Empty) };
     let limit = limits.bytes.saturating_sub(1);
-    let (builder, wire): (Option<Architecture>, Vec<WireNode>) = match tag {
-        PORTABLE => (None, codec::decode(body, limit)?),
+    let (builder, nodes) = match tag {
+        PORTABLE => (None, codec::decode::<Incoming<false>>(body, limit)?.nodes?),
         LOCALE => {
-            let located: Located<Vec<WireNode>> = codec::decode(body, limit)?;
+            let located: Located<Incoming<true>> = codec::decode(body, limit)?;
             let builder = Architecture::from_descriptor(&located.builder).map_err(unsound)?;
-            (Some(builder), located.nodes)
+            (Some(builder), located.nodes.nodes?)
         }
         unknown => return Err(DecodeError::UnknownTag(unknown)),
     };
     let tag = if builder.is_some() { Tag::Locale } else { Tag::Portable };
-    let mut depths: Vec<u32> = Vec::with_capacity(wire.len());
-    let mut nodes = Vec::with_capacity(wire.len());
-    for (index, wire) in wire.into_iter().enumerate() {
-        let problem = |problem| DecodeError::Node { node: index, problem };
-        let node = from_wire(index, wire, tag).map_err(problem)?;
-        let depth = 1 + node.children().map(|child| depths[child as usize]).max().unwrap_or(0);
+    let mut depths: Vec<u32> = Vec::with_capacity(nodes.len());
+    for (index, node) in nodes.iter().enumerate() {
+        let below = node.children().map(|child| depths[child as usize]).max();
+        let depth = 1 + below.unwrap_or(0);
         if depth > limits.depth {
-            return Err(problem("nested too deep"));
+            return Err(DecodeError::Node { node: index, problem: "nested too deep" });
         }
         depths.push(depth);
-        nodes.push(node);
     }
     if nodes.is_empty() {
         return Err(DecodeError::Empty);
     }
+    drop(depths);
     // What no architecture could hold is refused here; what another one couldn't, when it is asked for.
     let memory = builder.unwrap_or(Architecture::NATIVE);
     layout::signature(&nodes).map_err(unsound)?;
@@ -150,7 +177,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
     Ok(Form::new(builder, nodes.into(), None))
 }
 
-fn to_wire(index: u32, node: &Node) -> WireNode {
+fn to_wire(index: u32, node: &Node) -> WireNode<impl Serialize, impl Serialize, impl Serialize> {
     let stated = |span: &Span| match *span {
         Span::Natural => WireSpan::Natural,
         Span::Stated { lower, extent } => WireSpan::Stated(lower, extent),
@@ -164,23 +191,118 @@ fn to_wire(index: u32, node: &Node) -> WireNode {
         }
         Node::Leaf(Leaf::F90Integer { range }) => WireNode::F90Integer(*range),
         Node::Array { child, runs, span } => {
-            let runs = runs.iter().map(|run| (run.displacement, run.length, run.count, run.stride));
-            WireNode::Array(index - child, runs.collect(), stated(span))
+            let runs = runs.iter();
+            let runs = runs
+                .map(|run| -> WireRun { (run.displacement, run.length, run.count, run.stride) });
+            WireNode::Array(index - child, Mapped(runs), stated(span))
         }
         Node::Simple { members } => {
-            let members = members.iter().map(|member| (index - member.child, member.length));
-            WireNode::Simple(members.collect())
+            let members = members.iter();
+            let members =
+                members.map(move |member| -> WireField { (index - member.child, member.length) });
+            WireNode::Simple(Mapped(members))
         }
         Node::Struct { members, span } => {
-            let members = members
-                .iter()
-                .map(|member| (index - member.child, member.length, member.displacement));
-            WireNode::Struct(members.collect(), stated(span))
+            let members = members.iter().map(move |member| -> WirePlaced {
+                (index - member.child, member.length, member.displacement)
+            });
+            WireNode::Struct(Mapped(members), stated(span))
         }
     }
 }
 
-fn from_wire(index: usize, wire: WireNode, tag: Tag) -> Result<Node, &'static str> {
+/// Nodes, read to where they are to lie.
+struct Incoming<const LOCALE: bool> {
+    nodes: Result<Vec<Node>, DecodeError>,
+}
+
+impl<'de, const LOCALE: bool> Deserialize<'de> for Incoming<LOCALE> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let tag = if LOCALE { Tag::Locale } else { Tag::Portable };
+        let (mut first_problem, mut childless) = (None, HashSet::new());
+        let read = |node: IncomingNode, index: usize| {
+            if first_problem.is_some() {
+                // The bytes are read to their end, and nothing is kept of them.
+                return None;
+            }
+            let node = from_wire(index, node, tag).and_then(|node| {
+                // What takes few bytes but a node's memory stands once, as in every form that is compiled.
+                let repeated = node.children().next().is_none() && !childless.insert(node.clone());
+                if repeated { Err("equals a node before it") } else { Ok(node) }
+            });
+            let named = |problem| DecodeError::Node { node: index, problem };
+            node.map_err(|problem| first_problem = Some(named(problem))).ok()
+        };
+        let nodes = from.deserialize_seq(List { read, of: PhantomData })?;
+        Ok(Incoming { nodes: first_problem.map_or(Ok(nodes), Err) })
+    }
+}
+
+type IncomingNode =
+    WireNode<Items<WireRun, Run>, Items<WireField, Field>, Items<WirePlaced, Placed>>;
+
+/// A list of a node, its children being how many nodes back.
+struct Items<W, T> {
+    items: Vec<T>,
+    of: PhantomData<W>,
+}
+
+impl<'de, W: Deserialize<'de>, T: From<W>> Deserialize<'de> for Items<W, T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let read = |item: W, _| Some(item.into());
+        Ok(Items { items: from.deserialize_seq(List { read, of: PhantomData })?, of: PhantomData })
+    }
+}
+
+impl From<WireRun> for Run {
+    fn from((displacement, length, count, stride): WireRun) -> Run {
+        Run { displacement, length, count, stride }
+    }
+}
+
+impl From<WireField> for Field {
+    fn from((child, length): WireField) -> Field {
+        Field { child, length }
+    }
+}
+
+impl From<WirePlaced> for Placed {
+    fn from((child, length, displacement): WirePlaced) -> Placed {
+        Placed { child, length, displacement }
+    }
+}
+
+/// Reads a list item by item, whatever length it claims, and grows by a quarter: what a hostile list takes is in proportion to
+/// the bytes that it has.
+struct List<R, W> {
+    read: R,
+    of: PhantomData<W>,
+}
+
+impl<'de, W, T, R> Visitor<'de> for List<R, W>
+where
+    W: Deserialize<'de>,
+    R: FnMut(W, usize) -> Option<T>,
+{
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            if items.len() == items.capacity() {
+                items.reserve_exact((items.len() / 4).max(4));
+            }
+            items.extend((self.read)(item, items.len()));
+        }
+        Ok(items)
+    }
+}
+
+fn from_wire(index: usize, wire: IncomingNode, tag: Tag) -> Result<Node, &'static str> {
     let child = |back: u32| {
         let child = index.checked_sub(back as usize).filter(|_| back > 0);
         child.map(|child| child as u32).ok_or("a child isn't a node before it")
@@ -198,29 +320,25 @@ fn from_wire(index: usize, wire: WireNode, tag: Tag) -> Result<Node, &'static st
         WireNode::F90Real(precision, range) => Node::Leaf(Leaf::F90Real { precision, range }),
         WireNode::F90Complex(precision, range) => Node::Leaf(Leaf::F90Complex { precision, range }),
         WireNode::F90Integer(range) => Node::Leaf(Leaf::F90Integer { range }),
-        WireNode::Array(back, runs, span) => {
-            let runs = runs.into_iter().map(|(displacement, length, count, stride)| {
-                match length > 0 && count > 0 && (count > 1 || stride == 0) {
-                    true => Ok(Run { displacement, length, count, stride }),
-                    false => Err("a run without items, or one block with a stride"),
-                }
-            });
-            Node::Array {
-                child: child(back)?,
-                runs: runs.collect::<Result<_, _>>()?,
-                span: stated(span)?,
+        WireNode::Array(back, Items { items: runs, .. }, span) => {
+            let holds =
+                |run: &Run| run.length > 0 && run.count > 0 && (run.count > 1 || run.stride == 0);
+            if !runs.iter().all(holds) {
+                return Err("a run without items, or one block with a stride");
             }
+            Node::Array { child: child(back)?, runs: runs.into(), span: stated(span)? }
         }
-        WireNode::Simple(members) if tag == Tag::Portable => {
-            let members =
-                members.into_iter().map(|(back, length)| Ok(Field { child: child(back)?, length }));
-            Node::Simple { members: members.collect::<Result<_, &str>>()? }
+        WireNode::Simple(Items { items: mut members, .. }) if tag == Tag::Portable => {
+            for member in &mut members {
+                member.child = child(member.child)?;
+            }
+            Node::Simple { members: members.into() }
         }
-        WireNode::Struct(members, span) if tag == Tag::Locale => {
-            let members = members.into_iter().map(|(back, length, displacement)| {
-                Ok(Placed { child: child(back)?, length, displacement })
-            });
-            Node::Struct { members: members.collect::<Result<_, &str>>()?, span: stated(span)? }
+        WireNode::Struct(Items { items: mut members, .. }, span) if tag == Tag::Locale => {
+            for member in &mut members {
+                member.child = child(member.child)?;
+            }
+            Node::Struct { members: members.into(), span: stated(span)? }
         }
         WireNode::Simple(_) => return Err("a simple struct in a locale-specific form"),
         WireNode::Struct(..) => return Err("displacements in bytes in a portable form"),

@@ -1,0 +1,110 @@
+//! How much memory forms and types take, counted at the allocator.
+#![allow(unsafe_code)] // an allocator
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use shipable::form::Limits;
+use shipable::{Architecture, Committed, Datatype, Error, Form, codec};
+
+thread_local! {
+    /// Bytes that this thread holds, and the most that it held.
+    static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+}
+
+struct Counting;
+
+fn count(bytes: i64) {
+    HELD.with(|held| {
+        let (now, most) = held.get();
+        held.set((now + bytes, most.max(now + bytes)));
+    });
+}
+
+// SAFETY: the system's allocator does the work. A reallocation counts as if it moved, the default of the trait.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a call returns, and the bytes that its result holds and that it held at most.
+fn footprint<T>(call: impl FnOnce() -> T) -> (T, i64, i64) {
+    let (before, _) = HELD.get();
+    HELD.set((before, before));
+    let result = call();
+    let (after, most) = HELD.get();
+    (result, after - before, most - before)
+}
+
+/// What decoding holds at most, in multiples of the bytes.
+fn peak(bytes: &[u8]) -> i64 {
+    let (form, kept, most) = footprint(|| Form::decode(bytes, &Limits::default()));
+    println!("{} bytes: {} kept, {most} at most", bytes.len(), kept);
+    if form.is_ok() {
+        assert!(kept <= 16 * bytes.len() as i64, "{kept} of {}", bytes.len());
+    }
+    most / bytes.len() as i64
+}
+
+/// A portable form of nodes, each of these bytes, after a leaf.
+fn nodes(node: &[u8], count: usize) -> Vec<u8> {
+    let mut bytes = vec![b'P', 252];
+    bytes.extend((count as u32 + 1).to_le_bytes());
+    bytes.extend([0, 1]);
+    bytes.extend(node.repeat(count));
+    bytes
+}
+
+#[test]
+fn reading_a_form_takes_memory_in_proportion_to_its_bytes() {
+    const MANY: usize = 100_000;
+    // The blocks of an irregular type, one node.
+    let places: Vec<i64> = (0..MANY as i64).map(|at| 3 * at + at * at % 3).collect();
+    let indexed = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
+    let indexed = Form::compile(&indexed, &Architecture::X86_64).unwrap().encode();
+    assert!(peak(&indexed) < 20);
+    // The shortest nodes: arrays of nothing of the node before, structs of one member.
+    assert!(peak(&nodes(&[4, 1, 0, 0], 1000)) < 36, "arrays");
+    assert!(peak(&nodes(&[5, 1, 1, 1], 1000)) < 36, "structs");
+    // Leaves are shorter still, and refused where they are repeated.
+    let leaves = nodes(&[0, 9], MANY);
+    assert!(peak(&leaves) < 5);
+    let refused = Form::decode(&leaves, &Limits::default()).unwrap_err();
+    assert_eq!(refused.to_string(), "not a form: node 2: equals a node before it");
+    // A list that claims more than there is.
+    let claim = codec::encode(&(1u64 << 36), 100).unwrap();
+    let claims = [&[b'P', 1, 4, 1][..], &claim, &[0; 100]].concat();
+    assert!(matches!(Form::decode(&claims, &Limits::default()), Err(Error::Decode(_))));
+    assert!(peak(&claims) < 36);
+}
+
+#[test]
+fn a_regular_type_takes_the_memory_that_it_takes_whatever_its_count() {
+    let commit = |count: i64| {
+        let column = Datatype::vector(count, 1, 10, &Datatype::double()).unwrap();
+        let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), column]).unwrap();
+        let array = Datatype::contiguous(count, &record).unwrap();
+        let (committed, kept, most) = footprint(|| {
+            let committed = Committed::new(&array, &Architecture::X86_64).unwrap();
+            for stream in [Architecture::S390X, Architecture::EXTERNAL32, Architecture::XDR] {
+                committed.program(&stream).unwrap();
+            }
+            committed
+        });
+        drop(committed);
+        (kept, most)
+    };
+    assert_eq!(commit(100), commit(100_000_000));
+}
