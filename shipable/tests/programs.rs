@@ -210,6 +210,38 @@ fn copy_agrees_with_pack_and_unpack() {
 }
 
 #[test]
+fn long_irregular_types_are_copied_as_they_are_packed_and_unpacked() {
+    let arch = Architecture::NATIVE;
+    for seed in 0..cases(20) {
+        let random = &mut Random::new(seed, Options::default());
+        // Blocks of 0 to 40 bytes between gaps, now and then a long one that is a step of its own.
+        let mut irregular = |length: i64| {
+            let (mut lengths, mut places, mut end, mut left) = (vec![], vec![], 0, length);
+            while left > 0 {
+                let most = if random.chance(500) { 5000 } else { 40 };
+                let block = (random.below(most) as i64).min(left);
+                places.push(end + random.below(7) as i64);
+                lengths.push(block);
+                (end, left) = (places[places.len() - 1] + block, left - block);
+            }
+            let datatype = Datatype::indexed(&lengths, &places, &Datatype::byte()).unwrap();
+            let program = Form::compile(&datatype, &arch).unwrap().lower(&arch, &arch).unwrap();
+            let held = program.range(1).unwrap().end as usize;
+            (program, held)
+        };
+        let ((source, from), (target, to)) = (irregular(300_000), irregular(300_000));
+        let memory = random.bytes(from);
+        let mut packed = vec![0; 300_000];
+        source.pack(1, View::new(&memory), 0, &mut packed).unwrap();
+        let (mut expected, mut copied) = (vec![0; to], vec![0; to]);
+        target.unpack(1, ViewMut::new(&mut expected), 0, &packed, &mut Partial::default()).unwrap();
+        let to = ViewMut::new(&mut copied);
+        program::copy(&source, 1, View::new(&memory), &target, 1, to).unwrap();
+        assert!(copied == expected, "seed {seed}");
+    }
+}
+
+#[test]
 fn overlaps_agree_with_the_oracle() {
     let mut found = [0; 2];
     for seed in 0..cases(1000) {

@@ -1,4 +1,6 @@
-//! Copying typed memory to typed memory, with no buffer between.
+//! Copying typed memory to typed memory, step by step, each a grid that both ends have in common.
+//!
+//! Where steps are short, as between two irregular types, a part of the stream is staged in a buffer that the cache keeps.
 
 use super::cursor::{Cursor, Strip, Whole};
 use super::op::{Body, Item};
@@ -79,15 +81,40 @@ pub fn copy(
     to.covers(written.start, written.end)?;
     let source_whole = Whole::new(&source.body, source_count, source.extent);
     let target_whole = Whole::new(&target.body, target_count, target.extent);
-    let mut ends = Ends {
-        source: Cursor::in_order(&source_whole, 0..length),
-        target: Cursor::in_order(&target_whole, 0..length),
+    let ends_from = |position: u64| Ends {
+        source: Cursor::in_order(&source_whole, position..length),
+        target: Cursor::in_order(&target_whole, position..length),
     };
+    let copies = source.is_all_copy() && target.is_all_copy();
+    let (mut ends, mut stages) = (ends_from(0), 1u32);
     while let Some(step) = ends.next()? {
         step.carry_out([&source.body, &target.body], from, &mut to)?;
+        if !copies || step.source.length() >= SHORT {
+            stages = 1;
+            continue;
+        }
+        // Through a buffer, each end goes at its own pace.
+        let mut position = step.position + step.source.length();
+        let mut stage = [0; STAGE];
+        for _ in 0..stages {
+            let staged = (length - position).min(STAGE as u64);
+            let stage = &mut stage[..staged as usize];
+            source.pack(source_count, from, position, stage)?;
+            target.unpack(target_count, to.reborrow(), position, stage, &mut Partial::default())?;
+            position += staged;
+        }
+        // What was irregular so far may be so for long.
+        stages = stages.saturating_mul(2).min(1 << 10);
+        ends = ends_from(position);
     }
     Ok(())
 }
+
+/// A step shorter than this costs more to find than to carry out.
+const SHORT: u64 = 512;
+
+/// Bytes that are staged at a time: half of a small first-level cache.
+const STAGE: usize = 16 << 10;
 
 /// A grid of runs at one end of a copy.
 #[derive(Clone, Copy, Debug)]
