@@ -209,6 +209,19 @@ pub enum ErrorKind {
         /// The buffer's size.
         size: u64,
     },
+    /// An explicit type that picks what lies between the members of a slice's elements.
+    #[error(
+        "{datatype} picks byte {byte} of a slice of {element}, which is padding and holds nothing: describe members only, or \
+         use a Buffer, which has all its bytes"
+    )]
+    Padding {
+        /// The type.
+        datatype: String,
+        /// The type of the slice's elements.
+        element: String,
+        /// The byte, from the slice's start.
+        byte: u64,
+    },
     /// A slice where memory of an emulated representation is due.
     #[error(
         "this rank emulates another architecture, and a slice holds what the machine makes of a number: use a Buffer, which \
@@ -363,7 +376,9 @@ impl ErrorKind {
             | ErrorKind::Form { .. } => Class::Type,
             ErrorKind::Displacement(_) => Class::Disp,
             ErrorKind::Range { .. } | ErrorKind::Address { .. } => Class::RmaRange,
-            ErrorKind::Buffer { .. } | ErrorKind::Emulated => Class::Buffer,
+            ErrorKind::Buffer { .. } | ErrorKind::Padding { .. } | ErrorKind::Emulated => {
+                Class::Buffer
+            }
             ErrorKind::Epoch(_) => Class::RmaSync,
             ErrorKind::WindowFreed => Class::Win,
             ErrorKind::WindowArgument { class, .. }

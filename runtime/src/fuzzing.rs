@@ -36,7 +36,7 @@ impl Target {
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::default(), None);
         let exposure = Exposure {
             window: Target::WINDOW,
-            exposed: Arc::new(Exposed::created(vec![0u8; 4096])),
+            exposed: Arc::new(Exposed::created(vec![0u8; 4096]).expect("bytes have no padding")),
             unit: 8,
             policy: Policy::SameLayout,
             group: Group::of_job(2, 0),

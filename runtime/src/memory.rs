@@ -15,9 +15,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use longshore_transport::Mapping;
 use shipable::program::copy;
-use shipable::{Element, Partial, Program, View, ViewMut};
+use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 
 use crate::buffer::Buffer;
+use crate::error::Result;
 
 /// Memory that an operation reads or writes: a start, a length, and where its displacement 0 lies.
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +204,27 @@ pub(crate) fn zeroed<T: Element>() -> T {
     unsafe { std::mem::zeroed() }
 }
 
+/// The same elements where every byte has been written: padding between members is zero. Elements without padding stay where
+/// they are.
+fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
+    let committed = Committed::new(&T::datatype(), &Architecture::NATIVE)?;
+    let program = committed.native();
+    if program.stream_size() == size_of::<T>() as u64 {
+        return Ok(elements);
+    }
+    let count = elements.len();
+    let mut clean = Vec::<T>::with_capacity(count);
+    // SAFETY: the capacity is there, and every bit pattern is a value of an `Element`.
+    unsafe {
+        clean.as_mut_ptr().write_bytes(0, count);
+        clean.set_len(count);
+    }
+    let typed =
+        |start: *mut T| Typed { program, count: count as u64, span: Span::of(start, count) };
+    Span::copy(typed(elements.as_ptr().cast_mut()), typed(clean.as_mut_ptr()))?;
+    Ok(clean)
+}
+
 /// Memory offered for reading.
 #[derive(Clone, Copy)]
 pub struct Loan<'a> {
@@ -230,7 +252,8 @@ impl<'a> LoanMut<'a> {
     }
 }
 
-/// Memory that a window can be made over. It belongs to the window from `create` to `free`, which gives it back.
+/// Memory that a window can be made over. It belongs to the window from `create` to `free`, which gives it back. Elements
+/// with padding are copied once, since peers may ask for bytes and padding has none.
 ///
 /// A vector or box holds elements in this machine's representation, so a rank that emulates another one takes it of bytes
 /// only. A [`Buffer`] has the rank's own.
@@ -247,7 +270,8 @@ pub(crate) mod sealed {
     pub trait Held {
         /// Owns the memory without minding that others write it through pointers, as a box would.
         type Held: Any + Send;
-        fn hold(self) -> Self::Held;
+        /// The memory, each byte of which has been written: peers can read every one.
+        fn hold(self) -> Result<Self::Held>;
         fn give_back(held: Self::Held) -> Self;
         fn place(held: &mut Self::Held) -> Place;
         /// The size of an element that is in the machine's representation; `None` where memory has the rank's.
@@ -259,8 +283,8 @@ pub(crate) mod sealed {
 
     impl<T: Element + Send> Held for Vec<T> {
         type Held = Vec<T>;
-        fn hold(self) -> Vec<T> {
-            self
+        fn hold(self) -> Result<Vec<T>> {
+            without_padding(self)
         }
         fn give_back(held: Vec<T>) -> Vec<T> {
             held
@@ -275,8 +299,8 @@ pub(crate) mod sealed {
 
     impl<T: Element + Send> Held for Box<[T]> {
         type Held = Vec<T>;
-        fn hold(self) -> Vec<T> {
-            self.into_vec()
+        fn hold(self) -> Result<Vec<T>> {
+            without_padding(self.into_vec())
         }
         fn give_back(held: Vec<T>) -> Box<[T]> {
             held.into_boxed_slice()
@@ -291,8 +315,8 @@ pub(crate) mod sealed {
 
     impl<T: Element + Send> Held for Buffer<T> {
         type Held = Buffer<T>;
-        fn hold(self) -> Buffer<T> {
-            self
+        fn hold(self) -> Result<Buffer<T>> {
+            Ok(self)
         }
         fn give_back(held: Buffer<T>) -> Buffer<T> {
             held
@@ -326,10 +350,13 @@ impl Exposed {
     }
 
     /// Memory of the user.
-    pub(crate) fn created<M: Memory>(memory: M) -> Exposed {
-        let mut held = memory.hold();
+    ///
+    /// # Errors
+    /// Elements that this machine can't represent.
+    pub(crate) fn created<M: Memory>(memory: M) -> Result<Exposed> {
+        let mut held = memory.hold()?;
         let span = M::place(&mut held).0;
-        Exposed { span, owner: Owner::User(Box::new(held)) }
+        Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 
     /// The user's memory back; `None` if it is of another type.

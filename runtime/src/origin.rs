@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::fmt;
 
-use shipable::{Datatype, Element};
+use shipable::{Datatype, Element, Partial, Program, ViewMut};
 
 use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Result};
@@ -34,7 +34,7 @@ pub(crate) enum What<'a> {
     /// All of a slice's.
     Slice { count: u64, element: ElementType },
     /// Of an explicit type, from a displacement in bytes on.
-    Typed { count: i64, datatype: &'a Type, at: i64, native: Option<usize> },
+    Typed { count: i64, datatype: &'a Type, at: i64, native: Option<NativeElement> },
 }
 
 /// A Rust type, not yet committed.
@@ -56,6 +56,64 @@ impl ElementType {
     }
 }
 
+/// The elements of a slice in which an explicit type picks bytes.
+#[derive(Clone, Copy)]
+pub struct NativeElement {
+    size: usize,
+    element: ElementType,
+}
+
+impl NativeElement {
+    fn of<T: Element>() -> NativeElement {
+        NativeElement { size: size_of::<T>(), element: ElementType::of::<T>() }
+    }
+
+    /// Refuses a type that picks padding, which holds no bytes that could be read.
+    fn check_padding(&self, process: &Process, picked: &Picked<'_>) -> Result<()> {
+        let element = (self.element.commit)(process.elements())?;
+        let (whole, size) = (element.native(), self.size as u64);
+        let picks_elements = || {
+            picked.at % self.size as i64 == 0 && picked.datatype.datatype() == element.datatype()
+        };
+        if whole.stream_size() == size || picks_elements() {
+            return Ok(());
+        }
+        let data = marked(whole, picked.len / size, picked.len, 0)?;
+        let read = marked(picked.datatype.native(), picked.count, picked.len, picked.at)?;
+        match read.iter().zip(&data).position(|(read, data)| *read != 0 && *data == 0) {
+            None => Ok(()),
+            Some(byte) => Err(ErrorKind::Padding {
+                datatype: picked.datatype.to_string(),
+                element: element.to_string(),
+                byte: byte as u64,
+            }
+            .into()),
+        }
+    }
+}
+
+/// What an explicit type picks out of `len` bytes.
+struct Picked<'a> {
+    datatype: &'a Type,
+    count: u64,
+    at: i64,
+    len: u64,
+}
+
+/// `len` bytes, those that the program touches not zero. The caller has checked that they are inside.
+fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len as usize];
+    let (ones, mut position, mut partial) = ([u8::MAX; 1024], 0, Partial::default());
+    let length = program.stream_length(count)?;
+    while position < length {
+        let piece = &ones[..ones.len().min((length - position) as usize)];
+        let view = ViewMut::new(&mut bytes).shifted(at).ok_or(ErrorKind::Displacement(at))?;
+        program.unpack(count, view, position, piece, &mut partial)?;
+        position += piece.len() as u64;
+    }
+    Ok(bytes)
+}
+
 /// Elements in memory, checked: what an engine's call takes.
 pub(crate) struct Elementwise {
     pub datatype: Type,
@@ -64,14 +122,14 @@ pub(crate) struct Elementwise {
 }
 
 impl What<'_> {
-    /// Checks rules 18 and 27 and that the elements lie in their memory.
+    /// Checks rules 18 and 27, and that the elements lie in their memory and not in its padding.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {
             What::Slice { count, element } => {
                 ((element.commit)(process.elements())?, count, memory)
             }
             What::Typed { count, datatype, at, native } => {
-                if native.is_some_and(|size| size > 1) && process.me().emulated {
+                if native.is_some_and(|native| native.size > 1) && process.me().emulated {
                     return Err(ErrorKind::Emulated.into());
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
@@ -89,6 +147,10 @@ impl What<'_> {
                 size: memory.len(),
             }
             .into());
+        }
+        if let What::Typed { native: Some(native), at, .. } = *self {
+            let picked = Picked { datatype: &datatype, count, at, len: memory.len() };
+            native.check_padding(process, &picked)?;
         }
         Ok(Elementwise { datatype, count, span })
     }
@@ -122,37 +184,37 @@ pub trait RankMemory<'a>: private::Lend<'a> {}
 pub trait RankMemoryMut<'a>: private::LendMut<'a> {}
 
 mod private {
-    use super::{Loan, LoanMut};
+    use super::{Loan, LoanMut, NativeElement};
 
     pub trait Lend<'a> {
-        fn lend(self) -> (Loan<'a>, Option<usize>);
+        fn lend(self) -> (Loan<'a>, Option<NativeElement>);
     }
 
     pub trait LendMut<'a> {
-        fn lend_mut(self) -> (LoanMut<'a>, Option<usize>);
+        fn lend_mut(self) -> (LoanMut<'a>, Option<NativeElement>);
     }
 }
 
 impl<'a, T: Element> private::Lend<'a> for &'a [T] {
-    fn lend(self) -> (Loan<'a>, Option<usize>) {
-        (Loan::new(self), Some(size_of::<T>()))
+    fn lend(self) -> (Loan<'a>, Option<NativeElement>) {
+        (Loan::new(self), Some(NativeElement::of::<T>()))
     }
 }
 
 impl<'a, T: Element> private::LendMut<'a> for &'a mut [T] {
-    fn lend_mut(self) -> (LoanMut<'a>, Option<usize>) {
-        (LoanMut::new(self), Some(size_of::<T>()))
+    fn lend_mut(self) -> (LoanMut<'a>, Option<NativeElement>) {
+        (LoanMut::new(self), Some(NativeElement::of::<T>()))
     }
 }
 
 impl<'a, T: Element> private::Lend<'a> for &'a Buffer<T> {
-    fn lend(self) -> (Loan<'a>, Option<usize>) {
+    fn lend(self) -> (Loan<'a>, Option<NativeElement>) {
         (Loan::new(self.bytes()), None)
     }
 }
 
 impl<'a, T: Element> private::LendMut<'a> for &'a mut Buffer<T> {
-    fn lend_mut(self) -> (LoanMut<'a>, Option<usize>) {
+    fn lend_mut(self) -> (LoanMut<'a>, Option<NativeElement>) {
         (LoanMut::new(self.memory()), None)
     }
 }
@@ -164,7 +226,8 @@ impl<'a, T: Element> RankMemoryMut<'a> for &'a mut Buffer<T> {}
 
 impl<'a> Origin<'a> {
     /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`]. On a rank that emulates another architecture a
-    /// slice has to be one of bytes, since it holds what the machine, not the rank, makes of a number.
+    /// slice has to be one of bytes, since it holds what the machine, not the rank, makes of a number. Of elements with
+    /// padding the type must pick members only: there is nothing in between.
     pub fn typed(memory: impl RankMemory<'a>, count: i64, datatype: &'a Type) -> Origin<'a> {
         let (loan, native) = memory.lend();
         Origin { loan, what: What::Typed { count, datatype, at: 0, native } }

@@ -54,6 +54,46 @@ fn put_one<T: Element>(rank: &Rank, value: T) {
     window.free().unwrap();
 }
 
+/// Bytes between members can be asked for like any other, so a window has them.
+#[test]
+fn a_window_over_padded_structs_has_all_its_bytes() {
+    everywhere(1, |rank| {
+        if rank.is_emulated() {
+            return; // its memory is that of another machine
+        }
+        let memory = vec![Short { a: 1, b: 2 }, Short { a: 3, b: 4 }];
+        let mut window = Window::create(rank.world(), memory, 1, &Info::default()).unwrap();
+        let (byte, mut got) = (rank.type_of::<u8>().unwrap(), [9u8; 16]);
+        window.fence(|epoch| epoch.get(&mut got, 0, 0, 16, &byte)).unwrap();
+        assert_eq!((&got[4..8], &got[12..16]), (&[2, 0, 0, 0][..], &[4, 0, 0, 0][..]));
+        assert_eq!(window.local().bytes(0, 16).unwrap(), got);
+        assert_eq!(window.free().unwrap()[1], Short { a: 3, b: 4 });
+    });
+}
+
+#[test]
+fn no_type_picks_the_padding_of_a_slice() {
+    everywhere(1, |rank| {
+        if rank.is_emulated() {
+            return;
+        }
+        let mut window = Window::allocate(rank.world(), 16, 1, &Info::default()).unwrap();
+        let values = [Short { a: 1, b: 2 }, Short { a: 3, b: 4 }];
+        let byte = rank.type_of::<u8>().unwrap();
+        let put = |window: &mut Window, count, datatype: &longshore::Type, at| {
+            let origin = longshore::Origin::typed(&values[..], count, datatype).at(at);
+            let bytes = count * datatype.bounds().size as i64;
+            window.fence(|epoch| epoch.put(origin, 0, 0, bytes, &byte))
+        };
+        put(&mut window, 5, &byte, 0).unwrap();
+        put(&mut window, 5, &byte, 8).unwrap();
+        let error = put(&mut window, 6, &byte, 8).unwrap_err();
+        assert_eq!(error.class(), Class::Buffer);
+        assert!(error.to_string().contains("byte 13 of a slice"), "{error}");
+        window.free().unwrap();
+    });
+}
+
 #[test]
 fn padding_is_no_data() {
     everywhere(1, |rank| {

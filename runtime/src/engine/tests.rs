@@ -35,7 +35,7 @@ impl Pair {
         let me = Me { rank: 0, size: 2, architecture, emulated: false };
         let link = Box::new(cluster.link(0).unwrap());
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
-        let exposed = Arc::new(Exposed::created(vec![0u8; 80]));
+        let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
         let group = Group::of_job(2, 0);
         let exposure = Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict, group };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));

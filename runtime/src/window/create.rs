@@ -72,7 +72,7 @@ pub(super) fn create<M: Memory>(
         if emulated && M::native_element().is_some_and(|size| size > 1) {
             return Err(ErrorKind::Emulated.into());
         }
-        let exposed = Exposed::created(memory);
+        let exposed = Exposed::created(memory)?;
         let (size, unit) = check(exposed.span().len() as i64, unit)?;
         Ok(Brought { exposed, measures: Measures { size, unit }, range: None })
     };
