@@ -82,7 +82,7 @@ fn no_type_picks_the_padding_of_a_slice() {
         let byte = rank.type_of::<u8>().unwrap();
         let put = |window: &mut Window, count, datatype: &longshore::Type, at| {
             let origin = longshore::Origin::typed(&values[..], count, datatype).at(at);
-            let bytes = count * datatype.bounds().size as i64;
+            let bytes = count * datatype.bounds().size;
             window.fence(|epoch| epoch.put(origin, 0, 0, bytes, &byte))
         };
         put(&mut window, 5, &byte, 0).unwrap();
