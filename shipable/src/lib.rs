@@ -56,6 +56,7 @@ pub mod notation;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod program;
+pub mod reduce;
 pub mod signature;
 
 pub use arch::Architecture;

@@ -288,7 +288,7 @@ fn has_valid_size(scalar: Scalar) -> bool {
 }
 
 /// A truth value as `size` bytes have it; all ones stay all ones.
-fn image_of(truth: u64, size: u8) -> u128 {
+pub(crate) fn image_of(truth: u64, size: u8) -> u128 {
     truth as i64 as i128 as u128 & ones(size)
 }
 
@@ -332,7 +332,7 @@ impl fmt::Display for Integer {
     }
 }
 
-fn load(order: ByteOrder, bytes: &[u8]) -> u128 {
+pub(crate) fn load(order: ByteOrder, bytes: &[u8]) -> u128 {
     let mut wide = [0; MAX_SIZE];
     match order {
         ByteOrder::Little => {
@@ -346,7 +346,7 @@ fn load(order: ByteOrder, bytes: &[u8]) -> u128 {
     }
 }
 
-fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
+pub(crate) fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
     match order {
         ByteOrder::Little => bytes.copy_from_slice(&bits.to_le_bytes()[..bytes.len()]),
         ByteOrder::Big => bytes.copy_from_slice(&bits.to_be_bytes()[MAX_SIZE - bytes.len()..]),
@@ -355,12 +355,12 @@ fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
 
 /// A float's image is an integer in its byte order, but double-double's high half comes first in
 /// both.
-fn load_float(scalar: Scalar, format: FloatFormat, bytes: &[u8]) -> u128 {
+pub(crate) fn load_float(scalar: Scalar, format: FloatFormat, bytes: &[u8]) -> u128 {
     let image = load(scalar.order, bytes);
     if low_half_last(scalar, format) { image.rotate_left(64) } else { image }
 }
 
-fn store_float(image: u128, scalar: Scalar, format: FloatFormat, bytes: &mut [u8]) {
+pub(crate) fn store_float(image: u128, scalar: Scalar, format: FloatFormat, bytes: &mut [u8]) {
     let image = if low_half_last(scalar, format) { image.rotate_left(64) } else { image };
     store(image, scalar.order, bytes);
 }

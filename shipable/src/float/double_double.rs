@@ -1,7 +1,9 @@
 //! IBM's double-double: a value is the exact sum of two binary64, the first the sum rounded.
 
+use std::cmp::Ordering;
+
 use super::ieee::Ieee;
-use super::number::Number;
+use super::number::{Number, sum};
 use crate::convert::Misfit;
 
 pub(super) fn decode(image: u128) -> Number {
@@ -33,48 +35,68 @@ pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     Ok(u128::from(pair.0.to_bits()) << 64 | u128::from(pair.1.to_bits()))
 }
 
-/// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is
-/// more.
-fn sum(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (Number::Nan { .. }, _) => a,
-        (_, Number::Nan { .. }) => b,
-        (Number::Infinite { negative }, Number::Infinite { negative: other })
-            if negative != other =>
-        {
-            Number::Nan { negative: false, payload: 0 }
-        }
-        (Number::Infinite { .. }, _) | (_, Number::Zero { .. }) => a,
-        (_, Number::Infinite { .. }) | (Number::Zero { .. }, _) => b,
-        (
-            Number::Finite { negative, exponent, significand },
-            Number::Finite {
-                negative: other,
-                exponent: other_exponent,
-                significand: other_significand,
-            },
-        ) => {
-            if (exponent, significand) < (other_exponent, other_significand) {
-                return sum(b, a);
-            }
-            // One bit of room for the carry.
-            let greater = shifted(significand, 1);
-            let smaller = shifted(other_significand, 1 + exponent.abs_diff(other_exponent));
-            if negative == other {
-                Number::scaled(negative, greater + smaller, exponent - 126)
-            } else if greater == smaller {
-                Number::Zero { negative: false }
-            } else {
-                Number::scaled(negative, greater - smaller, exponent - 126)
-            }
-        }
-    }
+/// The halves of an image.
+fn halves(image: u128) -> [f64; 2] {
+    [f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64)]
 }
 
-/// Shifted right; the last bit is also set if any bit is lost, which keeps sums and differences on
-/// the right side of every halfway point.
-fn shifted(significand: u128, by: u32) -> u128 {
-    let kept = significand.checked_shr(by).unwrap_or(0);
-    let lost = by >= 128 || kept << by != significand;
-    kept | u128::from(lost)
+/// The image of a sum whose first summand outweighs the second.
+fn image(high: f64, low: f64) -> u128 {
+    // Nothing added leaves a zero its sign.
+    let total = if low == 0.0 { high } else { high + low };
+    let rest = low - (total - high);
+    // Of infinities and NaNs the high half alone says what they are; the low half's zero has no sign.
+    let rest = if total.is_finite() && rest != 0.0 { rest } else { 0.0 };
+    u128::from(total.to_bits()) << 64 | u128::from(rest.to_bits())
+}
+
+/// A sum and what its rounding lost, which is exact.
+fn two_sum(a: f64, b: f64) -> [f64; 2] {
+    let sum = a + b;
+    let of_b = sum - a;
+    [sum, (a - (sum - of_b)) + (b - of_b)]
+}
+
+/// The sum: high halves and low halves are added, each with what was lost, and the rests put in their places.
+pub(super) fn add(a: u128, b: u128) -> u128 {
+    let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
+    let [high, lost] = two_sum(a_high, b_high);
+    if !high.is_finite() {
+        return image(high, 0.0);
+    }
+    let [low, lost_low] = two_sum(a_low, b_low);
+    if lost + low == 0.0 {
+        return image(high, lost_low);
+    }
+    let [high, rest] = two_sum(high, lost + low);
+    image(high, rest + lost_low)
+}
+
+/// The product, but for the low halves', which lies below the last place.
+pub(super) fn multiply(a: u128, b: u128) -> u128 {
+    let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
+    let high = a_high * b_high;
+    if !high.is_finite() || high == 0.0 {
+        return image(high, 0.0);
+    }
+    let lost = a_high.mul_add(b_high, -high);
+    image(high, lost + (a_high * b_low + a_low * b_high))
+}
+
+/// The negative of an image; a NaN has none.
+pub(super) fn negated(image: u128) -> u128 {
+    let [high, low] = halves(image);
+    if high.is_nan() {
+        return image;
+    }
+    u128::from((-high).to_bits()) << 64 | u128::from((-low).to_bits())
+}
+
+/// Which is greater; none where one is NaN.
+pub(super) fn compare(a: u128, b: u128) -> Option<Ordering> {
+    let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
+    match a_high.partial_cmp(&b_high)? {
+        Ordering::Equal if a_high.is_finite() => a_low.partial_cmp(&b_low),
+        ordering => Some(ordering),
+    }
 }

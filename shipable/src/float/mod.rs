@@ -12,9 +12,10 @@
 //! and a NaN stays one, quiet, with as much of its payload as there is room for. Encodings that are
 //! no numbers are refused by name.
 //!
-//! Not here: arithmetic, other rounding modes, decimal formats, and the quiet bit's opposite sense
+//! Not here: other rounding modes, decimal formats, and the quiet bit's opposite sense
 //! on old MIPS and PA-RISC.
 
+pub(crate) mod arithmetic;
 mod double_double;
 mod extended;
 mod ieee;

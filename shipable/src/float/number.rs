@@ -1,5 +1,6 @@
 //! A floating point value apart from any format.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use super::ieee::Ieee;
@@ -69,6 +70,124 @@ impl Number {
             }
         }
     }
+
+    /// The sum, as [`sum`], but that zeros of both signs add up to the positive one.
+    pub(super) fn plus(self, other: Number) -> Number {
+        match (self, other) {
+            (Number::Zero { negative: a }, Number::Zero { negative: b }) => {
+                Number::Zero { negative: a && b }
+            }
+            _ => sum(self, other),
+        }
+    }
+
+    /// The product: its leading 128 bits, the last of which is also set if any bit beyond is.
+    pub(super) fn times(self, other: Number) -> Number {
+        let negative = self.is_negative() != other.is_negative();
+        match (self, other) {
+            (Number::Nan { .. }, _) => self,
+            (_, Number::Nan { .. }) => other,
+            (Number::Infinite { .. }, Number::Zero { .. })
+            | (Number::Zero { .. }, Number::Infinite { .. }) => {
+                Number::Nan { negative: false, payload: 0 }
+            }
+            (Number::Infinite { .. }, _) | (_, Number::Infinite { .. }) => {
+                Number::Infinite { negative }
+            }
+            (Number::Zero { .. }, _) | (_, Number::Zero { .. }) => Number::Zero { negative },
+            (
+                Number::Finite { exponent: a_exponent, significand: a, .. },
+                Number::Finite { exponent: b_exponent, significand: b, .. },
+            ) => {
+                let (high, low) = product(a, b);
+                // Between 2^254 and 2^256: at most one bit short of the top.
+                let short = high.leading_zeros();
+                let top = high << short | low >> 1 >> (127 - short);
+                let significand = top | u128::from(low << short != 0);
+                let exponent = a_exponent + b_exponent + 1 - short as i32;
+                Number::Finite { negative, exponent, significand }
+            }
+        }
+    }
+
+    /// Which is greater; none where one is NaN.
+    pub(super) fn compare(&self, other: &Number) -> Option<Ordering> {
+        let place = |number: &Number| match *number {
+            Number::Nan { .. } => None,
+            Number::Zero { .. } => Some((0, 0, 0)),
+            Number::Finite { exponent, significand, .. } => Some((1, exponent, significand)),
+            Number::Infinite { .. } => Some((2, 0, 0)),
+        };
+        let (a, b) = (place(self)?, place(other)?);
+        let is_zero = |place: (i32, i32, u128)| place.0 == 0;
+        if is_zero(a) && is_zero(b) {
+            return Some(Ordering::Equal);
+        }
+        let negative = |number: &Number, place| number.is_negative() && !is_zero(place);
+        Some(match (negative(self, a), negative(other, b)) {
+            (false, false) => a.cmp(&b),
+            (true, true) => b.cmp(&a),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        })
+    }
+}
+
+/// The upper and the lower half of a product.
+fn product(a: u128, b: u128) -> (u128, u128) {
+    const LOW: u128 = u64::MAX as u128;
+    let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
+    let low = a0 * b0;
+    // At most 2^64 - 1 twice above a product of halves: no overflow.
+    let cross = a1 * b0 + (low >> 64);
+    let middle = a0 * b1 + (cross & LOW);
+    (a1 * b1 + (cross >> 64) + (middle >> 64), middle << 64 | low & LOW)
+}
+
+/// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is
+/// more.
+pub(super) fn sum(a: Number, b: Number) -> Number {
+    match (a, b) {
+        (Number::Nan { .. }, _) => a,
+        (_, Number::Nan { .. }) => b,
+        (Number::Infinite { negative }, Number::Infinite { negative: other })
+            if negative != other =>
+        {
+            Number::Nan { negative: false, payload: 0 }
+        }
+        (Number::Infinite { .. }, _) | (_, Number::Zero { .. }) => a,
+        (_, Number::Infinite { .. }) | (Number::Zero { .. }, _) => b,
+        (
+            Number::Finite { negative, exponent, significand },
+            Number::Finite {
+                negative: other,
+                exponent: other_exponent,
+                significand: other_significand,
+            },
+        ) => {
+            if (exponent, significand) < (other_exponent, other_significand) {
+                return sum(b, a);
+            }
+            // One bit of room for the carry.
+            let greater = shifted(significand, 1);
+            let smaller = shifted(other_significand, 1 + exponent.abs_diff(other_exponent));
+            if negative == other {
+                Number::scaled(negative, greater + smaller, exponent - 126)
+            } else if greater == smaller {
+                Number::Zero { negative: false }
+            } else {
+                Number::scaled(negative, greater - smaller, exponent - 126)
+            }
+        }
+    }
+}
+
+/// Shifted right; the last bit is also set if any bit is lost, which keeps sums and differences on
+/// the right side of every halfway point.
+fn shifted(significand: u128, by: u32) -> u128 {
+    let kept = significand.checked_shr(by).unwrap_or(0);
+    let lost = by >= 128 || kept << by != significand;
+    kept | u128::from(lost)
 }
 
 /// The leading bits of a finite number as a format keeps them.

@@ -483,3 +483,155 @@ fn values_are_printed_in_decimal() {
     assert_eq!(text(X87, 0x8001 << 64 | 1 << 63), "-3.362e-4932");
     assert_eq!(text(Binary16, 0x7c00), "infinity");
 }
+
+/// An image with its sign, as its place among magnitudes says.
+fn magnitude(format: FloatFormat, image: u128) -> (bool, Fixed) {
+    let (negative, at) = place(format, image);
+    (negative, worth(format, at))
+}
+
+/// A finite number's significand and exponent.
+fn parts(format: FloatFormat, image: u128) -> Option<(u128, i32)> {
+    match decode(format, image) {
+        Ok(Number::Finite { exponent, significand, .. }) => {
+            let zeros = significand.trailing_zeros();
+            Some((significand >> zeros, exponent - 127 + zeros as i32))
+        }
+        _ => None,
+    }
+}
+
+/// What an operation gave, infinity being an overflow.
+fn finite(format: FloatFormat, found: u128) -> Result<u128, Misfit> {
+    match decode(format, found) {
+        Ok(Number::Infinite { .. }) => Err(Misfit::Overflow),
+        _ => Ok(found),
+    }
+}
+
+#[test]
+fn sums_and_differences_are_rounded_once() {
+    let mut random = SmallRng::seed_from_u64(11);
+    for format in SIMPLE {
+        let places = places(format, &mut random, cases(300));
+        for _ in 0..cases(1500) {
+            let mut pick = || {
+                let at = places[random.random_range(0..places.len())];
+                // Neighbours cancel.
+                let at = if random.random() { at } else { at.saturating_add(1) };
+                image(format, random.random(), at.min(infinity(format) - 1))
+            };
+            let (a, b) = (pick(), pick());
+            let ((a_negative, a_exact), (b_negative, b_exact)) =
+                (magnitude(format, a), magnitude(format, b));
+            let cases = [
+                (arithmetic::add(format, a, b), b_negative),
+                (arithmetic::subtract(format, a, b), !b_negative),
+            ];
+            for (found, b_negative) in cases {
+                let (negative, exact) = match a_negative == b_negative {
+                    true => (a_negative, a_exact.plus(&b_exact)),
+                    false => {
+                        let less = a_exact.compare(&b_exact) == Ordering::Less;
+                        (if less { b_negative } else { a_negative }, a_exact.apart(&b_exact))
+                    }
+                };
+                // What cancels is the positive zero.
+                let negative = negative && (exact != Fixed::zero() || a_negative == b_negative);
+                check(&exact, negative, format, finite(format, found));
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_rounded_once() {
+    let mut random = SmallRng::seed_from_u64(12);
+    for format in [Binary16, Binary32, Binary64, X87, M68k] {
+        let places = places(format, &mut random, cases(300));
+        for _ in 0..cases(1500) {
+            let mut pick =
+                || image(format, random.random(), places[random.random_range(0..places.len())]);
+            let (a, b) = (pick(), pick());
+            let (Some((x, x_at)), Some((y, y_at))) = (parts(format, a), parts(format, b)) else {
+                continue;
+            };
+            let (product, at) = (x * y, x_at + y_at);
+            // Where the fixed point has no room, the product is far outside of the format.
+            if at < Fixed::POINT || at > 16300 {
+                continue;
+            }
+            let negative = place(format, a).0 != place(format, b).0;
+            let found = arithmetic::multiply(format, a, b);
+            check(&Fixed::new(product, at), negative, format, finite(format, found));
+        }
+    }
+    // Of binary128, whose products have 226 bits, apfloat knows.
+    let places = places(Binary128, &mut random, cases(300));
+    for _ in 0..cases(3000) {
+        let mut pick =
+            || image(Binary128, random.random(), places[random.random_range(0..places.len())]);
+        let (a, b) = (pick(), pick());
+        let wanted = (Quad::from_bits(a) * Quad::from_bits(b)).value;
+        assert_eq!(arithmetic::multiply(Binary128, a, b), wanted.to_bits(), "{a:#x} {b:#x}");
+    }
+}
+
+#[test]
+fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
+    let mut random = SmallRng::seed_from_u64(13);
+    let special =
+        [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 1.0];
+    for _ in 0..cases(20_000) {
+        let mut pick = || match random.random_range(0..8) {
+            0 => special[random.random_range(0..special.len())],
+            _ => f64::from_bits(random.random()),
+        };
+        let (a, b) = (pick(), pick());
+        let image = |value: f64| u128::from(value.to_bits());
+        for (found, wanted) in [
+            (arithmetic::add(Binary64, image(a), image(b)), a + b),
+            (arithmetic::subtract(Binary64, image(a), image(b)), a - b),
+            (arithmetic::multiply(Binary64, image(a), image(b)), a * b),
+        ] {
+            let found = f64::from_bits(found as u64);
+            assert!(
+                found.to_bits() == wanted.to_bits() || found.is_nan() && wanted.is_nan(),
+                "{a:e} {b:e}"
+            );
+        }
+        assert_eq!(arithmetic::compare(Binary64, image(a), image(b)), a.partial_cmp(&b));
+    }
+}
+
+#[test]
+fn double_doubles_add_and_multiply_to_their_last_places() {
+    let mut random = SmallRng::seed_from_u64(14);
+    let pair = |high: f64, low: f64| u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
+    // One plus next to nothing, less one.
+    let tiny = 2f64.powi(-900);
+    assert_eq!(arithmetic::add(DoubleDouble, pair(1.0, tiny), pair(-1.0, 0.0)), pair(tiny, 0.0));
+    for _ in 0..cases(20_000) {
+        let mut pick = || {
+            let high = random.random_range(-1.0..1.0) * 2f64.powi(random.random_range(-60..60));
+            let low = high * random.random_range(-1.0..1.0) * 2f64.powi(-54);
+            pair(high + low, low - ((high + low) - high))
+        };
+        let (a, b) = (pick(), pick());
+        let [x, y] = [a, b].map(|image| decode(DoubleDouble, image).unwrap());
+        for (found, exact, scale) in [
+            (arithmetic::add(DoubleDouble, a, b), x.plus(y), x.plus(y)),
+            (arithmetic::multiply(DoubleDouble, a, b), x.times(y), x.times(y)),
+        ] {
+            let [high, low] = [found >> 64, found].map(|half| f64::from_bits(half as u64));
+            assert_eq!(high, high + low, "normalised");
+            let off = decode(DoubleDouble, found).unwrap().plus(exact.negated());
+            if let (Number::Finite { exponent: off, .. }, Number::Finite { exponent, .. }) =
+                (off, scale)
+            {
+                assert!(off < exponent - 100, "{a:#x} {b:#x}: {off} of {exponent}");
+            }
+        }
+        assert_eq!(arithmetic::compare(DoubleDouble, a, b), x.compare(&y));
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::node::{Field, Node, Placed, Run, Span};
 use crate::arch::Architecture;
+use crate::basic::Leaf;
 use crate::bounds::{self, Bounds, StructLayout};
 use crate::error::{Error, Result};
 use crate::signature::Signature;
@@ -141,6 +142,41 @@ fn concatenation(
         sum.then(&known[child as usize].repeat(length)?)
     })
 }
+
+/// The leaf of all items of the root.
+pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
+    // Of each node: the leaf of all its items, if there are any; `Err` where there are several.
+    let mut known: Vec<Result<Option<Leaf>, Several>> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let mut of = Ok(None);
+        let mut add = |child: u32, copies: bool| {
+            if copies {
+                of = match (of, known[child as usize]) {
+                    (Ok(None), leaf) | (leaf, Ok(None)) => leaf,
+                    (a, b) if a == b => a,
+                    _ => Err(Several),
+                };
+            }
+        };
+        match node {
+            Node::Leaf(Leaf::Basic(basic)) if basic.is_marker() => {}
+            Node::Leaf(leaf) => of = Ok(Some(*leaf)),
+            Node::Array { child, runs, .. } => add(*child, copies(runs) > 0),
+            Node::Simple { members } => {
+                members.iter().for_each(|member| add(member.child, member.length > 0));
+            }
+            Node::Struct { members, .. } => {
+                members.iter().for_each(|member| add(member.child, member.length > 0));
+            }
+        }
+        known.push(of);
+    }
+    known.pop()?.ok()?
+}
+
+/// More than one leaf.
+#[derive(Clone, Copy, PartialEq)]
+struct Several;
 
 /// The same nodes with displacements in bytes.
 pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {

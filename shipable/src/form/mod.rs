@@ -21,6 +21,7 @@ pub use node::{Field, Node, Placed, Run, Span};
 pub use wire::{DecodeError, Limits};
 
 use crate::arch::Architecture;
+use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
@@ -100,6 +101,19 @@ impl Form {
     /// The type whose constructor made a form locale-specific when it was compiled; not shipped.
     pub fn culprit(&self) -> Option<&Datatype> {
         self.culprit.as_ref()
+    }
+
+    /// The predefined or parametrised type that all items are of; `None` where there are no items, or several types.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Basic, Datatype, Form};
+    /// let pairs = Datatype::vector(4, 1, 3, &Datatype::basic(Basic::DoubleInt))?;
+    /// let form = Form::compile(&pairs, &Architecture::X86_64)?;
+    /// assert_eq!(form.single_leaf(), Some(Basic::DoubleInt.into()));
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn single_leaf(&self) -> Option<Leaf> {
+        layout::single_leaf(&self.nodes)
     }
 
     /// The nodes, children before parents, the root last.

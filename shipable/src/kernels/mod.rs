@@ -8,6 +8,7 @@
 //! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of
 //!   bytes;
 //! - `bodies`: the loops, and the choice of an instruction set at run time;
+//! - `fold`: operations in place, for reductions;
 //! - `items`: the slow loop, unit by unit, for conversions that can refuse a value.
 //!
 //! Calls are safe: each checks once that all it reaches lies in its views. Runs are moved in the
@@ -16,6 +17,7 @@
 #![allow(unsafe_code)]
 
 mod bodies;
+pub(crate) mod fold;
 mod items;
 mod moves;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -26,12 +26,21 @@ pub struct Options {
     pub depth: u32,
     /// The most basic items that one element has, roughly.
     pub items: u64,
+    /// Pair types stay what they are: for accumulates, which want one predefined type.
+    pub whole_pairs: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
         let architecture = Architecture::NATIVE;
-        Options { portable: false, disjoint: true, architecture, depth: 4, items: 200 }
+        Options {
+            portable: false,
+            disjoint: true,
+            architecture,
+            depth: 4,
+            items: 200,
+            whole_pairs: false,
+        }
     }
 }
 
@@ -51,6 +60,17 @@ enum Sequence {
     List(Vec<Sequence>),
 }
 
+impl Sequence {
+    /// Puts one leaf in place of all.
+    fn fill(&mut self, with: Leaf) {
+        match self {
+            Sequence::One(leaf) => *leaf = with,
+            Sequence::Repeat(_, of) => of.fill(with),
+            Sequence::List(members) => members.iter_mut().for_each(|member| member.fill(with)),
+        }
+    }
+}
+
 impl Random {
     /// A source for a seed.
     pub fn new(seed: u64, options: Options) -> Random {
@@ -68,6 +88,17 @@ impl Random {
         let sequence = self.sequence(self.options.depth, self.options.items);
         let depth = self.options.depth;
         (self.tree(&sequence, depth), self.tree(&sequence, depth))
+    }
+
+    /// Two random types of equally many items, all of one leaf.
+    pub fn pair_of(&mut self, leaf: Leaf) -> (Datatype, Datatype) {
+        let whole = std::mem::replace(&mut self.options.whole_pairs, true);
+        let mut sequence = self.sequence(self.options.depth, self.options.items);
+        sequence.fill(leaf);
+        let depth = self.options.depth;
+        let pair = (self.tree(&sequence, depth), self.tree(&sequence, depth));
+        self.options.whole_pairs = whole;
+        pair
     }
 
     /// A random predefined type that holds data.
@@ -182,7 +213,7 @@ impl Random {
     fn leaf(&mut self, leaf: Leaf) -> Result<Datatype> {
         match leaf {
             Leaf::Basic(basic) => match basic.makeup() {
-                Makeup::Pair(value, index) if self.chance(2) => {
+                Makeup::Pair(value, index) if !self.options.whole_pairs && self.chance(2) => {
                     self.structure(&[value.into(), index.into()])
                 }
                 _ => Ok(basic.into()),

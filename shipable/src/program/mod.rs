@@ -19,6 +19,7 @@ pub use pack::{ConversionError, Partial};
 pub use step::copy;
 
 pub(crate) use lower::lower;
+pub(crate) use pack::describe;
 
 use std::ops::Range;
 use std::sync::OnceLock;

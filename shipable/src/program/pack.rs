@@ -196,12 +196,7 @@ impl Stop {
             Stop::Error(error) => return error,
             Stop::Value(refused) => *refused,
         };
-        let (from, to) = match conversion {
-            Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
-                (describe(ends.from()), describe(ends.to()))
-            }
-            Conversion::Copy | Conversion::Swap { .. } => (String::new(), String::new()),
-        };
+        let (from, to) = describe(conversion);
         Error::Conversion(Box::new(ConversionError {
             item: index(body, position),
             datatype: match item.leaf {
@@ -238,8 +233,18 @@ impl<E: Into<Error>> From<E> for Stop {
     }
 }
 
+/// Both ends of a conversion as people call them.
+pub(crate) fn describe(conversion: Conversion) -> (String, String) {
+    match conversion {
+        Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
+            (named(ends.from()), named(ends.to()))
+        }
+        Conversion::Copy | Conversion::Swap { .. } => (String::new(), String::new()),
+    }
+}
+
 /// A scalar as people call it.
-fn describe(scalar: Scalar) -> String {
+fn named(scalar: Scalar) -> String {
     let kind = match scalar.value {
         Value::Bytes => "bytes",
         Value::Char | Value::Wide => "a character",

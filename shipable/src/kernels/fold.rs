@@ -1,0 +1,374 @@
+//! Folds: loops that combine packed operands with packed values in place, for what the machine's own instructions compute.
+//!
+//! Keyed by width and meaning, not by basic type: sums and bits of two's complement need no sign. Each loop has a version
+//! for values in the other byte order, and, on x86, one with AVX2.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
+use crate::memory::{OutOfBounds, View, ViewMut};
+use crate::reduce::Op;
+
+/// A loop over packed elements: operands, what they are combined with and what that becomes, and how many.
+///
+/// Unsafe to call: as many elements must be readable at the first, and readable and writable at the second, and the
+/// instruction set must be this machine's.
+type Body = unsafe fn(*const u8, *mut u8, usize);
+
+/// A loop, and the bytes of its elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fold {
+    body: Body,
+    element: usize,
+}
+
+impl Fold {
+    /// The loop for elements of two scalars (complex numbers, pairs) or one; `None` where it takes software.
+    pub(crate) fn find(op: Op, scalars: &[Scalar], complex: bool) -> Option<Fold> {
+        let first = scalars.first()?;
+        let element = scalars.iter().map(|scalar| usize::from(scalar.size)).sum();
+        let body = match (op, scalars) {
+            (Op::Band, _) => body::<Words<u8, And, false>>(),
+            (Op::Bor, _) => body::<Words<u8, Or, false>>(),
+            (Op::Bxor, _) => body::<Words<u8, Xor, false>>(),
+            (Op::Maxloc | Op::Minloc, [value, index]) => pairs(op, *value, *index)?,
+            (Op::Prod, _) if complex => products(*first)?,
+            _ => words(op, *first)?,
+        };
+        // What works scalar by scalar, or byte by byte, takes an element for several.
+        let unit = match op {
+            Op::Band | Op::Bor | Op::Bxor => 1,
+            Op::Maxloc | Op::Minloc => element,
+            Op::Prod if complex => element,
+            _ => usize::from(first.size),
+        };
+        Some(Fold { body, element: unit })
+    }
+
+    /// Combines `bytes` of operands, from displacement 0 on, with what lies at `at`.
+    pub(crate) fn run(
+        &self,
+        operands: View<'_>,
+        target: &mut ViewMut<'_>,
+        at: i64,
+        bytes: u64,
+    ) -> Result<(), OutOfBounds> {
+        let end = |start: i64| start.checked_add_unsigned(bytes).unwrap_or(i64::MAX);
+        operands.covers(0, end(0))?;
+        target.covers(at, end(at))?;
+        // SAFETY: both are covered, and the loop touches whole elements within `bytes`. `body` chose the instruction set.
+        unsafe { (self.body)(operands.at(0), target.at(at), bytes as usize / self.element) };
+        Ok(())
+    }
+}
+
+/// What a loop does.
+trait Loop {
+    /// # Safety
+    ///
+    /// See [`Body`].
+    unsafe fn run(operands: *const u8, target: *mut u8, count: usize);
+}
+
+/// # Safety
+///
+/// See [`Body`].
+unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { L::run(operands, target, count) }
+}
+
+/// # Safety
+///
+/// See [`Body`].
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[target_feature(enable = "avx2")]
+unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { L::run(operands, target, count) }
+}
+
+fn body<L: Loop>() -> Body {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if is_x86_feature_detected!("avx2") {
+        return avx2::<L>;
+    }
+    baseline::<L>
+}
+
+/// A number as the machine has it.
+trait Word: Copy + PartialOrd {
+    const ZERO: Self;
+    const ONE: Self;
+    fn swapped(self) -> Self;
+    fn sum(self, other: Self) -> Self;
+    fn product(self, other: Self) -> Self;
+    fn difference(self, other: Self) -> Self;
+}
+
+macro_rules! words {
+    ($one:literal $swapped:expr; $sum:ident $product:ident $difference:ident: $($word:ty),*) => {
+        $(impl Word for $word {
+            const ZERO: Self = 0 as $word;
+            const ONE: Self = $one as $word;
+            #[inline(always)]
+            fn swapped(self) -> Self {
+                let swapped: fn($word) -> $word = $swapped;
+                swapped(self)
+            }
+            #[inline(always)]
+            fn sum(self, other: Self) -> Self {
+                self.$sum(other)
+            }
+            #[inline(always)]
+            fn product(self, other: Self) -> Self {
+                self.$product(other)
+            }
+            #[inline(always)]
+            fn difference(self, other: Self) -> Self {
+                self.$difference(other)
+            }
+        })*
+    };
+}
+
+words!(1 |word| word.swap_bytes(); wrapping_add wrapping_mul wrapping_sub: u8, u16, u32, u64, u128, i8, i16, i32, i64, i128);
+
+use std::ops::{Add as _, Mul as _, Sub as _};
+words!(1 |word| f32::from_bits(word.to_bits().swap_bytes()); add mul sub: f32);
+words!(1 |word| f64::from_bits(word.to_bits().swap_bytes()); add mul sub: f64);
+
+/// # Safety
+///
+/// A word must be readable.
+#[inline(always)]
+unsafe fn load<T: Word, const SWAPPED: bool>(from: *const u8) -> T {
+    // SAFETY: the caller's promise; every bit pattern is a word, and no alignment is needed.
+    let word = unsafe { from.cast::<T>().read_unaligned() };
+    if SWAPPED { word.swapped() } else { word }
+}
+
+/// # Safety
+///
+/// A word must be writable.
+#[inline(always)]
+unsafe fn store<T: Word, const SWAPPED: bool>(to: *mut u8, word: T) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<T>().write_unaligned(if SWAPPED { word.swapped() } else { word }) };
+}
+
+/// What becomes of an operand and the word that is there.
+trait Combine<T> {
+    fn combine(operand: T, there: T) -> T;
+}
+
+macro_rules! combine {
+    ($($name:ident: |$operand:ident, $there:ident| $result:expr;)*) => {
+        $(
+            struct $name;
+            impl<T: Word> Combine<T> for $name {
+                #[inline(always)]
+                fn combine($operand: T, $there: T) -> T {
+                    $result
+                }
+            }
+        )*
+    };
+}
+
+combine! {
+    Greater: |operand, there| if operand > there { operand } else { there };
+    Smaller: |operand, there| if operand < there { operand } else { there };
+    Sum: |operand, there| there.sum(operand);
+    Product: |operand, there| there.product(operand);
+    Both: |operand, there| truth(operand != T::ZERO && there != T::ZERO);
+    Either: |operand, there| truth(operand != T::ZERO || there != T::ZERO);
+    OneOf: |operand, there| truth((operand != T::ZERO) != (there != T::ZERO));
+}
+
+#[inline(always)]
+fn truth<T: Word>(is_true: bool) -> T {
+    if is_true { T::ONE } else { T::ZERO }
+}
+
+macro_rules! bits {
+    ($($name:ident $operator:tt;)*) => {
+        $(
+            struct $name;
+            impl Combine<u8> for $name {
+                #[inline(always)]
+                fn combine(operand: u8, there: u8) -> u8 {
+                    operand $operator there
+                }
+            }
+        )*
+    };
+}
+
+bits! {
+    And &;
+    Or |;
+    Xor ^;
+}
+
+/// Word by word.
+struct Words<T, C, const SWAPPED: bool>(PhantomData<(T, C)>);
+
+impl<T: Word, C: Combine<T>, const SWAPPED: bool> Loop for Words<T, C, SWAPPED> {
+    #[inline(always)]
+    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
+        for index in 0..count {
+            let at = index * size_of::<T>();
+            // SAFETY: the caller's promise: element `index` is below `count`.
+            unsafe {
+                let there = target.add(at);
+                let operand = load::<T, SWAPPED>(operands.add(at));
+                store::<T, SWAPPED>(there, C::combine(operand, load::<T, SWAPPED>(there)));
+            }
+        }
+    }
+}
+
+/// A value and an index, packed.
+struct Pairs<V, I, const MAX: bool, const SWAPPED: bool>(PhantomData<(V, I)>);
+
+impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I, MAX, SWAPPED> {
+    #[inline(always)]
+    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
+        let (value, pair) = (size_of::<V>(), size_of::<V>() + size_of::<I>());
+        for index in 0..count {
+            // SAFETY: the caller's promise: element `index` is below `count`.
+            unsafe {
+                let (from, to) = (operands.add(index * pair), target.add(index * pair));
+                let (operand, there) = (load::<V, SWAPPED>(from), load::<V, SWAPPED>(to));
+                let (from_index, to_index) =
+                    (load::<I, SWAPPED>(from.add(value)), load::<I, SWAPPED>(to.add(value)));
+                let beats = if MAX { operand > there } else { operand < there };
+                if beats || operand == there && from_index < to_index {
+                    store::<V, SWAPPED>(to, operand);
+                    store::<I, SWAPPED>(to.add(value), from_index);
+                }
+            }
+        }
+    }
+}
+
+/// Products of complex numbers.
+struct Products<T, const SWAPPED: bool>(PhantomData<T>);
+
+impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
+    #[inline(always)]
+    unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
+        let part = size_of::<T>();
+        for index in 0..count {
+            let at = 2 * index * part;
+            // SAFETY: the caller's promise: element `index` is below `count`.
+            unsafe {
+                let (from, to) = (operands.add(at), target.add(at));
+                let (a, b) = (load::<T, SWAPPED>(to), load::<T, SWAPPED>(to.add(part)));
+                let (c, d) = (load::<T, SWAPPED>(from), load::<T, SWAPPED>(from.add(part)));
+                store::<T, SWAPPED>(to, a.product(c).difference(b.product(d)));
+                store::<T, SWAPPED>(to.add(part), a.product(d).sum(b.product(c)));
+            }
+        }
+    }
+}
+
+fn is_swapped(scalar: Scalar) -> bool {
+    scalar.order != ByteOrder::NATIVE
+}
+
+/// The loop for words of this meaning and width.
+fn words(op: Op, scalar: Scalar) -> Option<Body> {
+    macro_rules! swapped {
+        ($word:ty, $combine:ty) => {
+            match is_swapped(scalar) {
+                true => body::<Words<$word, $combine, true>>(),
+                false => body::<Words<$word, $combine, false>>(),
+            }
+        };
+    }
+    macro_rules! integers {
+        ($combine:ty: $($bytes:literal $word:ty),*) => {
+            match scalar.size {
+                $($bytes => swapped!($word, $combine),)*
+                _ => return None,
+            }
+        };
+    }
+    macro_rules! unsigned {
+        ($combine:ty) => {
+            integers!($combine: 1 u8, 2 u16, 4 u32, 8 u64, 16 u128)
+        };
+    }
+    macro_rules! signed {
+        ($combine:ty) => {
+            integers!($combine: 1 i8, 2 i16, 4 i32, 8 i64, 16 i128)
+        };
+    }
+    macro_rules! floats {
+        ($word:ty) => {
+            match op {
+                Op::Max => swapped!($word, Greater),
+                Op::Min => swapped!($word, Smaller),
+                Op::Sum => swapped!($word, Sum),
+                Op::Prod => swapped!($word, Product),
+                _ => return None,
+            }
+        };
+    }
+    Some(match (scalar.value, op) {
+        (Value::Float(FloatFormat::Binary32), _) => floats!(f32),
+        (Value::Float(FloatFormat::Binary64), _) => floats!(f64),
+        (Value::Int { signed: true }, Op::Max) => signed!(Greater),
+        (Value::Int { signed: true }, Op::Min) => signed!(Smaller),
+        (Value::Int { .. }, Op::Max) => unsigned!(Greater),
+        (Value::Int { .. }, Op::Min) => unsigned!(Smaller),
+        (Value::Int { .. }, Op::Sum) => unsigned!(Sum),
+        (Value::Int { .. }, Op::Prod) => unsigned!(Product),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Land) => unsigned!(Both),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lor) => unsigned!(Either),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lxor) => unsigned!(OneOf),
+        _ => return None,
+    })
+}
+
+/// The loop for pairs of a value and an index.
+fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
+    macro_rules! swapped {
+        ($value:ty, $index:ty) => {
+            match (op, is_swapped(value)) {
+                (Op::Maxloc, true) => body::<Pairs<$value, $index, true, true>>(),
+                (Op::Maxloc, false) => body::<Pairs<$value, $index, true, false>>(),
+                (_, true) => body::<Pairs<$value, $index, false, true>>(),
+                (_, false) => body::<Pairs<$value, $index, false, false>>(),
+            }
+        };
+    }
+    const SIGNED: Value = Value::Int { signed: true };
+    const SINGLE: Value = Value::Float(FloatFormat::Binary32);
+    const DOUBLE: Value = Value::Float(FloatFormat::Binary64);
+    Some(match ((value.value, value.size), (index.value, index.size)) {
+        ((SIGNED, 2), (SIGNED, 4)) => swapped!(i16, i32),
+        ((SIGNED, 4), (SIGNED, 4)) => swapped!(i32, i32),
+        ((SIGNED, 8), (SIGNED, 4)) => swapped!(i64, i32),
+        ((SIGNED, 8), (SIGNED, 8)) => swapped!(i64, i64),
+        ((SINGLE, _), (SIGNED, 4)) => swapped!(f32, i32),
+        ((DOUBLE, _), (SIGNED, 4)) => swapped!(f64, i32),
+        ((SINGLE, _), (SINGLE, _)) => swapped!(f32, f32),
+        ((DOUBLE, _), (DOUBLE, _)) => swapped!(f64, f64),
+        _ => return None,
+    })
+}
+
+/// The loop for products of complex numbers of such parts.
+fn products(part: Scalar) -> Option<Body> {
+    Some(match (part.value, is_swapped(part)) {
+        (Value::Float(FloatFormat::Binary32), true) => body::<Products<f32, true>>(),
+        (Value::Float(FloatFormat::Binary32), false) => body::<Products<f32, false>>(),
+        (Value::Float(FloatFormat::Binary64), true) => body::<Products<f64, true>>(),
+        (Value::Float(FloatFormat::Binary64), false) => body::<Products<f64, false>>(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,224 @@
+//! Reductions: predefined operations on typed memory in any representation.
+//!
+//! ```text
+//!  operands packed, in their sender's representation
+//!      │ Stage: converted, element by element            (nothing where both are alike)
+//!      ▼
+//!  operands packed, in the memory's representation ──Reduction──► items of a Program's memory, changed in place
+//!                                                       │
+//!                                                       └──► what was there, packed, for fetching accumulates
+//! ```
+//!
+//! The operation happens in the representation of the memory that it changes, as MPI has it: a sum of two shorts wraps
+//! around where shorts of that machine do. All elements are of one predefined type (MPI-5.0 section 12.3.4), so a position
+//! in the packed stream says which element it lies in.
+//!
+//! Loops of the machine's own instructions serve what it computes itself, in both byte orders; the rest (long double in
+//! other formats, half precision, Fortran's truth values) takes software. Integers wrap around; floating point rounds to
+//! nearest and overflows to infinity; what NaN does stands at each [`Op`].
+//!
+//! Left out: operations defined by users, which MPI doesn't allow in accumulates either.
+
+mod apply;
+mod op;
+mod software;
+mod stage;
+
+pub use apply::Sides;
+pub use op::{Op, check_swap};
+pub use stage::{Carry, Stage};
+
+use crate::arch::{Architecture, Scalar};
+use crate::basic::{Basic, Leaf, Makeup};
+use crate::convert::Conversion;
+use crate::error::{Class, Error, Result};
+use crate::kernels::fold::Fold;
+use crate::kernels::{Kernel, KernelError, Lane};
+use crate::memory::{View, ViewMut};
+use software::{LONGEST, Software};
+
+/// An operation on elements of one type, in the memory of one architecture.
+///
+/// ```
+/// use shipable::reduce::{Op, Reduction};
+/// use shipable::{Architecture, Basic, View, ViewMut};
+///
+/// // Two shorts of a big-endian machine, each of which gets 1 more.
+/// let sum = Reduction::new(Op::Sum, Basic::Short.into(), &Architecture::S390X)?;
+/// let mut memory = [0x00, 0xff, 0x7f, 0xff];
+/// sum.combine(View::new(&[0, 1, 0, 1]), &mut ViewMut::new(&mut memory), 2)?;
+/// assert_eq!(memory, [0x01, 0x00, 0x80, 0x00]);
+/// # Ok::<(), shipable::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Reduction {
+    op: Op,
+    /// Bytes of an element in the packed stream.
+    element: u32,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Body {
+    /// What is there stays.
+    Keep,
+    /// The operand takes its place.
+    Replace,
+    Fold(Fold),
+    Software(Software),
+}
+
+impl Reduction {
+    /// The reduction of elements of `leaf` in memory of `architecture`.
+    ///
+    /// # Errors
+    /// As [`Op::check`] and [`Architecture::leaf`].
+    pub fn new(op: Op, leaf: Leaf, architecture: &Architecture) -> Result<Reduction> {
+        op.check(leaf)?;
+        let layout = architecture.leaf(leaf)?;
+        let complex = is_complex(leaf);
+        let scalars = layout.components.iter().map(|component| component.scalar);
+        let scalars: smallvec::SmallVec<[Scalar; 2]> = scalars.collect();
+        let body = match (op, &scalars[..]) {
+            (Op::NoOp, _) | (_, []) => Body::Keep,
+            (Op::Replace, _) => Body::Replace,
+            (_, &[first, ref rest @ ..]) => match Fold::find(op, &scalars, complex) {
+                Some(fold) => Body::Fold(fold),
+                None => {
+                    Body::Software(Software { op, first, second: rest.first().copied(), complex })
+                }
+            },
+        };
+        Ok(Reduction { op, element: layout.size, body })
+    }
+
+    /// The operation.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// Bytes of an element in a packed stream of its representation.
+    #[inline]
+    pub fn element(&self) -> u64 {
+        self.element.into()
+    }
+
+    /// Combines `elements` packed operands with as many packed elements, in place. Both start at displacement 0.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] where either has too few bytes; nothing is changed then.
+    #[inline]
+    pub fn combine(
+        &self,
+        operands: View<'_>,
+        target: &mut ViewMut<'_>,
+        elements: u64,
+    ) -> Result<()> {
+        let bytes = self.bytes(elements)?;
+        self.combine_at(operands, target, 0, bytes)
+    }
+
+    fn bytes(&self, elements: u64) -> Result<u64> {
+        elements.checked_mul(self.element()).ok_or(Error::Overflow { what: "the packed size" })
+    }
+
+    /// Combines `bytes` of operands with the elements from `at` on.
+    #[inline]
+    fn combine_at(
+        &self,
+        operands: View<'_>,
+        target: &mut ViewMut<'_>,
+        at: i64,
+        bytes: u64,
+    ) -> Result<()> {
+        match &self.body {
+            Body::Keep => {}
+            Body::Replace => {
+                let lane = |start| Lane { start, strides: [0; 2] };
+                let copy = Kernel::new(Conversion::Copy, bytes);
+                match copy.transfer([1, 1], operands, lane(0), target, lane(at)) {
+                    Err(KernelError::OutOfBounds(error)) => return Err(error.into()),
+                    // A copy refuses no value.
+                    Err(KernelError::Value { .. }) | Ok(()) => {}
+                }
+            }
+            Body::Fold(fold) => fold.run(operands, target, at, bytes)?,
+            Body::Software(software) => {
+                let size = self.element as usize;
+                let (mut operand, mut there) = ([0; LONGEST], [0; LONGEST]);
+                let (operand, there) = (&mut operand[..size], &mut there[..size]);
+                for element in 0..bytes / self.element() {
+                    let offset = (element * self.element()) as i64;
+                    operands.read(offset, operand)?;
+                    target.read(at + offset, there)?;
+                    software.combine(operand, there);
+                    target.write(at + offset, there)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Compare and swap of one element of a type, in the memory of one architecture (MPI-5.0 section 12.3.4).
+#[derive(Clone, Copy, Debug)]
+pub struct Swap {
+    scalar: Scalar,
+}
+
+impl Swap {
+    /// Compare and swap of elements of `leaf`.
+    ///
+    /// # Errors
+    /// As [`check_swap`] and [`Architecture::leaf`].
+    pub fn new(leaf: Leaf, architecture: &Architecture) -> Result<Swap> {
+        check_swap(leaf)?;
+        let components = architecture.leaf(leaf)?.components;
+        let refused = || Error::Argument {
+            call: "compare_and_swap",
+            class: Class::Type,
+            problem: format!("{leaf} holds no data"),
+        };
+        Ok(Swap { scalar: components.first().ok_or_else(refused)?.scalar })
+    }
+
+    /// Bytes of an element.
+    pub fn element(&self) -> u64 {
+        self.scalar.size.into()
+    }
+
+    /// Puts `new` where `compare` equals what is there, and gives what was there in `old`. Logicals are equal if both are
+    /// true, or neither. All are one element, in the memory's representation.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] where the element isn't in the memory.
+    pub fn apply(
+        &self,
+        target: &mut ViewMut<'_>,
+        compare: &[u8],
+        new: &[u8],
+        old: &mut [u8],
+    ) -> Result<()> {
+        target.read(0, old)?;
+        if software::equal(self.scalar, compare, old) {
+            target.write(0, new)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_complex(leaf: Leaf) -> bool {
+    match leaf {
+        Leaf::Basic(basic) => matches!(basic.makeup(), Makeup::Complex(_)),
+        Leaf::F90Complex { .. } => true,
+        Leaf::F90Real { .. } | Leaf::F90Integer { .. } => false,
+    }
+}
+
+/// The type that stands for a basic one in errors.
+fn name(leaf: Leaf) -> String {
+    match leaf {
+        Leaf::Basic(basic) => Basic::mpi_name(basic).to_owned(),
+        leaf => leaf.to_string(),
+    }
+}

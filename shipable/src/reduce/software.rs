@@ -1,0 +1,143 @@
+//! One element at a time, in any representation: what no loop of the machine's own instructions computes, and what those
+//! that there are mean.
+
+use std::cmp::Ordering;
+
+use super::Op;
+use crate::arch::{Scalar, Value};
+use crate::convert::{MAX_SIZE, image_of, load, load_float, store, store_float};
+use crate::float::arithmetic;
+
+/// The longest packed element: a complex number of two 16-byte parts.
+pub(super) const LONGEST: usize = 2 * MAX_SIZE;
+
+/// Elements of one scalar, or of two: a complex number's parts, or a pair's value and index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Software {
+    pub op: Op,
+    pub first: Scalar,
+    pub second: Option<Scalar>,
+    pub complex: bool,
+}
+
+impl Software {
+    /// Combines an operand with what is there.
+    pub(super) fn combine(&self, operand: &[u8], there: &mut [u8]) {
+        let Some(second) = self.second else {
+            return scalar(self.op, self.first, operand, there);
+        };
+        let part = usize::from(self.first.size);
+        match self.op {
+            Op::Maxloc | Op::Minloc => {
+                let ((value, index), (held, held_index)) =
+                    (operand.split_at(part), there.split_at(part));
+                let wanted = if self.op == Op::Maxloc { Ordering::Greater } else { Ordering::Less };
+                let better = match compare(self.first, value, held) {
+                    Some(Ordering::Equal) => {
+                        compare(second, index, held_index) == Some(Ordering::Less)
+                    }
+                    ordering => ordering == Some(wanted),
+                };
+                if better {
+                    there.copy_from_slice(operand);
+                }
+            }
+            Op::Prod if self.complex => self.product(operand, there),
+            _ => {
+                let (held, held_second) = there.split_at_mut(part);
+                scalar(self.op, self.first, &operand[..part], held);
+                scalar(self.op, second, &operand[part..], held_second);
+            }
+        }
+    }
+
+    fn product(&self, operand: &[u8], there: &mut [u8]) {
+        let Value::Float(format) = self.first.value else { return };
+        let part = usize::from(self.first.size);
+        let image = |bytes: &[u8]| load_float(self.first, format, bytes);
+        let (a, b) = (image(&there[..part]), image(&there[part..]));
+        let (c, d) = (image(&operand[..part]), image(&operand[part..]));
+        let times = |x, y| arithmetic::multiply(format, x, y);
+        let real = arithmetic::subtract(format, times(a, c), times(b, d));
+        let imaginary = arithmetic::add(format, times(a, d), times(b, c));
+        store_float(real, self.first, format, &mut there[..part]);
+        store_float(imaginary, self.first, format, &mut there[part..]);
+    }
+}
+
+/// Combines one scalar. What has no meaning, which [`Op::check`] refuses, leaves it as it is.
+fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
+    let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
+    let result = match op {
+        Op::Max | Op::Min => {
+            let wanted = if op == Op::Max { Ordering::Greater } else { Ordering::Less };
+            if compare(kind, operand, there) == Some(wanted) {
+                there.copy_from_slice(operand);
+            }
+            return;
+        }
+        Op::Land | Op::Lor | Op::Lxor => {
+            let (a, b) = (is_true(operand), is_true(there));
+            let result = match op {
+                Op::Land => a && b,
+                Op::Lor => a || b,
+                _ => a != b,
+            };
+            match kind.value {
+                _ if !result => 0,
+                Value::Logical { truth } => image_of(truth, kind.size),
+                _ => 1,
+            }
+        }
+        Op::Band | Op::Bor | Op::Bxor => {
+            for (there, operand) in there.iter_mut().zip(operand) {
+                *there = match op {
+                    Op::Band => *there & operand,
+                    Op::Bor => *there | operand,
+                    _ => *there ^ operand,
+                };
+            }
+            return;
+        }
+        Op::Sum | Op::Prod => {
+            if let Value::Float(format) = kind.value {
+                let (a, b) = (load_float(kind, format, there), load_float(kind, format, operand));
+                let result = match op {
+                    Op::Sum => arithmetic::add(format, a, b),
+                    _ => arithmetic::multiply(format, a, b),
+                };
+                return store_float(result, kind, format, there);
+            }
+            // Whatever lies above the scalar's bytes is cut off again.
+            let (a, b) = (load(kind.order, there), load(kind.order, operand));
+            if op == Op::Sum { a.wrapping_add(b) } else { a.wrapping_mul(b) }
+        }
+        Op::Maxloc | Op::Minloc | Op::Replace | Op::NoOp => return,
+    };
+    store(result, kind.order, there);
+}
+
+/// Which is greater; none where one is NaN.
+fn compare(kind: Scalar, a: &[u8], b: &[u8]) -> Option<Ordering> {
+    match kind.value {
+        Value::Float(format) => {
+            let image = |bytes| load_float(kind, format, bytes);
+            arithmetic::compare(format, image(a), image(b))
+        }
+        Value::Int { signed: true } => {
+            let above = 128 - 8 * u32::from(kind.size);
+            let value = |bytes| (load(kind.order, bytes) << above) as i128;
+            Some(value(a).cmp(&value(b)))
+        }
+        _ => Some(load(kind.order, a).cmp(&load(kind.order, b))),
+    }
+}
+
+/// Whether two values of one scalar are the same: truth values if both are true, or neither.
+pub(super) fn equal(kind: Scalar, a: &[u8], b: &[u8]) -> bool {
+    let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
+    match kind.value {
+        Value::Logical { .. } => is_true(a) == is_true(b),
+        _ => a == b,
+    }
+}

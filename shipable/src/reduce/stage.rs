@@ -1,0 +1,203 @@
+//! Operands on their way from their sender's representation to the memory's.
+
+use smallvec::SmallVec;
+
+use super::apply::PIECE;
+use super::software::LONGEST;
+use super::{Reduction, Sides, is_complex, name};
+use crate::arch::Architecture;
+use crate::basic::Leaf;
+use crate::convert::Conversion;
+use crate::error::{Error, Result};
+use crate::kernels::{Kernel, KernelError, Lane};
+use crate::memory::{View, ViewMut};
+use crate::program::{ConversionError, describe};
+
+/// Converts packed elements of one type from one representation to another.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    leaf: Leaf,
+    from: u64,
+    to: u64,
+    lanes: SmallVec<[Part; 2]>,
+    copies: bool,
+}
+
+/// A scalar of an element, or all of those of a complex number.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    conversion: Conversion,
+    from: i64,
+    to: i64,
+    /// Scalars that it converts in each element, and which is the first of them.
+    scalars: u64,
+    first: u64,
+    /// Units that a scalar is.
+    units: u64,
+}
+
+/// The start of an element that arrived without its rest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Carry {
+    bytes: [u8; LONGEST],
+    held: usize,
+}
+
+impl Stage {
+    /// From packed elements of `from` to packed elements of `to`.
+    ///
+    /// # Errors
+    /// As [`Architecture::leaf`]; [`Error::Unconvertible`].
+    pub fn new(leaf: Leaf, from: &Architecture, to: &Architecture) -> Result<Stage> {
+        let (there, here) = (from.leaf(leaf)?, to.leaf(leaf)?);
+        let (mut from_at, mut to_at) = (0, 0);
+        let mut lanes = SmallVec::new();
+        let pairs = there.components.iter().zip(&here.components);
+        for (index, (a, b)) in (0..).zip(pairs) {
+            let conversion = Conversion::between(a.scalar, b.scalar)?;
+            let units = u64::from(a.scalar.size / conversion.from_size());
+            if index == 0 || !is_complex(leaf) {
+                let part =
+                    Part { conversion, from: from_at, to: to_at, scalars: 1, first: index, units };
+                lanes.push(part);
+            } else if let Some(Part { scalars, .. }) = lanes.last_mut() {
+                *scalars += 1;
+            }
+            from_at += i64::from(a.scalar.size);
+            to_at += i64::from(b.scalar.size);
+        }
+        let copies = lanes.iter().all(|part: &Part| part.conversion.is_copy());
+        Ok(Stage { leaf, from: there.size.into(), to: here.size.into(), lanes, copies })
+    }
+
+    /// Bytes of an element before it is converted.
+    pub fn element(&self) -> u64 {
+        self.from
+    }
+
+    /// Converts the whole elements that `input` is, the first of which is element `index` of the transfer; says how many
+    /// of them are in `out`, and why no more.
+    fn convert(&self, index: u64, input: &[u8], out: &mut [u8]) -> (u64, Result<()>) {
+        let count = input.len() as u64 / self.from;
+        let (mut done, mut outcome) = (count, Ok(()));
+        let mut target = ViewMut::new(out);
+        for part in &self.lanes {
+            let kernel = Kernel::new(part.conversion, part.units * part.scalars);
+            let lane = |start, stride: u64| Lane { start, strides: [0, stride as i64] };
+            let (from, to) = (lane(part.from, self.from), lane(part.to, self.to));
+            match kernel.transfer([1, count], View::new(input), from, &mut target, to) {
+                Ok(()) => {}
+                Err(KernelError::OutOfBounds(error)) => return (0, Err(error.into())),
+                Err(KernelError::Value { unit, error }) => {
+                    let scalar = unit / part.units;
+                    let (element, within) = (scalar / part.scalars, scalar % part.scalars);
+                    if element < done {
+                        done = element;
+                        let (from, to) = describe(part.conversion);
+                        let scalars: u64 = self.lanes.iter().map(|part| part.scalars).sum();
+                        outcome = Err(Error::Conversion(Box::new(ConversionError {
+                            item: (index + element) * scalars + part.first + within,
+                            datatype: name(self.leaf),
+                            value: error.value,
+                            reason: error.reason.to_string(),
+                            from,
+                            to,
+                        })));
+                    }
+                }
+            }
+        }
+        (done, outcome)
+    }
+}
+
+impl Reduction {
+    /// Takes in `input`, the bytes from `position` on of a stream of packed operands in their sender's representation: they
+    /// are combined with the items of `target`, and what was there before is appended to `fetched`, packed in the
+    /// memory's representation.
+    ///
+    /// A stream may be cut at any byte: it is taken in part by part in order, with one `carry` for all of them. An element
+    /// is combined once all of it is there.
+    ///
+    /// ```
+    /// use shipable::reduce::{Carry, Op, Reduction, Sides, Stage};
+    /// use shipable::{Architecture, Basic, Committed, Datatype, ViewMut};
+    ///
+    /// // Ints of a little-endian origin are added to every other int of a big-endian target.
+    /// let (origin, target) = (Architecture::X86_64, Architecture::S390X);
+    /// let every_other = Committed::new(&Datatype::vector(2, 1, 2, &Datatype::int())?, &target)?;
+    /// let sum = Reduction::new(Op::Sum, Basic::Int.into(), &target)?;
+    /// let stage = Stage::new(Basic::Int.into(), &origin, &target)?;
+    /// let mut memory = [0, 0, 0, 5, 9, 9, 9, 9, 0, 0, 0, 6];
+    /// let (mut carry, mut fetched) = (Carry::default(), Vec::new());
+    /// for (position, part) in [(0, &[1, 0, 0, 0, 2][..]), (5, &[0, 0, 0])] {
+    ///     let mut sides = Sides { program: every_other.native(), count: 1, memory: ViewMut::new(&mut memory) };
+    ///     sum.take(&stage, &mut sides, position, part, &mut carry, Some(&mut fetched))?;
+    /// }
+    /// assert_eq!(memory, [0, 0, 0, 6, 9, 9, 9, 9, 0, 0, 0, 8]);
+    /// assert_eq!(fetched, [0, 0, 0, 5, 0, 0, 0, 6]);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Conversion`] for an operand that the memory's representation can't hold: those before it are combined, it
+    /// and those after it are not. [`Error::Position`] where the input goes past the stream's end or starts within an
+    /// element whose start didn't come before, [`Error::OutOfBounds`] where the items don't lie in their memory.
+    pub fn take(
+        &self,
+        stage: &Stage,
+        target: &mut Sides<'_>,
+        position: u64,
+        input: &[u8],
+        carry: &mut Carry,
+        mut fetched: Option<&mut Vec<u8>>,
+    ) -> Result<()> {
+        let (mut index, cut) = (position / stage.from, position % stage.from);
+        if cut != carry.held as u64 {
+            let problem = "it lies within an element whose start didn't come before".to_owned();
+            return Err(Error::Position { position, problem });
+        }
+        let mut input = input;
+        let mut fetch =
+            |reduction: &Reduction, at: u64, operands: &[u8], target: &mut Sides<'_>| {
+                let old = fetched.as_deref_mut().map(|fetched| {
+                    let start = fetched.len();
+                    fetched.resize(start + operands.len(), 0);
+                    &mut fetched[start..]
+                });
+                reduction.apply(target, at, View::new(operands), operands.len() as u64, old)
+            };
+        let whole = stage.from as usize;
+        if carry.held > 0 {
+            let (missing, rest) = input.split_at(input.len().min(whole - carry.held));
+            carry.bytes[carry.held..carry.held + missing.len()].copy_from_slice(missing);
+            carry.held += missing.len();
+            if carry.held < whole {
+                return Ok(());
+            }
+            carry.held = 0;
+            let mut out = [0; LONGEST];
+            let out = &mut out[..self.element as usize];
+            stage.convert(index, &carry.bytes[..whole], out).1?;
+            fetch(self, index * self.element(), out, target)?;
+            (index, input) = (index + 1, rest);
+        }
+        let (elements, rest) = input.split_at(input.len() - input.len() % whole);
+        if stage.copies {
+            fetch(self, index * self.element(), elements, target)?;
+        } else {
+            let mut out = [0; PIECE];
+            let piece = PIECE / whole.max(self.element as usize) * whole;
+            for part in elements.chunks(piece) {
+                let (done, outcome) = stage.convert(index, part, &mut out);
+                let converted = &out[..(done * self.element()) as usize];
+                fetch(self, index * self.element(), converted, target)?;
+                outcome?;
+                index += part.len() as u64 / stage.from;
+            }
+        }
+        carry.bytes[..rest.len()].copy_from_slice(rest);
+        carry.held = rest.len();
+        Ok(())
+    }
+}
