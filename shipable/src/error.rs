@@ -2,6 +2,7 @@
 
 use crate::codec::CodecError;
 use crate::convert::Unconvertible;
+use crate::flat::FlatError;
 use crate::form::DecodeError;
 use crate::memory::OutOfBounds;
 use crate::notation::ParseError;
@@ -175,6 +176,9 @@ pub enum Error {
     /// Text is no datatype.
     #[error("not a datatype: {0}")]
     Notation(#[from] ParseError),
+    /// Bytes are no flat form, or none that can be used here.
+    #[error("flat form: {0}")]
+    Flat(#[from] FlatError),
     /// An array is too small for the contents of a datatype. Nothing was written.
     #[error(
         "{array} has room for {room}, but {needed} are returned: make it as large as the envelope says"
@@ -241,6 +245,7 @@ impl Error {
                 Class::Type
             }
             Error::Notation(error) => error.class(),
+            Error::Flat(error) => error.class(),
             Error::Signature { .. } => Class::Type,
             Error::Position { .. } => Class::Arg,
             Error::Conversion(_) => Class::Conversion,

@@ -48,6 +48,7 @@ pub mod convert;
 pub mod datatype;
 pub mod element;
 pub mod error;
+pub mod flat;
 pub mod float;
 pub mod form;
 pub mod kernels;

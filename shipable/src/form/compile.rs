@@ -15,7 +15,7 @@ use crate::datatype::{Datatype, Node as Constructor, Order};
 use crate::error::{Error, Result};
 
 pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
-    let culprit = Culprits::default().first(datatype);
+    let culprit = culprit(datatype);
     let mut compiler = Compiler {
         architecture,
         portable: culprit.is_none(),
@@ -31,6 +31,11 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
     nodes.truncate(root as usize + 1);
     let builder = culprit.is_some().then_some(*architecture);
     Ok(Form::new(builder, nodes.into(), culprit.cloned()))
+}
+
+/// The first part of a datatype, depth first, whose constructor isn't portable.
+pub(crate) fn culprit(datatype: &Datatype) -> Option<&Datatype> {
+    Culprits::default().first(datatype)
 }
 
 /// A search for a constructor that isn't portable.

@@ -17,7 +17,9 @@ mod node;
 mod text;
 mod wire;
 
+pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Run, Span};
+pub(crate) use wire::hash;
 pub use wire::{DecodeError, Limits};
 
 use crate::arch::Architecture;

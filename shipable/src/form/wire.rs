@@ -346,7 +346,7 @@ fn from_wire(index: usize, wire: IncomingNode, tag: Tag) -> Result<Node, &'stati
 }
 
 /// FNV-1a of 128 bits: peers of one job don't forge forms, they repeat them.
-pub(super) fn hash(bytes: &[u8]) -> u128 {
+pub(crate) fn hash(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
