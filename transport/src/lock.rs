@@ -2,10 +2,12 @@
 //!
 //! Waiters stand in a queue of places, and a place names who stands there, so that the death of anyone is seen by
 //! whoever comes after. [`FairLock`] blocks, for a short time; [`SharedLock`] is polled, and may be held for long.
+//! [`BriefLock`] has no queue, and costs a third.
 //!
 //! What a lock guards must be in order at any moment, since its holder may die at any moment: changes are committed by
 //! single words.
 
+mod brief;
 mod queue;
 mod shared;
 
@@ -14,6 +16,7 @@ use crate::futex::{self, LONGEST_SLEEP};
 use crate::segment::Mapping;
 use queue::{Place, Queue};
 
+pub use brief::{BriefLock, BriefWord, Briefly};
 pub use queue::LockHead;
 pub use shared::{Claim, SharedLock, Sharing, User};
 

@@ -8,7 +8,9 @@ use loom::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use loom::sync::{Arc, Notify};
 use loom::thread;
 
-use longshore_transport::lock::{FairLock, LockHead, LockPlace, SharedLock, Sharing, User};
+use longshore_transport::lock::{
+    BriefLock, BriefWord, FairLock, LockHead, LockPlace, SharedLock, Sharing, User,
+};
 use longshore_transport::shm::ring::{
     Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
 };
@@ -320,4 +322,55 @@ fn a_lock_that_is_shared_excludes_those_who_write() {
     users([|share| share.add(0), |share| share.look(1), |share| share.look(2)]);
     users([|share| share.add(0), |share| share.add(1), |share| share.look(2)]);
     users([|share| share.add(0), |share| share.look(1), |_| {}]);
+}
+
+struct Brief {
+    word: BriefWord,
+    dead: AtomicU32,
+    guarded: UnsafeCell<u32>,
+}
+
+// SAFETY: the cell is touched under the lock, which is what loom checks.
+unsafe impl Sync for Brief {}
+// SAFETY: plain data.
+unsafe impl Send for Brief {}
+
+impl Brief {
+    fn add(&self, number: u32) {
+        let lock = BriefLock::new(&self.word);
+        let held = lock.acquire(number, |number| self.dead.load(SeqCst) == number);
+        assert_eq!(lock.holder(), Some(number));
+        // SAFETY: under the lock.
+        self.guarded.with_mut(|count| unsafe { *count += 1 });
+        drop(held);
+    }
+}
+
+/// One at a time, whoever sleeps is woken, and a holder that died is no obstacle.
+#[test]
+fn the_brief_lock_excludes() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    for dead in [None, Some(3)] {
+        model.check(move || {
+            let brief = Arc::new(Brief {
+                word: BriefWord::default(),
+                dead: AtomicU32::new(dead.unwrap_or(u32::MAX)),
+                guarded: UnsafeCell::new(0),
+            });
+            if let Some(number) = dead {
+                std::mem::forget(BriefLock::new(&brief.word).acquire(number, |_| false));
+            }
+            let adding: Vec<_> = (1..3)
+                .map(|number| {
+                    let other = brief.clone();
+                    thread::spawn(move || other.add(number))
+                })
+                .collect();
+            brief.add(0);
+            adding.into_iter().for_each(|thread| thread.join().unwrap());
+            // SAFETY: nobody else is left.
+            assert_eq!(brief.guarded.with(|count| unsafe { *count }), 3);
+        });
+    }
 }

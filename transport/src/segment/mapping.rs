@@ -26,6 +26,8 @@ unsafe impl Shared for super::layout::RangeEntry {}
 unsafe impl Shared for crate::lock::LockHead {}
 // SAFETY: repr(C), of words and padding.
 unsafe impl Shared for crate::lock::LockPlace {}
+// SAFETY: repr(C), of one word.
+unsafe impl Shared for crate::lock::BriefWord {}
 
 /// A part of the segment, mapped. Others may write it at any time, so it is a pointer with a length, never a slice.
 /// Unmapped when dropped.

@@ -1,0 +1,119 @@
+//! A lock for moments: one exchange to take it and one to give it back.
+
+use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, spin};
+use crate::futex::{self, LONGEST_SLEEP};
+use crate::segment::Mapping;
+
+/// The lock's word.
+///
+/// ```text
+///    0 state: u32, 0 or the holder's number + 1; bit 31 is set if somebody may sleep on it
+/// ```
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct BriefWord {
+    state: Le32,
+}
+
+const ASLEEP: u32 = 1 << 31;
+
+/// A lock over one word, held for a few memory accesses. Whoever comes takes it when it is free, waiting or not, so that it
+/// costs two exchanges where nobody waits. The death of its holder is seen by those that wait.
+///
+/// ```
+/// use longshore_transport::{Segment, lock::BriefLock};
+/// let segment = Segment::create(2)?.as_rank(0)?;
+/// let memory = segment.map(segment.allocate(BriefLock::BYTES)?)?;
+/// let held = BriefLock::at(&memory, 0).acquire(0, |_| false);
+/// drop(held);
+/// # Ok::<(), longshore_transport::SegmentError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct BriefLock<'a> {
+    word: &'a BriefWord,
+}
+
+/// Holds the lock until dropped.
+pub struct Briefly<'a> {
+    word: &'a BriefWord,
+}
+
+impl<'a> BriefLock<'a> {
+    /// Bytes of shared memory, zeroed at first: a cache line.
+    pub const BYTES: u64 = 64;
+
+    /// A lock over `word`. Zero is a free lock.
+    pub fn new(word: &'a BriefWord) -> Self {
+        Self { word }
+    }
+
+    /// The lock at `offset` of `memory`, a multiple of 4.
+    ///
+    /// # Panics
+    /// If it isn't inside.
+    #[inline]
+    pub fn at(memory: &'a Mapping, offset: u64) -> Self {
+        Self::new(memory.at(offset))
+    }
+
+    /// Takes the lock for `number`, below 2^31 - 1, as soon as it is free. `is_dead` says of a number whether its owner
+    /// will never run again.
+    #[inline]
+    pub fn acquire(self, number: u32, is_dead: impl Fn(u32) -> bool) -> Briefly<'a> {
+        let state = &self.word.state;
+        // Acquire pairs with the release in `drop`: what the last holder wrote is seen.
+        if state.replace(0, number + 1, Acquire).is_err() {
+            self.wait(number + 1, is_dead);
+        }
+        Briefly { word: self.word }
+    }
+
+    /// Who waits longer than a moment sleeps, at most 100 ms before it looks whether the holder is alive.
+    #[cold]
+    fn wait(self, name: u32, is_dead: impl Fn(u32) -> bool) {
+        let state = &self.word.state;
+        for _ in 0..SPINS {
+            if state.load(Relaxed) == 0 && state.replace(0, name, Acquire).is_ok() {
+                return;
+            }
+            spin();
+        }
+        // Others may sleep as well, so whoever takes the lock from here on has to wake somebody.
+        let name = name | ASLEEP;
+        loop {
+            let seen = state.load(Relaxed);
+            let holder = (seen & !ASLEEP).checked_sub(1);
+            if holder.is_none_or(&is_dead) {
+                // AcqRel on the way to the next: what a dead holder wrote may be seen or not, as its death had it.
+                if state.replace(seen, name, AcqRel).is_ok() {
+                    return;
+                }
+                continue;
+            }
+            if seen & ASLEEP != 0 || state.replace(seen, seen | ASLEEP, Relaxed).is_ok() {
+                futex::wait(state, seen | ASLEEP, LONGEST_SLEEP);
+            }
+        }
+    }
+
+    /// Who holds the lock, if anyone.
+    pub fn holder(self) -> Option<u32> {
+        (self.word.state.load(Acquire) & !ASLEEP).checked_sub(1)
+    }
+}
+
+impl Drop for Briefly<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release pairs with the acquire in `acquire`.
+        if self.word.state.swap(0, Release) & ASLEEP != 0 {
+            futex::wake_all(&self.word.state);
+        }
+    }
+}
+
+/// About a microsecond, as long as the work that it guards.
+#[cfg(not(loom))]
+const SPINS: u32 = 100;
+#[cfg(loom)]
+const SPINS: u32 = 0;
