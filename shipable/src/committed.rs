@@ -1,13 +1,14 @@
 //! Committed datatypes: a datatype with everything that communication needs to know about it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::arch::Architecture;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::Result;
 use crate::form::{Form, Tag};
+use crate::packed::Units;
 use crate::program::Program;
 use crate::signature::Signature;
 
@@ -36,6 +37,8 @@ struct Inner {
     bounds: Bounds,
     native: Arc<Program>,
     others: Mutex<Vec<(Architecture, Arc<Program>)>>,
+    /// How items lie in XDR, once that was asked for.
+    units: OnceLock<Units>,
 }
 
 impl Committed {
@@ -53,6 +56,7 @@ impl Committed {
             bounds: datatype.bounds(architecture)?,
             native: Arc::new(form.lower(architecture, architecture)?),
             others: Mutex::new(Vec::new()),
+            units: OnceLock::new(),
             form,
         })))
     }
@@ -111,6 +115,21 @@ impl Committed {
         let program = Arc::new(inner.form.lower(&inner.architecture, stream)?);
         others.push((*stream, Arc::clone(&program)));
         Ok(program)
+    }
+
+    /// Where items lie in a packed buffer of `representation`, unless they follow each other without padding.
+    pub(crate) fn units(&self, representation: &Architecture) -> Result<Option<&Units>> {
+        if !representation.same_representation(&Architecture::XDR) {
+            return Ok(None);
+        }
+        let units = match self.0.units.get() {
+            Some(units) => units,
+            None => {
+                let units = Units::new(self.form())?;
+                self.0.units.get_or_init(|| units)
+            }
+        };
+        Ok(Some(units))
     }
 }
 

@@ -38,6 +38,7 @@
 //!
 //! Left out: attributes, names and handles, which belong to the runtime, and all I/O.
 
+pub mod address;
 pub mod arch;
 pub mod basic;
 pub mod bounds;
@@ -56,6 +57,7 @@ pub mod memory;
 pub mod notation;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod packed;
 pub mod program;
 pub mod reduce;
 pub mod signature;
@@ -64,7 +66,7 @@ pub use arch::Architecture;
 pub use basic::{Basic, Leaf};
 pub use bounds::Bounds;
 pub use committed::Committed;
-pub use datatype::{Datatype, Distribution, Order};
+pub use datatype::{Datatype, Distribution, Order, TypeClass};
 pub use element::{Element, c, fortran};
 pub use error::{Class, Error, Result};
 pub use form::{Form, Tag};

@@ -10,6 +10,7 @@ mod named;
 mod node;
 
 pub use arrays::{Distribution, Order, Share};
+pub use named::TypeClass;
 pub use node::{Combiner, Node};
 
 use std::collections::HashSet;

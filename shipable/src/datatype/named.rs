@@ -3,7 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use super::{Datatype, Node, Tree};
+use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
+use crate::error::{Class, Error, Result};
 use crate::signature::Signature;
 
 /// One object for each predefined type, so that handles to it are equal.
@@ -28,6 +30,63 @@ impl Datatype {
             Node::Leaf(Leaf::Basic(basic)) => Some(*basic),
             _ => None,
         }
+    }
+}
+
+/// What a Fortran type is of: `MPI_TYPECLASS_REAL` and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeClass {
+    /// Floating point.
+    Real,
+    /// Integers.
+    Integer,
+    /// Complex numbers.
+    Complex,
+}
+
+impl Datatype {
+    /// The predefined type of a class that has this size in bytes on an architecture, by its sized Fortran name
+    /// (`MPI_Type_match_size`, MPI-5.0 section 19.1.9).
+    ///
+    /// ```
+    /// use shipable::{Architecture, Datatype, TypeClass};
+    /// let double = Datatype::match_size(TypeClass::Real, 8, &Architecture::NATIVE)?;
+    /// assert!(double.is(&Datatype::real8()));
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// ARG where there is none.
+    pub fn match_size(class: TypeClass, size: u64, on: &Architecture) -> Result<Datatype> {
+        use Basic::*;
+        let candidates: &[Basic] = match class {
+            TypeClass::Real => &[Real2, Real4, Real8, Real16],
+            TypeClass::Integer => &[Integer1, Integer2, Integer4, Integer8, Integer16],
+            TypeClass::Complex => &[Complex4, Complex8, Complex16, Complex32],
+        };
+        let size_of = |basic: Basic| on.leaf(basic.into()).map(|layout| u64::from(layout.size));
+        let found = candidates.iter().find(|&&basic| size_of(basic) == Ok(size));
+        found.map(|&basic| Datatype::basic(basic)).ok_or_else(|| {
+            let sizes: Vec<_> = candidates
+                .iter()
+                .filter_map(|&basic| size_of(basic).ok())
+                .map(|n| n.to_string())
+                .collect();
+            Error::Argument {
+                call: "match_size",
+                class: Class::Arg,
+                problem: format!(
+                    "{on} has no {} of {size} bytes: sizes are {}",
+                    match class {
+                        TypeClass::Real => "real type",
+                        TypeClass::Integer => "integer type",
+                        TypeClass::Complex => "complex type",
+                    },
+                    sizes.join(", ")
+                ),
+            }
+        })
     }
 }
 

@@ -72,7 +72,7 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
 }
 
 /// How many children runs have.
-pub(super) fn copies(runs: &[Run]) -> i128 {
+pub(crate) fn copies(runs: &[Run]) -> i128 {
     // Products of two numbers below 2^63, and no more than 2^32 of them to add.
     runs.iter().fold(0i128, |sum, run| {
         sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
@@ -108,6 +108,16 @@ pub(crate) fn places(members: &[Field], known: &[Bounds]) -> Result<Vec<i64>> {
 
 /// The signature of the root.
 pub(super) fn signature(nodes: &[Node]) -> Result<Signature> {
+    Ok(signatures(nodes)?.pop().unwrap_or(Signature::empty()))
+}
+
+/// The basic items of every node, a pair's being two.
+pub(crate) fn counts(nodes: &[Node]) -> Result<Vec<u64>> {
+    Ok(signatures(nodes)?.into_iter().map(|signature| signature.count).collect())
+}
+
+/// The signature of every node.
+fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
     let mut known: Vec<Signature> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let signature = match node {
@@ -131,7 +141,7 @@ pub(super) fn signature(nodes: &[Node]) -> Result<Signature> {
         };
         known.push(signature.ok_or(Error::Overflow { what: "the number of basic items" })?);
     }
-    Ok(known.pop().unwrap_or(Signature::empty()))
+    Ok(known)
 }
 
 fn concatenation(

@@ -76,7 +76,7 @@ pub(super) unsafe fn transfer(
         };
     }
     match conversion {
-        Conversion::Resize(ends) if has_plain_range(ends) => {
+        Conversion::Resize(ends) => {
             resize!(ends, 1 to 2, 1 to 4, 1 to 8, 2 to 4, 2 to 8, 4 to 8, 2 to 1, 4 to 1, 8 to 1, 4 to 2, 8 to 2, 8 to 4)
         }
         Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
@@ -176,11 +176,6 @@ struct Resized<const F: usize, const T: usize> {
     signed: bool,
     least: i64,
     greatest: i64,
-}
-
-/// Whether a value's sign and range follow from its scalar alone, which a character's don't.
-fn has_plain_range(ends: Ends) -> bool {
-    ends.from().value != Value::Char
 }
 
 impl<const F: usize, const T: usize> Resized<F, T> {
