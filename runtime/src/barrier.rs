@@ -95,6 +95,10 @@ impl Barrier {
     pub(crate) fn poll(&self, entered: &mut Entered, arming: bool) -> bool {
         while entered.round < rounds(self.size) {
             if !self.heard(entered, arming) {
+                if arming {
+                    let before = (self.rank + self.size - (1 << entered.round)) % self.size;
+                    self.segment.note_wait(Some(self.group.process(before)));
+                }
                 return false;
             }
             entered.round += 1;

@@ -91,6 +91,7 @@ impl Communicator {
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
             let process = self.process();
+            process.note_wait(pattern.sender.one());
             let number = process.engine().state().start_receive(pattern, Landing::Bytes);
             let delivery = process.wait(|state, _| state.take_received(number))?;
             let builder = delivery.status.source as u32;
@@ -207,8 +208,8 @@ struct Transfer<'a> {
     group: &'a Group,
     /// Whether anyone's death is the end of it.
     with_all: bool,
-    sending: Cell<Option<u64>>,
-    receiving: Cell<Option<u64>>,
+    sending: Cell<Option<(u64, u32)>>,
+    receiving: Cell<Option<(u64, Option<u32>)>>,
 }
 
 impl<'a> Transfer<'a> {
@@ -226,17 +227,20 @@ impl<'a> Transfer<'a> {
     }
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
-        self.sending.set(self.process.engine().state().start_send(peer, message)?);
+        let number = self.process.engine().state().start_send(peer, message)?;
+        self.sending.set(number.map(|number| (number, peer)));
         Ok(())
     }
 
     fn start_receive(&self, pattern: Pattern, landing: Landing) {
+        let sender = pattern.sender.one();
         let number = self.process.engine().state().start_receive(pattern, landing);
-        self.receiving.set(Some(number));
+        self.receiving.set(Some((number, sender)));
     }
 
     fn finish_send(&self) -> Result<()> {
-        if let Some(number) = self.sending.get() {
+        if let Some((number, peer)) = self.sending.get() {
+            self.process.note_wait(Some(peer));
             return self.wait(|state| state.take_sent(number));
         }
         // A short message has left this rank's hands; it also leaves this rank, now if its link has room.
@@ -245,7 +249,8 @@ impl<'a> Transfer<'a> {
     }
 
     fn finish_receive(&self) -> Result<Status> {
-        let number = self.receiving.get().unwrap_or_default();
+        let (number, sender) = self.receiving.get().unwrap_or_default();
+        self.process.note_wait(sender);
         let mut status = self.wait(|state| state.take_received(number))?.status;
         // The engine knows ranks of the job alone; all senders are members.
         let source = self.group.rank_of(status.source as u32);
@@ -255,7 +260,9 @@ impl<'a> Transfer<'a> {
 
     /// Lets go of what was lent, where the call failed before the engine did.
     fn abandon(&self) {
-        for number in self.sending.get().into_iter().chain(self.receiving.get()) {
+        let sending = self.sending.get().map(|(number, _)| number);
+        let receiving = self.receiving.get().map(|(number, _)| number);
+        for number in sending.into_iter().chain(receiving) {
             self.process.engine().state().abandon(number);
         }
     }

@@ -155,7 +155,13 @@ impl Setup {
         process.note(Activity::Init, 0);
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());
-        let barrier = process.wait(|state, _| state.take_hello())?;
+        let barrier = process.wait(|state, _| {
+            let taken = state.take_hello();
+            if taken.is_none() {
+                process.note_wait(state.awaited_hello());
+            }
+            taken
+        })?;
         let barrier = process.barrier_at(barrier, &Group::of_job(me.size, me.rank), me.rank)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
@@ -303,6 +309,11 @@ impl Process {
     #[inline]
     pub(crate) fn note(&self, activity: Activity, argument: u32) {
         self.segment.note(activity.code(), argument);
+    }
+
+    /// Notes whom this rank waits for in the call that it noted last, for the launcher's watchdog.
+    pub(crate) fn note_wait(&self, rank: Option<u32>) {
+        self.segment.note_wait(rank);
     }
 
     /// The barrier of a group, to which this rank belongs as `rank`, whose memory its first rank found at this place of

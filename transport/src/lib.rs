@@ -25,4 +25,4 @@ pub mod shm;
 pub mod sim;
 
 pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
-pub use segment::{Cause, JobState, Mapping, Range, RankState, Segment, SegmentError};
+pub use segment::{Cause, JobState, Mapping, Note, Range, RankState, Segment, SegmentError};

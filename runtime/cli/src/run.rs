@@ -29,6 +29,9 @@ pub struct Arguments {
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// After so many seconds in one call says who waits for whom, six times as many if a rank is at its own work; 0: never
+    #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
+    watchdog: f64,
     /// What a rank's death does: end the job, or let the others' calls report it
     #[arg(long, value_name = "end|report", default_value_t)]
     on_death: OnDeath,
@@ -98,7 +101,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
-    let Arguments { label, timeout, on_death, route, mut first } = arguments;
+    let Arguments { label, timeout, watchdog, on_death, route, mut first } = arguments;
+    let watchdog = (watchdog > 0.0).then(|| Duration::from_secs_f64(watchdog));
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
     first.command = segments.next().unwrap_or_default().to_vec();
@@ -106,7 +110,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
     }
-    Ok(Job { parts, label, timeout, on_death, routes: route })
+    Ok(Job { parts, label, timeout, on_death, routes: route, watchdog })
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
@@ -150,6 +154,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds
         .filter(|duration| !duration.is_zero())
         .ok_or_else(|| "expected a number of seconds above 0, such as 10 or 0.5".to_owned())
+}
+
+fn patience(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|&seconds| Duration::try_from_secs_f64(seconds).is_ok());
+    seconds.ok_or_else(|| "expected a number of seconds, such as 10, or 0 for never".to_owned())
 }
 
 fn usage(kind: ErrorKind, message: String) -> clap::Error {

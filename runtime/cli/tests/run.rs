@@ -18,8 +18,11 @@ use support::{HANG, parent, run, sh, start, variable};
 #[test]
 fn rank() {
     let Ok(role) = std::env::var("ROLE") else { return };
-    if role == "barrier" {
-        return barrier();
+    match role.as_str() {
+        "barrier" => return barrier(),
+        "circle" => return circle(),
+        "fences" => return fences(),
+        _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
     let segment = Segment::attach(job.segment.try_clone().unwrap(), job.rank).unwrap();
@@ -66,6 +69,23 @@ fn barrier() {
     }
     world.barrier().unwrap();
     rank.finalize().unwrap();
+}
+
+/// Every rank receives first from the one before it.
+fn circle() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    let last = (world.rank() + world.size() - 1) % world.size();
+    world.recv(&mut [0u8], last, 0).unwrap();
+}
+
+/// Two windows, fenced in different orders (rule 8).
+fn fences() {
+    let rank = longshore::init().unwrap();
+    let mut windows = [0, 1].map(|_| {
+        longshore::Window::allocate(rank.world(), 8, 8, &longshore::Info::default()).unwrap()
+    });
+    windows[rank.world().rank() as usize].fences(|_| Ok(())).unwrap();
 }
 
 /// The words that start this binary as a rank.
@@ -237,6 +257,49 @@ fn a_timeout_ends_the_job() {
     finished.expect(
         124,
         &["longshore: the job took longer than 0.2 s; ending rank 0 (before init), rank 1 (before init)"],
+    );
+}
+
+/// Runs ranks that get stuck; gives the watchdog's words, without how long it took.
+fn stuck(ranks: &str, name: &str) -> Vec<String> {
+    let options = ["-n", ranks, "--watchdog", "0.1", "--timeout", "2"].map(str::to_owned);
+    let finished = run(&[&options[..], &role(name)[..]].concat());
+    assert_eq!(finished.status, 124, "{}", finished.stderr);
+    let lines = finished.messages().into_iter().map(|line| line.trim_start_matches("longshore: "));
+    let lines: Vec<_> = lines.take_while(|line| !line.starts_with("the job took")).collect();
+    assert_eq!(lines[0], "no progress for 100ms:", "{}", finished.stderr);
+    let without_time = |line: &&str| match line.split_once(" for ") {
+        Some((start, rest)) => {
+            format!("{start}{}", rest.find(", ").map_or("", |at| &rest[at..]))
+        }
+        None => (*line).to_owned(),
+    };
+    lines[1..].iter().map(without_time).collect()
+}
+
+#[test]
+fn a_watchdog_says_who_waits_for_whom() {
+    assert_eq!(
+        stuck("3", "circle"),
+        [
+            "  rank 0: in a receive from rank 2, waits for rank 2",
+            "  rank 1: in a receive from rank 0, waits for rank 0",
+            "  rank 2: in a receive from rank 1, waits for rank 1",
+            "they wait in a circle, so that no call can end: rank 0, rank 2, rank 1, rank 0",
+        ]
+    );
+    assert_eq!(
+        stuck("2", "fences"),
+        [
+            "  rank 0: in a fence of window 1, waits for rank 1",
+            "  rank 1: in a fence of window 2, waits for rank 0",
+            "they wait in a circle, so that no call can end: rank 0, rank 1, rank 0",
+        ]
+    );
+    // Rank 0 is at its own work.
+    assert_eq!(
+        stuck("2", "barrier"),
+        ["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work"]
     );
 }
 

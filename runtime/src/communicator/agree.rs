@@ -104,6 +104,7 @@ impl<'a> Circle<'a> {
     /// Sends to one process and receives from another. Anyone's death ends it.
     fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
         let (context, tag) = (self.context, self.tag);
+        let to = sent.as_ref().map(|(to, _)| *to);
         let mut engine = self.process.engine();
         let receiving = from.map(|from| {
             let pattern = Pattern { context, sender: Sender::One(from), tag: Some(tag) };
@@ -123,9 +124,11 @@ impl<'a> Circle<'a> {
         drop(engine);
         let both = || {
             if let Some(number) = sending.transpose()?.flatten() {
+                self.process.note_wait(to);
                 self.process.wait_among(self.group, |state| state.take_sent(number))?;
             }
             let Some(number) = receiving else { return Ok(Vec::new()) };
+            self.process.note_wait(from);
             let received = self.process.wait_among(self.group, |state| state.take_received(number));
             received.map(|delivery| delivery.bytes)
         };

@@ -55,6 +55,11 @@ impl State {
         Ok(())
     }
 
+    /// The first rank that hasn't said hello.
+    pub(crate) fn awaited_hello(&self) -> Option<u32> {
+        self.peers.iter().position(|peer| peer.architecture().is_none()).map(|peer| peer as u32)
+    }
+
     /// Where the communicator's barrier lies, once everyone has said hello; an error if someone never will.
     pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
         if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {

@@ -49,6 +49,11 @@ impl Ledger {
         (0..self.issued.len() as u32).all(|target| self.outstanding(target) == 0)
     }
 
+    /// The first target that hasn't done all.
+    pub(crate) fn laggard(&self) -> Option<u32> {
+        (0..self.issued.len() as u32).find(|&target| self.outstanding(target) > 0)
+    }
+
     /// How many operations on a target are done.
     fn acknowledged(&self, target: u32) -> u64 {
         // Pairs with the release in `acknowledge`: the target's memory, and this rank's for a get, are as they will be.

@@ -82,6 +82,14 @@ pub(crate) enum Sender {
 }
 
 impl Sender {
+    /// The one rank that it can be, if there is just one.
+    pub(crate) fn one(&self) -> Option<u32> {
+        match self {
+            Sender::One(sender) => Some(*sender),
+            Sender::Any(_) => None,
+        }
+    }
+
     fn may_be(&self, peer: u32) -> bool {
         match self {
             Sender::One(sender) => *sender == peer,

@@ -25,6 +25,7 @@ mod output;
 mod process;
 mod server;
 mod supervisor;
+mod watchdog;
 
 use std::ffi::OsString;
 use std::io;
@@ -36,6 +37,9 @@ use crate::job::{OnDeath, Routes};
 
 /// The status of a job that took longer than its timeout, as timeout(1) has it.
 pub const TIMED_OUT: u8 = 124;
+
+/// After how long in one call `longshore run` reports who waits for whom, unless told otherwise.
+pub const WATCHDOG: Duration = Duration::from_secs(10);
 
 /// What to run.
 ///
@@ -59,6 +63,8 @@ pub struct Job {
     pub on_death: OnDeath,
     /// Which routes operations may take.
     pub routes: Routes,
+    /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
+    pub watchdog: Option<Duration>,
 }
 
 /// Ranks that run one program.

@@ -18,6 +18,7 @@ use super::guard::{Control, to_forward};
 use super::output::{Queue, Sink, Stream};
 use super::process::{Descriptors, Process};
 use super::server::{Answer, Server, Standing};
+use super::watchdog::Watchdog;
 use super::{Error, Job, Part, TIMED_OUT};
 use crate::job::{Activity, OnDeath, Secret, env};
 
@@ -47,6 +48,9 @@ pub(super) struct Supervisor<'a> {
     /// The first failure's.
     status: Option<u8>,
     deadline: Option<Instant>,
+    watchdog: Option<Watchdog>,
+    /// When the watchdog looks next.
+    look: Option<Instant>,
     interrupted: Option<(Signal, Instant)>,
 }
 
@@ -101,6 +105,8 @@ impl<'a> Supervisor<'a> {
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
             .collect();
         let secret = Secret::generate()?;
+        let now = Instant::now();
+        let watchdog = job.watchdog.map(|patience| Watchdog::new(segment.size(), patience, now));
         let mut supervisor = Supervisor {
             job,
             control,
@@ -111,7 +117,9 @@ impl<'a> Supervisor<'a> {
             queue: Queue::default(),
             phase: Phase::Running,
             status: None,
-            deadline: job.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            deadline: job.timeout.and_then(|timeout| now.checked_add(timeout)),
+            look: watchdog.as_ref().and_then(|watchdog| watchdog.next(now)),
+            watchdog,
             interrupted: None,
         };
         for (number, part) in job.parts.iter().enumerate() {
@@ -241,7 +249,7 @@ impl<'a> Supervisor<'a> {
 
     fn time_left(&self) -> PollTimeout {
         let next = match self.phase {
-            Phase::Running => self.deadline,
+            Phase::Running => self.deadline.into_iter().chain(self.look).min(),
             Phase::Ending(kill) => Some(kill),
             Phase::Killed | Phase::Abandoned => None,
         };
@@ -261,8 +269,24 @@ impl<'a> Supervisor<'a> {
                 self.say(&format!("the job took longer than {seconds} s; ending {living}"));
                 self.end();
             }
+            Phase::Running if self.look.is_some_and(|look| look <= now) => self.watch(now),
             Phase::Ending(kill) if kill <= now => self.kill(),
             _ => {}
+        }
+    }
+
+    /// Looks at what the ranks are doing, and says who waits for whom where that is worth a word.
+    fn watch(&mut self, now: Instant) {
+        let Some(watchdog) = &mut self.watchdog else { return };
+        let notes: Vec<_> = (0..self.segment.size())
+            .map(|rank| {
+                let joined = self.server.standing(rank) == Standing::Joined;
+                joined.then(|| self.segment.noted(rank))
+            })
+            .collect();
+        self.look = watchdog.next(now);
+        for line in watchdog.look(now, &notes) {
+            self.say(&line);
         }
     }
 
@@ -472,9 +496,9 @@ impl<'a> Supervisor<'a> {
             Standing::Outside | Standing::Dead => "before init".to_owned(),
             Standing::Finalized => "after finalize".to_owned(),
             Standing::Joined => {
-                let (code, argument) = self.segment.noted(rank);
-                let activity = Activity::from_code(code).unwrap_or(Activity::Computing);
-                format!("during {}", activity.describe(argument))
+                let noted = self.segment.noted(rank);
+                let activity = Activity::from_code(noted.code).unwrap_or(Activity::Computing);
+                format!("during {}", activity.describe(noted.detail))
             }
         }
     }

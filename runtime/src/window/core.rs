@@ -154,7 +154,7 @@ impl Core {
     /// Waits until all operations of this rank are done; gives the first failure.
     fn flush(&self) -> Result<()> {
         if self.shipped.get() {
-            let settled = self.process.wait(|_, _| self.ledger.is_settled().then_some(Ok(())));
+            let settled = self.settle();
             self.drain();
             settled?;
         }
@@ -163,9 +163,18 @@ impl Core {
         Err(error.at(place).within(|| self.epoch.get().to_string()))
     }
 
+    fn settle(&self) -> Result<()> {
+        self.process.wait(|_, arming| {
+            if arming {
+                self.process.note_wait(self.ledger.laggard());
+            }
+            self.ledger.is_settled().then_some(Ok(()))
+        })
+    }
+
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
     pub(super) fn drain(&self) {
-        let settled = self.process.wait(|_, _| self.ledger.is_settled().then_some(Ok(())));
+        let settled = self.settle();
         let mut engine = self.process.engine();
         match settled {
             // That nothing is lent any more doesn't depend on what the targets said.

@@ -32,6 +32,19 @@ pub enum Cause {
     Lost,
 }
 
+/// What a rank noted of what it is doing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Note {
+    /// A code that its reader can tell.
+    pub code: u32,
+    /// What the code is about.
+    pub detail: u32,
+    /// How often the rank has noted something, modulo 2^32: two equal notes with equal counts are one.
+    pub calls: u32,
+    /// The rank that it waits for, as far as it can name one.
+    pub waits_for: Option<u32>,
+}
+
 /// Whether the job is to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
@@ -151,17 +164,30 @@ impl Segment {
         self.header().events.load(Acquire) // pairs with the release in `announce`
     }
 
-    /// Notes what this rank is doing, for the message should it die: a code and a detail that their reader can tell.
+    /// Notes what this rank is doing, for whoever watches the job: a code and a detail that their reader can tell.
     pub fn note(&self, code: u32, detail: u32) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.doing.store(u64::from(code) | u64::from(detail) << 32, Relaxed);
+            // Two threads that note at a time may count one call: the count is there to see that it changes.
+            block.calls.store(block.calls.load(Relaxed).wrapping_add(1), Relaxed);
+            block.waits_for.store(0, Relaxed);
         }
     }
 
-    /// What `rank` noted last that it is doing: code and detail.
-    pub fn noted(&self, rank: u32) -> (u32, u32) {
-        let word = self.block(rank).map_or(0, |block| block.doing.load(Relaxed));
-        (word as u32, (word >> 32) as u32)
+    /// Adds to the last note whom this rank waits for.
+    pub fn note_wait(&self, rank: Option<u32>) {
+        if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
+            block.waits_for.store(rank.map_or(0, |rank| rank.wrapping_add(1)), Relaxed);
+        }
+    }
+
+    /// What `rank` noted last.
+    pub fn noted(&self, rank: u32) -> Note {
+        let Some(block) = self.block(rank) else { return Note::default() };
+        let doing = block.doing.load(Relaxed);
+        let waits_for = block.waits_for.load(Relaxed).checked_sub(1);
+        let (code, detail) = (doing as u32, (doing >> 32) as u32);
+        Note { code, detail, calls: block.calls.load(Relaxed), waits_for }
     }
 
     /// Wakes `rank` if it sleeps on its doorbell.

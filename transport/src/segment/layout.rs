@@ -62,7 +62,7 @@ pub(crate) struct Header {
 ///
 /// ```text
 ///    0 state: u64    8 doorbell: u32     read by every sender, written rarely
-///   64 doing: u64                        written by the rank at every call
+///   64 doing: u64   72 calls: u32   76 waits for: u32, rank + 1      written by the rank at every call that may wait
 /// ```
 #[repr(C)]
 pub(crate) struct RankBlock {
@@ -70,7 +70,9 @@ pub(crate) struct RankBlock {
     pub bell: Le32,
     pad0: [u32; 13],
     pub doing: Le64,
-    pad1: [u64; 7],
+    pub calls: Le32,
+    pub waits_for: Le32,
+    pad1: [u64; 6],
 }
 
 /// A range in use, or a free entry where the offset is zero.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use thiserror::Error;
 
-pub use job::{Cause, JobState, RankState};
+pub use job::{Cause, JobState, Note, RankState};
 pub use layout::{GRANULE, Geometry, MAX_RANKS};
 pub use mapping::Mapping;
 
