@@ -387,6 +387,130 @@ fn equal_types_print_equal_strings_however_they_are_shared() {
     assert_eq!(together.to_string(), apart.to_string());
 }
 
+fn described(made: Result<Datatype>, lines: &[&str]) {
+    assert_eq!(made.unwrap().describe().to_string(), lines.join("\n"));
+}
+
+#[test]
+fn every_constructor_is_described() {
+    let (d, c) = (&Datatype::double(), &Datatype::char());
+    let oldtype = "  oldtype MPI_DOUBLE";
+    let one = |made: Result<Datatype>, first: &str| described(made, &[first, oldtype]);
+    described(Ok(d.clone()), &["MPI_DOUBLE"]);
+    one(Datatype::contiguous(0, d), "U1: MPI_Type_contiguous, count 0");
+    one(Datatype::dup(d), "U1: MPI_Type_dup");
+    let first = "U1: MPI_Type_vector, count 2, blocklength 3, stride -4 extents";
+    one(Datatype::vector(2, 3, -4, d), first);
+    let first = "U1: MPI_Type_create_hvector, count 2, blocklength 3, stride 1 byte";
+    one(Datatype::hvector(2, 3, 1, d), first);
+    let first = "U1: MPI_TYPE_HVECTOR of MPI-1, count 2, blocklength 3, stride 36 bytes";
+    one(Datatype::hvector_integer(2, 3, 36, d), first);
+    one(Datatype::resized(-8, 24, d), "U1: MPI_Type_create_resized, lb -8 bytes, extent 24 bytes");
+    let extents =
+        ["  blocklength 3, displacement 36 extents", "  blocklength 1, displacement 1 extent"];
+    let bytes = ["  blocklength 3, displacement 36 bytes", "  blocklength 1, displacement 1 byte"];
+    let indexed = |first: &str, blocks: [&str; 2], made: Result<Datatype>| {
+        described(made, &[first, blocks[0], blocks[1], oldtype]);
+    };
+    let (lengths, displacements, types) = (&[3, 1], &[36, 1], &[d.clone(), c.clone()]);
+    let made = Datatype::indexed(lengths, displacements, d);
+    indexed("U1: MPI_Type_indexed, count 2", extents, made);
+    let made = Datatype::hindexed(lengths, displacements, d);
+    indexed("U1: MPI_Type_create_hindexed, count 2", bytes, made);
+    let made = Datatype::hindexed_integer(lengths, displacements, d);
+    indexed("U1: MPI_TYPE_HINDEXED of MPI-1, count 2", bytes, made);
+    let displaced = ["  displacement 36 extents", "  displacement 1 extent"];
+    let made = Datatype::indexed_block(7, displacements, d);
+    indexed("U1: MPI_Type_create_indexed_block, count 2, blocklength 7", displaced, made);
+    let displaced = ["  displacement 36 bytes", "  displacement 1 byte"];
+    let made = Datatype::hindexed_block(7, displacements, d);
+    indexed("U1: MPI_Type_create_hindexed_block, count 2, blocklength 7", displaced, made);
+    let members = [format!("{}: MPI_DOUBLE", bytes[0]), format!("{}: MPI_CHAR", bytes[1])];
+    let members = |first| vec![first, members[0].as_str(), members[1].as_str()];
+    let made = Datatype::struct_(lengths, displacements, types);
+    described(made, &members("U1: MPI_Type_create_struct, count 2"));
+    let made = Datatype::struct_integer(lengths, displacements, types);
+    described(made, &members("U1: MPI_TYPE_STRUCT of MPI-1, count 2"));
+    described(
+        Datatype::simple_struct(lengths, types),
+        &["U1: simple struct, count 2", "  blocklength 3: MPI_DOUBLE", "  blocklength 1: MPI_CHAR"],
+    );
+    described(
+        Datatype::subarray(&[4, 6], &[2, 3], &[1, 0], Order::Fortran, d),
+        &[
+            "U1: MPI_Type_create_subarray, ndims 2, order Fortran",
+            "  size 4, subsize 2, start 1",
+            "  size 6, subsize 3, start 0",
+            oldtype,
+        ],
+    );
+    let distribs = [Distribution::Block, Distribution::Cyclic, Distribution::None];
+    let dargs = [None, Some(2), None];
+    described(
+        Datatype::darray(6, 5, &[8, 9, 2], &distribs, &dargs, &[2, 3, 1], Order::C, d),
+        &[
+            "U1: MPI_Type_create_darray, size 6, rank 5, ndims 3, order C",
+            "  gsize 8, distribution block, argument default, psize 2",
+            "  gsize 9, distribution cyclic, argument 2, psize 3",
+            "  gsize 2, distribution none, argument default, psize 1",
+            oldtype,
+        ],
+    );
+    let first = "U1: MPI_Type_create_f90_real, precision 15, range undefined";
+    described(Datatype::f90_real(Some(15), None), &[first]);
+    let first = "U1: MPI_Type_create_f90_complex, precision undefined, range 30";
+    described(Datatype::f90_complex(None, Some(30)), &[first]);
+    described(Datatype::f90_integer(9), &["U1: MPI_Type_create_f90_integer, range 9"]);
+    described(
+        Datatype::value_index(d, &Datatype::long()),
+        &["U1: MPI_Type_get_value_index", "  value MPI_DOUBLE", "  index MPI_LONG"],
+    );
+}
+
+#[test]
+fn descriptions_name_what_is_used_again_and_shorten_long_lists() {
+    let pair = || Datatype::contiguous(2, &Datatype::int()).unwrap();
+    described(
+        Datatype::struct_(&[1, 1], &[0, 8], &[pair(), pair()]),
+        &[
+            "U1: MPI_Type_create_struct, count 2",
+            "  blocklength 1, displacement 0 bytes: U2: MPI_Type_contiguous, count 2",
+            "    oldtype MPI_INT",
+            "  blocklength 1, displacement 8 bytes: U2, as above",
+        ],
+    );
+    // MPI-1's constructors are told apart here, though not in the notation.
+    let d = &Datatype::double();
+    let members = [Datatype::hvector(1, 1, 9, d), Datatype::hvector_integer(1, 1, 9, d)];
+    let both = Datatype::simple_struct(&[1, 1], &members.map(Result::unwrap)).unwrap();
+    let text = both.describe().to_string();
+    assert!(text.contains("U3: MPI_TYPE_HVECTOR of MPI-1") && !text.contains("above"), "{text}");
+
+    let long = |blocks: i64| {
+        let displacements: Vec<_> = (0..blocks).collect();
+        Datatype::indexed_block(1, &displacements, d).unwrap().describe().to_string()
+    };
+    assert_eq!(long(17).lines().count(), 1 + 17 + 1);
+    assert_eq!(long(18).lines().count(), 1 + 16 + 1 + 1);
+    assert_eq!(long(1_000_000).lines().nth(17), Some("  ... and 999984 more"));
+}
+
+/// Types that share their parts have no more objects than this has levels, but as many paths as a tree of them.
+#[test]
+fn shared_parts_take_no_time() {
+    let mut text = String::new();
+    for level in 1..200 {
+        text += &format!("U{level}(SS:2:");
+    }
+    text += "U200(2i)";
+    for level in (1..200).rev() {
+        text += &format!("/0,U{}/0)", level + 1);
+    }
+    let datatype = notation::parse(&text).unwrap();
+    assert_eq!(datatype.to_string(), text);
+    assert_eq!(datatype.describe().to_string().lines().count(), 2 * 200);
+}
+
 #[test]
 fn unequal_types_print_unequal_strings() {
     let mut printed: HashMap<String, Datatype> = HashMap::new();

@@ -21,23 +21,24 @@
 //! | f90 real, complex, integer | 1, combiner basic | - | - | the type itself |
 //! | value_index | 2 | 1, 1 | -: C lays it out | value, index |
 //!
-//! MPI-1's constructors have the entries of their successors, and their own combiner. Sizes and order of an array, and a kind's
-//! precision and range, are [contents](super).
+//! MPI-1's constructors have the entries of their successors, and their own combiner. Sizes and order of an array,
+//! and a kind's precision and range, are [contents](super).
 //!
 //! The proposal contradicts itself on VECTOR: the count that is returned is *how many elements were actually filled
-//! in*, and it is the vector's count, while one element of each array is filled. Here it is the vector's count,
-//! which nothing else would tell; but never more than the count that was passed in, since a caller's loop over its
-//! arrays relies on that. So a caller who passes what type_count returned gets the vector's count, and reads the first entries only.
+//! in*, and it is the vector's count, while one element of each array is filled. Here it is the vector's count, which
+//! nothing else would tell; but never more than the count that was passed in, since a caller's loop over its arrays
+//! relies on that. So a caller who passes what type_count returned gets the vector's count, and reads the first
+//! entries only.
 //!
-//! A loop that descends until only basic types are left always ends: every type that is returned is a part of the type that it was
-//! asked of, or a basic type that is returned with the combiner basic.
+//! A loop that descends until only basic types are left always ends: every type that is returned is a part of the
+//! type that it was asked of, or a basic type that is returned with the combiner basic.
 
 use crate::basic::{Basic, Leaf};
 use crate::datatype::{Combiner, Datatype, Node};
 use crate::error::{Class, Error, Result};
 
-/// What [`type_elements`] returns. Each list holds what is filled in of its array, from its start; no list is longer than the
-/// count that was passed in.
+/// What [`type_elements`] returns. Each list holds what is filled in of its array, from its start; no list is longer
+/// than the count that was passed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
     /// The count on return.

@@ -23,10 +23,11 @@
 //! | RESIZED | | lb, extent | oldtype |
 //! | VALUE_INDEX | | | value, index |
 //!
-//! That is [`Counts::Int`]. In [`Counts::Large`], the version with `_c` in its name, everything that
-//! a large-count constructor takes as an MPI_Count is a large count, addresses included; ndims, order, and the
-//! arguments of DARRAY but its gsizes stay integers. Whether a type was made with large counts isn't kept, so either version may be
-//! asked for; the one with ints is refused where an argument doesn't fit, as MPI refuses it for a type that was made with large counts.
+//! That is [`Counts::Int`]. In [`Counts::Large`], the version with `_c` in its name, everything that a large-count
+//! constructor takes as an MPI_Count is a large count, addresses included; ndims, order, and the arguments of DARRAY
+//! but its gsizes stay integers. Whether a type was made with large counts isn't kept, so either version may be asked
+//! for; the one with ints is refused where an argument doesn't fit, as MPI refuses it for a type that was made with
+//! large counts.
 //!
 //! Orders, distributions and undefined arguments are integers here, with the values of MPI-5.0's ABI, but for
 //! [`DISTRIBUTE_DFLT_DARG`]. Handles, references and attributes are the runtime's.

@@ -6,8 +6,8 @@ use crate::arch::Architecture;
 use crate::error::Result;
 use crate::form;
 
-/// How two communicators relate, the one or the other perhaps of another job (`MPI_Comm_compare`, with the result that the proposal
-/// of 1996 adds).
+/// How two communicators relate, the one or the other perhaps of another job (`MPI_Comm_compare`, with the result
+/// that the proposal of 1996 adds).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// The same communicator of the same job.
@@ -35,8 +35,8 @@ impl Comparison {
     }
 }
 
-/// What is known of a communicator outside of its job: enough to compare it with others, and to say how the data of each of its
-/// processes is represented.
+/// What is known of a communicator outside of its job: enough to compare it with others, and to say how the data of
+/// each of its processes is represented.
 ///
 /// Its flat form has these fields:
 ///
@@ -44,11 +44,11 @@ impl Comparison {
 /// MCM1;LEN;JOB;CONTEXT;SIZE;ORDERED;UNORDERED;RUNS;ARCHITECTURES;CRC
 /// ```
 ///
-/// JOB is a random number that a run of a job has to itself, CONTEXT what the job calls the communicator, SIZE the number of ranks, in decimal.
-/// ORDERED and UNORDERED are hashes of the members with and without their order. All but SIZE are lowercase
-/// hexadecimal, JOB and the hashes of 32 digits, CONTEXT of 16. RUNS are the ranks' architectures, run-length coded: `0*4,1*2` gives
-/// the first four ranks the first architecture, the next two the second. ARCHITECTURES are descriptors, joined by
-/// `|`, each of them once, in the order in which RUNS first uses them.
+/// JOB is a random number that a run of a job has to itself, CONTEXT what the job calls the communicator, SIZE the
+/// number of ranks, in decimal. ORDERED and UNORDERED are hashes of the members with and without their order. All but
+/// SIZE are lowercase hexadecimal, JOB and the hashes of 32 digits, CONTEXT of 16. RUNS are the ranks' architectures,
+/// run-length coded: `0*4,1*2` gives the first four ranks the first architecture, the next two the second.
+/// ARCHITECTURES are descriptors, joined by `|`, each of them once, in the order in which RUNS first uses them.
 ///
 /// ```
 /// use shipable::Architecture;
@@ -85,8 +85,8 @@ const COMMUNICATOR: &str = "MCM1;";
 const LENGTH_AT: usize = COMMUNICATOR.len();
 
 impl CommunicatorDescription {
-    /// Describes a communicator: the identity of its job, which no two runs share, what identifies its context in the job,
-    /// and for each rank what identifies the process in the job and its architecture.
+    /// Describes a communicator: the identity of its job, which no two runs share, what identifies its context in the
+    /// job, and for each rank what identifies the process in the job and its architecture.
     pub fn new<'a>(
         job: u128,
         context: u64,
@@ -147,7 +147,8 @@ impl CommunicatorDescription {
     }
 
     /// How both relate. "The same architecture" means one whose data this implementation can translate: its own and
-    /// XDR, and any other whose descriptor it can read. That excludes a float format, a byte order or a charset unknown to it.
+    /// XDR, and any other whose descriptor it can read. That excludes a float format, a byte order or a charset
+    /// unknown to it.
     ///
     /// | job and context | group | architectures | |
     /// |---|---|---|---|

@@ -1,7 +1,7 @@
 //! Flat forms: datatypes and communicators as lines of ASCII, which outlive the job that wrote them.
 //!
-//! The proposal of 1996 that `MPI_Pack` and `MPI_Unpack` take datatypes and communicators prints neither of the tables that
-//! would define them, so both forms are ours:
+//! The proposal of 1996 that `MPI_Pack` and `MPI_Unpack` take datatypes and communicators prints neither of the
+//! tables that would define them, so both forms are ours:
 //!
 //! ```text
 //! MDT1;TAG;LEN;ARCH;TEXT;CRC
@@ -13,14 +13,15 @@
 //! - TAG: `P` for a portable datatype, `L` for one that is right on one architecture only. `F`, for a type that was
 //!   itself received and is foreign here, is never written and is refused.
 //! - LEN: of the whole, in bytes, as 8 lowercase hexadecimal digits. What comes after it is none of the form's business.
-//! - ARCH: `-` for P; for L the descriptor of the architecture ([`Architecture::descriptor`]), which has to be the reader's own.
+//! - ARCH: `-` for P; for L the descriptor of the architecture ([`Architecture::descriptor`]), which has to be the
+//!   reader's own.
 //! - TEXT: the [notation](crate::notation).
 //! - CRC: CRC-32/ISO-HDLC of all before it, the last `;` included, as 8 lowercase hexadecimal digits.
 //!
 //! The fields of a communicator are described at [`CommunicatorDescription`].
 //!
-//! [`pack_size`], [`pack`] and [`unpack`] are for datatypes. Committing what was unpacked, null handles, positions in a buffer
-//! and counts are the runtime's.
+//! [`pack_size`], [`pack`] and [`unpack`] are for datatypes. Committing what was unpacked, null handles, positions in
+//! a buffer and counts are the runtime's.
 
 mod communicator;
 mod frame;
@@ -161,8 +162,8 @@ pub fn pack(datatype: &Datatype, here: &Architecture) -> Result<String> {
 /// (`MPI_Unpack` to a datatype with a null communicator). The caller commits what comes of it.
 ///
 /// # Errors
-/// [`Error::Flat`]: bytes that are none, or were damaged; a type that can't be used here because its tag is F, or because it is L
-/// and of another architecture.
+/// [`Error::Flat`]: bytes that are none, or were damaged; a type that can't be used here because its tag is F, or
+/// because it is L and of another architecture.
 pub fn unpack(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize)> {
     Ok(read(bytes, here)?)
 }

@@ -1,7 +1,8 @@
 //! The text notation of datatypes: printed canonically, parsed, and described in words.
 //!
 //! Hart and Henderson proposed to the MPI Forum in 1995 to print MPI's types in a notation, whose definition is lost.
-//! Strings that were printed with it survive. What they attest is marked with a star here; the rest is our reconstruction.
+//! Strings that were printed with it survive. What they attest is marked with a star here; the rest is our
+//! reconstruction.
 //!
 //! ```text
 //! doc      = typeref
@@ -39,19 +40,27 @@
 //! No number has a plus sign or a leading zero, and there are no blanks. The codes of the basic types are
 //! [`Basic::code`](crate::Basic::code); `i d c f b P LD L R LB UB` are attested.
 //!
-//! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical: depth first, each derived type is numbered from 1 where it is first used and
-//! referred back to by `U` and its number afterwards. Equal types print equal strings, however their subtrees are shared.
-//! The notation has one text for MPI-1's constructors and their successors (`MPI_TYPE_HVECTOR` of Fortran INTEGERs and
-//! `MPI_TYPE_CREATE_HVECTOR`), as it had in 1995: the arguments and the types are the same, and MPI-3.0 removed the former's combiners. So
-//! what was made by `hvector_integer`, `hindexed_integer` or `struct_integer` comes back as `hvector`, `hindexed` or `struct_`.
+//! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical: depth first, each derived type is numbered
+//! from 1 where it is first used and referred back to by `U` and its number afterwards. Equal types print equal
+//! strings, however their subtrees are shared. The notation has one text for MPI-1's constructors and their
+//! successors (`MPI_TYPE_HVECTOR` of Fortran INTEGERs and `MPI_TYPE_CREATE_HVECTOR`), as it had in 1995: the
+//! arguments and the types are the same, and MPI-3.0 removed the former's combiners. So what was made by
+//! `hvector_integer`, `hindexed_integer` or `struct_integer` comes back as `hvector`, `hindexed` or `struct_`.
 //!
-//! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any numbers. A number is defined once, before it is referred to; a type
-//! can't contain itself. Equal types come back as one shared object only where the text refers back.
-//! Parsing then printing is the identity on canonical text, and makes any other text canonical; `VI:d:i`, for
-//! which MPI has a name, becomes `di`. Every argument is checked as the constructor checks it, every product for overflow. The
-//! limits: [`MAX_TEXT`], [`MAX_LIST`], and a nesting of [`Datatype::MAX_DEPTH`](crate::Datatype::MAX_DEPTH).
+//! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any numbers. A number is defined once,
+//! before it is referred to; a type can't contain itself. Equal types come back as one shared object only where the
+//! text refers back. Parsing then printing is the identity on canonical text, and makes any other text canonical;
+//! `VI:d:i`, for which MPI has a name, becomes `di`. Every argument is checked as the constructor checks it, every
+//! product for overflow. The limits: [`MAX_TEXT`], [`MAX_LIST`], and a nesting of
+//! [`Datatype::MAX_DEPTH`](crate::Datatype::MAX_DEPTH).
+//!
+//! **Describing** ([`Datatype::describe`](crate::Datatype::describe)) is for people: MPI's own words, one line for
+//! each part.
 
+mod classes;
+mod describe;
 mod parse;
 mod print;
 
+pub use describe::Description;
 pub use parse::{MAX_LIST, MAX_TEXT, ParseError, ParseProblem, parse};

@@ -3,55 +3,14 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
 
-use crate::basic::Basic;
+use super::classes::{Classes, Shape, Tell};
 use crate::datatype::{Datatype, Distribution, Node, Order};
 
 impl Display for Datatype {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let mut classes = Classes::default();
+        let mut classes = Classes::new(Tell::Successors);
         let class = classes.of(self);
-        Printer { shapes: &classes.shapes, numbers: HashMap::new() }.typeref(class, f)
-    }
-}
-
-/// One class for each set of equal types.
-#[derive(Default)]
-struct Classes {
-    /// Of the objects visited, by their keys.
-    known: HashMap<*const (), usize>,
-    numbers: HashMap<Shape, usize>,
-    shapes: Vec<Shape>,
-}
-
-/// What a type looks like, its children being of known classes.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Shape {
-    Basic(Basic),
-    /// Its own text, cut where the children's texts go.
-    Derived {
-        pieces: Vec<String>,
-        children: Vec<usize>,
-    },
-}
-
-impl Classes {
-    fn of(&mut self, datatype: &Datatype) -> usize {
-        if let Some(&class) = self.known.get(&datatype.key()) {
-            return class;
-        }
-        let shape = match datatype.as_basic() {
-            Some(basic) => Shape::Basic(basic),
-            None => Shape::Derived {
-                pieces: pieces(datatype.node()),
-                children: datatype.node().children().iter().map(|child| self.of(child)).collect(),
-            },
-        };
-        let class = *self.numbers.entry(shape).or_insert_with_key(|shape| {
-            self.shapes.push(shape.clone());
-            self.shapes.len() - 1
-        });
-        self.known.insert(datatype.key(), class);
-        class
+        Printer { shapes: classes.shapes(), numbers: HashMap::new() }.typeref(class, f)
     }
 }
 
@@ -65,7 +24,7 @@ impl Printer<'_> {
     fn typeref(&mut self, class: usize, text: &mut Formatter<'_>) -> Result {
         let (pieces, children) = match &self.shapes[class] {
             Shape::Basic(basic) => return text.write_str(basic.code()),
-            Shape::Derived { pieces, children } => (pieces, children),
+            Shape::Derived { pieces, children, .. } => (pieces, children),
         };
         if let Some(number) = self.numbers.get(&class) {
             return write!(text, "U{number}");
@@ -86,7 +45,7 @@ impl Printer<'_> {
 }
 
 /// The text of a constructor, cut at its children.
-fn pieces(node: &Node) -> Vec<String> {
+pub(super) fn pieces(node: &Node) -> Vec<String> {
     let one = |before: String, after: String| vec![before, after];
     match node {
         Node::Leaf(leaf) => vec![leaf.to_string()],
