@@ -15,7 +15,7 @@
 //! - LEN: of the whole, in bytes, as 8 lowercase hexadecimal digits. What comes after it is none of the form's business.
 //! - ARCH: `-` for P; for L the descriptor of the architecture ([`Architecture::descriptor`]), which has to be the
 //!   reader's own.
-//! - TEXT: the [notation](crate::notation).
+//! - TEXT: the [notation].
 //! - CRC: CRC-32/ISO-HDLC of all before it, the last `;` included, as 8 lowercase hexadecimal digits.
 //!
 //! The fields of a communicator are described at [`CommunicatorDescription`].
