@@ -47,6 +47,7 @@ pub mod launcher;
 mod memory;
 mod origin;
 mod p2p;
+mod packed;
 mod process;
 mod route;
 pub mod sim;
@@ -58,7 +59,7 @@ pub mod wire;
 
 pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
-pub use engine::{Policy as TargetTypes, Status};
+pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};
 pub use group::{Comparison, Group};
 pub use memory::Memory;

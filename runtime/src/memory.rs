@@ -90,6 +90,30 @@ impl Span {
         program.unpack(count, self.view_mut().ok_or(OVERFLOW)?, position, input, partial)
     }
 
+    /// Packs to a position, as [`Committed::pack`].
+    pub(crate) fn pack_to(
+        self,
+        datatype: &Committed,
+        count: u64,
+        packed: &mut [u8],
+        position: &mut u64,
+        representation: &Architecture,
+    ) -> shipable::Result<()> {
+        datatype.pack(self.view().ok_or(OVERFLOW)?, count, packed, position, representation)
+    }
+
+    /// Unpacks from a position, as [`Committed::unpack`].
+    pub(crate) fn unpack_from(
+        self,
+        datatype: &Committed,
+        count: u64,
+        packed: &[u8],
+        position: &mut u64,
+        representation: &Architecture,
+    ) -> shipable::Result<()> {
+        datatype.unpack(packed, position, self.view_mut().ok_or(OVERFLOW)?, count, representation)
+    }
+
     /// Copies typed memory to typed memory, as [`copy`].
     pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
         copy(

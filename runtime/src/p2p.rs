@@ -151,7 +151,7 @@ impl Communicator {
         channel: Channel,
     ) -> Result<Status> {
         if source == PROC_NULL {
-            return Ok(Status { source: PROC_NULL, tag: ANY_TAG, count: 0 });
+            return Ok(Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 });
         }
         let pattern = self.pattern(source, tag, channel)?;
         let transfer = Transfer::of(self);

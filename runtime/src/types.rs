@@ -139,6 +139,11 @@ impl Type {
     }
 
     #[inline]
+    pub(crate) fn committed(&self) -> &Committed {
+        &self.0.committed
+    }
+
+    #[inline]
     pub(crate) fn native(&self) -> &Program {
         self.0.committed.native()
     }

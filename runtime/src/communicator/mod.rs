@@ -7,7 +7,7 @@ mod create;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use shipable::Element;
+use shipable::{Architecture, Element};
 
 use crate::barrier::Barrier;
 use crate::engine::{Channel, Context};
@@ -60,6 +60,8 @@ struct Shared {
     /// Where the ranks meet; made when they first do.
     barrier: OnceLock<Barrier>,
     name: Mutex<String>,
+    /// What packed buffers are in; found when it is first asked for.
+    packed: OnceLock<Architecture>,
 }
 
 impl Communicator {
@@ -81,8 +83,9 @@ impl Communicator {
 
     fn new(process: Arc<Process>, context: Context, group: Group, rank: u32) -> Communicator {
         let barrier = OnceLock::new();
-        let name = Mutex::default();
-        Communicator { shared: Arc::new(Shared { process, context, group, rank, barrier, name }) }
+        let (name, packed) = (Mutex::default(), OnceLock::new());
+        let shared = Shared { process, context, group, rank, barrier, name, packed };
+        Communicator { shared: Arc::new(shared) }
     }
 
     /// The same communicator, for what is made on it and outlives the caller's.
@@ -130,6 +133,10 @@ impl Communicator {
 
     fn lock_name(&self) -> std::sync::MutexGuard<'_, String> {
         self.shared.name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn packed(&self) -> &OnceLock<Architecture> {
+        &self.shared.packed
     }
 
     pub(crate) fn process(&self) -> &Arc<Process> {

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use shipable::{Architecture, Partial, Program};
+use shipable::{Architecture, Partial, Program, Signature};
 
 use super::outbox::{Outgoing, Purpose, Source};
 use super::{EAGER, State};
@@ -113,9 +113,14 @@ pub struct Status {
     pub source: i32,
     /// With which tag.
     pub tag: i32,
-    /// How many elements of the receive's type.
+    /// How many elements of the receive's type; [`UNDEFINED`] where the message ends within one (`MPI_Get_count`).
     pub count: i64,
+    /// How many basic elements, a pair's being two (`MPI_Get_elements`).
+    pub elements: i64,
 }
+
+/// No number: MPI_UNDEFINED.
+pub const UNDEFINED: i64 = -32766;
 
 /// A received message, its source a rank in the job.
 pub(crate) struct Delivery {
@@ -176,7 +181,8 @@ impl Receiving {
 
     /// Checks a message against its landing.
     fn new(posted: Posted, arrived: &Arrived, stream: &Architecture) -> Result<Receiving> {
-        let mut status = Status { source: arrived.peer as i32, tag: arrived.tag, count: 0 };
+        let mut status =
+            Status { source: arrived.peer as i32, tag: arrived.tag, count: 0, elements: 0 };
         let sink = match posted.landing {
             Landing::Bytes => {
                 status.count = arrived.length as i64;
@@ -185,22 +191,27 @@ impl Receiving {
             Landing::Typed { datatype, count: room, span } => {
                 let program = datatype.program(stream)?;
                 let size = program.stream_size();
-                let count = arrived.length.checked_div(size).unwrap_or(0);
-                if count > room {
-                    let room = program.stream_length(room)?;
-                    return Err(ErrorKind::Truncate { length: arrived.length, room }.into());
+                let longest = program.stream_length(room)?;
+                if arrived.length > longest {
+                    return Err(
+                        ErrorKind::Truncate { length: arrived.length, room: longest }.into()
+                    );
                 }
-                let signature = datatype.signature().repeat(count).map(|whole| whole.hash);
-                if count.checked_mul(size) != Some(arrived.length)
-                    || signature != Some(arrived.signature)
-                {
+                // The last element may be there in part.
+                let count = arrived.length.checked_div(size).unwrap_or(0);
+                let signature = datatype.committed().signature_in(arrived.length, stream)?;
+                let matching = signature.filter(|prefix| prefix.hash == arrived.signature);
+                let Some(Signature { count: elements, .. }) = matching else {
                     return Err(ErrorKind::Signature {
                         origin: format!("a message of {} bytes", arrived.length),
                         target: format!("{count} of {datatype}"),
                     }
                     .into());
-                }
-                status.count = count as i64;
+                };
+                let whole = count * size == arrived.length;
+                status.count = if whole { count as i64 } else { UNDEFINED };
+                status.elements = elements as i64;
+                let count = count + u64::from(!whole);
                 Sink::Typed { program, count, span, partial: Partial::default() }
             }
         };

@@ -37,8 +37,8 @@ pub use exposure::Policy;
 pub(crate) use exposure::{Exposure, Measures, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
-pub use mail::Status;
 pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};
+pub use mail::{Status, UNDEFINED};
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;
 

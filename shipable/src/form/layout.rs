@@ -111,13 +111,8 @@ pub(super) fn signature(nodes: &[Node]) -> Result<Signature> {
     Ok(signatures(nodes)?.pop().unwrap_or(Signature::empty()))
 }
 
-/// The basic items of every node, a pair's being two.
-pub(crate) fn counts(nodes: &[Node]) -> Result<Vec<u64>> {
-    Ok(signatures(nodes)?.into_iter().map(|signature| signature.count).collect())
-}
-
 /// The signature of every node.
-fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
+pub(crate) fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
     let mut known: Vec<Signature> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let signature = match node {

@@ -1,10 +1,13 @@
 //! How many elements some packed bytes are.
 
+use smallvec::SmallVec;
+
 use crate::arch::Architecture;
-use crate::basic::{Basic, Leaf, Makeup};
+use crate::basic::{Leaf, Makeup};
 use crate::committed::Committed;
 use crate::error::Result;
 use crate::form::{Node, layout};
+use crate::signature::Signature;
 
 impl Committed {
     /// How many of this type so many bytes of `representation` are; `None`, MPI_UNDEFINED, where they end within one
@@ -43,97 +46,94 @@ impl Committed {
     ///
     /// As [`Committed::count_in`].
     pub fn elements_in(&self, bytes: u64, representation: &Architecture) -> Result<Option<u64>> {
+        Ok(self.signature_in(bytes, representation)?.map(|signature| signature.count))
+    }
+
+    /// The signature of so many bytes of elements of this type, as [`Committed::elements_in`] counts them: what a message of
+    /// that length has to match.
+    ///
+    /// # Errors
+    ///
+    /// As [`Committed::count_in`].
+    pub fn signature_in(
+        &self,
+        bytes: u64,
+        representation: &Architecture,
+    ) -> Result<Option<Signature>> {
+        let size = self.program(representation)?.stream_size();
+        if bytes.checked_rem(size) == Some(0) {
+            return Ok(self.signature().repeat(bytes / size));
+        }
         let nodes = self.form().nodes();
         let known = Known {
             nodes,
             sizes: layout::sizes(nodes, representation)?,
-            counts: layout::counts(nodes)?,
+            signatures: layout::signatures(nodes)?,
             representation,
         };
         match nodes.len() {
-            0 => Ok((bytes == 0).then_some(0)),
-            count => known.elements(count - 1, bytes),
+            0 => Ok((bytes == 0).then(Signature::empty)),
+            count => known.prefix(count - 1, bytes),
         }
     }
 }
 
+/// What is known of nodes.
 struct Known<'a> {
     nodes: &'a [Node],
-    /// Bytes of each node, and basic elements.
+    /// Bytes of each.
     sizes: Vec<u64>,
-    counts: Vec<u64>,
+    signatures: Vec<Signature>,
     representation: &'a Architecture,
 }
 
 impl Known<'_> {
-    /// The basic elements in the first bytes of any number of a node, one after the other.
-    fn elements(&self, mut index: usize, mut bytes: u64) -> Result<Option<u64>> {
-        let mut elements = 0u64;
+    /// The signature of the first bytes of any number of a node, one after the other.
+    fn prefix(&self, mut index: usize, mut bytes: u64) -> Result<Option<Signature>> {
+        let mut prefix = Signature::empty();
         // Down to the leaf that the bytes end in, or before.
-        loop {
-            let (size, count) = (self.sizes[index], self.counts[index]);
-            if bytes == 0 {
-                return Ok(Some(elements));
-            }
+        while bytes > 0 {
+            let size = self.sizes[index];
             if size == 0 {
                 return Ok(None);
             }
-            let Some(whole) = (bytes / size).checked_mul(count) else { return Ok(None) };
-            let Some(sum) = elements.checked_add(whole) else { return Ok(None) };
-            (elements, bytes) = (sum, bytes % size);
+            let whole = self.signatures[index].repeat(bytes / size);
+            let Some(sum) = whole.and_then(|whole| prefix.then(&whole)) else { return Ok(None) };
+            (prefix, bytes) = (sum, bytes % size);
             if bytes == 0 {
-                return Ok(Some(elements));
+                break;
             }
-            let last = match &self.nodes[index] {
-                Node::Leaf(leaf) => {
-                    // The bytes of a pair's value alone are one element.
-                    let value = match leaf {
-                        Leaf::Basic(basic) => match basic.makeup() {
-                            Makeup::Pair(value, _) => Some(value),
-                            _ => None,
-                        },
-                        _ => None,
-                    };
-                    let value = value.map(|value| self.size_of(value)).transpose()?;
-                    return Ok((value == Some(bytes)).then_some(elements + 1));
+            let members: SmallVec<[(u32, u64); 4]> = match &self.nodes[index] {
+                Node::Leaf(leaf) => return self.half(*leaf, bytes, prefix),
+                Node::Array { child, .. } => [(*child, u64::MAX)].into_iter().collect(),
+                Node::Simple { members } => members.iter().map(|m| (m.child, m.length)).collect(),
+                Node::Struct { members, .. } => {
+                    members.iter().map(|m| (m.child, m.length)).collect()
                 }
-                Node::Array { child, .. } => Some(*child),
-                Node::Simple { members } => self.skip(
-                    members.iter().map(|m| (m.child, m.length)),
-                    &mut bytes,
-                    &mut elements,
-                ),
-                Node::Struct { members, .. } => self.skip(
-                    members.iter().map(|m| (m.child, m.length)),
-                    &mut bytes,
-                    &mut elements,
-                ),
             };
-            let Some(last) = last else { return Ok(Some(elements)) };
-            index = last as usize;
-        }
-    }
-
-    /// Takes whole members off the bytes; the member that they end in.
-    fn skip(
-        &self,
-        members: impl Iterator<Item = (u32, u64)>,
-        bytes: &mut u64,
-        elements: &mut u64,
-    ) -> Option<u32> {
-        for (child, length) in members {
-            // Less than the struct's size and count, which fit.
-            let size = self.sizes[child as usize] * length;
-            if *bytes < size {
-                return Some(child);
+            // Whole members, up to the one that the bytes end in.
+            for (child, length) in members {
+                let child = child as usize;
+                let size = self.sizes[child].saturating_mul(length);
+                index = child;
+                if bytes < size {
+                    break;
+                }
+                let whole = self.signatures[child].repeat(length);
+                let Some(sum) = whole.and_then(|whole| prefix.then(&whole)) else {
+                    return Ok(None);
+                };
+                (prefix, bytes) = (sum, bytes - size);
             }
-            *bytes -= size;
-            *elements += self.counts[child as usize] * length;
         }
-        None
+        Ok(Some(prefix))
     }
 
-    fn size_of(&self, basic: Basic) -> Result<u64> {
-        Ok(self.representation.leaf(basic.into())?.size.into())
+    /// The bytes of a pair's value alone are an item.
+    fn half(&self, leaf: Leaf, bytes: u64, before: Signature) -> Result<Option<Signature>> {
+        let Leaf::Basic(basic) = leaf else { return Ok(None) };
+        let Makeup::Pair(value, _) = basic.makeup() else { return Ok(None) };
+        let size = u64::from(self.representation.leaf(value.into())?.size);
+        Ok((bytes == size).then(|| before.then(&Signature::of_leaf(value.into()))).flatten())
     }
 }
