@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn report(quick: bool) -> Result<(), Box<dyn Error>> {
-    let peers = peers::find();
+    let peers = peers::find("rma.c")?;
     let mut table: BTreeMap<(usize, String), Vec<Vec<f64>>> = BTreeMap::new();
     for _ in 0..if quick { 1 } else { TURNS } {
         let mut note = |who: usize, rows: Vec<(String, f64)>| {

@@ -71,8 +71,8 @@ fn rounds(mut round: impl FnMut() -> Result<Duration>) -> Result<f64> {
     Ok(took[ROUNDS / 2].as_secs_f64() * 1e6 / CALLS as f64)
 }
 
-/// Keeps this process on a core of its own, where the machine has enough of them.
-fn pin(rank: i32) {
+/// Keeps this process, and those it starts, on the core of that number where the machine has it.
+pub fn pin(rank: i32) {
     use nix::sched::{CpuSet, sched_setaffinity};
     let mut cores = CpuSet::new();
     let set = usize::try_from(rank).is_ok_and(|rank| cores.set(rank).is_ok());
