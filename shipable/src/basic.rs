@@ -143,6 +143,14 @@ impl Basic {
         matches!(self.makeup(), Makeup::Pair(..))
     }
 
+    /// The two types of a pair: the value's and the index's.
+    pub const fn pair(self) -> Option<(Basic, Basic)> {
+        match self.makeup() {
+            Makeup::Pair(value, index) => Some((value, index)),
+            _ => None,
+        }
+    }
+
     /// Whether it is an integer type that MPI's arithmetic accepts (not a character, not a truth value).
     pub const fn is_integer(self) -> bool {
         use Basic::*;

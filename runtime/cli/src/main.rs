@@ -2,6 +2,7 @@
 
 mod demo;
 mod info;
+mod inspect;
 mod representation;
 mod run;
 
@@ -21,6 +22,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Info(info::Arguments),
+    Inspect(inspect::Arguments),
     Demo(demo::Arguments),
     #[command(hide = true)]
     Example(demo::Example),
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Run(arguments) => run::main(arguments),
         Command::Info(arguments) => info::main(arguments),
+        Command::Inspect(arguments) => inspect::main(arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Example(example) => example.main(),
     }

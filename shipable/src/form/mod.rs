@@ -166,7 +166,17 @@ impl Form {
         layout::bounds(&self.nodes, self.tag() == Tag::Portable, architecture)
     }
 
-    /// The same items in bytes, right for `architecture` alone: what Type_send transmits.
+    /// The same of every node, in the order of [`Form::nodes`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::bounds`].
+    pub fn node_bounds(&self, architecture: &Architecture) -> Result<Vec<Bounds>> {
+        self.check_representation(architecture)?;
+        layout::layouts(&self.nodes, self.tag() == Tag::Portable, architecture)
+    }
+
+    /// The same items in bytes, right for `architecture` alone: what Type_send transmits. It has no simple structs.
     ///
     /// # Errors
     ///

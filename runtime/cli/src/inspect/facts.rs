@@ -1,0 +1,389 @@
+//! What is known of a datatype, in words: its signature, tree, portability, form and programs.
+//!
+//! All of it is cut at a stated length: a datatype can be as long as memory lasts.
+
+use std::fmt::{self, Display, Write as _};
+
+use shipable::datatype::Node;
+use shipable::form::{self, Tag};
+use shipable::{Architecture, Basic, Datatype, Form, Leaf};
+
+use super::sheet::{Layouts, name};
+use super::terminal::{Screen, wrapped};
+
+/// Letters left of what is said.
+const INDENT: usize = 12;
+/// The most letters of a program, a form's text or a signature.
+const LETTERS: usize = 1200;
+/// The most bytes of a form.
+const BYTES: usize = 256;
+/// The most lines of a tree.
+const TREE: usize = 40;
+/// The most entries of a list, and members of a struct.
+const LIST: usize = 8;
+
+/// Says it all.
+pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
+    let mut text = String::new();
+    let mut say = |title: &str, lines: Vec<String>| {
+        let mut title = format!("{title:INDENT$}");
+        for line in lines {
+            let head = screen.title(&title);
+            let _ = writeln!(text, "{head}{}", line.trim_start_matches(' '));
+            title = " ".repeat(INDENT);
+        }
+    };
+    let wrap = |words: &str| wrapped(words, screen.width, INDENT);
+    say("type", wrap(&cut(datatype, LETTERS)));
+    let mut tree = Tree { lines: Vec::new(), left: TREE, more: false };
+    tree.add(datatype, "", "");
+    if tree.more {
+        tree.lines.push(format!("... more than {TREE} lines"));
+    }
+    for (title, line) in std::iter::once("tree").chain(std::iter::repeat("")).zip(tree.lines) {
+        say(title, vec![keep(&line)]);
+    }
+    let Some(first) = layouts.found.first() else { return text.replace(KEPT, " ") };
+    say("signature", wrap(&signature(&first.form)));
+    say("portable", wrap(&portability(&first.form)));
+    let builder = match first.form.tag() {
+        Tag::Portable => String::new(),
+        Tag::Locale => format!(" as {} builds it", first.architecture),
+    };
+    let encoded = first.form.encode();
+    say("form", wrap(&format!("{}, {} bytes{builder}", first.form.tag(), encoded.len())));
+    let nodes = cut(&first.form, LETTERS);
+    say("", wrap(nodes.split_once(": ").map_or("", |(_, nodes)| nodes)));
+    say("", hexadecimal(&encoded, screen.width));
+    for (title, lines) in programs(layouts) {
+        say(&title, lines.iter().flat_map(|line| wrap(line)).collect());
+    }
+    text.replace(KEPT, " ")
+}
+
+/// A blank at which no line is broken or trimmed.
+const KEPT: char = '\u{a0}';
+
+fn keep(line: &str) -> String {
+    line.replace(' ', &KEPT.to_string())
+}
+
+/// The basic types in order, runs of them counted.
+fn signature(form: &Form) -> String {
+    let count = form.signature().map(|signature| signature.count);
+    let mut out = Cut::new(LETTERS);
+    let mut sequence = Sequence { nodes: form.nodes(), items: Vec::new() };
+    sequence.count();
+    // What is cut has said so.
+    let _ = sequence.write(form.nodes().len() - 1, &mut out);
+    match count {
+        Ok(0) => "no basic items".to_owned(),
+        Ok(1) => format!("1 basic item: {}", out.text),
+        Ok(count) => format!("{count} basic items: {}", out.text),
+        Err(error) => error.to_string(),
+    }
+}
+
+struct Sequence<'a> {
+    nodes: &'a [form::Node],
+    /// Whether each node has any items at all.
+    items: Vec<bool>,
+}
+
+impl Sequence<'_> {
+    fn count(&mut self) {
+        for node in self.nodes {
+            let any = match node {
+                form::Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
+                form::Node::Leaf(_) => true,
+                form::Node::Array { child, runs, .. } => {
+                    self.items[*child as usize] && !runs.is_empty()
+                }
+                _ => node.children().any(|child| self.items[child as usize]),
+            };
+            self.items.push(any);
+        }
+    }
+
+    fn write(&self, node: usize, out: &mut Cut) -> fmt::Result {
+        match &self.nodes[node] {
+            form::Node::Leaf(Leaf::Basic(basic)) => match basic.pair() {
+                Some((value, index)) => write!(out, "{}, {}", value.code(), index.code()),
+                None => out.write_str(basic.code()),
+            },
+            form::Node::Leaf(leaf) => write!(out, "{leaf}"),
+            form::Node::Array { child, runs, .. } => {
+                let copies =
+                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                self.times(*child, copies, out)
+            }
+            form::Node::Simple { members } => {
+                self.list(members.iter().map(|member| (member.child, member.length)), out)
+            }
+            form::Node::Struct { members, .. } => {
+                self.list(members.iter().map(|member| (member.child, member.length)), out)
+            }
+        }
+    }
+
+    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Cut) -> fmt::Result {
+        let mut first = true;
+        for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
+            if !std::mem::take(&mut first) {
+                out.write_str(", ")?;
+            }
+            self.times(child, length.into(), out)?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, child: u32, copies: u128, out: &mut Cut) -> fmt::Result {
+        if copies == 1 {
+            return self.write(child as usize, out);
+        }
+        let single = match &self.nodes[child as usize] {
+            form::Node::Leaf(Leaf::Basic(basic)) => !basic.is_pair(),
+            form::Node::Leaf(_) => true,
+            _ => false,
+        };
+        write!(out, "{copies} x {}", if single { "" } else { "(" })?;
+        self.write(child as usize, out)?;
+        if single { Ok(()) } else { out.write_char(')') }
+    }
+}
+
+/// Whether the form is right on every machine, and what made it otherwise.
+fn portability(form: &Form) -> String {
+    let Some(culprit) = form.culprit() else {
+        return "yes: none of its constructors counts bytes".to_owned();
+    };
+    let (reason, advice) = match culprit.node() {
+        Node::Hvector { .. } => ("its stride is in bytes", "VECTOR strides in extents"),
+        Node::Hindexed { .. } => ("its displacements are in bytes", "INDEXED counts extents"),
+        Node::HindexedBlock { .. } => {
+            ("its displacements are in bytes", "INDEXED_BLOCK counts extents")
+        }
+        Node::Struct { .. } => (
+            "its members' displacements are in bytes",
+            "a simple struct, SS, leaves them to each machine's C",
+        ),
+        Node::Resized { .. } => {
+            ("its bounds are in bytes", "a stride of VECTOR, or a larger simple struct, may do")
+        }
+        Node::ValueIndex { .. } => {
+            ("MPI has no name for this pair", "the named pairs are portable")
+        }
+        _ => ("it holds such a type", "build it of portable types"),
+    };
+    format!("no: {} in {}: {reason} ({advice})", combiner(culprit), cut(culprit, 120))
+}
+
+/// The programs that the form is lowered to, those that are the same said once.
+fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
+    let lower = |memory: &super::sheet::Layout, stream: &Architecture| match memory
+        .form
+        .lower(&memory.architecture, stream)
+    {
+        Ok(program) => cut(&program, LETTERS),
+        Err(error) => error.to_string(),
+    };
+    let mut said = Vec::new();
+    let mut own: Vec<(Vec<&str>, String)> = Vec::new();
+    let add = |list: &mut Vec<(Vec<&'static str>, String)>, name, program: String| match list
+        .iter_mut()
+        .find(|(_, known)| *known == program)
+    {
+        Some((names, _)) => names.push(name),
+        None => list.push((vec![name], program)),
+    };
+    for layout in &layouts.found {
+        add(&mut own, layout.architecture.name(), lower(layout, &layout.architecture));
+    }
+    let lines = |list: Vec<(Vec<&str>, String)>| -> Vec<String> {
+        list.into_iter()
+            .map(|(names, program)| format!("{}: {program}", names.join(", ")))
+            .collect()
+    };
+    said.push(("program".to_owned(), lines(own)));
+    if let [first, rest @ ..] = &layouts.found[..] {
+        let mut theirs = Vec::new();
+        for layout in rest.iter().filter(|layout| layout.architecture != first.architecture) {
+            add(&mut theirs, layout.architecture.name(), lower(layout, &first.architecture));
+        }
+        if !theirs.is_empty() {
+            let mut told = vec![format!("for what {} packs:", first.architecture)];
+            told.extend(lines(theirs));
+            said.push((String::new(), told));
+        }
+    }
+    said
+}
+
+/// Bytes, sixteen or so a line.
+fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
+    let each = (width.saturating_sub(INDENT) / 3).max(8) / 8 * 8;
+    let mut lines: Vec<String> = bytes[..bytes.len().min(BYTES)]
+        .chunks(each)
+        .map(|line| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "))
+        .collect();
+    if bytes.len() > BYTES {
+        lines.push(format!("... and {} bytes more", bytes.len() - BYTES));
+    }
+    lines
+}
+
+/// A constructor's name.
+fn combiner(datatype: &Datatype) -> &'static str {
+    let name = datatype.combiner().mpi_name();
+    name.split_once("COMBINER_").map_or(name, |(_, name)| name)
+}
+
+struct Tree {
+    lines: Vec<String>,
+    left: usize,
+    more: bool,
+}
+
+impl Tree {
+    fn add(&mut self, datatype: &Datatype, head: &str, below: &str) {
+        if self.left == 0 {
+            self.more = true;
+            return;
+        }
+        self.left -= 1;
+        let node = datatype.node();
+        self.lines.push(format!("{head}{}", constructor(datatype)));
+        let members: Vec<String> = match node {
+            Node::Struct { blocklengths, displacements, .. } => blocklengths
+                .iter()
+                .zip(displacements)
+                .take(LIST)
+                .map(|(n, at)| format!("at byte {at}: {n} x "))
+                .collect(),
+            Node::SimpleStruct { blocklengths, .. } => {
+                blocklengths.iter().take(LIST).map(|n| format!("{n} x ")).collect()
+            }
+            _ => vec![String::new()],
+        };
+        let children = node.children();
+        for (at, (child, member)) in children.iter().zip(members).enumerate() {
+            let last = at + 1 == children.len();
+            let (branch, trunk) = if last { ("`- ", "   ") } else { ("|- ", "|  ") };
+            let inner = format!("{below}{trunk}");
+            self.add(child, &format!("{below}{branch}{member}"), &inner);
+        }
+        if children.len() > LIST {
+            self.lines.push(format!("{below}`- ... and {} members more", children.len() - LIST));
+        }
+    }
+}
+
+/// A constructor with its arguments, in MPI's words.
+fn constructor(datatype: &Datatype) -> String {
+    let title = combiner(datatype);
+    match datatype.node() {
+        Node::Leaf(leaf) => name(*leaf),
+        Node::Dup { .. } => title.to_owned(),
+        Node::Contiguous { count, .. } => format!("{title} count {count}"),
+        Node::Vector { count, blocklength, stride, .. } => {
+            format!("{title} count {count}, blocklength {blocklength}, stride {stride} extents")
+        }
+        Node::Hvector { count, blocklength, stride, .. } => {
+            format!("{title} count {count}, blocklength {blocklength}, stride {stride} bytes")
+        }
+        Node::Indexed { blocklengths, displacements, .. } => format!(
+            "{title} count {}, blocklengths {}, displacements {} extents",
+            blocklengths.len(),
+            list(blocklengths),
+            list(displacements)
+        ),
+        Node::Hindexed { blocklengths, displacements, .. } => format!(
+            "{title} count {}, blocklengths {}, displacements {} bytes",
+            blocklengths.len(),
+            list(blocklengths),
+            list(displacements)
+        ),
+        Node::IndexedBlock { blocklength, displacements, .. } => format!(
+            "{title} count {}, blocklength {blocklength}, displacements {} extents",
+            displacements.len(),
+            list(displacements)
+        ),
+        Node::HindexedBlock { blocklength, displacements, .. } => format!(
+            "{title} count {}, blocklength {blocklength}, displacements {} bytes",
+            displacements.len(),
+            list(displacements)
+        ),
+        Node::Struct { blocklengths, .. } => {
+            format!("{title} count {}", blocklengths.len())
+        }
+        Node::SimpleStruct { blocklengths, .. } => {
+            format!("{title} count {}", blocklengths.len())
+        }
+        Node::Subarray { sizes, subsizes, starts, order, .. } => format!(
+            "{title} sizes {}, subsizes {}, starts {}, order {order:?}",
+            list(sizes),
+            list(subsizes),
+            list(starts)
+        ),
+        Node::Darray { size, rank, gsizes, distribs, dargs, psizes, order, .. } => {
+            let dargs: Vec<String> = dargs
+                .iter()
+                .map(|darg| darg.map_or("default".to_owned(), |darg| darg.to_string()))
+                .collect();
+            let distribs: Vec<String> = distribs.iter().map(|way| format!("{way:?}")).collect();
+            format!(
+                "{title} rank {rank} of {size}, gsizes {}, distribs {}, dargs {}, psizes {}, order {order:?}",
+                list(gsizes),
+                list(&distribs),
+                list(&dargs),
+                list(psizes)
+            )
+        }
+        Node::Resized { lb, extent, .. } => format!("{title} lb {lb}, extent {extent}"),
+        Node::ValueIndex { value, index } => {
+            format!("{title} {}, {}", Basic::mpi_name(*value), Basic::mpi_name(*index))
+        }
+    }
+}
+
+fn list(items: &[impl Display]) -> String {
+    let shown: Vec<String> = items.iter().take(LIST).map(ToString::to_string).collect();
+    let more = if items.len() > LIST { ", ..." } else { "" };
+    format!("[{}{more}]", shown.join(", "))
+}
+
+/// A text of so many letters at most, which says where it was cut.
+pub fn cut(value: impl Display, most: usize) -> String {
+    let mut out = Cut::new(most);
+    // What is cut has said so.
+    let _ = write!(out, "{value}");
+    out.text
+}
+
+/// Takes so many letters, then fails, so that what writes them stops.
+struct Cut {
+    text: String,
+    most: usize,
+}
+
+impl Cut {
+    fn new(most: usize) -> Cut {
+        Cut { text: String::new(), most }
+    }
+}
+
+impl fmt::Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.most.saturating_sub(self.text.len());
+        let fits = (0..=room.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+        self.text.push_str(&text[..fits.unwrap_or(0)]);
+        if text.len() <= room {
+            return Ok(());
+        }
+        let _ = fmt::Write::write_fmt(
+            &mut self.text,
+            format_args!(" ... (cut at {} letters)", self.most),
+        );
+        Err(fmt::Error)
+    }
+}

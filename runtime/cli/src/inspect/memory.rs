@@ -1,0 +1,574 @@
+//! Which items lie where in memory, asked by address.
+//!
+//! The items of a datatype can be more than a machine could list, so nothing here lists them: a form is searched for what lies
+//! between two addresses, for the next address that holds anything, and for the periods at which memory repeats. Regular
+//! types answer in a time that depends on the answer and on the form, not on their counts. What interleaves in ways that have to
+//! be searched copy by copy is given up when the work exceeds [`Effort`].
+
+use std::ops::Range;
+
+use shipable::form::Node;
+use shipable::{Architecture, Basic, Bounds, Error, Form, Leaf, Result};
+
+/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
+pub type Address = i128;
+
+/// The items of `count` elements of a datatype in the memory of an architecture.
+pub struct Memory {
+    /// Children before parents; the last one repeats the datatype.
+    nodes: Vec<Element>,
+    /// Of one element.
+    bounds: Bounds,
+    /// From the least lower bound of the elements to the greatest upper one.
+    span: Range<Address>,
+    unit: i64,
+}
+
+/// One basic item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it is; the two of a pair are items of their own.
+    pub leaf: Leaf,
+    /// Its first byte.
+    pub at: Address,
+    /// Its bytes.
+    pub size: u8,
+    /// Its place in the type map.
+    pub index: u128,
+}
+
+/// Memory that repeats: from `start` on, every item has another one `period` bytes behind it, as far as that begins before `end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Where the first period starts.
+    pub start: Address,
+    /// The end of the last item.
+    pub end: Address,
+    /// In bytes.
+    pub period: i128,
+}
+
+/// The work that may still be done. Searches that run out of it fail.
+pub struct Effort(u64);
+
+impl Effort {
+    /// What one picture may cost: well below a second.
+    pub fn picture() -> Effort {
+        Effort(4_000_000)
+    }
+
+    fn spend(&mut self, steps: usize) -> Option<()> {
+        self.0 = self.0.checked_sub(steps as u64)?;
+        Some(())
+    }
+}
+
+/// A node of the form: what one of it holds.
+struct Element {
+    shape: Shape,
+    /// Where data lies; empty where there is none.
+    reach: Range<Address>,
+    items: u128,
+}
+
+enum Shape {
+    Leaf(Vec<Item>),
+    Parts(Parts),
+}
+
+/// Parts by their places in memory.
+struct Parts {
+    /// By the starts of their reaches.
+    sorted: Vec<Part>,
+    /// The greatest end of a reach, of each part and all before it.
+    ends: Vec<Address>,
+}
+
+/// Blocks of children, at one stride.
+#[derive(Clone)]
+struct Part {
+    child: usize,
+    displacement: Address,
+    /// Children of a block, and the distance from one to the next.
+    length: u64,
+    extent: i128,
+    count: u64,
+    stride: i128,
+    /// The place of its first item in the node's.
+    index: u128,
+    /// The data of a block, and that of all blocks.
+    block: Range<Address>,
+    reach: Range<Address>,
+}
+
+impl Memory {
+    /// Finds the layout. The time that it takes grows with the form, not with its counts.
+    ///
+    /// # Errors
+    /// As [`Form::compile`], and where `count` elements leave 64 bits.
+    pub fn new(form: &Form, architecture: &Architecture, count: u64) -> Result<Memory> {
+        let form = form.to_locale(architecture)?;
+        let bounds = form.node_bounds(architecture)?;
+        let mut nodes: Vec<Element> = Vec::with_capacity(bounds.len() + 1);
+        let mut unit = 0;
+        for node in form.nodes() {
+            let element = match node {
+                Node::Leaf(leaf) => Element::leaf(*leaf, architecture)?,
+                Node::Array { child, runs, .. } => {
+                    let child = *child as usize;
+                    let extent = bounds[child].extent();
+                    let parts = runs.iter().map(|run| {
+                        Part::new(
+                            child,
+                            run.displacement,
+                            (run.length, extent),
+                            (run.count, run.stride),
+                        )
+                    });
+                    Element::parts(parts, &nodes)
+                }
+                Node::Struct { members, .. } => {
+                    let parts = members.iter().map(|member| {
+                        let child = member.child as usize;
+                        let extent = bounds[child].extent();
+                        Part::new(child, member.displacement, (member.length, extent), (1, 0))
+                    });
+                    Element::parts(parts, &nodes)
+                }
+                Node::Simple { .. } => {
+                    unreachable!("a locale-specific form has placed members only")
+                }
+            };
+            unit = gcd(unit, element.unit());
+            nodes.push(element);
+        }
+        let bounds = bounds.last().copied().unwrap_or(Bounds::EMPTY);
+        let root = nodes.len().saturating_sub(1);
+        let all = Element::parts(
+            std::iter::once(Part::new(root, 0, (count, bounds.extent()), (1, 0))),
+            &nodes,
+        );
+        let last = i128::from(count.max(1) - 1).saturating_mul(bounds.extent().into());
+        let span = Address::from(bounds.lb) + last.min(0)..Address::from(bounds.ub) + last.max(0);
+        let ends = [span.start, span.end, all.reach.start, all.reach.end];
+        if ends.iter().any(|&end| i64::try_from(end).is_err()) {
+            return Err(Error::Overflow { what: "the memory of so many elements" });
+        }
+        for number in [all.unit(), bounds.lb, bounds.ub] {
+            unit = gcd(unit, number);
+        }
+        nodes.push(all);
+        Ok(Memory { nodes, bounds, span, unit: unit.max(1) })
+    }
+
+    /// Of one element.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// From the least lower bound of the elements to the greatest upper one.
+    pub fn span(&self) -> Range<Address> {
+        self.span.clone()
+    }
+
+    /// From the first byte of data to past the last; empty where there is none.
+    pub fn reach(&self) -> Range<Address> {
+        self.nodes.last().map_or(0..0, |all| all.reach.clone())
+    }
+
+    /// How many items there are.
+    pub fn items(&self) -> u128 {
+        self.nodes.last().map_or(0, |all| all.items)
+    }
+
+    /// The greatest number of bytes of which every size, displacement and bound is a multiple.
+    pub fn unit(&self) -> i64 {
+        self.unit
+    }
+
+    /// The types of the items, with their sizes.
+    pub fn leaves(&self) -> impl Iterator<Item = (Leaf, u8)> {
+        let items = self.nodes.iter().filter_map(|node| match &node.shape {
+            Shape::Leaf(items) => Some(items),
+            Shape::Parts(_) => None,
+        });
+        items.flatten().map(|item| (item.leaf, item.size))
+    }
+
+    /// Distances at which parts repeat, the innermost first: parts of several items, and single items. They are good lengths
+    /// for a picture's rows.
+    pub fn pitches(&self) -> (Vec<i64>, Vec<i64>) {
+        const MOST: usize = 64;
+        let (mut compound, mut simple) = (Vec::new(), Vec::new());
+        for node in &self.nodes {
+            let Shape::Parts(parts) = &node.shape else { continue };
+            for part in &parts.sorted {
+                let inner = (part.length > 1).then_some(part.extent);
+                let regular = part.count > 2 || (part.count > 1 && parts.sorted.len() == 1);
+                let outer = regular.then_some(part.stride);
+                let (pitches, distances) = match self.nodes[part.child].shape {
+                    Shape::Leaf(_) => (&mut simple, [outer, None]),
+                    Shape::Parts(_) => (&mut compound, [inner, outer]),
+                };
+                for distance in distances.into_iter().flatten() {
+                    let distance = i64::try_from(distance.unsigned_abs()).unwrap_or(0);
+                    if distance > 0 && !pitches.contains(&distance) && pitches.len() < MOST {
+                        pitches.push(distance);
+                    }
+                }
+            }
+        }
+        (compound, simple)
+    }
+
+    /// The items of which a byte lies in `window`, in the order of the type map; none where it takes too much effort.
+    pub fn items_in(&self, window: Range<Address>, effort: &mut Effort) -> Option<Vec<Item>> {
+        let mut found = Vec::new();
+        if let Some(all) = self.nodes.last() {
+            self.collect(all, 0, 0, &window, effort, &mut found)?;
+        }
+        found.sort_by_key(|item| item.index);
+        Some(found)
+    }
+
+    fn collect(
+        &self,
+        node: &Element,
+        base: Address,
+        index: u128,
+        window: &Range<Address>,
+        effort: &mut Effort,
+        found: &mut Vec<Item>,
+    ) -> Option<()> {
+        effort.spend(1)?;
+        let parts = match &node.shape {
+            Shape::Leaf(items) => {
+                for item in items {
+                    let at = base + item.at;
+                    if at < window.end && at + i128::from(item.size) > window.start {
+                        found.push(Item { at, index: index + item.index, ..*item });
+                    }
+                }
+                return Some(());
+            }
+            Shape::Parts(parts) => parts,
+        };
+        let asked = window.start - base..window.end - base;
+        for part in parts.meeting(&asked, effort)? {
+            let child = &self.nodes[part.child];
+            for block in part.blocks_in(&asked) {
+                let start = part.block_at(block);
+                let inner = asked.start - start..asked.end - start;
+                for place in hits(part.length, part.extent, &child.reach, &inner) {
+                    let copy = u128::from(block) * u128::from(part.length) + u128::from(place);
+                    let at = base + start + i128::from(place) * part.extent;
+                    let first = index + part.index + copy * child.items;
+                    self.collect(child, at, first, window, effort, found)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The first address from `from` on that holds data; the inner `None` where no later one does.
+    pub fn next(&self, from: Address, effort: &mut Effort) -> Option<Option<Address>> {
+        match self.nodes.last() {
+            Some(all) => self.next_in(all, 0, from, effort),
+            None => Some(None),
+        }
+    }
+
+    fn next_in(
+        &self,
+        node: &Element,
+        base: Address,
+        from: Address,
+        effort: &mut Effort,
+    ) -> Option<Option<Address>> {
+        effort.spend(1)?;
+        let parts = match &node.shape {
+            Shape::Leaf(items) => {
+                let ends = |item: &&Item| base + item.at + i128::from(item.size) > from;
+                let rest = items.iter().filter(ends);
+                return Some(rest.map(|item| from.max(base + item.at)).min());
+            }
+            Shape::Parts(parts) => parts,
+        };
+        let mut nearest = parts.first_after(from - base).map(|start| base + start);
+        let here = from - base..from - base + 1;
+        for part in parts.meeting(&here, effort)? {
+            let child = &self.nodes[part.child];
+            let mut better = |address: Option<Address>| {
+                nearest = [nearest, address].into_iter().flatten().min();
+            };
+            better(part.next_block(here.start).map(|start| base + start));
+            for block in part.blocks_in(&here) {
+                let start = part.block_at(block);
+                let inner = here.start - start;
+                let next = next_start(part.length, part.extent, &child.reach, inner);
+                better(next.map(|next| base + start + next));
+                for place in hits(part.length, part.extent, &child.reach, &(inner..inner + 1)) {
+                    let at = base + start + i128::from(place) * part.extent;
+                    better(self.next_in(child, at, from, effort)?);
+                }
+            }
+        }
+        Some(nearest)
+    }
+
+    /// The cycles that `at` lies in, the longest first.
+    pub fn cycles(&self, at: Address, effort: &mut Effort) -> Option<Vec<Cycle>> {
+        let mut cycles = Vec::new();
+        let mut node = self.nodes.last()?;
+        let mut base = 0;
+        // Where nothing but this node has data.
+        let mut alone = Address::MIN..Address::MAX;
+        loop {
+            effort.spend(1)?;
+            let Shape::Parts(parts) = &node.shape else { return Some(cycles) };
+            let Some((part, room)) = parts.only(at - base, effort)? else { return Some(cycles) };
+            let child = &self.nodes[part.child];
+            alone = alone.start.max(room.start.saturating_add(base))
+                ..alone.end.min(room.end.saturating_add(base));
+            base += part.displacement;
+            for (count, step, reach) in
+                [(part.count, part.stride, &part.block), (part.length, part.extent, &child.reach)]
+            {
+                if count <= 1 {
+                    continue;
+                }
+                let period = i128::try_from(step.unsigned_abs()).ok()?;
+                if period < reach.end - reach.start {
+                    return Some(cycles);
+                }
+                let last = i128::from(count - 1) * step;
+                let (first, last) = (base + last.min(0), base + last.max(0));
+                cycles.push(Cycle {
+                    start: alone.start.max(first + reach.start),
+                    end: alone.end.min(last + reach.end),
+                    period,
+                });
+                // The copy that `at` lies in, and its room up to its neighbours.
+                let copy =
+                    ((at - first - reach.start).div_euclid(period)).clamp(0, i128::from(count - 1));
+                let place = first + copy * period;
+                if !(place + reach.start..place + reach.end).contains(&at) {
+                    return Some(cycles);
+                }
+                alone = alone.start.max(place - period + reach.end)
+                    ..alone.end.min(place + period + reach.start);
+                base = place;
+            }
+            node = child;
+        }
+    }
+}
+
+impl Element {
+    fn leaf(leaf: Leaf, architecture: &Architecture) -> Result<Element> {
+        let layout = architecture.leaf(leaf)?;
+        let whole = |size: u32| Item { leaf, at: 0, size: size as u8, index: 0 };
+        let items = match (leaf, &*layout.components) {
+            (_, []) => Vec::new(),
+            (Leaf::Basic(basic), [value, index]) if basic.is_pair() => {
+                let (first, second) = basic.pair().unwrap_or((basic, basic));
+                let part = |basic: Basic, component: &shipable::arch::Component, index| Item {
+                    leaf: basic.into(),
+                    at: component.offset.into(),
+                    size: component.scalar.size,
+                    index,
+                };
+                vec![part(first, value, 0), part(second, index, 1)]
+            }
+            _ => vec![whole(layout.size)],
+        };
+        let reach = items.iter().map(|item| item.at..item.at + i128::from(item.size)).reduce(union);
+        Ok(Element {
+            reach: reach.unwrap_or(0..0),
+            items: items.len() as u128,
+            shape: Shape::Leaf(items),
+        })
+    }
+
+    fn parts(parts: impl Iterator<Item = Part>, nodes: &[Element]) -> Element {
+        let mut items = 0;
+        let mut sorted: Vec<Part> = Vec::new();
+        for mut part in parts {
+            let child = &nodes[part.child];
+            part.index = items;
+            items += u128::from(part.count) * u128::from(part.length) * child.items;
+            part.block = stretched(&child.reach, part.length, part.extent);
+            let all = stretched(&part.block, part.count, part.stride);
+            part.reach = all.start + part.displacement..all.end + part.displacement;
+            if child.items > 0 && part.length > 0 && part.count > 0 {
+                sorted.push(part);
+            }
+        }
+        sorted.sort_by_key(|part| part.reach.start);
+        let mut end = Address::MIN;
+        let ends: Vec<_> = sorted
+            .iter()
+            .map(|part| {
+                end = end.max(part.reach.end);
+                end
+            })
+            .collect();
+        let reach = match (sorted.first(), ends.last()) {
+            (Some(first), Some(&end)) => first.reach.start..end,
+            _ => 0..0,
+        };
+        Element { shape: Shape::Parts(Parts { sorted, ends }), reach, items }
+    }
+
+    /// The greatest common divisor of its own distances.
+    fn unit(&self) -> i64 {
+        let mut unit = 0;
+        match &self.shape {
+            Shape::Leaf(items) => {
+                for item in items {
+                    unit = gcd(gcd(unit, item.size.into()), item.at as i64);
+                }
+            }
+            Shape::Parts(parts) => {
+                for part in &parts.sorted {
+                    let inner = if part.length > 1 { part.extent } else { 0 };
+                    let outer = if part.count > 1 { part.stride } else { 0 };
+                    for distance in [part.displacement, inner, outer] {
+                        unit = gcd(unit, i64::try_from(distance).unwrap_or(1));
+                    }
+                }
+            }
+        }
+        unit
+    }
+}
+
+impl Parts {
+    /// Those of which the reach meets a window.
+    fn meeting(&self, window: &Range<Address>, effort: &mut Effort) -> Option<Vec<&Part>> {
+        let below = self.sorted.partition_point(|part| part.reach.start < window.end);
+        let mut met = Vec::new();
+        for at in (0..below).rev() {
+            if self.ends[at] <= window.start {
+                break;
+            }
+            effort.spend(1)?;
+            if self.sorted[at].reach.end > window.start {
+                met.push(&self.sorted[at]);
+            }
+        }
+        Some(met)
+    }
+
+    /// Where the next part starts.
+    fn first_after(&self, at: Address) -> Option<Address> {
+        let next = self.sorted.partition_point(|part| part.reach.start <= at);
+        self.sorted.get(next).map(|part| part.reach.start)
+    }
+
+    /// The part whose reach holds `at`, if it is one alone, and how far about `at` no other reaches.
+    #[allow(clippy::type_complexity)] // a failure of effort, an answer that there is none, an answer
+    fn only(&self, at: Address, effort: &mut Effort) -> Option<Option<(&Part, Range<Address>)>> {
+        let met = self.meeting(&(at..at + 1), effort)?;
+        let [part] = met[..] else { return Some(None) };
+        let below = self.sorted.partition_point(|other| other.reach.start <= at);
+        let own = self.sorted.partition_point(|other| other.reach.start < part.reach.start);
+        let mut low = if own > 0 { self.ends[own - 1] } else { Address::MIN };
+        for other in &self.sorted[own..below] {
+            effort.spend(1)?;
+            if !std::ptr::eq(other, part) {
+                low = low.max(other.reach.end);
+            }
+        }
+        let high = self.sorted.get(below).map_or(Address::MAX, |next| next.reach.start);
+        Some(Some((part, low..high)))
+    }
+}
+
+impl Part {
+    fn new(
+        child: usize,
+        displacement: i64,
+        (length, extent): (u64, i64),
+        (count, stride): (u64, i64),
+    ) -> Part {
+        let (displacement, extent, stride) = (displacement.into(), extent.into(), stride.into());
+        Part {
+            child,
+            displacement,
+            length,
+            extent,
+            count,
+            stride,
+            index: 0,
+            block: 0..0,
+            reach: 0..0,
+        }
+    }
+
+    fn block_at(&self, block: u64) -> Address {
+        self.displacement + i128::from(block) * self.stride
+    }
+
+    /// The blocks whose reach meets a window.
+    fn blocks_in(&self, window: &Range<Address>) -> Range<u64> {
+        let window = window.start - self.displacement..window.end - self.displacement;
+        hits(self.count, self.stride, &self.block, &window)
+    }
+
+    /// The start of the first block's data behind `at`.
+    fn next_block(&self, at: Address) -> Option<Address> {
+        next_start(self.count, self.stride, &self.block, at - self.displacement)
+            .map(|next| self.displacement + next)
+    }
+}
+
+/// Which of `count` copies of a reach, `step` apart, meet a window.
+fn hits(count: u64, step: i128, reach: &Range<Address>, window: &Range<Address>) -> Range<u64> {
+    let (first, end) = match step {
+        0 if reach.start < window.end && reach.end > window.start => (0, count.into()),
+        0 => (0, 0),
+        1.. => (
+            (window.start - reach.end).div_euclid(step) + 1,
+            -(reach.start - window.end).div_euclid(step),
+        ),
+        _ => (
+            (reach.start - window.end).div_euclid(-step) + 1,
+            -(window.start - reach.end).div_euclid(-step),
+        ),
+    };
+    let bounded = |n: i128| n.clamp(0, count.into()) as u64;
+    bounded(first)..bounded(end).max(bounded(first))
+}
+
+/// The least start behind `at` of `count` copies of a reach, `step` apart.
+fn next_start(count: u64, step: i128, reach: &Range<Address>, at: Address) -> Option<Address> {
+    let last = i128::from(count.checked_sub(1)?) * step;
+    let (first, last) = (reach.start + last.min(0), reach.start + last.max(0));
+    match i128::try_from(step.unsigned_abs()).ok()? {
+        _ if at < first => Some(first),
+        0 => None,
+        step => {
+            Some(first + ((at - first).div_euclid(step) + 1) * step).filter(|next| *next <= last)
+        }
+    }
+}
+
+/// A reach and its copies.
+fn stretched(reach: &Range<Address>, count: u64, step: i128) -> Range<Address> {
+    let last = i128::from(count.max(1) - 1) * step;
+    reach.start + last.min(0)..reach.end + last.max(0)
+}
+
+fn union(a: Range<Address>, b: Range<Address>) -> Range<Address> {
+    a.start.min(b.start)..a.end.max(b.end)
+}
+
+/// Of magnitudes; 0 with anything is that.
+pub fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}

@@ -1,0 +1,172 @@
+//! `longshore inspect`: a datatype's memory as a picture, and what becomes of it.
+
+mod facts;
+mod memory;
+mod picture;
+mod sheet;
+mod svg;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use shipable::{Architecture, Datatype};
+
+use crate::representation::{Representations, named};
+use sheet::Layouts;
+use terminal::Screen;
+
+/// Draws the memory that a datatype describes, and says what becomes of it
+///
+/// Shown are the picture, once for all architectures that lay the type out alike; size, extent and bounds in bytes; the tree
+/// of constructors; the signature; whether the type is portable, and if not, what made it so; the form that ships, in
+/// words and in hexadecimal; and the programs that it is lowered to.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    /// The datatype in the type notation; '-' reads it from standard input
+    #[arg(value_name = "TYPE", allow_hyphen_values = true)]
+    datatype: String,
+    /// Data representations: names as `longshore info` lists them, `native`, `all`, or one descriptor; may be repeated
+    #[arg(long, value_name = "NAME,...", default_value = "native", value_parser = chosen)]
+    arch: Vec<Chosen>,
+    /// How many elements of the type to draw
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64)
+    )]
+    count: u64,
+    /// Draws the picture as SVG into a file, too; '-' writes that alone to standard output
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The most lines of a picture; what is longer is folded
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 24,
+        value_parser = clap::value_parser!(u16).range(12..)
+    )]
+    lines: u16,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  longshore inspect 'U1(S:2:c/1/0,d/1/8)'                         a struct of a char and a double
+  longshore inspect 'U1(SS:2:c/1,d/1)' --arch x86-64,i686,m68k    the same, portable
+  longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix";
+
+/// Architectures of one --arch.
+#[derive(Clone)]
+struct Chosen(Vec<Architecture>);
+
+fn chosen(text: &str) -> Result<Chosen, String> {
+    if text == "all" {
+        return Ok(Chosen(Architecture::all().to_vec()));
+    }
+    let Representations(names) = Representations::parse(text)?;
+    Ok(Chosen(names.iter().map(|name| named(name)).collect::<Result<_, _>>()?))
+}
+
+/// Draws and says it.
+pub fn main(arguments: Arguments) -> ExitCode {
+    let screen = Screen::standard();
+    let text = match text(arguments.datatype) {
+        Ok(text) => text,
+        Err(error) => {
+            eprintln!("longshore: standard input: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let datatype = match text.parse::<Datatype>() {
+        Ok(datatype) => datatype,
+        Err(error) => {
+            eprintln!("longshore: the type can't be read");
+            eprintln!("{}", pointed(&text, error.column, &error.problem.to_string()));
+            return ExitCode::from(2);
+        }
+    };
+    let mut architectures: Vec<Architecture> = Vec::new();
+    for architecture in arguments.arch.into_iter().flat_map(|Chosen(all)| all) {
+        // Two names for one representation are two of its names.
+        if !architectures
+            .iter()
+            .any(|known| known.name() == architecture.name() && *known == architecture)
+        {
+            architectures.push(architecture);
+        }
+    }
+    let layouts = Layouts::new(&datatype, &architectures, arguments.count);
+    let lines = usize::from(arguments.lines);
+    let image = arguments
+        .svg
+        .as_ref()
+        .filter(|_| !layouts.found.is_empty())
+        .map(|file| (file, svg::draw(&datatype, &layouts, arguments.count, lines)));
+    let only_image = arguments.svg.as_deref() == Some(Path::new("-"));
+    let mut out = String::new();
+    if !only_image {
+        out = terminal::draw(&layouts, arguments.count, lines, screen);
+    }
+    let failures = layouts.failures();
+    if !only_image {
+        for failure in &failures {
+            out += &screen.warning(failure);
+            out.push('\n');
+        }
+        out.push('\n');
+        out += &facts::tell(&datatype, &layouts, screen);
+    }
+    if let Some((file, image)) = image {
+        if only_image {
+            out = image;
+        } else if let Err(error) = std::fs::write(file, image) {
+            eprintln!("longshore: {}: {error}", file.display());
+            return ExitCode::FAILURE;
+        }
+    } else if only_image {
+        failures.iter().for_each(|failure| eprintln!("longshore: {failure}"));
+    }
+    match io::stdout().lock().write_all(out.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            eprintln!("longshore: {error}");
+            ExitCode::FAILURE
+        }
+        _ if layouts.found.is_empty() => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The type's text: the argument, or what standard input has.
+fn text(argument: String) -> io::Result<String> {
+    if argument != "-" {
+        return Ok(argument);
+    }
+    let most = shipable::notation::MAX_TEXT as u64 + 1;
+    let mut text = String::new();
+    io::stdin().lock().take(most).read_to_string(&mut text)?;
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Ok(text)
+}
+
+/// A text, or the part of it about a column, with a mark under that column and what is wrong there.
+fn pointed(text: &str, column: usize, problem: &str) -> String {
+    const BEFORE: usize = 60;
+    const AFTER: usize = 16;
+    let letters: Vec<char> = text.chars().take(column + AFTER).collect();
+    let at = column.saturating_sub(1).min(letters.len());
+    let from = at.saturating_sub(BEFORE);
+    let shown: String = letters[from..]
+        .iter()
+        .map(|letter| if letter.is_control() { '?' } else { *letter })
+        .collect();
+    let before = if from > 0 { "..." } else { "" };
+    let after = if text.chars().nth(letters.len()).is_some() { "..." } else { "" };
+    let blank = " ".repeat(before.len() + at - from);
+    format!("  {before}{shown}{after}\n  {blank}^ column {column}: {problem}")
+}

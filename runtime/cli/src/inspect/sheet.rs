@@ -1,0 +1,199 @@
+//! What both renderers draw: a datatype in several representations, to one scale, those that lay it out alike drawn once.
+
+use std::ops::Range;
+
+use shipable::{Architecture, Basic, Bounds, Datatype, Error, Form, Leaf};
+
+use super::memory::{Address, Memory, gcd};
+use super::picture::{Frame, Holds, Picture, needed};
+
+/// A datatype in the memory of an architecture.
+pub struct Layout {
+    /// Whose memory.
+    pub architecture: Architecture,
+    /// The form that it has when it is committed there.
+    pub form: Form,
+    /// Where its items lie.
+    pub memory: Memory,
+}
+
+/// A datatype in several representations.
+pub struct Layouts {
+    /// Where it can exist, in the order asked for.
+    pub found: Vec<Layout>,
+    /// Where it can't, and why.
+    pub failed: Vec<(Architecture, Error)>,
+}
+
+/// Representations that lay a type out alike.
+pub struct Group {
+    /// Their names.
+    pub names: Vec<&'static str>,
+    /// Of one element.
+    pub bounds: Bounds,
+    /// From the least lower bound of all elements to the greatest upper one.
+    pub span: Range<Address>,
+    /// The first byte of data and past the last one.
+    pub reach: Range<Address>,
+    /// Their memory.
+    pub picture: Picture,
+}
+
+/// Pictures to one scale.
+pub struct Sheet {
+    /// One for each layout that differs.
+    pub groups: Vec<Group>,
+    /// The types of the items that are to be seen, in the order of their appearance.
+    pub legend: Vec<Leaf>,
+    /// Whether any gap is to be seen.
+    pub gaps: bool,
+    /// Units of the longest row.
+    pub units: i64,
+}
+
+impl Layouts {
+    /// Lays `count` elements out in each.
+    pub fn new(datatype: &Datatype, architectures: &[Architecture], count: u64) -> Layouts {
+        let mut layouts = Layouts { found: Vec::new(), failed: Vec::new() };
+        for &architecture in architectures {
+            let laid = Form::compile(datatype, &architecture)
+                .and_then(|form| Ok((Memory::new(&form, &architecture, count)?, form)));
+            match laid {
+                Ok((memory, form)) => layouts.found.push(Layout { architecture, form, memory }),
+                Err(error) => layouts.failed.push((architecture, error)),
+            }
+        }
+        layouts
+    }
+
+    /// Where the type can't exist, and why.
+    pub fn failures(&self) -> Vec<String> {
+        let failed = self.failed.iter().map(|(architecture, error)| match error {
+            // It names the architecture by itself.
+            Error::NoSuchKind { .. } => error.to_string(),
+            _ => format!("{architecture}: {error}"),
+        });
+        failed.collect()
+    }
+}
+
+impl Sheet {
+    /// Draws them. `units` is how many of the unit fit in a row, where the longest label of an item of one unit takes as many
+    /// letters as it is given.
+    pub fn new(layouts: &Layouts, lines: usize, units: impl Fn(usize) -> i64) -> Sheet {
+        let memories = || layouts.found.iter().map(|layout| &layout.memory);
+        let unit = memories().map(Memory::unit).fold(0, gcd).max(1);
+        let letters = memories()
+            .flat_map(Memory::leaves)
+            .map(|(leaf, size)| {
+                label(leaf).len().div_ceil((i64::from(size) / unit).max(1) as usize)
+            })
+            .max()
+            .unwrap_or(1);
+        let units = units(letters).max(4);
+        // Single bytes are legible when they are small; larger units would be cramped.
+        let room = if unit <= 2 { units } else { (units / 2).max(4) };
+        let single = memories().all(|memory| needed(memory) <= i128::from(room * unit));
+        let frame = Frame { units, lines, single };
+        let mut groups: Vec<Group> = Vec::new();
+        for layout in &layouts.found {
+            let memory = &layout.memory;
+            let picture = Picture::new(memory, unit, frame);
+            let group = Group {
+                names: vec![layout.architecture.name()],
+                bounds: *memory.bounds(),
+                span: memory.span(),
+                reach: memory.reach(),
+                picture,
+            };
+            match groups.iter_mut().find(|known| known.is_like(&group)) {
+                Some(known) => known.names.extend(group.names),
+                None => groups.push(group),
+            }
+        }
+        let mut legend = Vec::new();
+        for leaf in memories().flat_map(Memory::leaves).map(|(leaf, _)| leaf) {
+            if !legend.contains(&leaf) {
+                legend.push(leaf);
+            }
+        }
+        let units = groups.iter().map(|group| group.picture.units()).max().unwrap_or(1);
+        let rows = groups.iter().flat_map(|group| group.picture.rows());
+        let gaps = rows.flat_map(|row| &row.cells).any(|cell| cell.holds == Holds::Gap);
+        Sheet { groups, legend, gaps, units }
+    }
+
+    /// The place of an item's type in the legend, by which it is coloured.
+    pub fn colour(&self, leaf: Leaf) -> usize {
+        self.legend.iter().position(|known| *known == leaf).unwrap_or(0)
+    }
+}
+
+impl Group {
+    fn is_like(&self, other: &Group) -> bool {
+        let numbers = |group: &Group| {
+            let Bounds { lb, ub, size, .. } = group.bounds;
+            (lb, ub, size, group.span.clone(), group.reach.clone())
+        };
+        numbers(self) == numbers(other) && self.picture == other.picture
+    }
+
+    /// `size 9, extent 16 from lb 0 to ub 16, true extent 16 from 0 to 16`.
+    pub fn figures(&self, count: u64) -> String {
+        let Bounds { lb, ub, size, true_lb, true_ub, .. } = self.bounds;
+        let mut text =
+            format!("size {size}, extent {} from lb {lb} to ub {ub}", self.bounds.extent());
+        if size > 0 {
+            let extent = self.bounds.true_extent();
+            text += &format!(", true extent {extent} from {true_lb} to {true_ub}");
+        }
+        if count != 1 {
+            text += &format!("; {count} elements from {} to {}", self.span.start, self.span.end);
+        }
+        text
+    }
+
+    /// The bounds that deserve a mark, where they aren't those of the data: address, name, and whether it is an upper one.
+    pub fn marks(&self) -> Vec<(Address, String, bool)> {
+        let mut marks: Vec<(Address, String, bool)> = Vec::new();
+        let mut mark = |at: Address, name: &str, upper: bool| match marks
+            .iter_mut()
+            .find(|(known, _, side)| (*known, *side) == (at, upper))
+        {
+            Some((_, names, _)) => *names += &format!(", {name}"),
+            None => marks.push((at, name.to_owned(), upper)),
+        };
+        mark(self.span.start, "lb", false);
+        mark(self.span.end, "ub", true);
+        if self.bounds.size > 0 {
+            mark(self.reach.start, "true lb", false);
+            mark(self.reach.end, "true ub", true);
+        }
+        marks
+    }
+}
+
+/// What stands in an item's cell.
+pub fn label(leaf: Leaf) -> &'static str {
+    match leaf {
+        Leaf::Basic(basic) => basic.code(),
+        Leaf::F90Real { .. } => "FR",
+        Leaf::F90Complex { .. } => "FC",
+        Leaf::F90Integer { .. } => "FI",
+    }
+}
+
+/// A type's name in MPI's words.
+pub fn name(leaf: Leaf) -> String {
+    let parameter = |n: Option<u32>| n.map_or("undefined".to_owned(), |n| n.to_string());
+    match leaf {
+        Leaf::Basic(basic) => Basic::mpi_name(basic).to_owned(),
+        Leaf::F90Real { precision, range } => {
+            format!("f90 real, precision {}, range {}", parameter(precision), parameter(range))
+        }
+        Leaf::F90Complex { precision, range } => {
+            format!("f90 complex, precision {}, range {}", parameter(precision), parameter(range))
+        }
+        Leaf::F90Integer { range } => format!("f90 integer, range {range}"),
+    }
+}

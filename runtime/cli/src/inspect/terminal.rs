@@ -1,0 +1,345 @@
+//! A sheet as text: coloured cells on a terminal, plain letters elsewhere.
+
+use std::fmt::Write as _;
+use std::io::IsTerminal;
+
+use anstyle::{Ansi256Color, AnsiColor, Style};
+use shipable::Leaf;
+
+use super::memory::Address;
+use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
+use super::sheet::{Group, Layouts, Sheet, label, name};
+
+/// What the text is written for.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// Letters of a line.
+    pub width: usize,
+    /// Whether it shows colours.
+    pub colour: bool,
+}
+
+const TITLE: Style = AnsiColor::Cyan.on_default().bold();
+const QUIET: Style = AnsiColor::BrightBlack.on_default();
+const WARN: Style = AnsiColor::Red.on_default().bold();
+
+/// Light backgrounds for black letters, of the 256 colours that terminals share.
+const PALETTE: [u8; 10] = [117, 156, 222, 183, 217, 159, 180, 111, 149, 252];
+
+/// Letters to the left of a row, at least.
+const MARGIN: usize = 2;
+/// The most letters of a unit.
+const WIDEST: usize = 6;
+
+impl Screen {
+    /// Standard output, whatever it is.
+    pub fn standard() -> Screen {
+        let out = std::io::stdout();
+        let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let width = match out.is_terminal() {
+            true => terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)),
+            false => 80,
+        };
+        Screen {
+            width: width.clamp(40, 400),
+            colour: out.is_terminal() && !set("NO_COLOR") && !dumb,
+        }
+    }
+
+    /// A text in a style, or as it is.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// A title.
+    pub fn title(&self, text: &str) -> String {
+        self.paint(TITLE, text)
+    }
+
+    /// Something that went wrong.
+    pub fn warning(&self, text: &str) -> String {
+        self.paint(WARN, text)
+    }
+}
+
+/// Draws layouts, a picture for each that differs, at most `lines` lines each.
+pub fn draw(layouts: &Layouts, count: u64, lines: usize, screen: Screen) -> String {
+    let address = |at: Address| at.to_string().len();
+    let spans = layouts.found.iter().flat_map(|layout| {
+        let (span, reach) = (layout.memory.span(), layout.memory.reach());
+        [span.start, span.end, reach.start, reach.end]
+    });
+    let gutter = MARGIN + spans.map(address).max().unwrap_or(1) + 2;
+    let room = screen.width.saturating_sub(gutter).max(16);
+    let sheet = Sheet::new(layouts, lines, |letters| (room / letters) as i64);
+    let widest = match sheet.groups.iter().any(|group| group.picture.reordered) {
+        true => WIDEST,
+        false => WIDEST / 2,
+    };
+    let letters = (room / sheet.units.max(1) as usize).clamp(1, widest);
+    let pen = Pen { sheet: &sheet, screen, gutter, letters };
+    let mut text = String::new();
+    for group in &sheet.groups {
+        pen.group(group, count, &mut text);
+        text.push('\n');
+    }
+    pen.legend(&mut text);
+    text
+}
+
+struct Pen<'a> {
+    sheet: &'a Sheet,
+    screen: Screen,
+    gutter: usize,
+    /// Letters of a unit.
+    letters: usize,
+}
+
+impl Pen<'_> {
+    fn group(&self, group: &Group, count: u64, text: &mut String) {
+        for line in wrapped(&group.names.join(", "), self.screen.width, 0) {
+            *text += &self.screen.title(&line);
+            text.push('\n');
+        }
+        for line in wrapped(&group.figures(count), self.screen.width, MARGIN) {
+            *text += &line;
+            text.push('\n');
+        }
+        let picture = &group.picture;
+        if picture.lines.is_empty() {
+            let _ = writeln!(text, "{:MARGIN$}nothing to draw", "");
+            return;
+        }
+        self.ruler(picture, text);
+        // Between the rows of a larger picture they would be in the way; there the figures have to do.
+        let marks = if picture.lines.len() == 1 { group.marks() } else { Vec::new() };
+        for line in &picture.lines {
+            match line {
+                Line::Row(row) => {
+                    self.row(picture, row, text);
+                    // Two marks are four bounds: the data's own.
+                    if marks.len() > 2 {
+                        self.marks(row, picture, &marks, text);
+                    }
+                }
+                Line::Fold { start, rows, why } => {
+                    let end = start + *rows as i128 * i128::from(picture.pitch);
+                    let words = format!("{:>1$}{2}", "", self.gutter, folded(*rows, *why, end));
+                    for line in wrapped(words.trim_start(), self.screen.width, self.gutter) {
+                        *text += &self.screen.paint(QUIET, &line);
+                        text.push('\n');
+                    }
+                }
+            }
+        }
+        if picture.reordered {
+            let words = "The numbers are the places in the type map, whose order isn't memory's.";
+            let _ = writeln!(text, "{:MARGIN$}{words}", "");
+        }
+        if picture.overlaps {
+            let _ = writeln!(text, "{:MARGIN$}Bytes marked # belong to several items.", "");
+        }
+    }
+
+    /// Offsets above the cells: from 0 in a picture of one row, else from the row's start.
+    fn ruler(&self, picture: &Picture, text: &mut String) {
+        let many = picture.lines.len() > 1;
+        let from = match picture.lines.first() {
+            Some(line) if !many => line.start(),
+            _ => 0,
+        };
+        let offset = |unit: i64| {
+            let at = from + i128::from(unit * picture.unit);
+            if many { format!("+{at}") } else { at.to_string() }
+        };
+        let longest = offset(picture.units()).len().max(offset(0).len()) + 1;
+        let steps = match picture.unit {
+            1 => [1, 2, 4, 8, 16, 32, 64],
+            _ => [1, 2, 5, 10, 20, 50, 100],
+        };
+        let step =
+            steps.into_iter().find(|step| step * self.letters >= longest).unwrap_or(128) as i64;
+        let mut line = " ".repeat(self.gutter);
+        for unit in (0..=picture.units()).step_by(step as usize) {
+            let at = self.gutter + unit as usize * self.letters;
+            let label = offset(unit);
+            if at + label.len() > self.screen.width {
+                break;
+            }
+            line += &" ".repeat(at - line.len());
+            line += &label;
+        }
+        *text += &self.screen.paint(QUIET, &line);
+        text.push('\n');
+    }
+
+    fn row(&self, picture: &Picture, row: &Row, text: &mut String) {
+        let label = match picture.lines.len() {
+            1 => String::new(),
+            _ => row.start.to_string(),
+        };
+        let width = self.gutter - 2;
+        *text += &self.screen.paint(QUIET, &format!("{label:>width$}"));
+        *text += "  ";
+        let mut line = String::new();
+        for cell in &row.cells {
+            line += &self.cell(cell, picture);
+        }
+        *text += line.trim_end_matches(' ');
+        text.push('\n');
+    }
+
+    fn cell(&self, cell: &Cell, picture: &Picture) -> String {
+        let width = (cell.length / picture.unit) as usize * self.letters;
+        match cell.holds {
+            Holds::Outside => " ".repeat(width),
+            Holds::Gap => match self.screen.colour {
+                true => self.screen.paint(QUIET, &"░".repeat(width)),
+                false => ".".repeat(width),
+            },
+            Holds::Shared => self.screen.paint(WARN, &"#".repeat(width)),
+            Holds::Item { leaf, index, whole: (head, tail) } => {
+                let mut words = match (head, picture.reordered) {
+                    (true, true) => format!("{}{index}", label(leaf)),
+                    (true, false) => label(leaf).to_owned(),
+                    (false, _) => String::new(),
+                };
+                words.truncate(width);
+                match self.screen.colour {
+                    // The end of an item is left dark, so that neighbours of one type are seen to be two.
+                    true if tail && width > 1 && words.len() < width => {
+                        let width = width - 1;
+                        format!("{} ", self.coloured(leaf, &format!("{words:<width$}")))
+                    }
+                    true => self.coloured(leaf, &format!("{words:<width$}")),
+                    false => format!("{words:-<width$}"),
+                }
+            }
+        }
+    }
+
+    fn coloured(&self, leaf: Leaf, text: &str) -> String {
+        let background = Ansi256Color(PALETTE[self.sheet.colour(leaf) % PALETTE.len()]);
+        let style =
+            Style::new().fg_color(Some(AnsiColor::Black.into())).bg_color(Some(background.into()));
+        self.screen.paint(style, text)
+    }
+
+    /// The bounds that lie in a row, on as many lines as it takes.
+    fn marks(
+        &self,
+        row: &Row,
+        picture: &Picture,
+        marks: &[(Address, String, bool)],
+        text: &mut String,
+    ) {
+        let end = row.start + i128::from(picture.pitch);
+        let mut lines: Vec<String> = Vec::new();
+        for (at, name, upper) in marks {
+            let here = match upper {
+                true => row.start < *at && *at <= end,
+                false => (row.start..end).contains(at),
+            };
+            if !here {
+                continue;
+            }
+            let units = ((at - row.start) / i128::from(picture.unit)) as usize;
+            let column = self.gutter + units * self.letters;
+            // An upper bound's mark stands below the last letter before it.
+            let (from, mark) = match upper {
+                true if column > name.len() + 1 => (column - name.len() - 1, format!("{name}^")),
+                true => (column - 1, format!("^{name}")),
+                false => (column, format!("^{name}")),
+            };
+            // All of it is ASCII. A blank is kept about each mark.
+            let about = from.saturating_sub(1)..from + mark.len() + 1;
+            let is_free = |line: &String| {
+                line.bytes().enumerate().all(|(at, letter)| letter == b' ' || !about.contains(&at))
+            };
+            let place = lines.iter().position(is_free).unwrap_or(lines.len());
+            if place == lines.len() {
+                lines.push(String::new());
+            }
+            let line = &mut lines[place];
+            if line.len() < from + mark.len() {
+                *line = format!("{line:<0$}", from + mark.len());
+            }
+            line.replace_range(from..from + mark.len(), &mark);
+        }
+        for line in lines {
+            *text += &self.screen.paint(QUIET, &line);
+            text.push('\n');
+        }
+    }
+
+    fn legend(&self, text: &mut String) {
+        let mut entries: Vec<(String, usize)> = Vec::new();
+        let mut entry = |key: String, letters: usize, words: &str| {
+            entries.push((format!("{key} {words}"), letters + 1 + words.len()));
+        };
+        for &leaf in &self.sheet.legend {
+            let key = label(leaf);
+            let shown = match self.screen.colour {
+                true => self.coloured(leaf, &format!(" {key} ")),
+                false => key.to_owned(),
+            };
+            entry(shown, key.len() + if self.screen.colour { 2 } else { 0 }, &name(leaf));
+        }
+        if self.sheet.gaps {
+            let gap =
+                if self.screen.colour { self.screen.paint(QUIET, "░░") } else { ".".into() };
+            entry(gap, 2, "gap");
+        }
+        let (mut line, mut used) = (String::new(), 0);
+        for (entry, letters) in entries {
+            if used > 0 && used + 3 + letters > self.screen.width {
+                *text += &line;
+                text.push('\n');
+                (line, used) = (String::new(), 0);
+            }
+            let before = if used == 0 { MARGIN } else { 3 };
+            line += &" ".repeat(before);
+            line += &entry;
+            used += before + letters;
+        }
+        *text += &line;
+        text.push('\n');
+    }
+}
+
+/// What isn't drawn, and why.
+pub fn folded(rows: u128, why: Folded, end: Address) -> String {
+    let plural = |n: u128| if n == 1 { "" } else { "s" };
+    match why {
+        Folded::Repeats { lines: 1, times } => {
+            format!(": the row above {times} time{} more, to {end}", plural(times))
+        }
+        Folded::Repeats { lines, times } => {
+            format!(": the {lines} lines above {times} time{} more, to {end}", plural(times))
+        }
+        Folded::Empty => format!(": {rows} row{} without data, to {end}", plural(rows)),
+        Folded::TooMany => {
+            format!(": {rows} row{} not drawn, to {end} (--lines draws more)", plural(rows))
+        }
+        Folded::Tangled => format!(
+            ": {rows} row{} not drawn, to {end}: the items interleave in too many ways to find them",
+            plural(rows)
+        ),
+    }
+}
+
+/// A text in lines of `width` letters, broken at blanks, `indent` letters from the left.
+pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{:indent$}{word}", "")),
+        }
+    }
+    lines
+}
