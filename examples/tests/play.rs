@@ -53,6 +53,11 @@ fn overflow() {
 }
 
 #[test]
+fn packed() {
+    play(env!("CARGO_BIN_EXE_packed"), &[]);
+}
+
+#[test]
 fn first() {
     play(env!("CARGO_BIN_EXE_first"), &[]);
 }
