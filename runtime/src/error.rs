@@ -137,6 +137,18 @@ pub enum ErrorKind {
     /// Rule 18.
     #[error("the type handle is {0}")]
     TypeHandle(&'static str),
+    /// A keyval that can't be used.
+    #[error("the keyval is {0}")]
+    Keyval(&'static str),
+    /// An attribute's callback failed.
+    #[error("the {which} callback of an attribute failed: {error}")]
+    Callback {
+        /// `copy` or `delete`.
+        which: &'static str,
+        /// What it returned.
+        #[source]
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Rule 19.
     #[error(
         "the signatures differ: {origin} at the origin, {target} at the target: let both describe the same basic types in \
@@ -357,7 +369,9 @@ impl ErrorKind {
             ErrorKind::NotInitialized
             | ErrorKind::Finalized
             | ErrorKind::Job(_)
+            | ErrorKind::Callback { .. }
             | ErrorKind::Link(_) => Class::Other,
+            ErrorKind::Keyval(_) => Class::Keyval,
             ErrorKind::Segment(_) => Class::NoMem,
             ErrorKind::Datatype(error) => error.class(),
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,

@@ -33,6 +33,7 @@
 //! Whoever installs a subscriber of the crate `tracing` is told of what an operator asks about: a rank's start, windows and
 //! the route to each target, refusals sent and received, peers lost.
 
+mod attribute;
 mod barrier;
 mod buffer;
 mod communicator;
@@ -57,6 +58,7 @@ mod waiter;
 mod window;
 pub mod wire;
 
+pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
 pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 
 use shipable::{Datatype, Element, Partial, Program, ViewMut};
 
@@ -9,7 +10,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Loan, LoanMut, Span};
 use crate::process::Process;
-use crate::types::{Elements, Type};
+use crate::types::{Compiled, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed for as long as the operation's scope.
 ///
@@ -71,7 +72,7 @@ impl NativeElement {
     /// Refuses a type that picks padding, which holds no bytes that could be read.
     fn check_padding(&self, process: &Process, picked: &Picked<'_>) -> Result<()> {
         let element = (self.element.commit)(process.elements())?;
-        let (whole, size) = (element.native(), self.size as u64);
+        let (whole, size) = (element.compiled().native(), self.size as u64);
         let picks_elements = || {
             picked.at % self.size as i64 == 0 && picked.datatype.datatype() == element.datatype()
         };
@@ -94,7 +95,7 @@ impl NativeElement {
 
 /// What an explicit type picks out of `len` bytes.
 struct Picked<'a> {
-    datatype: &'a Type,
+    datatype: &'a Compiled,
     count: u64,
     at: i64,
     len: u64,
@@ -116,7 +117,7 @@ fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
 
 /// Elements in memory, checked: what an engine's call takes.
 pub(crate) struct Elementwise {
-    pub datatype: Type,
+    pub datatype: Arc<Compiled>,
     pub count: u64,
     pub span: Span,
 }
@@ -126,15 +127,18 @@ impl What<'_> {
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {
             What::Slice { count, element } => {
-                ((element.commit)(process.elements())?, count, memory)
+                ((element.commit)(process.elements())?.compiled().clone(), count, memory)
             }
             What::Typed { count, datatype, at, native } => {
+                if !datatype.is_of(process.names()) {
+                    return Err(OTHER_RANK.into());
+                }
                 if native.is_some_and(|native| native.size > 1) && process.me().emulated {
                     return Err(ErrorKind::Emulated.into());
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
                 let span = memory.shifted(at).ok_or(ErrorKind::Displacement(at))?;
-                (datatype.clone(), count, span)
+                (datatype.compiled().clone(), count, span)
             }
         };
         let reach = datatype.native().range(count)?;

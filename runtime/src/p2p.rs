@@ -16,7 +16,7 @@ use crate::job::Activity;
 use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
-use crate::types::{ForeignType, Type};
+use crate::types::{ForeignType, OTHER_RANK, Type};
 
 impl Communicator {
     /// Sends data to a rank; returns once the data may be changed again (MPI-5.0 section 3.4).
@@ -61,6 +61,9 @@ impl Communicator {
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
         self.process().ready()?;
         let send = || -> Result<()> {
+            if !datatype.is_of(self.process().names()) {
+                return Err(OTHER_RANK.into());
+            }
             let form = datatype.form().to_locale(&self.process().me().architecture)?;
             let bytes = encode_type(&form, &datatype.to_string());
             let message = Message {

@@ -176,5 +176,5 @@ fn pack_size(
 ) -> Result<u64> {
     process.ready()?;
     let count = u64::try_from(count).map_err(|_| Error::from(ErrorKind::Count(count)))?;
-    Ok(datatype.committed().pack_size(count, representation)?)
+    Ok(datatype.compiled().committed().pack_size(count, representation)?)
 }

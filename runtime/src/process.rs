@@ -1,5 +1,6 @@
 //! A rank of a job: its life from `init` to `finalize`, and how its calls wait.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,6 +8,7 @@ use longshore_transport::shm::ShmLink;
 use longshore_transport::{JobState, Link, Range, RankState, Segment};
 use shipable::{Architecture, Datatype, Element};
 
+use crate::attribute::{Cacheable, Callbacks, Holder, Keyval};
 use crate::barrier::Barrier;
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
@@ -173,6 +175,10 @@ impl Setup {
 }
 
 impl Rank {
+    pub(crate) fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
     /// The communicator of all ranks of the job.
     pub fn world(&self) -> &Communicator {
         &self.world
@@ -200,6 +206,43 @@ impl Rank {
     pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
         self.process.ready()?;
         Type::new(&self.process.names, datatype, &self.process.me.architecture, None)
+    }
+
+    /// A key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2), with what is done with them when their
+    /// object is duplicated or ends. See [`Keyval`].
+    pub fn create_keyval<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        callbacks: Callbacks<T>,
+    ) -> Result<Keyval<K, T>> {
+        self.process.ready()?;
+        Ok(Keyval::new(&self.process.names, callbacks))
+    }
+
+    /// Registers what is called whenever a type of this rank is freed, by [`Type::free`] or by handle, while it is still
+    /// valid: for packages that keep something about types (seed 000 of 1995). There can be several; each call adds one.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::sync::Arc;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let freed = Arc::new(AtomicUsize::new(0));
+    /// let count = freed.clone();
+    /// rank.type_free_handler(move |_| {
+    ///     count.fetch_add(1, Ordering::Relaxed);
+    /// })?;
+    /// rank.commit(&longshore::Datatype::contiguous(3, &longshore::Datatype::int())?)?.free()?;
+    /// assert_eq!(freed.load(Ordering::Relaxed), 1);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn type_free_handler(
+        &self,
+        handler: impl Fn(&Holder<'_>) + Send + Sync + 'static,
+    ) -> Result<()> {
+        self.process.ready()?;
+        self.process.names.add_free_handler(Arc::new(handler));
+        Ok(())
     }
 
     /// The type of `T` in this rank's memory: portable for numbers, and for structs that C would lay out.
@@ -235,6 +278,8 @@ impl Rank {
     pub fn finalize(self) -> Result<()> {
         self.process.ready()?;
         self.process.note(Activity::Finalize, 0);
+        // MPI-5.0 section 11.2.4: first of all the attributes of MPI_COMM_SELF, the last one set first.
+        let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
         let met = self.world.barrier_as(Activity::Finalize);
         self.process.life.store(Life::Finalized as u8, Ordering::Release);
@@ -242,7 +287,7 @@ impl Rank {
         if let Some(environment) = &mut *self.process.environment() {
             environment.finalize()?;
         }
-        flushed.and(met)
+        flushed.and(met).and(cleared)
     }
 }
 

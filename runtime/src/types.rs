@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::{Architecture, Bounds, Committed, Datatype, Element, Form, Program, Signature, Tag};
 
+use crate::attribute::{Card, Holder, attributes};
 use crate::error::{ErrorKind, Result};
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
 ///
-/// Cloning shares it. When its last clone goes, peers forget its form.
+/// Cloning shares it, its name and attributes included; a [`dup`](Type::dup) shares what was compiled, and has a name and
+/// attributes of its own. When the last clone goes, its attributes are deleted; when the last dup goes too, peers forget its form.
 ///
 /// ```
 /// let rank = longshore::init()?;
@@ -22,23 +24,34 @@ use crate::error::{ErrorKind, Result};
 /// # Ok::<(), longshore::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Type(Arc<OwnType>);
+pub struct Type {
+    compiled: Arc<Compiled>,
+    card: Arc<Card>,
+}
 
-struct OwnType {
+/// What commit makes of a datatype: all that operations need, and what they keep while they are under way. Types that are
+/// dups of each other share it.
+pub(crate) struct Compiled {
     committed: Committed,
     identity: Identity,
     /// The Rust type that it was made of.
     element: Option<TypeId>,
-    /// Bounds elsewhere, as asked for.
-    bounds: Mutex<Vec<(Architecture, Bounds)>>,
+    elsewhere: Elsewhere,
 }
+
+/// Bounds in other representations, as asked for.
+#[derive(Default)]
+struct Elsewhere(Mutex<Vec<(Architecture, Bounds)>>);
 
 /// A type that another process built and sent with [`type_send`](crate::Communicator::type_send).
 ///
 /// It is locale-specific to its builder: good as the target type of an operation on that process, and for nothing else.
-/// Cloning shares it.
+/// Cloning shares it, its name and attributes included.
 #[derive(Clone)]
-pub struct ForeignType(Arc<ForeignParts>);
+pub struct ForeignType {
+    parts: Arc<ForeignParts>,
+    card: Arc<Card>,
+}
 
 struct ForeignParts {
     form: Form,
@@ -48,6 +61,7 @@ struct ForeignParts {
     builder: u32,
     identity: Identity,
     native: OnceLock<shipable::Result<Arc<Program>>>,
+    elsewhere: Elsewhere,
 }
 
 /// What names a type's form on the wire. Numbers increase and are never used again.
@@ -67,12 +81,17 @@ impl Drop for Identity {
     }
 }
 
-/// The names that a rank gives to forms, and those that have gone out of use.
+/// What is told of types that are freed; see [`Rank::type_free_handler`](crate::Rank::type_free_handler).
+pub(crate) type FreeHandler = Arc<dyn Fn(&Holder<'_>) + Send + Sync>;
+
+/// The names that a rank gives to forms, and those that have gone out of use. It stands for the rank: types and keyvals that
+/// have another one are another rank's.
 #[derive(Default)]
 pub(crate) struct Names {
     last: AtomicU64,
     retired: Mutex<Vec<u64>>,
     retirements: AtomicU64,
+    free_handlers: Mutex<Vec<FreeHandler>>,
 }
 
 impl Names {
@@ -90,6 +109,81 @@ impl Names {
     pub(crate) fn take_retired(&self) -> Vec<u64> {
         std::mem::take(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    pub(crate) fn add_free_handler(&self, handler: FreeHandler) {
+        self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).push(handler);
+    }
+
+    /// Tells all free handlers of a type that is about to be freed, in the order in which they were registered.
+    pub(crate) fn tell_free_handlers(&self, holder: &Holder<'_>) {
+        // A copy: a handler may register another.
+        let handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        handlers.iter().for_each(|handler| handler(holder));
+    }
+}
+
+impl Compiled {
+    pub(crate) fn new(
+        names: &Arc<Names>,
+        datatype: &Datatype,
+        architecture: &Architecture,
+        element: Option<TypeId>,
+    ) -> Result<Arc<Compiled>> {
+        Ok(Arc::new(Compiled {
+            committed: Committed::new(datatype, architecture)?,
+            identity: names.next(),
+            element,
+            elsewhere: Elsewhere::default(),
+        }))
+    }
+
+    pub(crate) fn datatype(&self) -> &Datatype {
+        self.committed.datatype()
+    }
+
+    pub(crate) fn committed(&self) -> &Committed {
+        &self.committed
+    }
+
+    pub(crate) fn form(&self) -> &Form {
+        self.committed.form()
+    }
+
+    pub(crate) fn tag(&self) -> Tag {
+        self.committed.tag()
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        *self.committed.bounds()
+    }
+
+    pub(crate) fn signature(&self) -> Signature {
+        self.committed.signature()
+    }
+
+    #[inline]
+    pub(crate) fn native(&self) -> &Program {
+        self.committed.native()
+    }
+
+    pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
+        Ok(self.committed.program(stream)?)
+    }
+
+    #[inline]
+    pub(crate) fn is_portable(&self) -> bool {
+        matches!(self.committed.tag(), Tag::Portable)
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> u64 {
+        self.identity.id
+    }
+
+    #[inline]
+    pub(crate) fn element(&self) -> Option<TypeId> {
+        self.element
+    }
 }
 
 impl Type {
@@ -99,82 +193,102 @@ impl Type {
         architecture: &Architecture,
         element: Option<TypeId>,
     ) -> Result<Type> {
-        let committed = Committed::new(datatype, architecture)?;
-        Ok(Type(Arc::new(OwnType {
-            committed,
-            identity: names.next(),
-            element,
-            bounds: Mutex::default(),
-        })))
+        let compiled = Compiled::new(names, datatype, architecture, element)?;
+        Ok(Type { compiled, card: Arc::new(Card::of(names, datatype)) })
+    }
+
+    /// A type whose name and attributes were there before it was committed.
+    pub(crate) fn with_card(compiled: Arc<Compiled>, card: Arc<Card>) -> Type {
+        Type { compiled, card }
     }
 
     /// The constructors that it was made with.
     pub fn datatype(&self) -> &Datatype {
-        self.0.committed.datatype()
+        // A dup's own tree, not the one that was compiled.
+        self.card.datatype().unwrap_or_else(|| self.compiled.datatype())
     }
 
     /// Its shipable form.
     pub fn form(&self) -> &Form {
-        self.0.committed.form()
+        self.compiled.form()
     }
 
     /// Whether it is portable, hence good as target type anywhere.
     pub fn tag(&self) -> Tag {
-        self.0.committed.tag()
+        self.compiled.tag()
     }
 
     /// Lower and upper bound, true ones too, and size, in this rank's memory.
     pub fn bounds(&self) -> Bounds {
-        *self.0.committed.bounds()
+        self.compiled.bounds()
     }
 
     /// The distance in bytes from one to the next in this rank's memory.
     pub fn extent(&self) -> i64 {
-        self.0.committed.bounds().extent()
+        self.compiled.bounds().extent()
     }
 
     /// Its type signature.
     pub fn signature(&self) -> Signature {
-        self.0.committed.signature()
+        self.compiled.signature()
+    }
+
+    /// A new type that is the same (MPI-5.0 section 5.1.10): its attributes are what the copy callbacks make of this one's, its
+    /// name is empty. What was compiled is shared, so it costs little, and peers that know one's form know the other's.
+    ///
+    /// # Errors
+    /// What a copy callback returns, and then there is no new type.
+    pub fn dup(&self) -> Result<Type> {
+        let datatype = Datatype::dup(self.datatype())?;
+        let card = Arc::new(Card::of(&self.compiled.identity.names, &datatype));
+        self.card.copy_to(&card, None)?;
+        Ok(Type { compiled: self.compiled.clone(), card })
+    }
+
+    /// Frees it (MPI-5.0 section 5.1.9): what uses it goes on, and so do clones. Free handlers are told of it; if this is the last
+    /// clone, its attributes are deleted. Dropping the last one deletes them too, but tells no handler, nor of errors.
+    ///
+    /// # Errors
+    /// What a delete callback returns; that attribute, and those set before it, go with the type all the same.
+    pub fn free(self) -> Result<()> {
+        free(&self.compiled.identity.names, &self.card)
+    }
+
+    attributes!(Type);
+
+    fn card(&self) -> &Card {
+        &self.card
+    }
+
+    pub(crate) fn shared_card(&self) -> &Arc<Card> {
+        &self.card
     }
 
     #[inline]
-    pub(crate) fn committed(&self) -> &Committed {
-        &self.0.committed
+    pub(crate) fn compiled(&self) -> &Arc<Compiled> {
+        &self.compiled
     }
 
+    /// Whether it is a type of the rank that these names stand for.
     #[inline]
-    pub(crate) fn native(&self) -> &Program {
-        self.0.committed.native()
+    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
+        Arc::ptr_eq(&self.compiled.identity.names, names)
     }
 
     pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
-        Ok(self.0.committed.program(stream)?)
+        self.compiled.program(stream)
     }
+}
 
-    #[inline]
-    pub(crate) fn is_portable(&self) -> bool {
-        matches!(self.0.committed.tag(), Tag::Portable)
-    }
+/// Before a reference to a type goes: the handlers, then, if it is the last one, the attributes.
+fn free(names: &Names, card: &Arc<Card>) -> Result<()> {
+    names.tell_free_handlers(&Holder::new(card, None));
+    if Arc::strong_count(card) == 1 { card.clear(None) } else { Ok(()) }
+}
 
-    #[inline]
-    pub(crate) fn id(&self) -> u64 {
-        self.0.identity.id
-    }
-
-    #[inline]
-    pub(crate) fn element(&self) -> Option<TypeId> {
-        self.0.element
-    }
-
-    fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
-        let mut known = self.0.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, bounds)) = known.iter().find(|(at, _)| at == architecture) {
-            return Ok(*bounds);
-        }
-        let bounds = self.form().bounds(architecture)?;
-        known.push((*architecture, bounds));
-        Ok(bounds)
+impl fmt::Display for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.datatype().fmt(f)
     }
 }
 
@@ -190,39 +304,75 @@ impl fmt::Debug for Type {
     }
 }
 
+impl Elsewhere {
+    fn bounds(&self, form: &Form, architecture: &Architecture) -> Result<Bounds> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, bounds)) = known.iter().find(|(at, _)| at == architecture) {
+            return Ok(*bounds);
+        }
+        let bounds = form.bounds(architecture)?;
+        known.push((*architecture, bounds));
+        Ok(bounds)
+    }
+}
+
 impl ForeignType {
     pub(crate) fn new(names: &Arc<Names>, form: Form, text: String, builder: u32) -> Result<Self> {
-        let signature = form.signature()?;
-        Ok(ForeignType(Arc::new(ForeignParts {
+        let parts = ForeignParts {
+            signature: form.signature()?,
             form,
-            signature,
             text,
             builder,
             identity: names.next(),
             native: OnceLock::new(),
-        })))
+            elsewhere: Elsewhere::default(),
+        };
+        Ok(ForeignType { parts: Arc::new(parts), card: Arc::new(Card::new(names)) })
     }
 
     /// The process that built it: its rank in the job.
     pub fn builder(&self) -> u32 {
-        self.0.builder
+        self.parts.builder
     }
 
     /// Its form, in the builder's bytes.
     pub fn form(&self) -> &Form {
-        &self.0.form
+        &self.parts.form
+    }
+
+    /// Frees it, as [`Type::free`].
+    ///
+    /// # Errors
+    /// As [`Type::free`].
+    pub fn free(self) -> Result<()> {
+        free(&self.parts.identity.names, &self.card)
+    }
+
+    attributes!(Type);
+
+    fn card(&self) -> &Card {
+        &self.card
+    }
+
+    pub(crate) fn shared_card(&self) -> &Arc<Card> {
+        &self.card
+    }
+
+    /// Whether it was received by the rank that these names stand for.
+    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
+        Arc::ptr_eq(&self.parts.identity.names, names)
     }
 
     #[inline]
     pub(crate) fn id(&self) -> u64 {
-        self.0.identity.id
+        self.parts.identity.id
     }
 
     fn native(&self, architecture: &Architecture) -> Result<Arc<Program>> {
         let lowered = self
-            .0
+            .parts
             .native
-            .get_or_init(|| self.0.form.lower(architecture, architecture).map(Arc::new));
+            .get_or_init(|| self.parts.form.lower(architecture, architecture).map(Arc::new));
         Ok(lowered.clone()?)
     }
 }
@@ -230,7 +380,7 @@ impl ForeignType {
 /// As its builder prints it.
 impl fmt::Display for ForeignType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.text)
+        f.write_str(&self.parts.text)
     }
 }
 
@@ -273,9 +423,18 @@ pub(crate) struct Shipment {
 }
 
 impl TargetType<'_> {
+    /// Refuses a type of another rank.
+    pub(crate) fn check_rank(&self, names: &Arc<Names>) -> Result<()> {
+        let own = match self {
+            TargetType::Own(own) => own.is_of(names),
+            TargetType::Foreign(foreign) => foreign.is_of(names),
+        };
+        if own { Ok(()) } else { Err(OTHER_RANK.into()) }
+    }
+
     pub(crate) fn id(&self) -> u64 {
         match self {
-            TargetType::Own(own) => own.id(),
+            TargetType::Own(own) => own.compiled.id(),
             TargetType::Foreign(foreign) => foreign.id(),
         }
     }
@@ -283,15 +442,17 @@ impl TargetType<'_> {
     pub(crate) fn signature(&self) -> Signature {
         match self {
             TargetType::Own(own) => own.signature(),
-            TargetType::Foreign(foreign) => foreign.0.signature,
+            TargetType::Foreign(foreign) => foreign.parts.signature,
         }
     }
 
     /// Bounds in the memory of a target.
     pub(crate) fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
         match self {
-            TargetType::Own(own) => own.bounds_on(architecture),
-            TargetType::Foreign(foreign) => Ok(foreign.0.form.bounds(architecture)?),
+            TargetType::Own(own) => own.compiled.elsewhere.bounds(own.form(), architecture),
+            TargetType::Foreign(foreign) => {
+                foreign.parts.elsewhere.bounds(foreign.form(), architecture)
+            }
         }
     }
 
@@ -302,7 +463,7 @@ impl TargetType<'_> {
         run: impl FnOnce(&Program) -> Result<R>,
     ) -> Result<R> {
         match self {
-            TargetType::Own(own) => run(own.native()),
+            TargetType::Own(own) => run(own.compiled.native()),
             TargetType::Foreign(foreign) => run(&*foreign.native(architecture)?),
         }
     }
@@ -310,9 +471,9 @@ impl TargetType<'_> {
     /// Whether `count` of them touch a byte twice.
     pub(crate) fn overlaps(&self, count: u64) -> Result<bool> {
         match self {
-            TargetType::Own(own) => Ok(own.native().overlaps(count)),
+            TargetType::Own(own) => Ok(own.compiled.native().overlaps(count)),
             TargetType::Foreign(foreign) => {
-                let built = foreign.0.form.builder_architecture();
+                let built = foreign.form().builder_architecture();
                 let architecture = built.copied().unwrap_or(Architecture::NATIVE);
                 Ok(foreign.native(&architecture)?.overlaps(count))
             }
@@ -322,9 +483,9 @@ impl TargetType<'_> {
     /// What a peer has to be told before it hears this type's id.
     pub(crate) fn shipment(&self, rank: u32) -> Shipment {
         let (identity, form, builder) = match self {
-            TargetType::Own(own) => (&own.0.identity, own.form(), rank),
+            TargetType::Own(own) => (&own.compiled.identity, own.form(), rank),
             TargetType::Foreign(foreign) => {
-                (&foreign.0.identity, foreign.form(), foreign.builder())
+                (&foreign.parts.identity, foreign.form(), foreign.builder())
             }
         };
         let bytes = identity.shipped.get_or_init(|| form.encode().into()).clone();
@@ -389,3 +550,7 @@ impl Elements {
         Ok((slices, memory))
     }
 }
+
+/// What is said of a type that is used at another rank than the one that committed or received it.
+pub(crate) const OTHER_RANK: ErrorKind =
+    ErrorKind::TypeHandle("of another rank: commit the type at this one");

@@ -1,17 +1,25 @@
-//! Rules T3 and 18 on handles, where no type system stands before them.
+//! Types by handle: rules T3 and 18, where no type system stands before them, contents, accessors and free handlers.
 
-use longshore::handle::{Handle, Role, Types};
-use longshore::{Class, Datatype, Info, TargetType, Window};
+use std::sync::{Arc, Mutex};
+
+use longshore::handle::{Arrays, Handle, Role, Target, Types};
+use longshore::job::Routes;
+use longshore::shipable::Basic;
+use longshore::shipable::contents::Counts;
+use longshore::shipable::datatype::Combiner;
+use longshore::sim::{Options, run};
+use longshore::wire::{Kind, describe};
+use longshore::{Callbacks, Class, Datatype, Direction, Holder, Info, Keyval, Type, Window};
 
 #[test]
 fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
-    let mut types = Types::default();
-    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap());
-    types.commit(pair, &rank).unwrap();
-    world.type_send(types.as_own(pair, Role::TypeSend).unwrap(), 0, 0).unwrap();
-    let foreign = types.insert_foreign(world.type_recv(0, 0).unwrap());
+    let types = Types::new(&rank);
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    types.commit(pair).unwrap();
+    world.type_send(&types.as_own(pair, Role::TypeSend).unwrap(), 0, 0).unwrap();
+    let foreign = types.insert_foreign(world.type_recv(0, 0).unwrap()).unwrap();
 
     let roles = [Role::Origin, Role::Send, Role::Receive, Role::TypeSend, Role::Pack];
     let mut refused: Vec<_> = roles
@@ -23,8 +31,12 @@ fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
         types.size(foreign).map(|_| ()).unwrap_err(),
         types.bounds(foreign).map(|_| ()).unwrap_err(),
         types.signature(foreign).map(|_| ()).unwrap_err(),
-        types.contents(foreign).map(|_| ()).unwrap_err(),
-        types.commit(foreign, &rank).unwrap_err(),
+        types.datatype(foreign).map(|_| ()).unwrap_err(),
+        types.envelope(foreign, Counts::Int).map(|_| ()).unwrap_err(),
+        types.contents(foreign, Counts::Int, Arrays::default()).unwrap_err(),
+        types.type_count(foreign).map(|_| ()).unwrap_err(),
+        types.dup(foreign).map(|_| ()).unwrap_err(),
+        types.commit(foreign).unwrap_err(),
     ]);
     for error in refused {
         assert_eq!(error.class(), Class::Type);
@@ -35,8 +47,8 @@ fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
     // What it is for.
     let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
     let target = types.target(foreign).unwrap();
-    assert!(matches!(target, TargetType::Foreign(_)));
-    window.fence(|epoch| epoch.put(&[1.0, 2.0], 0, 0, 1, target)).unwrap();
+    assert!(matches!(target, Target::Foreign(_)));
+    window.fence(|epoch| epoch.put(&[1.0, 2.0], 0, 0, 1, &target)).unwrap();
     assert_eq!(window.get::<f64>(1).unwrap(), 2.0);
     assert_eq!(types.print(foreign).unwrap(), "U1(2d)");
     types.free(foreign).unwrap();
@@ -47,24 +59,235 @@ fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
 #[test]
 fn rule_18_types_are_committed_not_freed_not_null() {
     let rank = longshore::init().unwrap();
-    let mut types = Types::default();
-    let double = types.insert(Datatype::double());
+    let types = Types::new(&rank);
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
     let words = |outcome: longshore::Result<()>, word: &str| {
         let error = outcome.unwrap_err();
         assert_eq!(error.class(), Class::Type);
         assert!(error.to_string().contains(word), "{error}");
     };
-    words(types.target(double).map(|_| ()), "not committed");
-    words(types.as_own(double, Role::Send).map(|_| ()), "not committed");
-    assert!(types.contents(double).is_ok());
-    types.commit(double, &rank).unwrap();
-    types.commit(double, &rank).unwrap();
-    assert_eq!(types.size(double).unwrap(), 8);
-    types.free(double).unwrap();
-    words(types.target(double).map(|_| ()), "freed");
-    words(types.free(double), "freed");
-    words(types.commit(double, &rank), "freed");
+    words(types.target(pair).map(|_| ()), "not committed");
+    words(types.as_own(pair, Role::Send).map(|_| ()), "not committed");
+    assert!(types.datatype(pair).is_ok());
+    types.commit(pair).unwrap();
+    types.commit(pair).unwrap();
+    assert_eq!(types.size(pair).unwrap(), 16);
+    types.free(pair).unwrap();
+    words(types.target(pair).map(|_| ()), "freed");
+    words(types.free(pair), "freed");
+    words(types.commit(pair), "freed");
     words(types.target(Handle::NULL).map(|_| ()), "null");
-    words(Types::default().target(double).map(|_| ()), "unknown");
+    words(Types::new(&rank).target(pair).map(|_| ()), "unknown");
     rank.finalize().unwrap();
+}
+
+fn rank() -> longshore::Rank {
+    longshore::init().unwrap()
+}
+
+/// A handle of a vector of a vector of doubles, and the inner one's.
+fn nested(types: &Types) -> (Handle, Handle) {
+    let inner = types.insert(Datatype::vector(2, 1, 3, &Datatype::double()).unwrap()).unwrap();
+    let outer = Datatype::hvector(4, 1, 64, &types.datatype(inner).unwrap()).unwrap();
+    (types.insert(outer).unwrap(), inner)
+}
+
+fn decode(types: &Types, handle: Handle) -> ([i32; 3], [i64; 1], Handle) {
+    let (mut integers, mut addresses, mut datatypes) = ([-1; 3], [-1; 1], [Handle::NULL]);
+    let arrays = Arrays {
+        integers: &mut integers,
+        addresses: &mut addresses,
+        datatypes: &mut datatypes,
+        ..Arrays::default()
+    };
+    types.contents(handle, Counts::Int, arrays).unwrap();
+    (integers, addresses, datatypes[0])
+}
+
+#[test]
+fn contents_are_new_references_that_share_the_originals_attributes() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let note: Keyval<Type, &str> = rank.create_keyval(Callbacks::default()).unwrap();
+    let (outer, inner) = nested(&types);
+    types.set_attr(inner, &note, "by the original").unwrap();
+    let (integers, addresses, again) = decode(&types, outer);
+    assert_eq!((integers, addresses), ([4, 1, -1], [64]));
+    assert_ne!(again, inner);
+    assert_eq!(*types.attr(again, &note).unwrap().unwrap(), "by the original");
+    types.set_attr(again, &note, "by the reference").unwrap();
+    types.set_name(again, "inner").unwrap();
+    assert_eq!(*types.attr(inner, &note).unwrap().unwrap(), "by the reference");
+    assert_eq!(types.name(inner).unwrap(), "inner");
+    // Committed by one, committed for all.
+    assert!(types.as_own(inner, Role::Origin).is_err());
+    types.commit(again).unwrap();
+    types.as_own(inner, Role::Origin).unwrap();
+    // Either stays when the other is freed, and so do the attributes.
+    types.free(inner).unwrap();
+    assert_eq!(*types.attr(again, &note).unwrap().unwrap(), "by the reference");
+    assert_eq!(decode(&types, again).2, Handle::predefined(Basic::Double));
+    types.free(again).unwrap();
+    // Nobody holds it any more: what comes back is the same type with an empty cache.
+    let (_, _, new) = decode(&types, outer);
+    assert_eq!(types.attr(new, &note).unwrap(), None);
+    assert_eq!(types.print(new).unwrap(), "U1(V:d:2:1:3)");
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn arrays_that_are_too_short_are_named_and_left_alone() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let (outer, inner) = nested(&types);
+    let envelope = types.envelope(outer, Counts::Int).unwrap();
+    assert_eq!((envelope.integers, envelope.addresses, envelope.datatypes), (2, 1, 1));
+    for short in 0..3 {
+        let (mut integers, mut addresses, mut datatypes) = ([-7; 2], [-7; 1], [Handle::NULL; 1]);
+        let arrays = Arrays {
+            integers: &mut integers[..2 - usize::from(short == 0)],
+            addresses: &mut addresses[..1 - usize::from(short == 1)],
+            datatypes: &mut datatypes[..1 - usize::from(short == 2)],
+            ..Arrays::default()
+        };
+        let error = types.contents(outer, Counts::Int, arrays).unwrap_err();
+        assert_eq!(error.class(), Class::Arg);
+        let named = ["array_of_integers", "array_of_addresses", "array_of_datatypes"][short];
+        assert!(error.to_string().contains(named), "{error}");
+        assert_eq!((integers, addresses, datatypes), ([-7; 2], [-7; 1], [Handle::NULL; 1]));
+    }
+    // Erroneous on a named type, which can't be freed either.
+    let double = Handle::predefined(Basic::Double);
+    let error = types.contents(double, Counts::Int, Arrays::default()).unwrap_err();
+    assert_eq!(error.class(), Class::Type);
+    assert!(error.to_string().contains("named predefined"), "{error}");
+    assert!(types.free(double).unwrap_err().to_string().contains("predefined"));
+    assert_eq!(
+        (types.size(double).unwrap(), types.name(double).unwrap().as_str()),
+        (8, "MPI_DOUBLE")
+    );
+    assert_eq!(types.insert(Datatype::double()).unwrap(), double);
+    assert_eq!(types.extent(inner).unwrap(), 32);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn the_accessors_descend_until_only_basic_types_are_left() {
+    let rank = rank();
+    let types = Types::new(&rank);
+    let (outer, _) = nested(&types);
+    let record =
+        Datatype::struct_(&[2, 1], &[0, 512], &[types.datatype(outer).unwrap(), Datatype::int()]);
+    let record = types.insert(record.unwrap()).unwrap();
+    let (mut pending, mut basics, mut freed) = (vec![record], Vec::new(), 0);
+    while let Some(handle) = pending.pop() {
+        let mut count = types.type_count(handle).unwrap();
+        let room = count as usize;
+        let (mut lengths, mut places) = (vec![0; room], vec![0; room]);
+        let mut parts = vec![Handle::NULL; room];
+        let combiner =
+            types.type_elements(handle, &mut count, &mut lengths, &mut places, &mut parts).unwrap();
+        if combiner == Combiner::Named {
+            assert_eq!(parts, [handle]);
+            basics.push(handle);
+        } else {
+            pending.extend(parts.into_iter().filter(|part| *part != Handle::NULL));
+            types.free(handle).unwrap();
+            freed += 1;
+        }
+    }
+    basics.sort_by_key(|handle| types.name(*handle).unwrap());
+    assert_eq!(basics, [Basic::Double, Basic::Int].map(Handle::predefined));
+    assert_eq!(freed, 3);
+    // In and out, zero, negative, and too little room.
+    let two = types.insert(Datatype::indexed(&[1, 2], &[0, 4], &Datatype::int()).unwrap()).unwrap();
+    let (mut one, mut lengths, mut places, mut parts) = (1, [0; 1], [9; 1], [Handle::NULL; 1]);
+    types.type_elements(two, &mut one, &mut lengths, &mut places, &mut parts).unwrap();
+    assert_eq!((one, lengths, places), (1, [1], [0]));
+    types.type_elements(two, &mut 0, &mut [], &mut [], &mut []).unwrap();
+    let negative = types.type_elements(two, &mut -1, &mut [], &mut [], &mut []).unwrap_err();
+    assert_eq!(negative.class(), Class::Count);
+    let short =
+        types.type_elements(two, &mut 2, &mut lengths, &mut places, &mut parts).unwrap_err();
+    assert!(short.to_string().contains("array_of_blocklengths"), "{short}");
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn free_handlers_are_called_at_every_free_with_the_handle_still_valid() {
+    let rank = rank();
+    let types = Arc::new(Types::new(&rank));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    for name in ["first", "second"] {
+        let (types, seen) = (types.clone(), seen.clone());
+        let handler = move |holder: &Holder<'_>| {
+            let extent = holder.handle().map(|handle| types.extent(handle).unwrap());
+            seen.lock().unwrap().push((name, extent));
+        };
+        rank.type_free_handler(handler).unwrap();
+    }
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    let dup = types.dup(pair).unwrap();
+    types.free(pair).unwrap();
+    types.free(dup).unwrap();
+    let int = rank.commit(&Datatype::contiguous(1, &Datatype::int()).unwrap()).unwrap();
+    int.clone().free().unwrap();
+    drop(int);
+    let calls = std::mem::take(&mut *seen.lock().unwrap());
+    let both = [("first", Some(16)), ("second", Some(16))];
+    assert_eq!(calls, [both, both, [("first", None), ("second", None)]].concat());
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn a_form_is_retired_once_when_the_last_of_its_types_goes() {
+    let options = Options { routes: Routes::Message, ..Options::default() };
+    run(2, &options, |rank| {
+        let (world, types) = (rank.world(), Types::new(&rank));
+        let mut window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
+        let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+        types.commit(pair).unwrap();
+        let dup = types.dup(pair).unwrap();
+        let again = types.insert_own(types.as_own(pair, Role::Origin).unwrap()).unwrap();
+        rank.tap(true);
+        let frames = || {
+            // What is due to be said is said by the end of a fence.
+            let sent =
+                rank.tapped().into_iter().filter(|tapped| tapped.direction == Direction::Sent);
+            let kinds: Vec<_> = sent
+                .filter_map(|tapped| describe(&tapped.bytes))
+                .map(|frame| frame.kind)
+                .filter(|kind| matches!(kind, Kind::Define | Kind::Retire))
+                .collect();
+            kinds
+        };
+        let values = [1.0, 2.0];
+        let mut put = |handle: Option<Handle>| {
+            let target = handle.map(|handle| types.target(handle).unwrap());
+            window
+                .fence(|epoch| match &target {
+                    Some(target) if world.rank() == 0 => epoch.put(&values, 1, 0, 1, target),
+                    _ => Ok(()),
+                })
+                .unwrap();
+        };
+        put(Some(pair));
+        // A dup's form is the same, and known already.
+        put(Some(dup));
+        let first = [&[Kind::Define][..], &[]][world.rank() as usize];
+        assert_eq!(frames(), first);
+        for handle in [pair, again] {
+            types.free(handle).unwrap();
+            put(None);
+            world.barrier().unwrap();
+            assert_eq!(frames(), []);
+        }
+        types.free(dup).unwrap();
+        world.send(&[0u8], 1 - world.rank(), 0).unwrap();
+        world.recv(&mut [0u8], 1 - world.rank(), 0).unwrap();
+        assert_eq!(frames(), [&[Kind::Retire][..], &[]][world.rank() as usize]);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
 }

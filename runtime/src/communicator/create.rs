@@ -8,8 +8,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-use super::Communicator;
 use super::agree::{Circle, told};
+use super::{Communicator, Shared};
+use crate::attribute::Card;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -63,7 +64,8 @@ impl Proposal {
 const ALL: i32 = 3;
 
 impl Communicator {
-    /// The same ranks in a context of their own (MPI-5.0 section 7.4.2). Collective.
+    /// The same ranks in a context of their own (MPI-5.0 section 7.4.2), with what the copy callbacks make of the attributes.
+    /// Collective.
     ///
     /// ```
     /// use longshore::Comparison;
@@ -77,10 +79,16 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// PROC_ABORTED where a rank died.
+    /// What a copy callback returns, at all ranks; PROC_ABORTED where a rank died.
     pub fn dup(&self) -> Result<Communicator> {
-        let made = self.make("dup", || Ok(Proposal::new(Some(0), self.rank())))?;
-        made.ok_or_else(|| self.absent())
+        let card = Card::new(self.process().names());
+        let propose = || {
+            self.card().copy_to(&card, None)?;
+            Ok(Proposal::new(Some(0), self.rank()))
+        };
+        let made = self.make("dup", propose)?.ok_or_else(|| self.absent())?;
+        let Shared { context, group, rank, .. } = &*made.shared;
+        Ok(Communicator::with_card(self.process().clone(), *context, group.clone(), *rank, card))
     }
 
     /// As many communicators as there are colors: this rank is with those that give the same, in the order of their keys,
@@ -162,15 +170,19 @@ impl Communicator {
             .map_err(|error| error.at(|| self.place("create_group")))
     }
 
-    /// Ends the communicator (MPI-5.0 section 7.4.3). Collective. Windows made on it go on.
+    /// Ends the communicator (MPI-5.0 section 7.4.3) and deletes its attributes. Collective. Windows made on it go on.
     ///
     /// # Errors
+    /// What a delete callback of this rank returns, and the communicator is gone all the same;
     /// PROC_ABORTED where a rank died.
     pub fn free(self) -> Result<()> {
         let end = || {
             self.process().ready()?;
+            // The others count on this rank, whatever its callbacks say.
+            let cleared = self.clear_attributes();
             self.rendezvous()?;
-            self.release_barrier()
+            self.release_barrier()?;
+            cleared
         };
         let ended = self.process().during(Activity::FreeCommunicator, 0, end);
         ended.map_err(|error| error.at(|| self.place("free")))

@@ -5,10 +5,11 @@
 mod agree;
 mod create;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use shipable::{Architecture, Element};
 
+use crate::attribute::{Card, attributes};
 use crate::barrier::Barrier;
 use crate::engine::{Channel, Context};
 use crate::error::{ErrorKind, Place, Result};
@@ -32,7 +33,7 @@ pub const ANY_TAG: i32 = -1;
 ///
 /// [`Rank::world`](crate::Rank::world) is all ranks of the job. Others are made of it: [`dup`](Communicator::dup),
 /// [`split`](Communicator::split), [`create`](Communicator::create) and their like. Ranks are those of the communicator in
-/// all calls. One that is dropped without [`free`](Communicator::free) keeps its shared memory until the end of the job.
+/// all calls. The two that are there from the start are named MPI_COMM_WORLD and MPI_COMM_SELF. One that is dropped without [`free`](Communicator::free) keeps its shared memory until the end of the job.
 ///
 /// ```
 /// let rank = longshore::init()?;
@@ -59,9 +60,9 @@ struct Shared {
     rank: u32,
     /// Where the ranks meet; made when they first do.
     barrier: OnceLock<Barrier>,
-    name: Mutex<String>,
     /// What packed buffers are in; found when it is first asked for.
     packed: OnceLock<Architecture>,
+    card: Card,
 }
 
 impl Communicator {
@@ -82,10 +83,30 @@ impl Communicator {
     }
 
     fn new(process: Arc<Process>, context: Context, group: Group, rank: u32) -> Communicator {
-        let barrier = OnceLock::new();
-        let (name, packed) = (Mutex::default(), OnceLock::new());
-        let shared = Shared { process, context, group, rank, barrier, name, packed };
+        let card = Card::new(process.names());
+        Self::with_card(process, context, group, rank, card)
+    }
+
+    fn with_card(
+        process: Arc<Process>,
+        context: Context,
+        group: Group,
+        rank: u32,
+        card: Card,
+    ) -> Communicator {
+        let (barrier, packed) = (OnceLock::new(), OnceLock::new());
+        let shared = Shared { process, context, group, rank, barrier, packed, card };
         Communicator { shared: Arc::new(shared) }
+    }
+
+    attributes!(Communicator);
+
+    fn card(&self) -> &Card {
+        &self.shared.card
+    }
+
+    pub(crate) fn clear_attributes(&self) -> Result<()> {
+        self.card().clear(None)
     }
 
     /// The same communicator, for what is made on it and outlives the caller's.
@@ -119,20 +140,6 @@ impl Communicator {
             Comparison::Ident => Comparison::Congruent,
             other => other,
         }
-    }
-
-    /// Its name (MPI-5.0 section 7.8): MPI_COMM_WORLD and MPI_COMM_SELF for these two, empty for others at first.
-    pub fn name(&self) -> String {
-        self.lock_name().clone()
-    }
-
-    /// Gives it a name, at this rank, for people.
-    pub fn set_name(&self, name: impl Into<String>) {
-        *self.lock_name() = name.into();
-    }
-
-    fn lock_name(&self) -> std::sync::MutexGuard<'_, String> {
-        self.shared.name.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn packed(&self) -> &OnceLock<Architecture> {
@@ -237,16 +244,20 @@ mod tests {
                 world.barrier().unwrap();
                 range.map(|range| range.offset)
             };
-            let before = next();
-            for _ in 0..3 {
+            let make_and_free = || {
                 let dup = world.dup().unwrap();
                 dup.barrier().unwrap();
                 dup.free().unwrap();
-            }
+            };
+            // The first messages between two ranks take memory for good.
+            make_and_free();
+            let before = next();
+            (0..3).for_each(|_| make_and_free());
             assert_eq!(next(), before);
             let kept = world.dup().unwrap();
             kept.barrier().unwrap();
             assert_eq!(next() == before, world.rank() != 0);
+            rank.finalize().unwrap();
         };
         run_shared(3, &Options::default(), body).unwrap();
     }

@@ -14,7 +14,7 @@ use super::{EAGER, State};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::group::Group;
 use crate::memory::Span;
-use crate::types::Type;
+use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
 
 /// Kinds of message that never match each other, in the low bits of a context.
@@ -101,7 +101,7 @@ impl Sender {
 /// Where a received message goes.
 pub(crate) enum Landing {
     /// Into typed memory of at most `count` elements.
-    Typed { datatype: Type, count: u64, span: Span },
+    Typed { datatype: Arc<Compiled>, count: u64, span: Span },
     /// Into bytes of its own.
     Bytes,
 }

@@ -28,7 +28,7 @@ use shipable::Architecture;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::tap::{Direction, Tap};
-use crate::types::{Names, TargetType, Type};
+use crate::types::{Compiled, Names, TargetType};
 use crate::wire::{Brief, Frame, Header, Kind};
 use outbox::Sent;
 use peer::{Gone, Peer};
@@ -87,7 +87,7 @@ pub(crate) struct Operation {
 
 /// Where the answer to a get goes.
 pub(crate) struct Fetch {
-    pub origin: Type,
+    pub origin: Arc<Compiled>,
     pub count: u64,
     pub span: crate::memory::Span,
     /// The bytes of the target's window, for errors.

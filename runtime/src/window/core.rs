@@ -7,10 +7,11 @@ use std::sync::Arc;
 use longshore_transport::Range;
 use shipable::Architecture;
 
+use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::Communicator;
 use crate::engine::{Ledger, Measures, Policy};
-use crate::error::{ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::Activity;
 use crate::memory::{Exposed, Span};
 use crate::process::Process;
@@ -28,6 +29,7 @@ pub(crate) struct Core {
     pub(super) ledger: Arc<Ledger>,
     pub(super) barrier: Barrier,
     pub(super) communicator: Communicator,
+    pub(super) card: Card,
     /// What this rank allocated in the segment.
     pub(super) ranges: Vec<Range>,
     pub(super) epoch: Cell<EpochState>,
@@ -187,7 +189,8 @@ impl Core {
 
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.
     pub(super) fn free(self) -> Result<Exposed> {
-        let end = || -> Result<()> {
+        let mut cleared = Ok(());
+        let mut end = || -> Result<()> {
             self.process.ready()?;
             match self.epoch.replace(EpochState::Freed) {
                 EpochState::Closed => {}
@@ -198,19 +201,24 @@ impl Core {
                 }
             }
             self.process.note(Activity::FreeWindow, self.window);
+            // The others count on this rank, whatever its callbacks say.
+            cleared = self.card.clear(None);
             // By messages: the barrier is of what is given back.
             let met = self.communicator.rendezvous();
             self.process.engine().state().close_window(self.window);
             self.process.note(Activity::Computing, 0);
             met
         };
-        end().map_err(|error| error.at(|| self.place("free", None, None)))?;
+        let place = |error: Error| error.at(|| self.place("free", None, None));
+        end().map_err(place)?;
+        let cleared = cleared.map_err(place);
         let Core { process, exposed, targets, barrier, ranges, .. } = self;
         drop((targets, barrier));
         let exposed = Arc::into_inner(exposed);
         for range in ranges {
             process.segment().free(range)?;
         }
+        cleared?;
         exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
     }
 

@@ -9,6 +9,7 @@ use shipable::Class;
 
 use super::core::{Core, EpochState, Target};
 use super::info::{Info, check};
+use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
 use crate::engine::{Exposure, Ledger, Measures, Policy};
@@ -184,6 +185,7 @@ fn agree(
         ledger,
         barrier,
         communicator: communicator.share(),
+        card: Card::new(process.names()),
         ranges,
         epoch: Cell::new(EpochState::Closed),
         shipped: Cell::new(false),

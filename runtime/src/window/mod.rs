@@ -16,9 +16,11 @@ use std::marker::PhantomData;
 
 use shipable::Element;
 
+use crate::attribute::{Card, attributes};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
 use crate::error::Result;
+use crate::group::Group;
 use crate::memory::{Exposed, Memory};
 use crate::route::Route;
 use crate::window::core::Core;
@@ -191,6 +193,17 @@ impl<M> Window<M> {
     /// As [`Local::write`].
     pub fn write<T: Element>(&mut self, displacement: i64, values: &[T]) -> Result<()> {
         self.local().write(displacement, values)
+    }
+
+    attributes!(Window);
+
+    fn card(&self) -> &Card {
+        &self.core.card
+    }
+
+    /// The group of the communicator that it was made on (MPI-5.0 section 12.2.8).
+    pub fn group(&self) -> &Group {
+        self.core.communicator.group()
     }
 
     /// The window's number, as errors name it.

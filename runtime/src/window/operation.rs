@@ -86,8 +86,10 @@ impl Core {
         let target = self.targets.get(usize::try_from(target).ok()?)?;
         let door = target.door.get()?;
         let EpochState::Fence(_) = self.epoch.get() else { return None };
+        let own_rank = own.is_of(self.process.names());
+        let own = own.compiled();
         let same = own.element() == Some(element.id) && u64::try_from(count) == Ok(elements);
-        if !same || !own.is_portable() || displacement < 0 {
+        if !same || !own_rank || !own.is_portable() || displacement < 0 {
             return None;
         }
         let first = own.native().contiguous(elements)?;
@@ -148,6 +150,7 @@ impl Core {
 
     /// Rules T1, T2 and T4. (T3 is the type system's: no origin is a foreign type.)
     fn check_type(&self, target_type: TargetType<'_>, target: &Target) -> Result<()> {
+        target_type.check_rank(self.process.names())?;
         match target_type {
             TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
                 Err(ErrorKind::ForeignTarget {

@@ -1,0 +1,392 @@
+//! Attributes: what a program caches on types, communicators and windows under keys of its own (MPI-5.0 section 7.7).
+//!
+//! A keyval belongs to a rank and to one kind of object. Its callbacks run on the thread that makes the call, with no lock
+//! held, so they may call whatever they like. Dup asks the copy callback of each attribute, in the order in which they were
+//! set, what the new object is to have. The delete callback is asked before an attribute goes: when it is deleted, when
+//! another value takes its place, and when its object ends, the last one set first. An error of a callback is the error
+//! of the call that asked it, which leaves that attribute as it was.
+//!
+//! Left out: predefined attributes, such as MPI_TAG_UB and MPI_WIN_BASE.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shipable::Datatype;
+
+use crate::communicator::Communicator;
+use crate::error::{ErrorKind, Result};
+use crate::types::{Names, Type};
+use crate::window::Window;
+
+/// What a callback returns: any error will do.
+pub type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A value, whatever it is.
+type Value = Arc<dyn Any + Send + Sync>;
+
+type CopyCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<Option<Value>> + Send + Sync>;
+type DeleteCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<()> + Send + Sync>;
+
+/// What attributes can be cached on: [`Type`] (and foreign types), [`Communicator`], [`Window`]. Keyvals of one of them can't be
+/// used with another.
+pub trait Cacheable: sealed::Cacheable {}
+
+impl Cacheable for Type {}
+impl Cacheable for Communicator {}
+impl Cacheable for Window {}
+
+mod sealed {
+    pub trait Cacheable {}
+    impl Cacheable for super::Type {}
+    impl Cacheable for super::Communicator {}
+    impl Cacheable for super::Window {}
+}
+
+/// A key for attributes of type `T` on objects of kind `K`, made by [`Rank::create_keyval`](crate::Rank::create_keyval).
+///
+/// Cloning shares it. Dropping it leaves the attributes that were set with it where they are.
+///
+/// ```
+/// use longshore::{Callbacks, Datatype, Keyval, Type};
+///
+/// let rank = longshore::init()?;
+/// // A flattened copy of a type, made once; what is made of the type by dup has it too.
+/// let flat: Keyval<Type, Vec<(i64, i64)>> = rank.create_keyval(Callbacks::default().share())?;
+/// let column = rank.commit(&Datatype::vector(8, 1, 10, &Datatype::double())?)?;
+/// let rows: Vec<_> = (0..8).map(|row| (row * 80, 8)).collect();
+/// column.set_attr(&flat, rows)?;
+/// assert_eq!(column.dup()?.attr(&flat)?.unwrap()[3], (240, 8));
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+pub struct Keyval<K, T> {
+    key: Arc<Key>,
+    types: PhantomData<fn(K) -> T>,
+}
+
+struct Key {
+    /// The rank that it belongs to.
+    names: Arc<Names>,
+    copy: Option<CopyCallback>,
+    delete: Option<DeleteCallback>,
+    freed: AtomicBool,
+}
+
+/// What is done with an attribute when its object is duplicated, and before it goes. By default a dup has nothing of it
+/// (MPI_TYPE_NULL_COPY_FN), and nobody is told of its end (MPI_TYPE_NULL_DELETE_FN); likewise for the other kinds.
+pub struct Callbacks<T> {
+    copy: Option<CopyCallback>,
+    delete: Option<DeleteCallback>,
+    value: PhantomData<fn(T)>,
+}
+
+impl<T> Default for Callbacks<T> {
+    fn default() -> Self {
+        Callbacks { copy: None, delete: None, value: PhantomData }
+    }
+}
+
+impl<T: Any + Send + Sync> Callbacks<T> {
+    /// A dup has the same value (MPI_TYPE_DUP_FN and the like).
+    pub fn share(self) -> Self {
+        let copy = |_: &Holder<'_>, value: &Value| Ok(Some(value.clone()));
+        Callbacks { copy: Some(Box::new(copy)), ..self }
+    }
+
+    /// A dup has what this gives, if it gives something: MPI's flag. It is given the object that is duplicated.
+    pub fn copy<F>(self, copy: F) -> Self
+    where
+        F: Fn(&Holder<'_>, &Arc<T>) -> Outcome<Option<Arc<T>>> + Send + Sync + 'static,
+    {
+        let copy = move |holder: &Holder<'_>, value: &Value| {
+            // A keyval's attributes are of its type.
+            let Ok(value) = value.clone().downcast() else { return Ok(None) };
+            Ok(copy(holder, &value)?.map(|copied| copied as Value))
+        };
+        Callbacks { copy: Some(Box::new(copy)), ..self }
+    }
+
+    /// This is asked before the attribute goes; its error is the error of the call that would have removed it.
+    pub fn delete<F>(self, delete: F) -> Self
+    where
+        F: Fn(&Holder<'_>, &Arc<T>) -> Outcome<()> + Send + Sync + 'static,
+    {
+        let delete = move |holder: &Holder<'_>, value: &Value| match value.clone().downcast() {
+            Ok(value) => delete(holder, &value),
+            Err(_) => Ok(()),
+        };
+        Callbacks { delete: Some(Box::new(delete)), ..self }
+    }
+}
+
+impl<K: Cacheable, T: Any + Send + Sync> Keyval<K, T> {
+    pub(crate) fn new(names: &Arc<Names>, callbacks: Callbacks<T>) -> Keyval<K, T> {
+        let Callbacks { copy, delete, .. } = callbacks;
+        let key = Key { names: names.clone(), copy, delete, freed: AtomicBool::new(false) };
+        Keyval { key: Arc::new(key), types: PhantomData }
+    }
+
+    /// Frees it (MPI-5.0 section 7.7.2): no call takes it, or a clone of it, any more. Attributes that were set with it stay, and
+    /// their callbacks are asked as before.
+    pub fn free(self) {
+        self.key.freed.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<K, T> Clone for Keyval<K, T> {
+    fn clone(&self) -> Self {
+        Keyval { key: self.key.clone(), types: PhantomData }
+    }
+}
+
+impl<K, T> fmt::Debug for Keyval<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keyval").field("freed", &self.key.freed).finish_non_exhaustive()
+    }
+}
+
+/// An object as the callbacks of its attributes, and free handlers, see it.
+#[derive(Clone, Copy)]
+pub struct Holder<'a> {
+    card: &'a Card,
+    handle: Option<crate::handle::Handle>,
+}
+
+impl<'a> Holder<'a> {
+    pub(crate) fn new(card: &'a Card, handle: Option<crate::handle::Handle>) -> Holder<'a> {
+        Holder { card, handle }
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> String {
+        self.card.name()
+    }
+
+    /// The handle by which it was named in the call, if it was.
+    pub fn handle(&self) -> Option<crate::handle::Handle> {
+        self.handle
+    }
+
+    /// The datatype, if the object is a type that was built here.
+    pub fn datatype(&self) -> Option<&'a Datatype> {
+        self.card.datatype.as_ref()
+    }
+
+    /// Another attribute of the object.
+    ///
+    /// # Errors
+    /// KEYVAL for a freed keyval, or one of another rank.
+    pub fn attr<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+    ) -> Result<Option<Arc<T>>> {
+        self.card.get(keyval)
+    }
+}
+
+/// The name and the attributes of an object: the half of a handle that dup doesn't share.
+pub(crate) struct Card {
+    names: Arc<Names>,
+    datatype: Option<Datatype>,
+    name: Mutex<String>,
+    entries: Mutex<Vec<Entry>>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    key: Arc<Key>,
+    value: Value,
+}
+
+impl Card {
+    pub(crate) fn new(names: &Arc<Names>) -> Card {
+        Card::with(names, None, String::new())
+    }
+
+    /// Of a type. A predefined one has a name from the start.
+    pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
+        let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
+        Card::with(names, Some(datatype.clone()), name)
+    }
+
+    fn with(names: &Arc<Names>, datatype: Option<Datatype>, name: String) -> Card {
+        Card { names: names.clone(), datatype, name: Mutex::new(name), entries: Mutex::default() }
+    }
+
+    pub(crate) fn datatype(&self) -> Option<&Datatype> {
+        self.datatype.as_ref()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_name(&self, name: String) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check<K, T>(&self, keyval: &Keyval<K, T>) -> Result<()> {
+        if !Arc::ptr_eq(&keyval.key.names, &self.names) {
+            return Err(ErrorKind::Keyval("of another rank: create it at this one").into());
+        }
+        match keyval.key.freed.load(Ordering::Relaxed) {
+            true => Err(ErrorKind::Keyval("freed: use keyvals before they are freed").into()),
+            false => Ok(()),
+        }
+    }
+
+    fn find(&self, key: &Arc<Key>) -> Option<Value> {
+        let entries = self.entries();
+        let entry = entries.iter().find(|entry| Arc::ptr_eq(&entry.key, key))?;
+        Some(entry.value.clone())
+    }
+
+    pub(crate) fn get<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+    ) -> Result<Option<Arc<T>>> {
+        self.check(keyval)?;
+        Ok(self.find(&keyval.key).and_then(|value| value.downcast().ok()))
+    }
+
+    pub(crate) fn set<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+        value: Arc<T>,
+        handle: Option<crate::handle::Handle>,
+    ) -> Result<()> {
+        self.check(keyval)?;
+        if let Some(before) = self.find(&keyval.key) {
+            keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
+        }
+        let mut entries = self.entries();
+        match entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.key, &keyval.key)) {
+            Some(entry) => entry.value = value,
+            None => entries.push(Entry { key: keyval.key.clone(), value }),
+        }
+        Ok(())
+    }
+
+    /// Whether there was one.
+    pub(crate) fn delete<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+        handle: Option<crate::handle::Handle>,
+    ) -> Result<bool> {
+        self.check(keyval)?;
+        let Some(value) = self.find(&keyval.key) else { return Ok(false) };
+        keyval.key.ask_delete(&Holder::new(self, handle), &value)?;
+        self.entries().retain(|entry| !Arc::ptr_eq(&entry.key, &keyval.key));
+        Ok(true)
+    }
+
+    /// Deletes all attributes, the last one set first, up to one whose callback fails.
+    pub(crate) fn clear(&self, handle: Option<crate::handle::Handle>) -> Result<()> {
+        loop {
+            let last = self.entries().last().cloned();
+            let Some(Entry { key, value }) = last else { return Ok(()) };
+            key.ask_delete(&Holder::new(self, handle), &value)?;
+            self.entries().retain(|entry| !Arc::ptr_eq(&entry.key, &key));
+        }
+    }
+
+    /// Gives a dup what the copy callbacks make of these attributes. If one fails, the dup has none.
+    pub(crate) fn copy_to(&self, dup: &Card, handle: Option<crate::handle::Handle>) -> Result<()> {
+        let entries = self.entries().clone();
+        for Entry { key, value } in entries {
+            let Some(copy) = &key.copy else { continue };
+            let copied = copy(&Holder::new(self, handle), &value);
+            match copied.map_err(|error| ErrorKind::Callback { which: "copy", error }) {
+                Ok(Some(value)) => dup.entries().push(Entry { key: key.clone(), value }),
+                Ok(None) => {}
+                Err(error) => {
+                    dup.end();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of all attributes, whatever their callbacks say.
+    fn end(&self) {
+        loop {
+            let last = self.entries().pop();
+            let Some(Entry { key, value }) = last else { return };
+            // Nobody is left to hear of an error.
+            let _ = key.ask_delete(&Holder::new(self, None), &value);
+        }
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Key {
+    fn ask_delete(&self, holder: &Holder<'_>, value: &Value) -> Result<()> {
+        let Some(delete) = &self.delete else { return Ok(()) };
+        let asked = delete(holder, value);
+        Ok(asked.map_err(|error| ErrorKind::Callback { which: "delete", error })?)
+    }
+}
+
+/// The calls on names and attributes, for what has a [`Card`].
+macro_rules! attributes {
+    ($kind:ty) => {
+        /// Its name (MPI-5.0 section 7.8), at this rank; empty if it has none.
+        pub fn name(&self) -> String {
+            self.card().name()
+        }
+
+        /// Gives it a name, for people.
+        pub fn set_name(&self, name: impl Into<String>) {
+            self.card().set_name(name.into());
+        }
+
+        /// The attribute under a keyval (MPI-5.0 section 7.7.2), if it has one.
+        ///
+        /// # Errors
+        /// KEYVAL for a freed keyval, or one of another rank.
+        pub fn attr<T: std::any::Any + Send + Sync>(
+            &self,
+            keyval: &$crate::Keyval<$kind, T>,
+        ) -> $crate::Result<Option<std::sync::Arc<T>>> {
+            self.card().get(keyval)
+        }
+
+        /// Sets the attribute under a keyval. One that is there already is deleted before, by its callback.
+        ///
+        /// # Errors
+        /// As [`attr`](Self::attr); what the delete callback returns, and then nothing is set.
+        pub fn set_attr<T: std::any::Any + Send + Sync>(
+            &self,
+            keyval: &$crate::Keyval<$kind, T>,
+            value: impl Into<std::sync::Arc<T>>,
+        ) -> $crate::Result<()> {
+            self.card().set(keyval, value.into(), None)
+        }
+
+        /// Deletes the attribute under a keyval; false if there is none.
+        ///
+        /// # Errors
+        /// As [`attr`](Self::attr); what the delete callback returns, and then the attribute stays.
+        pub fn delete_attr<T: std::any::Any + Send + Sync>(
+            &self,
+            keyval: &$crate::Keyval<$kind, T>,
+        ) -> $crate::Result<bool> {
+            self.card().delete(keyval, None)
+        }
+    };
+}
+
+pub(crate) use attributes;

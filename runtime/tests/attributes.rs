@@ -1,0 +1,233 @@
+//! Attributes on types, communicators and windows: callbacks, their flag and their errors, and the order of deletion.
+
+use std::sync::{Arc, Mutex};
+
+use longshore::handle::Types;
+use longshore::sim::{Options, run};
+use longshore::{
+    Callbacks, Class, Communicator, Datatype, Holder, Info, Keyval, Rank, Type, Window,
+};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn taken(log: &Log) -> Vec<String> {
+    std::mem::take(&mut *log.lock().unwrap())
+}
+
+/// Callbacks that write down what they are asked; a dup has one more, unless that is 9, and 13 won't be deleted.
+fn counting(log: &Log) -> Callbacks<i32> {
+    let (copies, deletions) = (log.clone(), log.clone());
+    Callbacks::default()
+        .copy(move |_: &Holder<'_>, value: &Arc<i32>| {
+            copies.lock().unwrap().push(format!("copy {value}"));
+            match **value {
+                9 => Ok(None),
+                99 => Err("99 isn't copied".into()),
+                value => Ok(Some(Arc::new(value + 1))),
+            }
+        })
+        .delete(move |_, value| {
+            deletions.lock().unwrap().push(format!("delete {value}"));
+            if **value == 13 { Err("13 stays".into()) } else { Ok(()) }
+        })
+}
+
+fn pair(rank: &Rank) -> Type {
+    rank.commit(&Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_dup_has_what_the_copy_callbacks_give_it() {
+    let rank = longshore::init().unwrap();
+    let log = Log::default();
+    let [a, b, c]: [Keyval<Type, i32>; 3] =
+        [0; 3].map(|_| rank.create_keyval(counting(&log)).unwrap());
+    let silent: Keyval<Type, i32> = rank.create_keyval(Callbacks::default()).unwrap();
+    let shared: Keyval<Type, String> = rank.create_keyval(Callbacks::default().share()).unwrap();
+    let old = pair(&rank);
+    old.set_attr(&a, 1).unwrap();
+    old.set_attr(&b, 9).unwrap();
+    old.set_attr(&c, 5).unwrap();
+    old.set_attr(&silent, 7).unwrap();
+    old.set_attr(&shared, "text".to_owned()).unwrap();
+    old.set_name("old");
+    let new = old.dup().unwrap();
+    assert_eq!(taken(&log), ["copy 1", "copy 9", "copy 5"]);
+    let of = |key| new.attr(key).unwrap().map(|value| *value);
+    assert_eq!([of(&a), of(&b), of(&c), of(&silent)], [Some(2), None, Some(6), None]);
+    let text = |of: &Type| of.attr(&shared).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&text(&new), &text(&old)));
+    assert_eq!((old.name().as_str(), new.name().as_str()), ("old", ""));
+    // What is set on one isn't on the other, nor on what is built of it.
+    new.set_attr(&silent, 8).unwrap();
+    assert_eq!(*old.attr(&silent).unwrap().unwrap(), 7);
+    let built = rank.commit(&Datatype::vector(2, 1, 2, old.datatype()).unwrap()).unwrap();
+    assert_eq!(built.attr(&a).unwrap(), None);
+    assert_eq!(new.to_string(), "U1(D:U2(2d))");
+    assert_eq!(new.form().encode(), old.form().encode());
+    // The last one set goes first.
+    new.free().unwrap();
+    assert_eq!(taken(&log), ["delete 6", "delete 2"]);
+    // A clone is the same type: its attributes go with the last one.
+    let clone = old.clone();
+    old.free().unwrap();
+    assert_eq!(taken(&log), [""; 0]);
+    drop(clone);
+    assert_eq!(taken(&log), ["delete 5", "delete 9", "delete 1"]);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn callbacks_that_fail_fail_the_call() {
+    let rank = longshore::init().unwrap();
+    let types = Types::new(&rank);
+    let log = Log::default();
+    let [a, b]: [Keyval<Type, i32>; 2] =
+        [0; 2].map(|_| rank.create_keyval(counting(&log)).unwrap());
+    let handle = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    types.set_attr(handle, &a, 1).unwrap();
+    types.set_attr(handle, &b, 99).unwrap();
+    // A dup that isn't made lets go of what it had.
+    let error = types.dup(handle).unwrap_err();
+    assert_eq!(error.class(), Class::Other);
+    assert!(
+        error.to_string().contains("copy callback") && error.to_string().contains("99"),
+        "{error}"
+    );
+    assert_eq!(taken(&log), ["copy 1", "copy 99", "delete 2"]);
+    // Overwriting deletes the old value first; where that fails, it stays.
+    types.set_attr(handle, &b, 13).unwrap();
+    assert_eq!(taken(&log), ["delete 99"]);
+    assert!(types.set_attr(handle, &b, 3).is_err());
+    assert!(types.delete_attr(handle, &b).is_err());
+    assert_eq!(*types.attr(handle, &b).unwrap().unwrap(), 13);
+    // And the handle isn't freed.
+    let error = types.free(handle).unwrap_err();
+    assert!(
+        error.to_string().contains("delete callback") && error.to_string().contains("13 stays")
+    );
+    assert_eq!(types.size(handle).unwrap(), 16);
+    assert_eq!(taken(&log), ["delete 13"; 3]);
+    // A freed keyval is good for nothing, but what was set with it goes its way.
+    b.clone().free();
+    for error in [
+        types.attr(handle, &b).unwrap_err(),
+        types.set_attr(handle, &b, 1).unwrap_err(),
+        types.delete_attr(handle, &b).unwrap_err(),
+    ] {
+        assert_eq!(error.class(), Class::Keyval);
+    }
+    assert!(types.delete_attr(handle, &a).unwrap());
+    assert!(!types.delete_attr(handle, &a).unwrap());
+    assert_eq!(taken(&log), ["delete 1"]);
+    drop(types);
+    assert_eq!(taken(&log), ["delete 13"]);
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn callbacks_may_call_whatever_they_like() {
+    let rank = longshore::init().unwrap();
+    let types = Arc::new(Types::new(&rank));
+    let plan: Keyval<Type, String> = rank.create_keyval(Callbacks::default()).unwrap();
+    let (table, inner) = (types.clone(), plan.clone());
+    let outer: Keyval<Type, i32> = rank
+        .create_keyval(Callbacks::default().delete(move |holder, _| {
+            let handle = holder.handle().ok_or("it was freed by handle")?;
+            assert_eq!((table.extent(handle)?, holder.name().as_str()), (16, "rows"));
+            assert_eq!(*holder.attr(&inner)?.ok_or("it is set")?, "by rows");
+            let dup = table.dup(handle)?;
+            Ok(table.free(dup)?)
+        }))
+        .unwrap();
+    let rows = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    types.set_name(rows, "rows").unwrap();
+    types.set_attr(rows, &plan, "by rows".to_owned()).unwrap();
+    types.set_attr(rows, &outer, 1).unwrap();
+    types.free(rows).unwrap();
+    rank.finalize().unwrap();
+}
+
+#[test]
+fn communicators_and_windows_have_attributes_too() {
+    let options = Options::default();
+    run(2, &options, |rank| {
+        let world = rank.world();
+        let log = Log::default();
+        let key: Keyval<Communicator, i32> = rank.create_keyval(counting(&log)).unwrap();
+        let on_windows: Keyval<Window, i32> = rank.create_keyval(counting(&log)).unwrap();
+        world.set_attr(&key, 1).unwrap();
+        let dup = world.dup().unwrap();
+        assert_eq!(*dup.attr(&key).unwrap().unwrap(), 2);
+        // Only dup copies.
+        let split = world.split(Some(0), 0).unwrap().unwrap();
+        assert_eq!(split.attr(&key).unwrap(), None);
+        split.free().unwrap();
+        // A callback that fails at one rank fails dup at all, and what others had copied is deleted.
+        if world.rank() == 1 {
+            dup.set_attr(&key, 99).unwrap();
+        }
+        taken(&log);
+        let error = dup.dup().err().unwrap();
+        assert!(error.to_string().contains("99 isn't copied"), "{error}");
+        let due = [["copy 2", "delete 3"].as_slice(), &["copy 99"]][world.rank() as usize];
+        assert_eq!(taken(&log), due);
+        dup.free().unwrap();
+        assert_eq!(taken(&log), [["delete 2", "delete 99"][world.rank() as usize]]);
+
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let created = Window::create(world, vec![0u8; 8], 8, &Info::default()).unwrap();
+        window.set_attr(&on_windows, 3).unwrap();
+        window.set_attr(&on_windows, 4).unwrap();
+        created.set_attr(&on_windows, 13).unwrap();
+        created.set_name("halo");
+        assert_eq!((window.name(), created.name()), (String::new(), "halo".to_owned()));
+        assert_eq!(window.group(), world.group());
+        window.free().unwrap();
+        assert_eq!(taken(&log), ["delete 3", "delete 4"]);
+        // The window ends all the same: others wait for this rank.
+        assert!(created.free().unwrap_err().to_string().contains("13 stays"));
+        world.barrier().unwrap();
+
+        // First of all MPI_COMM_SELF's, in reverse order.
+        taken(&log);
+        let second: Keyval<Communicator, i32> = rank.create_keyval(counting(&log)).unwrap();
+        rank.alone().set_attr(&key, 20).unwrap();
+        rank.alone().set_attr(&second, 21).unwrap();
+        rank.finalize().unwrap();
+        assert_eq!(taken(&log), ["delete 21", "delete 20", "delete 1"]);
+    })
+    .unwrap();
+}
+
+#[test]
+fn types_and_keyvals_are_of_one_rank() {
+    let here = longshore::init().unwrap();
+    let other = longshore::init().unwrap();
+    let key: Keyval<Type, i32> = other.create_keyval(Callbacks::default()).unwrap();
+    let (mine, theirs) = (pair(&here), pair(&other));
+    assert_eq!(mine.set_attr(&key, 1).unwrap_err().class(), Class::Keyval);
+    let mut window = Window::allocate(here.world(), 16, 8, &Info::default()).unwrap();
+    let double = other.type_of::<f64>().unwrap();
+    let values = [1.0, 2.0];
+    // The second time the memory is mapped, and the way is the short one.
+    for _ in 0..2 {
+        for refused in [
+            window.fence(|epoch| epoch.put(&values, 0, 0, 1, &theirs)),
+            window.fence(|epoch| epoch.put(&values, 0, 0, 2, &double)),
+            here.world().type_send(&theirs, 0, 0),
+            here.world().send(longshore::Origin::typed(&values[..], 1, &theirs), 0, 0),
+        ] {
+            let error = refused.unwrap_err();
+            assert_eq!(error.class(), Class::Type);
+            assert!(error.to_string().contains("of another rank"), "{error}");
+        }
+        window.fence(|epoch| epoch.put(&values, 0, 0, 1, &mine)).unwrap();
+        let double = here.type_of::<f64>().unwrap();
+        window.fence(|epoch| epoch.put(&values, 0, 0, 2, &double)).unwrap();
+    }
+    assert!(Types::new(&here).insert_own(theirs).is_err());
+    window.free().unwrap();
+    here.finalize().unwrap();
+    other.finalize().unwrap();
+}
