@@ -5,6 +5,7 @@ use std::path::Path;
 
 use longshore::fuzzing::Target;
 use longshore::wire::Kind;
+use shipable::flat::{self, CommunicatorDescription};
 use shipable::{Architecture, Datatype, Form};
 
 /// One of each constructor, portable and not.
@@ -30,6 +31,14 @@ fn datatypes() -> shipable::Result<Vec<Datatype>> {
         double,
     ])
 }
+
+/// What the constructors above don't print.
+const NOTATION: [&str; 4] = [
+    "U594704(HV:U594608(S:2:d/1/0,c/1/8):3:1:-18)",
+    "U1(S:2:U2(DA:i:C:6:5:2:8/B/*/2,9/C/2/3)/1/0,U2/1/8)",
+    "U1(SS:3:U2(VI:d:l)/1,U3(FC:15:*)/2,U4(HXB:UB:2:1:5,-6)/0)",
+    "U1(D:U2(X:U3(FI:9):2:3/36,1/0))",
+];
 
 /// A frame or two, received; two reserved, given back.
 const FRAMES: [&[u8]; 3] = [
@@ -106,6 +115,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 write("wire", index * 100 + architecture, &frames)?;
             }
         }
+    }
+    let printed = datatypes()?.iter().map(Datatype::to_string).collect::<Vec<_>>();
+    let texts = printed.iter().map(String::as_str).chain(NOTATION);
+    for (index, text) in texts.enumerate() {
+        write("notation", index, text.as_bytes())?;
+        let all = Architecture::all().len() as u8;
+        // At home, and between two architectures.
+        for apart in [0, 7] {
+            let (memory, stream) = (index as u8 % all, (index as u8 + apart) % all);
+            let mut bytes = vec![memory, stream, 2, apart];
+            bytes.extend(text.as_bytes());
+            bytes.push(b'\n');
+            bytes.extend((0..400u32).map(|byte| (byte % 7) as u8));
+            write("unpack", index * 2 + usize::from(apart > 0), &bytes)?;
+        }
+    }
+    // The last byte has the target leave them as they are, or put right what it changed.
+    let mut flat_forms = Vec::new();
+    for datatype in datatypes()? {
+        flat_forms.push(flat::pack(&datatype, &Architecture::S390X)?);
+    }
+    let (one, other) = (&Architecture::X86_64, &Architecture::S390X);
+    for members in [vec![], vec![(0, one), (1, one), (2, other)]] {
+        flat_forms.push(CommunicatorDescription::new(7, 1, members).pack());
+    }
+    for (index, packed) in flat_forms.iter().enumerate() {
+        write("flat", index * 2, &[packed.as_bytes(), &[0]].concat())?;
+        write("flat", index * 2 + 1, &[packed.as_bytes(), &[1]].concat())?;
     }
     for (index, frames) in FRAMES.iter().enumerate() {
         write("frame", index, frames)?;

@@ -123,12 +123,14 @@ fn damage_is_named() {
     says("MDT1;P;0000003G;-;d;00000000", "length `0000003G`");
     says("MDT1;P;+000003f;-;d;00000000", "length `+000003f`");
     says("MDT1;P;0000003F;-;d;00000000", "length `0000003F`");
+    says("MDT1;P;000000300;-;d;00000000", "length `00000030`");
     says("MDT1;P;00000001;-;d;00000000", "length `00000001`");
     says(&sealed("MDT1;P;@;-;"), "text: it is missing");
     says(&sealed("MDT1;P;@;"), "architecture: it is missing");
     says(&sealed("MDT1;P;@;-;d;e;"), "`e` before it is no field");
     says(&sealed("MDT1;P;@;-;d"), "no `;` before it");
     says(&sealed("MDT1;P;@;-;\u{e9};"), "aren't ASCII");
+    says(&sealed("MDT1;P;@;-; d;"), "aren't ASCII without blanks");
     says(&sealed("MDT1;P;@;-;U1(3U1);"), "text: column 5: U1 is the type that begins");
     says(&sealed("MDT1;P;@;-;;"), "text: column 1: expected a type");
 }
@@ -227,7 +229,7 @@ fn groups_of_neighbours_have_sums_of_their_own() {
 fn what_is_not_recognised_compares_as_unequal() {
     let one = described(1, 1, &[0]);
     let changes =
-        [("x87", "vax"), ("e=l", "e=p"), ("cs=ascii", "cs=ebcdic"), ("e=l", "anything at all")];
+        [("x87", "vax"), ("e=l", "e=p"), ("cs=ascii", "cs=ebcdic"), ("e=l", "anything-at-all")];
     for (from, to) in changes {
         let changed = one.pack().replace(from, to);
         let body = changed[..changed.len() - 8].splitn(3, ';').nth(2).unwrap();

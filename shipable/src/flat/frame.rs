@@ -41,7 +41,8 @@ pub(super) fn open<'a>(
     let stated = &bytes[length_at..head];
     let no_length = || FlatError::Length(excerpt(&String::from_utf8_lossy(stated)));
     let length = hexadecimal(stated).ok_or_else(no_length)? as usize;
-    if length < head + TAIL {
+    // It is a field of its own.
+    if length < head + TAIL || bytes.get(head).is_some_and(|&after| after != b';') {
         return Err(no_length());
     }
     let Some(whole) = bytes.get(..length) else {
@@ -57,8 +58,10 @@ pub(super) fn open<'a>(
         |problem: &str| FlatError::Field { field: "checksum", problem: problem.into() };
     let text = body.strip_suffix(b";").ok_or_else(|| not_closed("no `;` before it"))?;
     match std::str::from_utf8(text) {
-        Ok(text) if text.is_ascii() => Ok(Frame { magic, text, length }),
-        _ => Err(not_closed("the bytes before it aren't ASCII")),
+        Ok(text) if text.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Ok(Frame { magic, text, length })
+        }
+        _ => Err(not_closed("the bytes before it aren't ASCII without blanks")),
     }
 }
 

@@ -1,0 +1,32 @@
+//! Flat forms from a file or a peer: a datatype or a description of a communicator that packs again, or an error.
+//!
+//! What no length and checksum stop is tried too: the last byte of the input says whether both are put right before.
+#![no_main]
+
+use longshore_fuzz as _;
+use shipable::flat::{self, CommunicatorDescription};
+use shipable::{Architecture, Datatype};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Some((mode, bytes)) = bytes.split_last() else { return };
+    let sealed;
+    let bytes = match mode % 2 {
+        0 => bytes,
+        _ => {
+            sealed = longshore_fuzz::sealed(bytes);
+            &sealed
+        }
+    };
+    for here in [Architecture::X86_64, Architecture::S390X] {
+        let Ok((datatype, length)) = flat::unpack(bytes, &here) else { continue };
+        assert!(length <= bytes.len());
+        let packed = flat::pack(&datatype, &here).expect("what was unpacked packs");
+        // What was tagged L may be portable, and is then tagged so.
+        let again: Datatype = flat::unpack(packed.as_bytes(), &here).expect("and unpacks").0;
+        assert_eq!(again, datatype);
+    }
+    let Ok((description, length)) = CommunicatorDescription::unpack(bytes) else { return };
+    assert_eq!(description.pack().as_bytes(), &bytes[..length]);
+    std::hint::black_box(description.architecture(description.size() / 2));
+    std::hint::black_box(description.compare(&description));
+});

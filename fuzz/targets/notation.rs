@@ -1,0 +1,36 @@
+//! A datatype in the notation: text parses to a type that can be printed, described and compiled, or to an error within it.
+#![no_main]
+
+use longshore_fuzz as _;
+use shipable::contents::Counts;
+use shipable::form::Limits;
+use shipable::{Architecture, Datatype, Form, notation};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let datatype = match notation::parse(text) {
+        Ok(datatype) => datatype,
+        Err(error) => {
+            assert!((1..=text.len() + 1).contains(&error.column), "{error}");
+            assert!(error.to_string().len() < 500, "{error}");
+            return;
+        }
+    };
+    assert!(datatype.depth() <= Datatype::MAX_DEPTH);
+    let canonical = datatype.to_string();
+    let again = notation::parse(&canonical).expect("what was printed parses");
+    assert_eq!(again, datatype);
+    assert_eq!(again.to_string(), canonical);
+    std::hint::black_box(datatype.describe().to_string());
+    for architecture in [Architecture::X86_64, Architecture::M68K] {
+        let bounds = datatype.bounds(&architecture);
+        let Ok(form) = Form::compile(&datatype, &architecture) else { continue };
+        let bounds = bounds.expect("what has a form has bounds");
+        assert!(bounds.true_lb <= bounds.true_ub);
+        let limits = Limits::default();
+        assert_eq!(Form::decode(&form.encode(), &limits).as_ref(), Ok(&form));
+    }
+    if let Ok(contents) = datatype.contents(Counts::Large) {
+        assert_eq!(contents.rebuild(), Ok(datatype));
+    }
+});
