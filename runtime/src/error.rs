@@ -240,9 +240,29 @@ pub enum ErrorKind {
          holds what the rank does, or a slice of bytes"
     )]
     Emulated,
-    /// Rules 1 and 25: the epoch doesn't allow it.
+    /// Rules 1 to 6, 9, 11, 12 and 25: the epoch doesn't allow it.
     #[error("{0}")]
     Epoch(&'static str),
+    /// Rule 6, at the owner.
+    #[error(
+        "a post while rank {by} has the window locked, or is about to: a window is either exposed or locked, not both at a \
+         time (rule 6); post after its unlock"
+    )]
+    LockedWindow {
+        /// Who, as a rank of the window.
+        by: u32,
+    },
+    /// Rule 10: bits that aren't asserts of the call.
+    #[error("{call} takes no assert of bits {unknown:#x}: leave them out (rule 10)")]
+    Assert {
+        /// The call.
+        call: &'static str,
+        /// The bits.
+        unknown: u32,
+    },
+    /// Rule 10: a number that is no lock type.
+    #[error("lock type {0} is none: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
+    LockType(i32),
     /// Rule 25: the window is gone.
     #[error("the window is freed: nothing can be done with it any more")]
     WindowFreed,
@@ -393,7 +413,9 @@ impl ErrorKind {
             ErrorKind::Buffer { .. } | ErrorKind::Padding { .. } | ErrorKind::Emulated => {
                 Class::Buffer
             }
-            ErrorKind::Epoch(_) => Class::RmaSync,
+            ErrorKind::Epoch(_) | ErrorKind::LockedWindow { .. } => Class::RmaSync,
+            ErrorKind::Assert { .. } => Class::Assert,
+            ErrorKind::LockType(_) => Class::Locktype,
             ErrorKind::WindowFreed => Class::Win,
             ErrorKind::WindowArgument { class, .. }
             | ErrorKind::Refused { class, .. }

@@ -6,6 +6,7 @@ use longshore_transport::sim::Cluster;
 use longshore_transport::{Link, Refused};
 use shipable::Architecture;
 
+use crate::control::Control;
 use crate::engine::{Engine, Exposure, Ledger, Me, Policy};
 use crate::group::Group;
 use crate::memory::Exposed;
@@ -34,12 +35,16 @@ impl Target {
         let peer = Box::new(cluster.link(1).expect("rank 1's link"));
         let me = Me { rank: 0, size: 2, architecture: Architecture::NATIVE, emulated: false };
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::default(), None);
+        let (segment, group) = (cluster.segment(0).expect("rank 0's"), Group::of_job(2, 0));
+        let place = segment.allocate(Control::bytes(2)).expect("shared memory");
+        let control = Control::new(&segment, place, &group, 0).expect("shared memory");
         let exposure = Exposure {
             window: Target::WINDOW,
             exposed: Arc::new(Exposed::created(vec![0u8; 4096]).expect("bytes have no padding")),
             unit: 8,
             policy: Policy::SameLayout,
-            group: Group::of_job(2, 0),
+            group,
+            control: Arc::new(control.expect("as long as it has to be")),
         };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         Target { engine, peer }

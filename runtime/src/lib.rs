@@ -37,6 +37,7 @@ mod attribute;
 mod barrier;
 mod buffer;
 mod communicator;
+mod control;
 mod engine;
 pub mod error;
 #[cfg(fuzzing)]
@@ -75,4 +76,4 @@ pub use shipable::{
 };
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
-pub use window::{Allocated, Chain, Epoch, Info, Local, Window};
+pub use window::{Allocated, Assert, Chain, Epoch, Info, Local, LockType, Passive, Window};

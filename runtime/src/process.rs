@@ -417,6 +417,33 @@ impl Process {
         }
     }
 
+    /// Looks for a short time whether something is there: the usual case takes a few hundred nanoseconds and not the
+    /// engine's lock. Whoever needs this rank's answer before it can do its part gets it soon enough.
+    #[inline]
+    pub(crate) fn spin(&self, mut is_there: impl FnMut() -> bool) -> bool {
+        for _ in 0..self.waiter.spins() {
+            if is_there() {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        false
+    }
+
+    /// Makes progress once, for a call that doesn't wait.
+    ///
+    /// # Errors
+    /// The job is being ended.
+    pub(crate) fn poll(&self) -> Result<()> {
+        let mut engine = self.engine();
+        engine.progress();
+        self.hear_of_ranks(&mut engine);
+        drop(engine);
+        // Who calls this in a loop lets others run.
+        self.waiter.pause();
+        self.check_job()
+    }
+
     /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
     /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
@@ -427,13 +454,8 @@ impl Process {
             }
         }
         let mut entered = barrier.enter();
-        // The usual case takes a few hundred nanoseconds and not the engine's lock. Whoever needs this rank's answer before
-        // it can enter gets it soon enough.
-        for _ in 0..self.waiter.spins().min(300) {
-            if barrier.poll(&mut entered, false) {
-                return Ok(());
-            }
-            std::hint::spin_loop();
+        if self.spin(|| barrier.poll(&mut entered, false)) {
+            return Ok(());
         }
         self.wait(|state, arming| {
             if barrier.poll(&mut entered, arming) {

@@ -38,6 +38,11 @@ impl Waiter {
         self.spins
     }
 
+    /// One turn of a loop that doesn't sleep.
+    pub(crate) fn pause(&self) {
+        self.doorbell.pause();
+    }
+
     /// Sleeps until something happens, unless `look` finds that something has. `look` runs with the bell armed, so what
     /// happens after it ends the sleep.
     pub(crate) fn sleep<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {

@@ -2,7 +2,25 @@
 
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
-use longshore::{Architecture, Datatype, Info, Origin, Rank, Route, Window};
+use longshore::{Architecture, Assert, Datatype, Info, LockType, Origin, Rank, Route, Window};
+
+/// Runs a program between like and unlike ranks, directly and by message, simulated and not.
+fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
+    let whole = |rank: Rank| {
+        body(&rank);
+        rank.finalize().unwrap();
+    };
+    let unlike = vec![Architecture::S390X, Architecture::NATIVE, Architecture::I686];
+    let like = Options::default();
+    let told = Options { routes: Routes::Message, ..Options::default() };
+    let unlike = Options { architectures: unlike, ..Options::default() };
+    for options in [like, told, unlike] {
+        for seed in 0..4 {
+            run(ranks, &Options { seed, ..options.clone() }, whole).unwrap();
+        }
+        run_shared(ranks, &options, whole).unwrap();
+    }
+}
 
 /// Everyone puts a column into the next rank's matrix, and gets it back.
 fn exchange(rank: Rank) -> Route {
@@ -56,4 +74,158 @@ fn unlike_ranks_understand_each_other() {
     let options = Options { architectures, ..Options::default() };
     assert_eq!(run(4, &options, exchange).unwrap(), [Route::Message; 4]);
     assert_eq!(run_shared(4, &options, exchange).unwrap(), [Route::Message; 4]);
+}
+
+/// Everyone adds to a counter at rank 0 by get and put: only a lock that excludes makes that right.
+#[test]
+fn an_exclusive_lock_makes_a_counter_right() {
+    const TURNS: i64 = 20;
+    everywhere(4, |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        for _ in 0..TURNS {
+            let add = window.lock(0, LockType::Exclusive, |epoch| {
+                let mut count = [0i64];
+                epoch.flush(0, |epoch| epoch.get(&mut count, 0, 0, 1, &long))?;
+                count[0] += 1;
+                epoch.flush(0, |epoch| epoch.put(&count, 0, 0, 1, &long))
+            });
+            add.unwrap();
+        }
+        world.barrier().unwrap();
+        let mut count = [0i64];
+        window.lock(0, LockType::Shared, |epoch| epoch.get(&mut count, 0, 0, 1, &long)).unwrap();
+        assert_eq!(count[0], TURNS * i64::from(world.size()));
+        window.free().unwrap();
+    });
+}
+
+/// Whoever writes alone leaves two equal words; whoever shares the lock finds them so.
+#[test]
+fn shared_and_exclusive_locks_exclude_each_other() {
+    everywhere(4, |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        let (long, me) = (rank.type_of::<i64>().unwrap(), i64::from(world.rank()));
+        for turn in 0..20 {
+            let target = turn as i32 % 2;
+            if (turn + me) % 3 == 0 {
+                let write = window.lock(target, LockType::Exclusive, |epoch| {
+                    let value = [turn * 10 + me];
+                    epoch.flush(target, |epoch| epoch.put(&value, target, 0, 1, &long))?;
+                    epoch.flush_local(target, |epoch| epoch.put(&value, target, 1, 1, &long))
+                });
+                write.unwrap();
+            } else if turn % 2 == 0 {
+                let mut pair = [0i64; 2];
+                window
+                    .lock(target, LockType::Shared, |epoch| {
+                        epoch.get(&mut pair, target, 0, 2, &long)
+                    })
+                    .unwrap();
+                assert_eq!(pair[0], pair[1]);
+            } else {
+                let read = window.lock_all(|epoch| {
+                    let mut pair = [0i64; 2];
+                    epoch.flush_all(|epoch| epoch.get(&mut pair, target, 0, 2, &long))?;
+                    Ok(pair)
+                });
+                let pair = read.unwrap();
+                assert_eq!(pair[0], pair[1]);
+            }
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
+    everywhere(3, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let memory = rank.buffer::<i64>(4).unwrap();
+        let window = Window::create(world, memory, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let (values, next, after) = ([i64::from(me) + 1], (me + 1) % size, (me + 2) % size);
+        // In the order of the ranks, as everyone has to who doesn't want to wait for ever.
+        let (low, high) = (next.min(after), next.max(after));
+        let put = window.lock(low, LockType::Exclusive, |outer| {
+            window.lock(high, LockType::Exclusive, |inner| {
+                inner.put(&values, low, i64::from(me), 1, &long)?;
+                outer.put(&values, high, i64::from(me), 1, &long)
+            })
+        });
+        put.unwrap();
+        world.barrier().unwrap();
+        for other in (0..size).filter(|other| *other != me) {
+            assert_eq!(window.get::<i64>(other.into()).unwrap(), i64::from(other) + 1);
+        }
+        world.barrier().unwrap();
+        window.free().unwrap();
+    });
+}
+
+/// Each rank exposes to its left and right, and puts to both; overlapping groups, several turns.
+#[test]
+fn post_start_complete_wait() {
+    everywhere(4, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let window = Window::allocate(world, 32, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let (left, right) = ((me + size - 1) % size, (me + 1) % size);
+        let both = world.group().incl(&[left, right]).unwrap();
+        for turn in 0..10i64 {
+            let value = [turn * 10 + i64::from(me)];
+            window.post(&both, Assert::NONE).unwrap();
+            let put = window.start(&both, Assert::NONE, |epoch| {
+                epoch.put(&value, left, 1, 1, &long)?;
+                epoch.put(&value, right, 0, 1, &long)
+            });
+            put.unwrap();
+            match turn % 2 {
+                0 => window.wait().unwrap(),
+                _ => while !window.test().unwrap() {},
+            }
+            assert_eq!(window.get::<i64>(0).unwrap(), turn * 10 + i64::from(left));
+            assert_eq!(window.get::<i64>(1).unwrap(), turn * 10 + i64::from(right));
+        }
+        window.free().unwrap();
+    });
+}
+
+/// Windows of part of the job: their ranks are not those of the job.
+#[test]
+fn epochs_of_part_of_the_job() {
+    everywhere(4, |rank| {
+        let world = rank.world();
+        let odd = world.rank() % 2;
+        let part = world.split(Some(odd), -world.rank()).unwrap().unwrap();
+        let window = Window::allocate(&part, 8, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let (me, other) = (part.rank(), 1 - part.rank());
+        let value = [i64::from(world.rank()) + 10];
+        window
+            .lock(other, LockType::Exclusive, |epoch| epoch.put(&value, other, 0, 1, &long))
+            .unwrap();
+        part.barrier().unwrap();
+        let mut got = [0i64];
+        window.lock_all(|epoch| epoch.get(&mut got, me, 0, 1, &long)).unwrap();
+        assert_eq!(got[0], i64::from((world.rank() + 2) % 4) + 10);
+        part.barrier().unwrap();
+        let whole = part.group();
+        window.post(whole, Assert::NONE).unwrap();
+        let value = [i64::from(me)];
+        window
+            .start(&whole.incl(&[other]).unwrap(), Assert::NONE, |epoch| {
+                epoch.put(&value, other, 0, 1, &long)
+            })
+            .unwrap();
+        window.start(&whole.incl(&[me]).unwrap(), Assert::NONE, |_| Ok(())).unwrap();
+        window.wait().unwrap();
+        assert_eq!(window.get::<i64>(0).unwrap(), i64::from(other));
+        window.free().unwrap();
+        part.free().unwrap();
+    });
 }

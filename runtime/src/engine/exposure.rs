@@ -5,10 +5,11 @@ use std::sync::Arc;
 use shipable::{Architecture, Bounds, Tag};
 
 use super::forms::Received;
+use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::memory::{Exposed, Span};
-use crate::wire::Header;
+use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,6 +29,8 @@ pub(crate) struct Exposure {
     pub policy: Policy,
     /// Whose window it is: errors name ranks of it.
     pub group: Group,
+    /// The words that its ranks share.
+    pub control: Arc<Control>,
 }
 
 /// Where an operation reaches in a window, checked.
@@ -111,6 +114,9 @@ impl Exposure {
                 .into());
             }
         }
+        if header.kind == Kind::Put && self.control.is_no_put() {
+            return Err(ErrorKind::Epoch(NO_PUT).into());
+        }
         let reach = self.reach(header, form, architecture)?;
         let signature = form.signature.repeat(header.count).map(|signature| signature.hash);
         if signature != Some(header.signature) {
@@ -126,3 +132,5 @@ impl Exposure {
             .ok_or_else(|| ErrorKind::Displacement(header.displacement).into())
     }
 }
+
+const NO_PUT: &str = "the target said by NOPUT that nobody puts into its window in this epoch (rule 9): leave out the assert";

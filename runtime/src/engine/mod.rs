@@ -16,6 +16,7 @@ mod mail;
 mod outbox;
 mod peer;
 mod refusal;
+mod sync;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use std::sync::Arc;
 use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
+use crate::control::Tally;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::tap::{Direction, Tap};
@@ -41,6 +43,7 @@ pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};
 pub use mail::{Status, UNDEFINED};
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;
+pub(crate) use sync::EXPOSED;
 
 /// Frames taken in before the outboxes get a turn.
 const BATCH: usize = 64;
@@ -69,6 +72,7 @@ pub(crate) struct State {
     windows: HashMap<u32, Arc<Exposure>>,
     ledgers: HashMap<u32, Arc<Ledger>>,
     gets: HashMap<Operation, Fetch>,
+    locks: sync::Locks,
     mail: mail::Mail,
     names: Arc<Names>,
     retirements: u64,
@@ -110,6 +114,7 @@ impl Engine {
             windows: HashMap::new(),
             ledgers: HashMap::new(),
             gets: HashMap::new(),
+            locks: sync::Locks::default(),
             mail: mail::Mail::default(),
             names,
             retirements: 0,
@@ -128,6 +133,7 @@ impl Engine {
     pub(crate) fn progress(&mut self) -> bool {
         self.state.retire();
         let mut moved = self.receive();
+        moved |= self.state.grant();
         for peer in 0..self.state.me.size {
             moved |= self.flush(peer);
         }
@@ -312,6 +318,7 @@ impl State {
             ledger.target_gone(rank, || gone(rank));
         }
         self.mail.peer_gone(rank, || gone(rank));
+        self.forget_locks(|_, of| of == rank);
         if let Some(receiving) = cut {
             self.mail.received(receiving, Some(gone(rank)));
         }
@@ -346,6 +353,7 @@ impl State {
 
     /// Ends what `open_window` began.
     pub(crate) fn close_window(&mut self, window: u32) {
+        self.forget_locks(|of, _| of == window);
         self.windows.remove(&window);
         self.ledgers.remove(&window);
     }
@@ -437,6 +445,10 @@ impl State {
                     ledger.acknowledge(peer, brief.value);
                 }
             }
+            Kind::Lock => self.handle_lock(peer, &brief),
+            Kind::Unlock => self.handle_unlock(peer, brief.context)?,
+            Kind::Post => self.handle_tally(peer, brief.context, Tally::Posts),
+            Kind::Complete => self.handle_tally(peer, brief.context, Tally::Completes),
             Kind::Credit => self.peers[peer as usize].credit(brief.value)?,
             Kind::Clear => {
                 let bulk =

@@ -16,7 +16,11 @@ impl State {
     ) -> Place {
         let rank = self.windows.get(&window).and_then(|exposure| exposure.group.rank_of(peer));
         Place {
-            call: if kind == Kind::Put { "put" } else { "get" },
+            call: match kind {
+                Kind::Put => "put",
+                Kind::Lock => "lock",
+                _ => "get",
+            },
             rank: self.me.rank,
             target: rank.map(|rank| rank as i32),
             process: Some(peer),

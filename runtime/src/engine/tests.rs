@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use longshore_transport::sim::{Cluster, SimLink};
-use longshore_transport::{Cause, Link, RankState};
+use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{Engine, Exposure, Landing, Ledger, Me, Pattern, Policy, Sender};
+use crate::control::Control;
 use crate::group::Group;
 use crate::memory::Exposed;
 use crate::types::Names;
@@ -37,7 +38,9 @@ impl Pair {
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
         let group = Group::of_job(2, 0);
-        let exposure = Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict, group };
+        let control = control(&cluster.segment(0).unwrap(), &group);
+        let exposure =
+            Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict, group, control };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
     }
@@ -104,6 +107,11 @@ impl Pair {
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn control(segment: &Segment, group: &Group) -> Arc<Control> {
+    let place = segment.allocate(Control::bytes(2)).unwrap();
+    Arc::new(Control::new(segment, place, group, 0).unwrap().unwrap())
 }
 
 fn greeting() -> Hello {

@@ -57,6 +57,14 @@ activities! {
     MakeCommunicator = 12, "the making of a communicator";
     /// Freeing a communicator.
     FreeCommunicator = 13, "the freeing of a communicator";
+    /// Waiting for the lock of rank *argument*.
+    Lock = 14, "a lock of rank {}";
+    /// Waiting for operations on rank *argument*.
+    Flush = 15, "a flush to rank {}";
+    /// Waiting for the posts of a start on window *argument*.
+    Start = 16, "a start on window {}";
+    /// Waiting for the end of an exposure of window *argument*.
+    Wait = 17, "a wait on window {}";
 }
 
 impl Activity {
@@ -80,7 +88,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in 0..14 {
+        for code in 0..18 {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -1,15 +1,16 @@
-//! A window's state at its origin side, its epochs, and its end: the unscoped calls under the scopes.
+//! A window's state at its origin side, and its end: what the unscoped calls under the scopes share.
 
-use std::cell::{Cell, OnceCell};
-use std::fmt;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use longshore_transport::Range;
 use shipable::Architecture;
 
+use super::state::{Access, EpochState, FREE_IN_EPOCH, Step};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::Communicator;
+use crate::control::Control;
 use crate::engine::{Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::Activity;
@@ -32,7 +33,16 @@ pub(crate) struct Core {
     pub(super) card: Card,
     /// What this rank allocated in the segment.
     pub(super) ranges: Vec<Range>,
+    pub(super) control: Arc<Control>,
     pub(super) epoch: Cell<EpochState>,
+    /// Whether an operation was issued since the last fence.
+    pub(super) used: Cell<bool>,
+    /// Whether this rank stored to its own memory since the last synchronisation.
+    pub(super) stored: Cell<bool>,
+    /// The targets of start, or those whose locks lock_all has taken.
+    pub(super) opened: Cell<Vec<u32>>,
+    /// To whom this rank's window is exposed by a post.
+    pub(super) posted: RefCell<Option<Vec<u32>>>,
     /// Whether the engine was handed operations since it last had none.
     pub(super) shipped: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
@@ -48,6 +58,8 @@ pub(super) struct Match {
 
 /// What an origin knows of a target.
 pub(super) struct Target {
+    /// Its rank in the window's communicator.
+    pub rank: u32,
     /// Its rank in the job, by which the engine and the ledger know it.
     pub peer: u32,
     pub measures: Measures,
@@ -56,6 +68,11 @@ pub(super) struct Target {
     /// Where its memory lies in the segment, if it does.
     pub range: Option<Range>,
     pub door: OnceCell<Door>,
+    /// What the epoch allows.
+    pub access: Cell<Access>,
+    /// Its posts that this rank has used up, and its completes.
+    pub posts: Cell<u32>,
+    pub completes: Cell<u32>,
 }
 
 /// A target's memory, mapped.
@@ -68,27 +85,6 @@ pub(super) struct Door {
 pub(super) enum Held {
     Mapped { _mapping: Exposed },
     Own { _exposed: Arc<Exposed> },
-}
-
-/// The state of a window's epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EpochState {
-    /// No epoch, so no operation.
-    Closed,
-    /// Between two fences, of which this is the first's number.
-    Fence(u64),
-    /// The window is freed.
-    Freed,
-}
-
-impl fmt::Display for EpochState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EpochState::Closed => f.write_str("no epoch"),
-            EpochState::Fence(number) => write!(f, "fence epoch {number}"),
-            EpochState::Freed => f.write_str("freed"),
-        }
-    }
 }
 
 impl Core {
@@ -121,51 +117,8 @@ impl Core {
         }
     }
 
-    /// A fence: all operations of this rank are done, then all ranks meet. With `succeeds`, it opens the next epoch. Whether
-    /// or not it fails, no operation of this rank is under way when it returns.
-    pub(super) fn fence(&self, succeeds: bool) -> Result<()> {
-        if let Err(error) = self.process.ready() {
-            self.process.engine().state().give_up(self.window);
-            return Err(error);
-        }
-        let number = match self.epoch.get() {
-            EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
-            EpochState::Closed => 0,
-            EpochState::Fence(number) => number,
-        };
-        self.process.note(Activity::Fence, self.window);
-        let flushed = self.flush();
-        let met = self.process.meet(&self.barrier);
-        self.process.note(Activity::Computing, 0);
-        let place = || self.place("fence", None, None);
-        let outcome = flushed.and(met.map_err(|error| error.at(place)));
-        self.epoch.set(if succeeds { EpochState::Fence(number + 1) } else { EpochState::Closed });
-        outcome
-    }
-
-    /// The fence that opens the first epoch of a chain; none is open if it fails.
-    pub(super) fn open_epochs(&self) -> Result<()> {
-        self.fence(true).inspect_err(|_| self.end_epochs())
-    }
-
-    /// What closes the last epoch was a fence already.
-    pub(super) fn end_epochs(&self) {
-        self.epoch.set(EpochState::Closed);
-    }
-
-    /// Waits until all operations of this rank are done; gives the first failure.
-    fn flush(&self) -> Result<()> {
-        if self.shipped.get() {
-            let settled = self.settle();
-            self.drain();
-            settled?;
-        }
-        let Some(error) = self.ledger.take_failure() else { return Ok(()) };
-        let place = || self.place("fence", None, None);
-        Err(error.at(place).within(|| self.epoch.get().to_string()))
-    }
-
-    fn settle(&self) -> Result<()> {
+    /// Waits until all operations of this rank are done.
+    pub(super) fn await_all(&self) -> Result<()> {
         self.process.wait(|_, arming| {
             if arming {
                 self.process.note_wait(self.ledger.laggard());
@@ -176,7 +129,10 @@ impl Core {
 
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
     pub(super) fn drain(&self) {
-        let settled = self.settle();
+        if !self.shipped.get() {
+            return;
+        }
+        let settled = self.await_all();
         let mut engine = self.process.engine();
         match settled {
             // That nothing is lent any more doesn't depend on what the targets said.
@@ -192,14 +148,10 @@ impl Core {
         let mut cleared = Ok(());
         let mut end = || -> Result<()> {
             self.process.ready()?;
-            match self.epoch.replace(EpochState::Freed) {
-                EpochState::Closed => {}
-                EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
-                open => {
-                    self.epoch.set(open);
-                    return Err(ErrorKind::Epoch(FREE_IN_EPOCH).into());
-                }
+            if self.posted.borrow().is_some() {
+                return Err(ErrorKind::Epoch(FREE_IN_EPOCH).into());
             }
+            self.step(Step::Free)?;
             self.process.note(Activity::FreeWindow, self.window);
             // The others count on this rank, whatever its callbacks say.
             cleared = self.card.clear(None);
@@ -212,12 +164,12 @@ impl Core {
         let place = |error: Error| error.at(|| self.place("free", None, None));
         end().map_err(place)?;
         let cleared = cleared.map_err(place);
-        let Core { process, exposed, targets, barrier, ranges, .. } = self;
-        drop((targets, barrier));
+        let Core { process, exposed, targets, barrier, control, ranges, .. } = self;
+        drop((targets, barrier, control));
         let exposed = Arc::into_inner(exposed);
-        for range in ranges {
-            process.segment().free(range)?;
-        }
+        // All of them, even where one fails.
+        let freed: Vec<_> = ranges.into_iter().map(|range| process.segment().free(range)).collect();
+        freed.into_iter().collect::<Result<Vec<()>, _>>()?;
         cleared?;
         exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
     }
@@ -239,6 +191,3 @@ impl Core {
         }
     }
 }
-
-const FREE_IN_EPOCH: &str = "a window isn't freed with an epoch open or operations under way: \
-     end the epoch first";

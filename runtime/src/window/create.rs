@@ -1,17 +1,19 @@
 //! The creation of windows: every rank offers, all compare, and either all have a window or none.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use longshore_transport::Range;
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
-use super::core::{Core, EpochState, Target};
+use super::core::{Core, Target};
 use super::info::{Info, check};
+use super::state::{Access, EpochState};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
+use crate::control::Control;
 use crate::engine::{Exposure, Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::Group;
@@ -27,8 +29,8 @@ struct Offer {
     same_layout: bool,
     /// Where its memory lies in the segment, if it does.
     range: Option<(u64, u64)>,
-    /// From rank 0: where the window's barrier lies.
-    barrier: Option<(u64, u64)>,
+    /// From rank 0: where the window's barrier lies, and its control blocks.
+    shared: Option<[(u64, u64); 2]>,
     /// The lowest number that no window of this rank had.
     number: u32,
     /// The class and text of what is wrong at this rank.
@@ -111,35 +113,81 @@ fn open(
 
 /// 1. Every rank tells all others what it brings, or what is wrong with it.
 /// 2. All check the same offers, so all come to the same end.
-/// 3. The memory is opened to the peers, and all meet: from there on operations can come.
+/// 3. Each maps what is shared, opens its memory to the peers, and tells all whether it could. From there on operations
+///    can come.
 fn agree(
     communicator: &Communicator,
     brought: Result<Brought>,
     ranges: &mut Vec<Range>,
     info: &Info,
 ) -> Result<Core> {
-    let process = communicator.process();
-    let (me, group) = (*process.me(), communicator.group());
+    let (process, group) = (communicator.process(), communicator.group());
     let mut offer = offer(&brought, info, process.next_window());
     if communicator.rank() == 0 {
-        match process.segment().allocate(Barrier::bytes(group.size() as u32)) {
-            Ok(range) => {
-                ranges.push(range);
-                offer.barrier = Some((range.offset, range.len));
-            }
-            Err(error) => {
-                let error = Error::from(error);
-                offer.error.get_or_insert(told(&error));
-            }
+        let size = group.size() as u32;
+        let allocate = |bytes| {
+            let range = process.segment().allocate(bytes)?;
+            ranges.push(range);
+            Ok((range.offset, range.len))
+        };
+        let shared: Result<Vec<_>> =
+            [Barrier::bytes(size), Control::bytes(size)].into_iter().map(allocate).collect();
+        match shared {
+            Ok(shared) => offer.shared = shared.try_into().ok(),
+            Err(error) => _ = offer.error.get_or_insert(told(&error)),
         }
     }
-    let protocol = |peer, what: String| Error::from(ErrorKind::Protocol { peer, what });
     let offers: Vec<Offer> = communicator.tell(&offer)?;
-    let Brought { exposed, measures, .. } = brought?;
+    let brought = brought?;
     compare(&offers, group, info)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
     process.set_next_window(window + 1);
-    let barrier = process.barrier_at(offers[0].barrier, group, communicator.rank() as u32)?;
+    let opened = open_at(communicator, window, brought, &offers, info);
+    let failed = opened.as_ref().err().map(told);
+    let close = || process.engine().state().close_window(window);
+    let failures = match communicator.tell(&failed) {
+        Ok(failures) => failures,
+        Err(error) => {
+            // Others may have heard that all could, and use the memory: it stays theirs.
+            ranges.clear();
+            return Err(error);
+        }
+    };
+    let elsewhere = group.processes().iter().zip(failures).find_map(|(&by, failed)| {
+        let (class, text) = failed?;
+        Some(ErrorKind::elsewhere(by, class, text))
+    });
+    match (opened, elsewhere) {
+        (Ok(core), None) => Ok(Core { ranges: std::mem::take(ranges), ..core }),
+        (Ok(_), Some(elsewhere)) => {
+            close();
+            Err(elsewhere.into())
+        }
+        (Err(error), _) => {
+            close();
+            Err(error)
+        }
+    }
+}
+
+/// Maps what the ranks share and lets peers in.
+fn open_at(
+    communicator: &Communicator,
+    window: u32,
+    brought: Brought,
+    offers: &[Offer],
+    info: &Info,
+) -> Result<Core> {
+    let process = communicator.process();
+    let (me, group, rank) = (*process.me(), communicator.group(), communicator.rank() as u32);
+    let protocol =
+        |peer, what: &str| Error::from(ErrorKind::Protocol { peer, what: what.to_owned() });
+    let missing = || protocol(group.process(0), "it named no control blocks");
+    let [barrier, (offset, len)] = offers[0].shared.ok_or_else(missing)?;
+    let barrier = process.barrier_at(Some(barrier), group, rank)?;
+    let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
+    let control = Arc::new(control.ok_or_else(missing)?);
+    let Brought { exposed, measures, .. } = brought;
     let exposed = Arc::new(exposed);
     let ledger = Arc::new(Ledger::new(me.size));
     let exposure = Exposure {
@@ -148,33 +196,41 @@ fn agree(
         unit: measures.unit,
         policy: info.target_types,
         group: group.clone(),
+        control: control.clone(),
     };
-    let targets = {
-        let mut engine = process.engine();
-        engine.state().open_window(Arc::new(exposure), ledger.clone());
-        let targets = group.processes().iter().zip(&offers).map(|(&peer, offer)| {
-            let (architecture, emulated) = engine
-                .state()
-                .representation(peer)
-                .ok_or_else(|| protocol(peer, "it said no hello".to_owned()))?;
-            let range = offer.range.map(|(offset, len)| Range { offset, len });
-            let route = choose(Pair {
-                message_only: process.routes() == Routes::Message,
-                emulated: emulated || me.emulated,
-                same_representation: architecture.same_representation(&me.architecture),
-                reachable: range.is_some() || peer == me.rank,
-            });
-            let measures = Measures { size: offer.size, unit: offer.unit };
-            tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
-            Ok(Target { peer, measures, architecture, route, range, door: OnceCell::new() })
+    let mut engine = process.engine();
+    let targets = (0..).zip(group.processes()).zip(offers).map(|((rank, &peer), offer)| {
+        let (architecture, emulated) = engine
+            .state()
+            .representation(peer)
+            .ok_or_else(|| protocol(peer, "it said no hello"))?;
+        let range = offer.range.map(|(offset, len)| Range { offset, len });
+        let route = choose(Pair {
+            message_only: process.routes() == Routes::Message,
+            emulated: emulated || me.emulated,
+            same_representation: architecture.same_representation(&me.architecture),
+            reachable: range.is_some() || peer == me.rank,
         });
-        targets.collect::<Result<Box<[Target]>>>()?
-    };
+        let measures = Measures { size: offer.size, unit: offer.unit };
+        tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
+        Ok(Target {
+            rank,
+            peer,
+            measures,
+            architecture,
+            route,
+            range,
+            door: OnceCell::new(),
+            access: Cell::new(Access::Closed),
+            posts: Cell::new(0),
+            completes: Cell::new(0),
+        })
+    });
+    let targets = targets.collect::<Result<Box<[Target]>>>()?;
+    engine.state().open_window(Arc::new(exposure), ledger.clone());
+    drop(engine);
     let direct = targets.iter().filter(|target| target.route == Route::Direct).count();
     tracing::info!(rank = me.rank, window, ?measures, direct, of = targets.len(), "window made");
-    // From here on others may use the memory, even if this rank fails to meet them: it stays theirs.
-    let ranges = std::mem::take(ranges);
-    process.meet(&barrier)?;
     Ok(Core {
         process: process.clone(),
         window,
@@ -186,8 +242,13 @@ fn agree(
         barrier,
         communicator: communicator.share(),
         card: Card::new(process.names()),
-        ranges,
+        ranges: Vec::new(),
+        control,
         epoch: Cell::new(EpochState::Closed),
+        used: Cell::new(false),
+        stored: Cell::new(false),
+        opened: Cell::default(),
+        posted: RefCell::new(None),
         shipped: Cell::new(false),
         matched: Cell::new(None),
     })
@@ -196,7 +257,7 @@ fn agree(
 fn offer(brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
     let same_layout = info.target_types == Policy::SameLayout;
     let nothing =
-        Offer { size: 0, unit: 1, same_layout, range: None, barrier: None, number, error: None };
+        Offer { size: 0, unit: 1, same_layout, range: None, shared: None, number, error: None };
     match brought {
         Ok(Brought { measures, range, .. }) => Offer {
             size: measures.size,

@@ -1,13 +1,17 @@
 //! Epochs as scopes: what is borrowed in one is free again when it ends.
 
+use std::ops::Deref;
+
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::TargetType;
+use crate::window::assert::Assert;
 use crate::window::core::Core;
 use crate::window::local::Local;
 
-/// An epoch in which the rank may put into and get from any rank's window.
+/// An epoch in which the rank may put into and get from the windows of its targets: any rank's between fences, those of
+/// the group after a start, those that are locked.
 ///
 /// `'scope` is the epoch: an operation borrows its buffer until then.
 pub struct Epoch<'scope, 'env: 'scope> {
@@ -85,34 +89,159 @@ impl<'w> Chain<'w> {
     where
         'w: 'env,
     {
-        self.close(body, true)
+        self.epoch_with(Assert::NONE, body)
     }
 
-    /// Runs an epoch that is open, and the fence that ends it.
-    pub(super) fn close<'env, R>(
+    /// Likewise, with promises to the fence that ends the epoch.
+    ///
+    /// # Errors
+    /// As [`epoch`](Chain::epoch); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't take.
+    pub fn epoch_with<'env, R>(
         &mut self,
+        assert: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
-        succeeds: bool,
     ) -> Result<R>
     where
         'w: 'env,
     {
-        let core = self.core;
-        let mut fenced = Ok(());
-        let outcome = scope(
-            // Operations have let go of their buffers once a fence, failed or not, or a drain returns. A rank that panics
-            // meets nobody any more.
-            |panicking| match panicking {
-                true => core.drain(),
-                false => fenced = core.fence(succeeds),
-            },
-            |scope| body(&Epoch { scope, core }),
-        );
-        outcome.and_then(|value| fenced.map(|()| value))
+        in_epoch(self.core, |core| core.fence(assert), body)
     }
 
     /// Accessors to this rank's own memory.
     pub fn local(&self) -> Local<'w> {
         Local::new(self.core)
     }
+}
+
+/// An epoch in which targets are locked; see [`Window::lock`](crate::Window::lock). It is an [`Epoch`] with flushes.
+pub struct Passive<'scope, 'env: 'scope> {
+    epoch: Epoch<'scope, 'env>,
+}
+
+impl<'scope, 'env> Deref for Passive<'scope, 'env> {
+    type Target = Epoch<'scope, 'env>;
+
+    #[inline]
+    fn deref(&self) -> &Epoch<'scope, 'env> {
+        &self.epoch
+    }
+}
+
+impl<'scope> Passive<'scope, '_> {
+    /// Runs operations that are done, here and at the target, when it returns, and with them all earlier ones on that target
+    /// (MPI-5.0 section 12.5.4). Buffers are borrowed until then and no longer; operations on other targets in `body` are
+    /// waited for too.
+    ///
+    /// # Errors
+    /// The body's; else the first of the operations to fail; RMA_SYNC for a target that isn't locked.
+    ///
+    /// ```
+    /// # use longshore::{Info, LockType, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.lock(0, LockType::Shared, |epoch| {
+    ///     let mut counter = [0i64];
+    ///     epoch.flush(0, |epoch| epoch.get(&mut counter, 0, 0, 1, &long))?;
+    ///     counter[0] += 1; // free again
+    ///     epoch.flush(0, |epoch| epoch.put(&counter, 0, 0, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[inline]
+    pub fn flush<'inner, R>(
+        &self,
+        target: i32,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, |core| core.flush(target), body)
+    }
+
+    /// As [`flush`](Passive::flush), for all targets.
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_all<'inner, R>(
+        &self,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, Core::flush_all, body)
+    }
+
+    /// As [`flush`](Passive::flush), but operations need only be done at this side (MPI-5.0 section 12.5.4).
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_local<'inner, R>(
+        &self,
+        target: i32,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, |core| core.flush_local(target), body)
+    }
+
+    /// As [`flush_local`](Passive::flush_local), for all targets.
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_local_all<'inner, R>(
+        &self,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, Core::flush_local_all, body)
+    }
+
+    /// Orders this rank's own loads and stores of its window against those of others (MPI-5.0 section 12.5.4).
+    ///
+    /// # Errors
+    /// WIN for a freed window.
+    pub fn sync(&self) -> Result<()> {
+        self.core.sync()
+    }
+}
+
+/// Runs an epoch that is open, and what closes it: whatever the body returns, its synchronisation takes place. A rank that
+/// panics meets nobody any more.
+#[inline]
+pub(super) fn in_epoch<'core: 'env, 'env, R>(
+    core: &'core Core,
+    close: impl FnOnce(&Core) -> Result<()>,
+    body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+) -> Result<R> {
+    let mut closed = Ok(());
+    let outcome = scope(
+        |panicking| {
+            if !panicking {
+                closed = close(core);
+            }
+            // Operations have let go of their buffers once this returns.
+            core.drain();
+        },
+        |scope| body(&Epoch { scope, core }),
+    );
+    outcome.and_then(|value| closed.map(|()| value))
+}
+
+/// Likewise, with targets locked.
+#[inline]
+pub(super) fn in_passive<'core: 'env, 'env, R>(
+    core: &'core Core,
+    close: impl FnOnce(&Core) -> Result<()>,
+    body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+) -> Result<R> {
+    in_epoch(core, close, |&Epoch { scope, core }| body(&Passive { epoch: Epoch { scope, core } }))
 }

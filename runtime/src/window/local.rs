@@ -56,6 +56,7 @@ impl<'w> Local<'w> {
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let codec = self.codec::<T>()?;
         let at = self.offset(displacement, values.len(), codec.extent())?;
+        self.core.stored.set(true);
         codec.write(self.core.exposed.span(), at, values)
     }
 
@@ -76,6 +77,7 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window.
     pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
         let at = self.byte(start, bytes.len() as u64)?;
+        self.core.stored.set(true);
         self.core.exposed.span().write(at, bytes);
         Ok(())
     }

@@ -1,14 +1,17 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
 //!
-//! Left out: dynamic and shared windows, passive and post-start-complete-wait epochs, accumulates, request-based
-//! operations, attributes and names.
+//! Left out: dynamic and shared windows, accumulates, request-based operations, attributes and names.
 
+mod active;
+mod assert;
 mod core;
 mod create;
 mod epoch;
 mod info;
 mod local;
 mod operation;
+mod passive;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +27,13 @@ use crate::group::Group;
 use crate::memory::{Exposed, Memory};
 use crate::route::Route;
 use crate::window::core::Core;
+use crate::window::epoch::{in_epoch, in_passive};
 
-pub use epoch::{Chain, Epoch};
+pub use assert::Assert;
+pub use epoch::{Chain, Epoch, Passive};
 pub use info::Info;
 pub use local::Local;
+pub use passive::LockType;
 
 /// The memory of a window that [`Window::allocate`] made: it lies in the job's segment, where like ranks reach it directly.
 #[derive(Debug)]
@@ -122,8 +128,22 @@ impl<M> Window<M> {
         &'env mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        self.core.open_epochs()?;
-        Chain::new(&self.core).close(body, false)
+        self.fence_with(Assert::NONE, Assert::NONE, body)
+    }
+
+    /// Likewise, with promises to the two fences. That the second one opens no epoch is promised for it.
+    ///
+    /// # Errors
+    /// As [`fence`](Window::fence); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't
+    /// take.
+    pub fn fence_with<'env, R>(
+        &'env mut self,
+        opening: Assert,
+        closing: Assert,
+        body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.core.open_epochs(opening)?;
+        in_epoch(&self.core, |core| core.fence(closing | Assert::NOSUCCEED), body)
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
@@ -151,11 +171,165 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
-        self.core.open_epochs()?;
+        self.core.open_epochs(Assert::NONE)?;
         let mut chain = Chain::new(&self.core);
         let outcome = body(&mut chain);
         self.core.end_epochs();
         outcome
+    }
+
+    /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Nobody else takes part: the
+    /// target need not call anything. Locks of several targets are nested.
+    ///
+    /// All operations on the target are done when it returns. The unlock takes place whatever `body` returns. Locks are fair:
+    /// who asks first gets it first.
+    ///
+    /// # Errors
+    /// RMA_SYNC within another epoch (rule 3), for a target that this rank has locked (rule 5) or that exposed its window
+    /// (rule 6); RANK. The body's; else the first of its operations to fail; else PROC_ABORTED where the target died.
+    ///
+    /// ```
+    /// use longshore::{Info, LockType, Window};
+    ///
+    /// let rank = longshore::init()?;
+    /// let window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock(0, LockType::Exclusive, |epoch| epoch.put(&[7i64], 0, 0, 1, &long))?;
+    /// # assert_eq!(window.get::<i64>(0)?, 7);
+    /// window.free()?;
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[inline]
+    pub fn lock<'env, R>(
+        &'env self,
+        target: i32,
+        lock_type: LockType,
+        body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.lock_with(target, lock_type, Assert::NONE, body)
+    }
+
+    /// Likewise, with NOCHECK if the caller knows that no lock conflicts: none is taken then.
+    ///
+    /// # Errors
+    /// As [`lock`](Window::lock); ASSERT for another promise (rule 10).
+    #[inline]
+    pub fn lock_with<'env, R>(
+        &'env self,
+        target: i32,
+        lock_type: LockType,
+        assert: Assert,
+        body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.core.lock(target, lock_type, assert)?;
+        in_passive(&self.core, |core| core.unlock(target), body)
+    }
+
+    /// Locks all targets, shared, runs the operations of `body`, and unlocks them (MPI-5.0 section 12.5.3). Not collective.
+    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it.
+    ///
+    /// # Errors
+    /// As [`lock`](Window::lock).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     for target in 0..rank.world().size() {
+    ///         epoch.flush(target, |epoch| epoch.put(&[7i64], target, 0, 1, &long))?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[inline]
+    pub fn lock_all<'env, R>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.lock_all_with(Assert::NONE, body)
+    }
+
+    /// Likewise, with NOCHECK if the caller knows that no lock conflicts.
+    ///
+    /// # Errors
+    /// As [`lock_with`](Window::lock_with).
+    #[inline]
+    pub fn lock_all_with<'env, R>(
+        &'env self,
+        assert: Assert,
+        body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.core.lock_all(assert)?;
+        in_passive(&self.core, Core::unlock_all, body)
+    }
+
+    /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and completes (MPI-5.0
+    /// section 12.5.2): all operations are done when it returns. The complete takes place whatever `body` returns.
+    ///
+    /// # Errors
+    /// RMA_SYNC within another epoch (rule 3), and for operations on other targets (rule 2); RANK for a group with processes
+    /// that the window hasn't; ASSERT for another promise than NOCHECK. The body's; else the first of its operations to
+    /// fail; else PROC_ABORTED where a target died.
+    ///
+    /// ```
+    /// use longshore::{Assert, Info, Window};
+    ///
+    /// let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let window = Window::allocate(world, 8, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// // To the next rank, and from the one before.
+    /// let (me, size) = (world.rank(), world.size());
+    /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+    /// window.post(&world.group().incl(&[before])?, Assert::NONE)?;
+    /// let value = [i64::from(me)];
+    /// window.start(&world.group().incl(&[next])?, Assert::NONE, |epoch| {
+    ///     epoch.put(&value, next, 0, 1, &long)
+    /// })?;
+    /// window.wait()?;
+    /// assert_eq!(window.get::<i64>(0)?, i64::from(before));
+    /// window.free()?;
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn start<'env, R>(
+        &'env self,
+        group: &Group,
+        assert: Assert,
+        body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+    ) -> Result<R> {
+        self.core.start(group, assert)?;
+        in_epoch(&self.core, Core::complete, body)
+    }
+
+    /// Exposes this rank's memory to the ranks of a group that start (MPI-5.0 section 12.5.2). Waits for nobody.
+    ///
+    /// # Errors
+    /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); RANK, ASSERT.
+    pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
+        self.core.post(group, assert)
+    }
+
+    /// Waits until all ranks of the post's group have completed: their operations on this rank's memory are done.
+    ///
+    /// # Errors
+    /// RMA_SYNC without a post (rule 4); PROC_ABORTED where one of them died.
+    pub fn wait(&self) -> Result<()> {
+        self.core.wait()
+    }
+
+    /// Whether all ranks of the post's group have completed, without waiting for it. If so, the exposure has ended.
+    ///
+    /// # Errors
+    /// As [`wait`](Window::wait).
+    pub fn test(&self) -> Result<bool> {
+        self.core.test()
     }
 
     /// Accessors to this rank's own memory, which copy.

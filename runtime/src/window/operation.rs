@@ -3,7 +3,7 @@
 use longshore_transport::Mapping;
 use shipable::{Datatype, Tag};
 
-use super::core::{Core, Door, EpochState, Held, Match, Target};
+use super::core::{Core, Door, Held, Match, Target};
 use crate::engine::{Fetch, Operation, Outgoing, Policy, Purpose, Source, reach};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
@@ -15,9 +15,6 @@ use crate::wire::{Header, Kind};
 
 /// Operations on one target that may be under way; the next one waits, and makes progress meanwhile.
 const OUTSTANDING: u64 = 256;
-
-const NO_EPOCH: &str =
-    "an operation needs an access epoch to its target: make it between two fences";
 
 /// An operation as it was called.
 struct Call<'a> {
@@ -85,7 +82,9 @@ impl Core {
         };
         let target = self.targets.get(usize::try_from(target).ok()?)?;
         let door = target.door.get()?;
-        let EpochState::Fence(_) = self.epoch.get() else { return None };
+        if !self.is_accessible(target) {
+            return None;
+        }
         let own_rank = own.is_of(self.process.names());
         let own = own.compiled();
         let same = own.element() == Some(element.id) && u64::try_from(count) == Ok(elements);
@@ -120,12 +119,8 @@ impl Core {
         bytes: &mut Option<(i128, i128)>,
     ) -> Result<()> {
         self.process.ready()?;
-        match self.epoch.get() {
-            EpochState::Fence(_) => {}
-            EpochState::Freed => return Err(ErrorKind::WindowFreed.into()),
-            EpochState::Closed => return Err(ErrorKind::Epoch(NO_EPOCH).into()),
-        }
-        let Some(target) = self.target(call.target)? else { return Ok(()) };
+        let Some(target) = self.target(call.target)? else { return self.in_epoch() };
+        self.access(target)?;
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
         self.check_type(call.target_type, target)?;
         let origin = what.resolve(&self.process, memory)?;

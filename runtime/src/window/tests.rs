@@ -2,7 +2,7 @@
 
 use shipable::{Architecture, Class};
 
-use super::{Info, Window};
+use super::{Assert, Info, Window};
 use crate::error::Result;
 use crate::memory::{Loan, Scope};
 use crate::origin::Origin;
@@ -43,9 +43,9 @@ fn rule_1_no_operation_without_an_epoch() {
             assert!(error.to_string().contains("no epoch"), "{error}");
         };
         refused(put(core, &[1.0], &double));
-        core.fence(true).unwrap();
+        core.fence(Assert::NONE).unwrap();
         put(core, &[2.0], &double).unwrap();
-        core.fence(false).unwrap();
+        core.fence(Assert::NOSUCCEED).unwrap();
         refused(put(core, &[3.0], &double));
         assert_eq!(window.get::<f64>(0).unwrap(), 2.0);
         window.free().unwrap();
@@ -56,7 +56,7 @@ fn rule_1_no_operation_without_an_epoch() {
 fn rule_25_no_window_is_freed_within_an_epoch() {
     everywhere(|rank| {
         let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
-        window.core.fence(true).unwrap();
+        window.core.fence(Assert::NONE).unwrap();
         let error = window.free().unwrap_err();
         assert_eq!(error.class(), Class::RmaSync);
         assert!(error.to_string().contains("fence epoch 1"), "{error}");

@@ -68,6 +68,9 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
                     description.window = Some(brief.context);
                     description.text = Some(format!("{} done", brief.value));
                 }
+                Kind::Lock | Kind::Unlock | Kind::Post | Kind::Complete => {
+                    description.window = Some(brief.context);
+                }
                 Kind::Retire => description.form = Some(brief.operation),
                 Kind::Clear => description.operation = Some(brief.operation),
                 Kind::More => description.text = Some(format!("from byte {}", brief.value)),

@@ -46,25 +46,33 @@ pub enum Kind {
     More = 14,
     /// Ends the stream under way before its length: its sender met a value that it can't send.
     Cut = 15,
+    /// Asks for a lock on the target's window; granted as an operation that is done. The value is 1 to share it, 2 to have
+    /// it alone.
+    Lock = 16,
+    /// Gives the lock back; it comes behind what was done under it.
+    Unlock = 17,
+    /// The sender has exposed its window to the receiver.
+    Post = 18,
+    /// The sender has ended its access to the receiver's window; it comes behind that.
+    Complete = 19,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 15] = [
+        const KINDS: [Kind; 19] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
-            Credit, More, Cut,
+            Credit, More, Cut, Lock, Unlock, Post, Complete,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
 
     /// Whether frames of this kind carry the long header.
     pub(crate) fn is_long(self) -> bool {
-        !matches!(
-            self,
-            Kind::Retire | Kind::Ack | Kind::Clear | Kind::Credit | Kind::More | Kind::Cut
-        )
+        use Kind::*;
+        let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut);
+        !short && !matches!(self, Lock | Unlock | Post | Complete)
     }
 }
 
@@ -97,8 +105,8 @@ pub(crate) struct Header {
 ///
 /// ```text
 ///  0  kind u8 | 1  0 u8 | 2  0 u16 | 4  context u32
-///  8  operation u64                                          number of an announced message; id of a form
-/// 16  value u64                                              position in a stream; operations done; bytes of room
+///  8  operation u64                                          number of an announced message or a lock; id of a form
+/// 16  value u64                                              position in a stream; operations done; bytes of room; how to lock
 /// 24  0 u64
 /// 32  data (More only)
 /// ```
@@ -233,8 +241,8 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[16; 64]), None);
-        for kind in 1..=15u8 {
+        assert_eq!(Frame::decode(&[20; 64]), None);
+        for kind in 1..=19u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

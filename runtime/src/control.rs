@@ -1,0 +1,240 @@
+//! The words of a window that its ranks share, whatever its memory is: a block for each rank, in the segment.
+//!
+//! ```text
+//!    0  state u32            EXPOSED: between post and wait    NOPUT: nobody may put
+//!   64  accumulate lock      64 bytes
+//!  128  lock                 shared or exclusive, see transport's SharedLock
+//!       posts[n] u32         by the rank that posted: count << 1 | asleep
+//!       completes[n] u32     by the rank that completed, likewise
+//! ```
+//!
+//! The door follows the route. A rank that reaches a window's memory directly uses its block with the processor's atomics,
+//! and so does its owner. For everyone else the owner does it when their frame arrives, behind their data in the link.
+//! Words are little-endian; a word of posts or completes has one writer, and a reader that sets the low bit before it
+//! sleeps.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use longshore_transport::lock::{Claim, SharedLock, Sharing, User};
+use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
+
+use crate::group::Group;
+
+const ACCUMULATE: u64 = 64;
+const LOCK: u64 = 128;
+
+const ASLEEP: u32 = 1;
+const EXPOSED: u32 = 1;
+const NOPUT: u32 = 2;
+
+/// A window's control blocks, at one rank.
+pub(crate) struct Control {
+    memory: Mapping,
+    segment: Segment,
+    group: Group,
+    rank: u32,
+}
+
+/// What one rank counts for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tally {
+    /// Exposures that the writer opened to the reader.
+    Posts,
+    /// Accesses to the reader that the writer has ended.
+    Completes,
+}
+
+impl Control {
+    /// Bytes of shared memory, zeroed at first, for a window of `size` ranks.
+    pub(crate) fn bytes(size: u32) -> u64 {
+        u64::from(size) * Self::stride(size)
+    }
+
+    /// The blocks at `place` of the segment, for rank `rank` of a group; `None` if they aren't all there.
+    pub(crate) fn new(
+        segment: &Segment,
+        place: Range,
+        group: &Group,
+        rank: u32,
+    ) -> Result<Option<Control>, SegmentError> {
+        if place.len < Self::bytes(group.size() as u32) {
+            return Ok(None);
+        }
+        let (segment, group) = (segment.clone(), group.clone());
+        Ok(Some(Control { memory: segment.map(place)?, segment, group, rank }))
+    }
+
+    fn stride(size: u32) -> u64 {
+        (LOCK + SharedLock::bytes(size) + 8 * u64::from(size)).next_multiple_of(128)
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size() as u32
+    }
+
+    fn block(&self, owner: u32) -> u64 {
+        u64::from(owner) * Self::stride(self.size())
+    }
+
+    /// Where an owner's accumulate lock lies.
+    #[allow(dead_code)] // accumulates take it
+    pub(crate) fn accumulate_word(&self, owner: u32) -> (&Mapping, u64) {
+        (&self.memory, self.block(owner) + ACCUMULATE)
+    }
+
+    /// This process's rank in the window.
+    pub(crate) fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    /// Whose window it is.
+    pub(crate) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Whether a rank will never run again.
+    pub(crate) fn is_dead(&self, rank: u32) -> bool {
+        let known = rank < self.size();
+        known && matches!(self.segment.rank_state(self.group.process(rank)), RankState::Dead(_))
+    }
+
+    fn ring(&self, rank: u32) {
+        if rank < self.size() {
+            // A rank of this job is a rank of its segment.
+            let _ = self.segment.ring(self.group.process(rank));
+        }
+    }
+
+    fn lock(&self, owner: u32) -> SharedLock<'_> {
+        SharedLock::new(&self.memory, self.block(owner) + LOCK, self.size())
+    }
+
+    /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves.
+    pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
+        self.lock(owner).claim(user, sharing, |user| self.wake(owner, user))
+    }
+
+    /// Whether a claim on an owner's lock is granted. With `thorough`, the dead are passed over.
+    pub(crate) fn poll(&self, owner: u32, claim: &mut Claim, thorough: bool) -> bool {
+        let is_dead = |rank| thorough && self.is_dead(rank);
+        self.lock(owner).poll(claim, is_dead, |user| self.wake(owner, user))
+    }
+
+    /// Gives an owner's lock back.
+    pub(crate) fn release(&self, owner: u32, claim: Claim) {
+        self.lock(owner).release(claim, |user| self.wake(owner, user));
+    }
+
+    /// Who has an owner's lock or is next to get it, if anyone.
+    pub(crate) fn locker(&self, owner: u32) -> Option<u32> {
+        let lock = self.lock(owner);
+        // Another's words may hold anything.
+        lock.sharer().or_else(|| lock.owner()).filter(|rank| *rank < self.size())
+    }
+
+    /// Wakes whoever polls for a user: itself, or the owner that serves it.
+    fn wake(&self, owner: u32, user: User) {
+        self.ring(if user.served { owner } else { user.number });
+    }
+
+    /// Tells `to`, for `from`, of one more of these.
+    pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32) {
+        let word = self.word(tally, to, from);
+        // Who reads changes the low bit alone, so the count is what it was until the swap. Pairs with `heard`.
+        let count = (u32::from_le(word.load(Ordering::Relaxed)) >> 1).wrapping_add(1);
+        let before = word.swap((count << 1).to_le(), Ordering::AcqRel);
+        if u32::from_le(before) & ASLEEP != 0 {
+            self.ring(to);
+        }
+    }
+
+    /// Whether `from` has told this rank of `count` of these, in all. With `arming`, it will ring when it does.
+    pub(crate) fn heard(&self, tally: Tally, from: u32, count: u32, arming: bool) -> bool {
+        let word = self.word(tally, self.rank, from);
+        // Counts are 31 bits and wrap; neither side is ever more than a few ahead.
+        let reached = |word: u32| {
+            (u32::from_le(word) >> 1).wrapping_sub(count) & (u32::MAX >> 1) <= u32::MAX >> 2
+        };
+        let found = word.load(Ordering::Acquire);
+        if reached(found) || !arming {
+            return reached(found);
+        }
+        let asleep = found | ASLEEP.to_le();
+        match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => false,
+            Err(found) => reached(found),
+        }
+    }
+
+    fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {
+        let size = u64::from(self.size());
+        let counts = self.block(reader) + LOCK + SharedLock::bytes(self.size());
+        let at = match tally {
+            Tally::Posts => counts,
+            Tally::Completes => counts + 4 * size,
+        };
+        self.memory.word32((at + 4 * u64::from(writer)) as usize)
+    }
+
+    /// Notes that this rank's window is exposed by a post, or is no more.
+    pub(crate) fn set_exposed(&self, exposed: bool) {
+        self.change(EXPOSED, exposed);
+    }
+
+    /// Whether an owner has exposed its window by a post.
+    pub(crate) fn is_exposed(&self, owner: u32) -> bool {
+        self.state(owner).load(Ordering::Relaxed) & EXPOSED.to_le() != 0
+    }
+
+    /// Notes that nobody may put into this rank's window, or that all may again.
+    pub(crate) fn set_no_put(&self, no_put: bool) {
+        self.change(NOPUT, no_put);
+    }
+
+    /// Whether this rank said that nobody puts into its window.
+    pub(crate) fn is_no_put(&self) -> bool {
+        self.state(self.rank).load(Ordering::Relaxed) & NOPUT.to_le() != 0
+    }
+
+    fn change(&self, bit: u32, on: bool) {
+        // One writer, the owner.
+        let word = self.state(self.rank);
+        let state = u32::from_le(word.load(Ordering::Relaxed));
+        let state = if on { state | bit } else { state & !bit };
+        word.store(state.to_le(), Ordering::Relaxed);
+    }
+
+    fn state(&self, owner: u32) -> &AtomicU32 {
+        self.memory.word32(self.block(owner) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_takes_at_most_64_bytes_a_rank_and_a_constant() {
+        for size in (1..=4096).chain([1000, 1025]) {
+            assert!(Control::stride(size) <= 512 + 64 * u64::from(size), "{size}");
+        }
+    }
+
+    #[test]
+    fn counts_wrap() {
+        let segment = Segment::create(2).unwrap();
+        let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2)).unwrap();
+        let at = |rank| {
+            let segment = segment.as_rank(rank).unwrap();
+            Control::new(&segment, place, &Group::of_job(2, rank), rank).unwrap().unwrap()
+        };
+        let (reader, writer) = (at(0), at(1));
+        let most = u32::MAX >> 1;
+        reader.word(Tally::Posts, 0, 1).store((most << 1).to_le(), Ordering::Relaxed);
+        assert!(reader.heard(Tally::Posts, 1, most, true));
+        assert!(!reader.heard(Tally::Posts, 1, 0, true));
+        writer.signal(Tally::Posts, 0, 1);
+        assert!(reader.heard(Tally::Posts, 1, 0, true));
+        assert!(!reader.heard(Tally::Completes, 1, 1, false));
+    }
+}

@@ -1,0 +1,276 @@
+//! Active target synchronisation: fence; start and complete, post and wait (MPI-5.0 sections 12.5.1 and 12.5.2).
+
+use super::assert::Assert;
+use super::core::{Core, Target};
+use super::state::{Access, EpochState, Step};
+use crate::control::Tally;
+use crate::error::{ErrorKind, Result};
+use crate::group::Group;
+use crate::job::Activity;
+use crate::route::Route;
+
+impl Core {
+    /// A fence: all operations of this rank are done, then all ranks meet. Without NOSUCCEED it opens the next epoch. Whether
+    /// or not it fails, no operation of this rank is under way when it returns.
+    pub(super) fn fence(&self, assert: Assert) -> Result<()> {
+        if let Err(error) = self.process.ready() {
+            self.process.engine().state().give_up(self.window);
+            return Err(error);
+        }
+        let (before, used) = (self.epoch.get(), self.used.get());
+        let step = || -> Result<()> {
+            let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
+            assert.allowed("fence", known)?;
+            if self.posted.borrow().is_some() {
+                return Err(ErrorKind::Epoch(FENCE_EXPOSED).into());
+            }
+            self.step(Step::Fence { succeeds: !assert.contains(Assert::NOSUCCEED) })
+        };
+        step().map_err(|error| self.failed(error, "fence", None))?;
+        self.process.note(Activity::Fence, self.window);
+        let truth = self.check_asserts(assert, used);
+        let settled = self.settle(None);
+        if assert.contains(Assert::NOPUT) != self.control.is_no_put() {
+            // Nobody can put before the meeting.
+            self.control.set_no_put(assert.contains(Assert::NOPUT));
+        }
+        let met = self.process.meet(&self.barrier);
+        self.process.note(Activity::Computing, 0);
+        let place = |error: crate::Error| error.at(|| self.place("fence", None, None));
+        let settled = settled.map_err(place).map_err(|error| error.within(|| before.to_string()));
+        truth.map_err(place).and(settled).and(met.map_err(place))
+    }
+
+    /// Rule 9, as far as this rank can tell.
+    fn check_asserts(&self, assert: Assert, used: bool) -> Result<()> {
+        let stored = self.stored.replace(false);
+        if assert.contains(Assert::NOSTORE) && stored {
+            return Err(ErrorKind::Epoch(STORED).into());
+        }
+        if assert.contains(Assert::NOPRECEDE) && used {
+            return Err(ErrorKind::Epoch(PRECEDED).into());
+        }
+        Ok(())
+    }
+
+    /// The fence that opens the first epoch of a chain; none is open if it fails.
+    pub(super) fn open_epochs(&self, assert: Assert) -> Result<()> {
+        self.fence(assert).inspect_err(|_| self.end_epochs())
+    }
+
+    /// What closes the last epoch was a fence already.
+    pub(super) fn end_epochs(&self) {
+        if let EpochState::Fence(_) = self.epoch.get() {
+            self.epoch.set(EpochState::Closed);
+        }
+    }
+
+    /// Opens an access epoch to a group: waits until each of its ranks has posted.
+    pub(super) fn start(&self, group: &Group, assert: Assert) -> Result<()> {
+        let call = || -> Result<()> {
+            self.process.ready()?;
+            assert.allowed("start", Assert::NOCHECK)?;
+            let targets = self.members(group)?;
+            let before = self.epoch.get();
+            self.step(Step::Start(targets.len() as u32))?;
+            let posted = |target: &Target| {
+                let count = target.posts.get().wrapping_add(1) & COUNTS;
+                // One that needs no check was made before, or is none of the program's.
+                assert.contains(Assert::NOCHECK)
+                    || self.control.heard(Tally::Posts, target.rank, count, false)
+            };
+            if !self.all(&targets, posted) {
+                let waited = self.process.during(Activity::Start, self.window, || {
+                    self.await_tallies(Tally::Posts, &targets)
+                });
+                waited.inspect_err(|_| self.epoch.set(before))?;
+            }
+            for &rank in &targets {
+                let target = &self.targets[rank as usize];
+                target.posts.set(target.posts.get().wrapping_add(1) & COUNTS);
+                target.access.set(Access::Started);
+            }
+            self.opened.set(targets);
+            Ok(())
+        };
+        call().map_err(|error| self.failed(error, "start", None))
+    }
+
+    /// Ends the access epoch: operations are done, and the targets are told.
+    pub(super) fn complete(&self) -> Result<()> {
+        let call = || -> Result<()> {
+            let state = self.epoch.get();
+            self.step(Step::Complete)?;
+            let settled = self.settle(None);
+            for rank in self.opened.take() {
+                let target = &self.targets[rank as usize];
+                target.access.set(Access::Closed);
+                self.signal(Tally::Completes, target);
+            }
+            settled.map_err(|error| error.within(|| state.to_string()))
+        };
+        call().map_err(|error| self.failed(error, "complete", None))
+    }
+
+    /// Exposes this rank's window to a group.
+    pub(super) fn post(&self, group: &Group, assert: Assert) -> Result<()> {
+        let call = || -> Result<()> {
+            self.process.ready()?;
+            assert.allowed("post", Assert::NOCHECK | Assert::NOSTORE | Assert::NOPUT)?;
+            if self.epoch.get() == EpochState::Freed {
+                return Err(ErrorKind::WindowFreed.into());
+            }
+            if self.posted.borrow().is_some() {
+                return Err(ErrorKind::Epoch(POSTED_TWICE).into());
+            }
+            if let Some(rank) = self.control.locker(self.control.rank()) {
+                return Err(ErrorKind::LockedWindow { by: rank }.into());
+            }
+            let origins = self.members(group)?;
+            self.check_asserts(assert, false)?;
+            self.control.set_exposed(true);
+            self.control.set_no_put(assert.contains(Assert::NOPUT));
+            // What this rank stored is there before its peers hear of the post, by the release in the signal.
+            origins
+                .iter()
+                .for_each(|&rank| self.signal(Tally::Posts, &self.targets[rank as usize]));
+            *self.posted.borrow_mut() = Some(origins);
+            Ok(())
+        };
+        call().map_err(|error| self.failed(error, "post", None))
+    }
+
+    /// Waits until all ranks of the post's group have completed.
+    pub(super) fn wait(&self) -> Result<()> {
+        let call = || -> Result<()> {
+            let origins = self.posted.borrow();
+            let Some(origins) = origins.as_ref() else {
+                return Err(ErrorKind::Epoch(WAIT_WITHOUT).into());
+            };
+            if self.all(origins, |origin| self.has_completed(origin)) {
+                return Ok(());
+            }
+            self.process.during(Activity::Wait, self.window, || {
+                self.await_tallies(Tally::Completes, origins)
+            })
+        };
+        let waited = call();
+        if self.posted.borrow().is_some() {
+            self.end_exposure();
+        }
+        waited.map_err(|error| self.failed(error, "wait", None))
+    }
+
+    /// Whether all ranks of the post's group have completed; the exposure has ended then.
+    pub(super) fn test(&self) -> Result<bool> {
+        let call = || -> Result<bool> {
+            let origins = self.posted.borrow();
+            let Some(origins) = origins.as_ref() else {
+                return Err(ErrorKind::Epoch(WAIT_WITHOUT).into());
+            };
+            if self.all(origins, |origin| self.has_completed(origin)) {
+                return Ok(true);
+            }
+            self.process.poll()?;
+            let mut engine = self.process.engine();
+            for &rank in origins {
+                let origin = &self.targets[rank as usize];
+                match engine.state().gone(origin.peer) {
+                    Some(gone) if !self.has_completed(origin) => return Err(gone),
+                    _ => {}
+                }
+            }
+            drop(engine);
+            Ok(self.all(origins, |origin| self.has_completed(origin)))
+        };
+        let done = call();
+        if matches!(done, Ok(true)) {
+            self.end_exposure();
+        }
+        done.map_err(|error| self.failed(error, "test", None))
+    }
+
+    fn has_completed(&self, origin: &Target) -> bool {
+        let count = origin.completes.get().wrapping_add(1) & COUNTS;
+        self.control.heard(Tally::Completes, origin.rank, count, false)
+    }
+
+    fn end_exposure(&self) {
+        for rank in self.posted.take().into_iter().flatten() {
+            let origin = &self.targets[rank as usize];
+            origin.completes.set(origin.completes.get().wrapping_add(1) & COUNTS);
+        }
+        self.control.set_exposed(false);
+        self.control.set_no_put(false);
+    }
+
+    fn all(&self, ranks: &[u32], is: impl Fn(&Target) -> bool) -> bool {
+        ranks.iter().all(|&rank| is(&self.targets[rank as usize]))
+    }
+
+    /// Waits for one more of these from each rank.
+    fn await_tallies(&self, tally: Tally, ranks: &[u32]) -> Result<()> {
+        let mut left = ranks.iter().map(|&rank| &self.targets[rank as usize]).peekable();
+        let heard = |target: &Target, arming| {
+            let count = match tally {
+                Tally::Posts => target.posts.get(),
+                Tally::Completes => target.completes.get(),
+            };
+            self.control.heard(tally, target.rank, count.wrapping_add(1) & COUNTS, arming)
+        };
+        while let Some(target) = left.peek() {
+            if self.process.spin(|| heard(target, false)) {
+                left.next();
+                continue;
+            }
+            self.process.wait(|state, arming| {
+                while let Some(target) = left.peek() {
+                    if !heard(target, arming) {
+                        if arming {
+                            self.process.note_wait(Some(target.peer));
+                        }
+                        // It may have been told since, by messages that were taken in before the peer was given up.
+                        let gone = state.gone(target.peer)?;
+                        return if heard(target, false) { None } else { Some(Err(gone)) };
+                    }
+                    left.next();
+                }
+                Some(Ok(()))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Tells a rank of a post or complete, behind what was done before.
+    fn signal(&self, tally: Tally, to: &Target) {
+        let own = to.rank == self.control.rank();
+        if to.route == Route::Direct || own {
+            return self.control.signal(tally, to.rank, self.control.rank());
+        }
+        let mut engine = self.process.engine();
+        engine.state().start_signal(to.peer, self.window, tally);
+        engine.progress();
+    }
+
+    /// The ranks in the window of a group's processes.
+    fn members(&self, group: &Group) -> Result<Vec<u32>> {
+        let window = self.control.group();
+        let rank = |&process: &u32| {
+            let outside = ErrorKind::Rank { rank: process as i32, size: window.size() as u32 };
+            window.rank_of(process).ok_or_else(|| outside.into())
+        };
+        group.processes().iter().map(rank).collect()
+    }
+}
+
+/// Tallies are 31 bits.
+const COUNTS: u32 = u32::MAX >> 1;
+
+const STORED: &str = "NOSTORE, but this rank has stored to its window since the last synchronisation (rule 9): leave out \
+     the assert";
+const PRECEDED: &str = "NOPRECEDE, but this rank has issued operations since the last fence (rule 9): leave out the assert";
+const POSTED_TWICE: &str =
+    "a post while the window is exposed: wait for the first one's end (rule 4)";
+const WAIT_WITHOUT: &str = "a wait or test without a post: call post before it (rule 4)";
+const FENCE_EXPOSED: &str =
+    "a fence while the window is exposed by a post: wait for its end first (rule 3)";

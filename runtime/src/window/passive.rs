@@ -1,0 +1,312 @@
+//! Passive target synchronisation: lock and unlock, flush, sync (MPI-5.0 sections 12.5.3 and 12.5.4), and what flushes and
+//! the ends of all epochs share.
+
+use longshore_transport::lock::{Sharing, User};
+
+use super::assert::Assert;
+use super::core::{Core, Target};
+use super::state::{Access, EpochState, Step};
+use crate::engine::EXPOSED;
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::Activity;
+use crate::memory::full_barrier;
+use crate::route::Route;
+
+/// How a target is locked (MPI-5.0 section 12.5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockType {
+    /// Several ranks may hold it at a time.
+    Shared,
+    /// One rank holds it alone.
+    Exclusive,
+}
+
+impl LockType {
+    /// The one with this number, as the MPI ABI has it (rule 10).
+    ///
+    /// # Errors
+    /// LOCKTYPE for another number.
+    pub fn from_number(number: i32) -> Result<LockType> {
+        match number {
+            234 => Ok(LockType::Exclusive),
+            235 => Ok(LockType::Shared),
+            _ => Err(ErrorKind::LockType(number).into()),
+        }
+    }
+}
+
+impl From<LockType> for Sharing {
+    fn from(lock_type: LockType) -> Sharing {
+        match lock_type {
+            LockType::Shared => Sharing::Shared,
+            LockType::Exclusive => Sharing::Exclusive,
+        }
+    }
+}
+
+impl Core {
+    /// Locks a target.
+    #[inline]
+    pub(super) fn lock(&self, rank: i32, lock_type: LockType, assert: Assert) -> Result<()> {
+        let call = || -> Result<()> {
+            self.process.ready()?;
+            assert.allowed("lock", Assert::NOCHECK)?;
+            let target = self.real_target(rank)?;
+            if target.access.get() != Access::Closed
+                && !matches!(self.epoch.get(), EpochState::Started(_))
+            {
+                return Err(ErrorKind::Epoch(TWICE).into());
+            }
+            let before = self.epoch.get();
+            self.step(Step::Lock)?;
+            let granted = match assert.contains(Assert::NOCHECK) {
+                true => Ok(Access::Unchecked),
+                false => self.claim(target, lock_type.into()),
+            };
+            let access = granted.inspect_err(|_| self.epoch.set(before))?;
+            target.access.set(access);
+            Ok(())
+        };
+        call().map_err(|error| self.failed(error, "lock", Some(rank)))
+    }
+
+    /// Unlocks a target: operations on it are done. The lock is given back whatever they came to.
+    #[inline]
+    pub(super) fn unlock(&self, rank: i32) -> Result<()> {
+        let call = || -> Result<()> {
+            let target = self.real_target(rank)?;
+            if matches!(self.epoch.get(), EpochState::Locks(_))
+                && target.access.get() == Access::Closed
+            {
+                return Err(ErrorKind::Epoch(NOT_LOCKED).into());
+            }
+            let state = self.epoch.get();
+            self.step(Step::Unlock)?;
+            let settled = self.settle(Some(target));
+            self.give_back(target);
+            settled.map_err(|error| error.within(|| state.to_string()))
+        };
+        call().map_err(|error| self.failed(error, "unlock", Some(rank)))
+    }
+
+    /// Opens all targets. Their locks are taken when the first operation needs them, this rank's own at once: its own
+    /// loads and stores need it too.
+    #[inline]
+    pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
+        let call = || -> Result<()> {
+            self.process.ready()?;
+            assert.allowed("lock_all", Assert::NOCHECK)?;
+            let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
+            self.step(Step::LockAll { unchecked })?;
+            let own = &self.targets[self.control.rank() as usize];
+            self.lock_lazily(own).inspect_err(|_| self.epoch.set(before))
+        };
+        call().map_err(|error| self.failed(error, "lock_all", None))
+    }
+
+    /// Unlocks all targets: all operations are done.
+    pub(super) fn unlock_all(&self) -> Result<()> {
+        let call = || -> Result<()> {
+            let state = self.epoch.get();
+            self.step(Step::UnlockAll)?;
+            let settled = self.settle(None);
+            for rank in self.opened.take() {
+                self.give_back(&self.targets[rank as usize]);
+            }
+            settled.map_err(|error| error.within(|| state.to_string()))
+        };
+        call().map_err(|error| self.failed(error, "unlock_all", None))
+    }
+
+    /// Takes the lock that lock_all promised, shared.
+    #[cold]
+    pub(super) fn lock_lazily(&self, target: &Target) -> Result<()> {
+        let access = match self.epoch.get() {
+            EpochState::LockAll { unchecked: true } => Access::Unchecked,
+            _ => self.claim(target, Sharing::Shared)?,
+        };
+        target.access.set(access);
+        let mut opened = self.opened.take();
+        opened.push(target.rank);
+        self.opened.set(opened);
+        Ok(())
+    }
+
+    /// Operations on a target are done, at both sides. Ends with a full barrier.
+    #[inline]
+    pub(super) fn flush(&self, rank: i32) -> Result<()> {
+        self.flush_as("flush", Some(rank))
+    }
+
+    /// Operations on all targets are done.
+    #[inline]
+    pub(super) fn flush_all(&self) -> Result<()> {
+        self.flush_as("flush_all", None)
+    }
+
+    /// Operations on a target are done at this side: buffers may be used again.
+    pub(super) fn flush_local(&self, rank: i32) -> Result<()> {
+        self.flush_as("flush_local", Some(rank))
+    }
+
+    /// Operations on all targets are done at this side.
+    pub(super) fn flush_local_all(&self) -> Result<()> {
+        self.flush_as("flush_local_all", None)
+    }
+
+    /// That an operation is done at this side is known once it is done at the other, so the local flushes wait as long.
+    #[inline]
+    fn flush_as(&self, call: &'static str, rank: Option<i32>) -> Result<()> {
+        let flush = || -> Result<()> {
+            self.passive()?;
+            let target = rank.map(|rank| self.target(rank)).transpose()?.flatten();
+            if let (Some(target), EpochState::Locks(_)) = (target, self.epoch.get()) {
+                if target.access.get() == Access::Closed {
+                    return Err(ErrorKind::Epoch(NOT_LOCKED).into());
+                }
+            }
+            self.settle(target)
+        };
+        flush().map_err(|error| self.failed(error, call, rank))
+    }
+
+    /// Orders this rank's own loads and stores of its window against what others do.
+    pub(super) fn sync(&self) -> Result<()> {
+        match self.epoch.get() {
+            EpochState::Freed => Err(self.failed(ErrorKind::WindowFreed.into(), "sync", None)),
+            _ => {
+                full_barrier();
+                Ok(())
+            }
+        }
+    }
+
+    /// Waits until operations on a target, or on all, are done; gives the first failure since it was last asked for.
+    #[inline]
+    pub(super) fn settle(&self, target: Option<&Target>) -> Result<()> {
+        // Before whatever tells another rank of it, and before this rank's own loads.
+        full_barrier();
+        if self.shipped.get() {
+            self.wait_settled(target)?;
+        }
+        self.ledger.take_failure().map_or(Ok(()), Err)
+    }
+
+    #[cold]
+    fn wait_settled(&self, target: Option<&Target>) -> Result<()> {
+        let Some(target) = target else {
+            let settled = self.await_all();
+            self.drain();
+            return settled;
+        };
+        let settled = || self.ledger.outstanding(target.peer) == 0;
+        if !settled() {
+            self.await_one(Activity::Flush, target, settled)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what one target does.
+    fn await_one(
+        &self,
+        activity: Activity,
+        target: &Target,
+        is_there: impl Fn() -> bool,
+    ) -> Result<()> {
+        let poll = |arming| {
+            if arming {
+                self.process.note_wait(Some(target.peer));
+            }
+            is_there().then_some(Ok(()))
+        };
+        self.process.during(activity, target.peer, || self.process.wait(|_, arming| poll(arming)))
+    }
+
+    /// Gets a target's lock.
+    #[inline]
+    fn claim(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        let own = target.rank == self.control.rank();
+        if target.route == Route::Message && !own {
+            return self.claim_by_message(target, sharing);
+        }
+        if self.control.is_exposed(target.rank) {
+            return Err(ErrorKind::Epoch(EXPOSED).into());
+        }
+        let user = User { number: self.control.rank(), served: false };
+        let mut claim = self.control.claim(target.rank, user, sharing);
+        if self.control.poll(target.rank, &mut claim, false) {
+            return Ok(Access::Claimed(claim));
+        }
+        let wait = || {
+            if self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
+                return Ok(());
+            }
+            self.process.wait(|state, arming| {
+                if self.control.poll(target.rank, &mut claim, arming) {
+                    return Some(Ok(()));
+                }
+                if arming {
+                    let holder = self.control.locker(target.rank);
+                    self.process.note_wait(holder.map(|rank| self.control.group().process(rank)));
+                }
+                state.gone(target.peer).map(Err)
+            })
+        };
+        match self.process.during(Activity::Lock, target.peer, wait) {
+            Ok(()) => Ok(Access::Claimed(claim)),
+            Err(error) => {
+                self.control.release(target.rank, claim);
+                Err(error)
+            }
+        }
+    }
+
+    #[cold]
+    fn claim_by_message(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        {
+            let mut engine = self.process.engine();
+            if let Some(gone) = engine.state().gone(target.peer) {
+                return Err(gone);
+            }
+            self.process.check_job()?;
+            let number = self.ledger.issue(target.peer);
+            engine.state().start_lock(target.peer, self.window, number, sharing);
+            engine.progress();
+        }
+        let granted = || self.ledger.outstanding(target.peer) == 0;
+        if let Err(error) = self.await_one(Activity::Lock, target, granted) {
+            self.process.engine().state().give_up(self.window);
+            return Err(error);
+        }
+        self.ledger.take_failure().map_or(Ok(Access::Granted), Err)
+    }
+
+    /// Gives a target's lock back, after what was done under it.
+    #[inline]
+    fn give_back(&self, target: &Target) {
+        match target.access.replace(Access::Closed) {
+            Access::Claimed(claim) => self.control.release(target.rank, claim),
+            Access::Granted => {
+                let mut engine = self.process.engine();
+                engine.state().start_unlock(target.peer, self.window);
+                engine.progress();
+            }
+            Access::Closed | Access::Started | Access::Unchecked => {}
+        }
+    }
+
+    /// The target with this rank; PROC_NULL has no lock.
+    #[inline]
+    fn real_target(&self, rank: i32) -> Result<&Target> {
+        let size = self.targets.len() as u32;
+        self.target(rank)?.ok_or_else(|| ErrorKind::Rank { rank, size }.into())
+    }
+
+    #[cold]
+    pub(super) fn failed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
+        error.at(|| self.place(call, target, None)).within(|| self.epoch.get().to_string())
+    }
+}
+
+const TWICE: &str = "the target is locked by this rank already: unlock it first (rule 5)";
+const NOT_LOCKED: &str = "the target isn't locked by this rank: lock it before (rule 5)";

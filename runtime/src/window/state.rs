@@ -1,0 +1,219 @@
+//! The state of a window's epochs at one rank: which call is legal when (rules 1 to 5, 11, 12 and 25).
+
+use std::fmt;
+
+use longshore_transport::lock::Claim;
+
+use super::core::{Core, Target};
+use crate::error::{ErrorKind, Result};
+
+/// The access epoch of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EpochState {
+    /// No epoch, so no operation.
+    Closed,
+    /// Between two fences, of which this is the first's number.
+    Fence(u64),
+    /// Between start and complete, to so many targets.
+    Started(u32),
+    /// So many targets are locked, one by one.
+    Locks(u32),
+    /// Between lock_all and unlock_all.
+    LockAll {
+        /// No lock conflicts, so none is taken.
+        unchecked: bool,
+    },
+    /// The window is freed.
+    Freed,
+}
+
+/// A call that changes the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Fence { succeeds: bool },
+    Start(u32),
+    Complete,
+    Lock,
+    Unlock,
+    LockAll { unchecked: bool },
+    UnlockAll,
+    Free,
+}
+
+/// How far a target is open to operations of this rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Not, or by an epoch to all.
+    Closed,
+    /// It is in the start group.
+    Started,
+    /// It is locked, by this rank's own claim.
+    Claimed(Claim),
+    /// It is locked, by messages.
+    Granted,
+    /// It needs no lock.
+    Unchecked,
+}
+
+impl fmt::Display for EpochState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EpochState::Closed => f.write_str("no epoch"),
+            EpochState::Fence(number) => write!(f, "fence epoch {number}"),
+            EpochState::Started(1) => f.write_str("started to 1 target"),
+            EpochState::Started(targets) => write!(f, "started to {targets} targets"),
+            EpochState::Locks(1) => f.write_str("1 target locked"),
+            EpochState::Locks(targets) => write!(f, "{targets} targets locked"),
+            EpochState::LockAll { .. } => f.write_str("all targets locked"),
+            EpochState::Freed => f.write_str("freed"),
+        }
+    }
+}
+
+impl EpochState {
+    /// The state after a call; `used` says whether a fence epoch had an operation in it. A fence opens an epoch only with
+    /// its first operation: before, any other may begin.
+    pub(super) fn after(self, step: Step, used: bool) -> Result<EpochState, ErrorKind> {
+        use EpochState::*;
+        let free = matches!(self, Closed) || matches!(self, Fence(_)) && !used;
+        match (self, step) {
+            (Freed, _) => Err(ErrorKind::WindowFreed),
+            (Closed, Step::Fence { succeeds: true }) => Ok(Fence(1)),
+            (Fence(number), Step::Fence { succeeds: true }) => Ok(Fence(number + 1)),
+            (Closed | Fence(_), Step::Fence { succeeds: false }) => Ok(Closed),
+            (_, Step::Fence { .. }) => Err(ErrorKind::Epoch(FENCE_WITHIN)),
+            (_, Step::Start(targets)) if free => Ok(Started(targets)),
+            (_, Step::Start(_)) => Err(ErrorKind::Epoch(START_WITHIN)),
+            (Started(_), Step::Complete) => Ok(Closed),
+            (_, Step::Complete) => Err(ErrorKind::Epoch(COMPLETE_WITHOUT)),
+            (Locks(held), Step::Lock) => Ok(Locks(held + 1)),
+            (_, Step::Lock) if free => Ok(Locks(1)),
+            (_, Step::Lock) => Err(ErrorKind::Epoch(LOCK_WITHIN)),
+            (Locks(1), Step::Unlock) => Ok(Closed),
+            (Locks(held), Step::Unlock) => Ok(Locks(held - 1)),
+            (_, Step::Unlock) => Err(ErrorKind::Epoch(UNLOCK_WITHOUT)),
+            (_, Step::LockAll { unchecked }) if free => Ok(LockAll { unchecked }),
+            (_, Step::LockAll { .. }) => Err(ErrorKind::Epoch(LOCK_WITHIN)),
+            (LockAll { .. }, Step::UnlockAll) => Ok(Closed),
+            (_, Step::UnlockAll) => Err(ErrorKind::Epoch(UNLOCK_ALL_WITHOUT)),
+            // Who frees within a fence epoch has forgotten the fence that ends it, used or not.
+            (Closed, Step::Free) => Ok(Freed),
+            (_, Step::Free) => Err(ErrorKind::Epoch(FREE_IN_EPOCH)),
+        }
+    }
+}
+
+impl Core {
+    /// Takes a step, if it is legal.
+    pub(super) fn step(&self, step: Step) -> Result<()> {
+        self.epoch.set(self.epoch.get().after(step, self.used.get())?);
+        self.used.set(false);
+        Ok(())
+    }
+
+    /// Rule 1, for an operation that reaches nobody.
+    pub(super) fn in_epoch(&self) -> Result<()> {
+        match self.epoch.get() {
+            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
+            EpochState::Closed => Err(ErrorKind::Epoch(NO_EPOCH).into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Rules 1 and 2: an operation needs an access epoch to its target. Within lock_all the first one takes the lock.
+    pub(super) fn access(&self, target: &Target) -> Result<()> {
+        self.in_epoch()?;
+        if self.is_accessible(target) {
+            return Ok(());
+        }
+        match self.epoch.get() {
+            EpochState::LockAll { .. } => self.lock_lazily(target),
+            EpochState::Started(_) => Err(ErrorKind::Epoch(NOT_STARTED).into()),
+            _ => Err(ErrorKind::Epoch(NOT_LOCKED).into()),
+        }
+    }
+
+    /// Whether an operation on a target needs no more ado.
+    #[inline]
+    pub(super) fn is_accessible(&self, target: &Target) -> bool {
+        if let EpochState::Fence(_) = self.epoch.get() {
+            self.used.set(true);
+            return true;
+        }
+        target.access.get() != Access::Closed
+    }
+
+    /// Rules 11 and 12: flushes, and operations with requests, belong in passive epochs.
+    #[inline]
+    pub(super) fn passive(&self) -> Result<()> {
+        match self.epoch.get() {
+            EpochState::Locks(_) | EpochState::LockAll { .. } => Ok(()),
+            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
+            _ => Err(ErrorKind::Epoch(NOT_PASSIVE).into()),
+        }
+    }
+}
+
+const NO_EPOCH: &str = "an operation needs an access epoch to its target: make it between two fences, within a lock, or \
+     between start and complete";
+const NOT_LOCKED: &str = "the target isn't locked: lock it too, or use lock_all (rule 2)";
+const NOT_STARTED: &str = "the target isn't in the start group: start to it too (rule 2)";
+const NOT_PASSIVE: &str =
+    "this call needs a passive epoch: make it within a lock or lock_all (rules 11 and 12)";
+const FENCE_WITHIN: &str =
+    "a fence within another access epoch: end that by complete or unlock first (rule 3)";
+const START_WITHIN: &str =
+    "a start within another access epoch: end that by complete, unlock or a fence first (rule 3)";
+const LOCK_WITHIN: &str = "a lock within another access epoch: end that by complete, unlock_all or a fence first (rule 3)";
+const COMPLETE_WITHOUT: &str = "a complete without a start: call start before it (rule 4)";
+const UNLOCK_WITHOUT: &str = "an unlock without a lock: lock the target before (rule 5)";
+const UNLOCK_ALL_WITHOUT: &str = "an unlock_all without a lock_all: call lock_all before (rule 4)";
+pub(super) const FREE_IN_EPOCH: &str = "a window isn't freed with an epoch open or operations under way: end the epoch first \
+     (rule 25)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Step = Step::LockAll { unchecked: false };
+    const FENCE: Step = Step::Fence { succeeds: true };
+    const LAST: Step = Step::Fence { succeeds: false };
+    const STATES: [EpochState; 7] = [
+        EpochState::Closed,
+        EpochState::Fence(1),
+        EpochState::Started(2),
+        EpochState::Locks(1),
+        EpochState::Locks(2),
+        EpochState::LockAll { unchecked: false },
+        EpochState::Freed,
+    ];
+
+    /// Each call, with the states of `STATES` in which it is legal while the fence epoch is used, and not.
+    #[test]
+    fn each_call_is_legal_in_its_states_only() {
+        let table: [(Step, &[usize], &[usize]); 9] = [
+            (FENCE, &[0, 1], &[0, 1]),
+            (LAST, &[0, 1], &[0, 1]),
+            (Step::Start(1), &[0], &[0, 1]),
+            (Step::Complete, &[2], &[2]),
+            (Step::Lock, &[0, 3, 4], &[0, 1, 3, 4]),
+            (Step::Unlock, &[3, 4], &[3, 4]),
+            (ALL, &[0], &[0, 1]),
+            (Step::UnlockAll, &[5], &[5]),
+            (Step::Free, &[0], &[0]),
+        ];
+        for (step, used, unused) in table {
+            for (at, state) in STATES.into_iter().enumerate() {
+                for (is_used, legal) in [(true, used), (false, unused)] {
+                    let after = state.after(step, is_used);
+                    assert_eq!(after.is_ok(), legal.contains(&at), "{step:?} in {state:?}");
+                    if let Err(error) = after {
+                        let freed = matches!(error, ErrorKind::WindowFreed);
+                        assert_eq!(freed, state == EpochState::Freed);
+                        assert!(freed || error.to_string().contains("(rule "), "{error}");
+                    }
+                }
+            }
+        }
+    }
+}
