@@ -138,6 +138,25 @@ fn every_basic_type_leads_back() {
     }
 }
 
+/// docs/notation.md: its examples are types, canonical ones, and its table of basic types is whole.
+#[test]
+fn the_documentation_is_right() {
+    let page = include_str!("../../docs/notation.md");
+    let quoted = page.split('`').skip(1).step_by(2);
+    let examples: Vec<_> = quoted.filter(|quoted| quoted.starts_with("U1(")).collect();
+    assert!(examples.len() > 20);
+    for example in examples {
+        assert_eq!(notation::parse(example).unwrap().to_string(), example);
+    }
+    let cells: Vec<_> = page.split('|').map(|cell| cell.trim().replace('\\', "")).collect();
+    for &basic in Basic::ALL {
+        let attested = ["i", "d", "c", "f", "b", "P", "LD", "L", "R", "LB", "UB"];
+        let star = if attested.contains(&basic.code()) { "*" } else { "" };
+        let cell = format!("`{}`{star} {}", basic.code(), &basic.mpi_name()["MPI_".len()..]);
+        assert!(cells.contains(&cell), "{cell}");
+    }
+}
+
 #[test]
 fn other_text_becomes_canonical() {
     let canonical = [
