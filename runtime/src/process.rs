@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use longshore_transport::fault::{Chance, Faults, Faulty};
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{JobState, Link, Range, RankState, Segment};
 use shipable::{Architecture, Datatype, Element};
@@ -45,10 +46,11 @@ pub struct Rank {
 /// # Errors
 /// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
 pub fn init() -> Result<Rank> {
+    let adversary = crate::job::adversary()?;
     let Some(environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        return Setup::new(segment, link).start();
+        return Setup { adversary, ..Setup::new(segment, link) }.start();
     };
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
@@ -59,6 +61,7 @@ pub fn init() -> Result<Rank> {
         setup.architecture = Architecture::by_name(name)?;
     }
     setup.routes = environment.routes;
+    setup.adversary = adversary;
     setup.secret = environment.secret.bytes().to_vec();
     setup.environment = Some(environment);
     setup.start()
@@ -70,6 +73,8 @@ pub(crate) struct Setup {
     pub link: Box<dyn Link>,
     pub architecture: Architecture,
     pub routes: Routes,
+    /// The seed of what decides all that may be one way or another; it implies messages.
+    pub adversary: Option<u64>,
     pub secret: Vec<u8>,
     pub environment: Option<Environment>,
     /// Whether waiting may spin.
@@ -113,6 +118,7 @@ impl Setup {
             link,
             architecture: Architecture::NATIVE,
             routes: Routes::Best,
+            adversary: None,
             secret: Vec::new(),
             environment: None,
             spin: true,
@@ -121,7 +127,12 @@ impl Setup {
 
     /// Says hello to everyone, and waits for everyone's.
     pub(crate) fn start(self) -> Result<Rank> {
-        let Setup { segment, link, architecture, routes, secret, environment, spin } = self;
+        let Setup { segment, link, architecture, routes, adversary, secret, environment, spin } =
+            self;
+        let (link, routes): (Box<dyn Link>, _) = match adversary {
+            Some(seed) => (Box::new(Faulty::new(link, Faults::adversary(seed))), Routes::Message),
+            None => (link, routes),
+        };
         let me = Me {
             rank: link.rank(),
             size: link.size(),
@@ -155,6 +166,8 @@ impl Setup {
             environment: Mutex::new(environment),
         });
         process.note(Activity::Init, 0);
+        process.engine().state().chance =
+            adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());
         let barrier = process.wait(|state, _| {
@@ -518,11 +531,22 @@ impl Process {
     }
 }
 
+/// How often a rank that leaves without finalize tries to send what it still has to.
+const LAST_TRIES: u32 = 20;
+
 impl Drop for Process {
     fn drop(&mut self) {
         // A rank in a thread that ends without finalize: its peers must not wait for it.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
             use longshore_transport::Cause;
+            // What it sent counts, as far as there is room for it.
+            let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for _ in 0..LAST_TRIES {
+                if engine.state().is_flushed() {
+                    break;
+                }
+                engine.progress();
+            }
             self.segment.mark(self.me.rank, RankState::Dead(Cause::Lost));
         }
     }

@@ -35,6 +35,9 @@ pub struct Options {
     pub architectures: Vec<Architecture>,
     /// Which routes operations may take.
     pub routes: Routes,
+    /// The seed of an adversary: what MPI leaves open about the order of operations, and a link about frames, is decided by
+    /// it, and all travels as messages. By default what the environment's `LONGSHORE_ADVERSARY` says, if it says anything.
+    pub adversary: Option<u64>,
     /// The longest frame between two ranks, in bytes; at least 128.
     pub frame: usize,
     /// Frames under way between two ranks, at most.
@@ -47,6 +50,7 @@ impl Default for Options {
             seed: 0,
             architectures: Vec::new(),
             routes: Routes::Best,
+            adversary: crate::job::adversary().unwrap_or_default(),
             frame: 4096,
             frames: 16,
         }
@@ -61,6 +65,7 @@ impl Options {
             setup.architecture = *architecture;
         }
         setup.routes = self.routes;
+        setup.adversary = self.adversary;
         setup
     }
 }

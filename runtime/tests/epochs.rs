@@ -54,9 +54,10 @@ fn exchange(rank: Rank) -> Route {
 
 #[test]
 fn like_ranks_go_direct() {
-    assert_eq!(run(3, &Options::default(), exchange).unwrap(), [Route::Direct; 3]);
-    assert_eq!(run_shared(2, &Options::default(), exchange).unwrap(), [Route::Direct; 2]);
-    assert_eq!(run_shared(5, &Options::default(), exchange).unwrap(), [Route::Direct; 5]);
+    let options = Options { adversary: None, ..Options::default() };
+    assert_eq!(run(3, &options, exchange).unwrap(), [Route::Direct; 3]);
+    assert_eq!(run_shared(2, &options, exchange).unwrap(), [Route::Direct; 2]);
+    assert_eq!(run_shared(5, &options, exchange).unwrap(), [Route::Direct; 5]);
 }
 
 #[test]

@@ -263,3 +263,45 @@ fn whoever_needs_a_rank_that_left_is_told() {
     run_shared(3, &options, body).unwrap();
     run_shared(3, &Options::default(), body).unwrap();
 }
+
+/// Puts one after the other, under an adversary; gives the numbers of those sent, as they went, and the shortest frame that opened one.
+fn puts_sent(seed: u64) -> (Vec<u64>, usize) {
+    let options = Options { adversary: Some(seed), seed, ..Options::default() };
+    let sent = run(2, &options, |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 8 * 1000, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        let blocks: Vec<Vec<i64>> = (0..10).map(|block| vec![block; 100]).collect();
+        rank.tap(world.rank() == 0);
+        let mine = if world.rank() == 0 { &blocks[..] } else { &[] };
+        let fenced = window.fence(|epoch| {
+            let mut numbered = mine.iter().enumerate();
+            numbered.try_for_each(|(at, block)| epoch.put(block, 1, 100 * at as i64, 100, &long))
+        });
+        fenced.unwrap();
+        if world.rank() == 1 {
+            let mut found = vec![0i64; 1000];
+            window.read(0, &mut found).unwrap();
+            assert_eq!(found, blocks.concat());
+        }
+        window.free().unwrap();
+        let frames = rank.tapped();
+        rank.finalize().unwrap();
+        let sent = frames.iter().filter(|frame| frame.direction == longshore::Direction::Sent);
+        let puts = sent.filter_map(|frame| longshore::wire::describe(&frame.bytes));
+        let puts: Vec<_> = puts.filter(|frame| frame.kind == longshore::wire::Kind::Put).collect();
+        let numbers = puts.iter().filter_map(|frame| frame.operation).collect();
+        (numbers, puts.iter().map(|frame| frame.payload).min().unwrap_or(0))
+    });
+    sent.unwrap().swap_remove(0)
+}
+
+#[test]
+fn an_adversary_reorders_and_splits() {
+    let runs: Vec<_> = (0..20).map(puts_sent).collect();
+    let ordered = |numbers: &Vec<u64>| numbers.is_sorted();
+    assert!(runs.iter().all(|(numbers, _)| numbers.len() == 10));
+    assert!(runs.iter().any(|(numbers, _)| !ordered(numbers)), "{runs:?}");
+    assert!(runs.iter().any(|(_, shortest)| *shortest < 800), "{runs:?}");
+    assert_eq!(puts_sent(3), puts_sent(3), "a seed is a run");
+}

@@ -1,4 +1,5 @@
-//! A link that misbehaves as a link may: it delays, reorders between peers, refuses, and loses a peer.
+//! A link that misbehaves as a link may: it delays, reorders between peers, refuses, takes short frames only, and loses a
+//! peer.
 //!
 //! What a link promises, order per peer and reliability, holds all the same, until a cut.
 
@@ -22,10 +23,37 @@ pub struct Faults {
     pub delay: u32,
     /// So many of 100 reservations are refused although there may be room.
     pub refuse: u32,
+    /// [`Link::frame_limit`] changes from frame to frame, so that whoever asks each time sends pieces of all lengths.
+    pub split: bool,
     /// Frames held back at most; what comes beyond stays with its sender. None: 64.
     pub hold: Option<usize>,
     /// The peer that is lost, and after how many frames from it and to it.
     pub cut: Option<(u32, u64)>,
+}
+
+impl Faults {
+    /// For how many calls of `receive` an adversary holds a frame back at most.
+    pub const DELAY: u32 = 12;
+
+    /// All that a link may do and a program mustn't notice.
+    pub fn adversary(seed: u64) -> Faults {
+        Faults { seed, delay: Faults::DELAY, refuse: 20, split: true, hold: None, cut: None }
+    }
+}
+
+/// What decides where anything goes, by a seed.
+pub struct Chance(SmallRng);
+
+impl Chance {
+    /// One that `seed` decides.
+    pub fn new(seed: u64) -> Chance {
+        Chance(SmallRng::seed_from_u64(seed))
+    }
+
+    /// A number below `below`, or 0.
+    pub fn below(&mut self, below: usize) -> usize {
+        self.0.random_range(0..below.max(1))
+    }
 }
 
 /// A link with faults.
@@ -48,6 +76,7 @@ pub struct Faulty<L> {
     polls: u64,
     /// Frames between this rank and the peer to be cut.
     traffic: u64,
+    limit: usize,
     held: Vec<VecDeque<Held>>,
     current: Vec<u8>,
     copied: Copied,
@@ -65,8 +94,17 @@ impl<L: Link> Faulty<L> {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.size() as usize).collect();
         let random = SmallRng::seed_from_u64(faults.seed ^ u64::from(inner.rank()) << 32);
         let restless = Arc::new(AtomicBool::new(false));
-        let (current, copied) = (Vec::new(), Copied);
-        Self { inner, faults, random, polls: 0, traffic: 0, held, current, copied, restless }
+        let (current, copied, limit) = (Vec::new(), Copied, inner.frame_limit());
+        Self { inner, faults, random, polls: 0, traffic: 0, limit, held, current, copied, restless }
+    }
+
+    /// Another limit from here on. Half of them are short.
+    fn change_limit(&mut self) {
+        if self.faults.split {
+            let most = self.inner.frame_limit();
+            let most = if self.random.random_bool(0.5) { most } else { most.min(4 * SHORTEST) };
+            self.limit = self.random.random_range(SHORTEST.min(most)..=most);
+        }
     }
 
     fn is_cut(&self, peer: u32) -> bool {
@@ -97,6 +135,9 @@ impl<L: Link> Faulty<L> {
     }
 }
 
+/// No link's limit is lower.
+const SHORTEST: usize = 128;
+
 /// The frame was copied when it came.
 struct Copied;
 
@@ -114,7 +155,7 @@ impl<L: Link> Link for Faulty<L> {
     }
 
     fn frame_limit(&self) -> usize {
-        self.inner.frame_limit()
+        self.limit
     }
 
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
@@ -124,6 +165,7 @@ impl<L: Link> Link for Faulty<L> {
         }
         let refuse = self.random.random_range(0..100) < self.faults.refuse;
         let counts = u64::from(self.is_to_be_cut(peer));
+        self.change_limit();
         let frame = self.inner.reserve(peer, len)?;
         if refuse {
             self.restless.store(true, Relaxed);

@@ -34,7 +34,7 @@ pub trait Link: Send {
     /// How many ranks the job has.
     fn size(&self) -> u32;
 
-    /// The longest frame, in bytes, that [`reserve`](Link::reserve) accepts.
+    /// The longest frame, in bytes, that [`reserve`](Link::reserve) accepts, at least until its next call.
     fn frame_limit(&self) -> usize;
 
     /// Room for a frame of `len` bytes to `peer`. What the frame holds at first is unspecified. Nothing is sent before
@@ -54,6 +54,32 @@ pub trait Link: Send {
 
     /// What this rank sleeps on: a handle that outlives any lock around the link.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
+}
+
+impl<L: Link + ?Sized> Link for Box<L> {
+    fn rank(&self) -> u32 {
+        (**self).rank()
+    }
+
+    fn size(&self) -> u32 {
+        (**self).size()
+    }
+
+    fn frame_limit(&self) -> usize {
+        (**self).frame_limit()
+    }
+
+    fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
+        (**self).reserve(peer, len)
+    }
+
+    fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
+        (**self).receive()
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        (**self).doorbell()
+    }
 }
 
 /// What a rank sleeps on until a peer sends it a frame, makes room for one, rings it, or dies.

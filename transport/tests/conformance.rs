@@ -308,7 +308,7 @@ fn death(link: &mut dyn Link, segment: &Segment) {
 }
 
 fn faults(seed: u64) -> Faults {
-    Faults { seed, delay: 20, refuse: 30, hold: Some(5), cut: None }
+    Faults { seed, delay: 20, refuse: 30, hold: Some(5), split: true, cut: None }
 }
 
 fn in_threads(segment: &Segment, run: impl Fn(ShmLink, &Segment) + Sync) {

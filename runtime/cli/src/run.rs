@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Which routes operations may take: the best for each pair of ranks, or messages only
     #[arg(long, value_name = "best|message", default_value_t)]
     route: Routes,
+    /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
+    #[arg(long, value_name = "SEED")]
+    adversary: Option<u64>,
     #[command(flatten)]
     first: Part,
 }
@@ -101,7 +104,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
-    let Arguments { label, timeout, watchdog, on_death, route, mut first } = arguments;
+    let Arguments { label, timeout, watchdog, on_death, route, adversary, mut first } = arguments;
     let watchdog = (watchdog > 0.0).then(|| Duration::from_secs_f64(watchdog));
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
@@ -110,7 +113,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
     }
-    Ok(Job { parts, label, timeout, on_death, routes: route, watchdog })
+    Ok(Job { parts, label, timeout, on_death, routes: route, adversary, watchdog })
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {

@@ -23,6 +23,7 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use longshore_transport::fault::{Chance, Faults};
 use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
@@ -67,6 +68,8 @@ pub(crate) struct Engine {
 pub(crate) struct State {
     pub me: Me,
     pub tap: Tap,
+    /// Decides in which order operations go that MPI leaves unordered; none: as they come.
+    pub chance: Option<Chance>,
     secret: Vec<u8>,
     peers: Vec<Peer>,
     windows: HashMap<u32, Arc<Exposure>>,
@@ -109,6 +112,7 @@ impl Engine {
         let state = State {
             me,
             tap: Tap::default(),
+            chance: None,
             secret,
             peers: (0..me.size).map(|_| Peer::default()).collect(),
             windows: HashMap::new(),
@@ -150,8 +154,13 @@ impl Engine {
 
     /// Takes in all that has arrived: what a rank sent before it went counts, and is here once its end is heard of.
     fn drain(&mut self) {
-        // Who sends on and on is stopped by what `flush` alone answers.
-        while self.receive() {}
+        // What an adversary holds back is here after as many looks. Who sends on and on is stopped by what `flush` alone
+        // answers.
+        let looks = if self.state.chance.is_some() { Faults::DELAY } else { 0 };
+        let mut empty = 0;
+        while empty <= looks {
+            empty = if self.receive() { 0 } else { empty + 1 };
+        }
     }
 
     fn receive(&mut self) -> bool {
@@ -224,7 +233,17 @@ impl State {
     /// Appends to a peer's outbox; for one that is gone, the operation fails at once.
     pub(crate) fn push(&mut self, peer: u32, outgoing: Outgoing) {
         match &self.peers[peer as usize].gone {
-            None => self.peers[peer as usize].outbox.push_back(outgoing),
+            None => {
+                let outbox = &mut self.peers[peer as usize].outbox;
+                let at = match &mut self.chance {
+                    Some(chance) if outgoing.is_unordered() => {
+                        let behind = outbox.iter().rev().take_while(|out| out.is_unordered());
+                        outbox.len() - chance.below(behind.count() + 1)
+                    }
+                    _ => outbox.len(),
+                };
+                outbox.insert(at, outgoing);
+            }
             Some(_) => {
                 let gone = self.gone(peer);
                 self.settle(peer, outgoing.into_purpose(), gone.map_or(Ok(()), Err));

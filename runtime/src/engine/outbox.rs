@@ -107,6 +107,14 @@ impl Outgoing {
         }
     }
 
+    /// Whether it may go before or after another such operation: puts and gets among each other (MPI-5.0 section 12.7),
+    /// as long as none of their frames has gone.
+    pub(super) fn is_unordered(&self) -> bool {
+        let operation = |header: &Header| matches!(header.kind, Kind::Put | Kind::Get);
+        matches!(self.stage, Stage::Waiting)
+            && matches!(&self.head, Head::Long(header) if operation(header))
+    }
+
     pub(super) fn is_for(&self, purpose: Purpose) -> bool {
         self.purpose == purpose
     }

@@ -22,5 +22,8 @@ pub const SECRET: &str = "LONGSHORE_SECRET";
 pub const ARCH: &str = "LONGSHORE_ARCH";
 /// `message`: every operation travels as a message; absent: the best route for each pair.
 pub const ROUTE: &str = "LONGSHORE_ROUTE";
+/// A seed: whatever MPI leaves open about the order of operations, and a link about frames, is decided by it, and all
+/// travels as messages. Set by hand or by `longshore run --adversary`; [`sim`](crate::sim)'s jobs heed it too.
+pub const ADVERSARY: &str = "LONGSHORE_ADVERSARY";
 /// `end` (default) or `report`: what the death of a rank does to the others.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";

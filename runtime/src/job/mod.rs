@@ -88,6 +88,11 @@ pub enum Error {
     },
 }
 
+/// The adversary's seed, where the environment has one.
+pub(crate) fn adversary() -> Result<Option<u64>, Error> {
+    optional(env::ADVERSARY, "a number, the adversary's seed")
+}
+
 impl Environment {
     /// This process's job, or `None` for a process that no launcher started.
     ///

@@ -63,6 +63,8 @@ pub struct Job {
     pub on_death: OnDeath,
     /// Which routes operations may take.
     pub routes: Routes,
+    /// The seed of an adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes.
+    pub adversary: Option<u64>,
     /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
     pub watchdog: Option<Duration>,
 }

@@ -151,6 +151,9 @@ impl<'a> Supervisor<'a> {
             .stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(seed) = self.job.adversary {
+            command.env(env::ADVERSARY, seed.to_string());
+        }
         match arch(part, index) {
             Some(name) => command.env(env::ARCH, name),
             None => command.env_remove(env::ARCH),
