@@ -47,9 +47,9 @@ m68k
   c MPI_CHAR   d MPI_DOUBLE   . gap
 
 type        U1(SS:2:c/1,d/1)
-tree        SIMPLE_STRUCT count 2
-            |- 1 x MPI_CHAR
-            `- 1 x MPI_DOUBLE
+tree        U1: simple struct, count 2
+              blocklength 1: MPI_CHAR
+              blocklength 1: MPI_DOUBLE
 signature   2 basic items: c, d
 portable    yes: none of its constructors counts bytes
 form        portable, 12 bytes

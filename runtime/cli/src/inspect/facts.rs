@@ -6,9 +6,9 @@ use std::fmt::{self, Display, Write as _};
 
 use shipable::datatype::Node;
 use shipable::form::{self, Tag};
-use shipable::{Architecture, Basic, Datatype, Form, Leaf};
+use shipable::{Architecture, Datatype, Form, Leaf};
 
-use super::sheet::{Layouts, name};
+use super::sheet::Layouts;
 use super::terminal::{Screen, wrapped};
 
 /// Letters left of what is said.
@@ -19,8 +19,6 @@ const LETTERS: usize = 1200;
 const BYTES: usize = 256;
 /// The most lines of a tree.
 const TREE: usize = 40;
-/// The most entries of a list, and members of a struct.
-const LIST: usize = 8;
 
 /// Says it all.
 pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
@@ -35,14 +33,12 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     };
     let wrap = |words: &str| wrapped(words, screen.width, INDENT);
     say("type", wrap(&cut(datatype, LETTERS)));
-    let mut tree = Tree { lines: Vec::new(), left: TREE, more: false };
-    tree.add(datatype, "", "");
-    if tree.more {
-        tree.lines.push(format!("... more than {TREE} lines"));
+    let described = cut(datatype.describe(), TREE * screen.width);
+    let mut lines: Vec<String> = described.lines().take(TREE).map(keep).collect();
+    if described.lines().nth(TREE).is_some() {
+        lines.push(format!("... and more than {TREE} lines"));
     }
-    for (title, line) in std::iter::once("tree").chain(std::iter::repeat("")).zip(tree.lines) {
-        say(title, vec![keep(&line)]);
-    }
+    say("tree", lines);
     let Some(first) = layouts.found.first() else { return text.replace(KEPT, " ") };
     say("signature", wrap(&signature(&first.form)));
     say("portable", wrap(&portability(&first.form)));
@@ -236,120 +232,6 @@ fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
 fn combiner(datatype: &Datatype) -> &'static str {
     let name = datatype.combiner().mpi_name();
     name.split_once("COMBINER_").map_or(name, |(_, name)| name)
-}
-
-struct Tree {
-    lines: Vec<String>,
-    left: usize,
-    more: bool,
-}
-
-impl Tree {
-    fn add(&mut self, datatype: &Datatype, head: &str, below: &str) {
-        if self.left == 0 {
-            self.more = true;
-            return;
-        }
-        self.left -= 1;
-        let node = datatype.node();
-        self.lines.push(format!("{head}{}", constructor(datatype)));
-        let members: Vec<String> = match node {
-            Node::Struct { blocklengths, displacements, .. } => blocklengths
-                .iter()
-                .zip(displacements)
-                .take(LIST)
-                .map(|(n, at)| format!("at byte {at}: {n} x "))
-                .collect(),
-            Node::SimpleStruct { blocklengths, .. } => {
-                blocklengths.iter().take(LIST).map(|n| format!("{n} x ")).collect()
-            }
-            _ => vec![String::new()],
-        };
-        let children = node.children();
-        for (at, (child, member)) in children.iter().zip(members).enumerate() {
-            let last = at + 1 == children.len();
-            let (branch, trunk) = if last { ("`- ", "   ") } else { ("|- ", "|  ") };
-            let inner = format!("{below}{trunk}");
-            self.add(child, &format!("{below}{branch}{member}"), &inner);
-        }
-        if children.len() > LIST {
-            self.lines.push(format!("{below}`- ... and {} members more", children.len() - LIST));
-        }
-    }
-}
-
-/// A constructor with its arguments, in MPI's words.
-fn constructor(datatype: &Datatype) -> String {
-    let title = combiner(datatype);
-    match datatype.node() {
-        Node::Leaf(leaf) => name(*leaf),
-        Node::Dup { .. } => title.to_owned(),
-        Node::Contiguous { count, .. } => format!("{title} count {count}"),
-        Node::Vector { count, blocklength, stride, .. } => {
-            format!("{title} count {count}, blocklength {blocklength}, stride {stride} extents")
-        }
-        Node::Hvector { count, blocklength, stride, .. } => {
-            format!("{title} count {count}, blocklength {blocklength}, stride {stride} bytes")
-        }
-        Node::Indexed { blocklengths, displacements, .. } => format!(
-            "{title} count {}, blocklengths {}, displacements {} extents",
-            blocklengths.len(),
-            list(blocklengths),
-            list(displacements)
-        ),
-        Node::Hindexed { blocklengths, displacements, .. } => format!(
-            "{title} count {}, blocklengths {}, displacements {} bytes",
-            blocklengths.len(),
-            list(blocklengths),
-            list(displacements)
-        ),
-        Node::IndexedBlock { blocklength, displacements, .. } => format!(
-            "{title} count {}, blocklength {blocklength}, displacements {} extents",
-            displacements.len(),
-            list(displacements)
-        ),
-        Node::HindexedBlock { blocklength, displacements, .. } => format!(
-            "{title} count {}, blocklength {blocklength}, displacements {} bytes",
-            displacements.len(),
-            list(displacements)
-        ),
-        Node::Struct { blocklengths, .. } => {
-            format!("{title} count {}", blocklengths.len())
-        }
-        Node::SimpleStruct { blocklengths, .. } => {
-            format!("{title} count {}", blocklengths.len())
-        }
-        Node::Subarray { sizes, subsizes, starts, order, .. } => format!(
-            "{title} sizes {}, subsizes {}, starts {}, order {order:?}",
-            list(sizes),
-            list(subsizes),
-            list(starts)
-        ),
-        Node::Darray { size, rank, gsizes, distribs, dargs, psizes, order, .. } => {
-            let dargs: Vec<String> = dargs
-                .iter()
-                .map(|darg| darg.map_or("default".to_owned(), |darg| darg.to_string()))
-                .collect();
-            let distribs: Vec<String> = distribs.iter().map(|way| format!("{way:?}")).collect();
-            format!(
-                "{title} rank {rank} of {size}, gsizes {}, distribs {}, dargs {}, psizes {}, order {order:?}",
-                list(gsizes),
-                list(&distribs),
-                list(&dargs),
-                list(psizes)
-            )
-        }
-        Node::Resized { lb, extent, .. } => format!("{title} lb {lb}, extent {extent}"),
-        Node::ValueIndex { value, index } => {
-            format!("{title} {}, {}", Basic::mpi_name(*value), Basic::mpi_name(*index))
-        }
-    }
-}
-
-fn list(items: &[impl Display]) -> String {
-    let shown: Vec<String> = items.iter().take(LIST).map(ToString::to_string).collect();
-    let more = if items.len() > LIST { ", ..." } else { "" };
-    format!("[{}{more}]", shown.join(", "))
 }
 
 /// A text of so many letters at most, which says where it was cut.

@@ -219,7 +219,7 @@ fn a_long_list_is_cut_where_it_is_said() {
     let layouts = Layouts::new(&scattered, &[Architecture::X86_64], 1);
     let text = terminal::draw(&layouts, 1, 24, SCREEN) + &facts::tell(&scattered, &layouts, SCREEN);
     assert!(text.len() < 12_000, "{}", text.len());
-    for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more", ", ...]"] {
+    for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more"] {
         assert!(text.contains(stated), "{stated} in\n{text}");
     }
 }
