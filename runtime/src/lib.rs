@@ -77,3 +77,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{Allocated, Assert, Chain, Epoch, Info, Local, LockType, Passive, Window};
+
+/// The Rust on the documentation's pages, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/datatypes.md")]
+struct Pages;
