@@ -84,10 +84,11 @@ pub fn type_count(datatype: &Datatype) -> i64 {
 /// # Errors
 /// COUNT for a count below zero. A count of zero touches no array.
 pub fn type_elements(datatype: &Datatype, count: i64) -> Result<Elements> {
-    let Ok(room) = usize::try_from(count) else {
+    if count < 0 {
         let problem = format!("count is {count}: counts are zero or greater");
         return Err(Error::Argument { call: "type_elements", class: Class::Count, problem });
-    };
+    }
+    let room = usize::try_from(count).unwrap_or(usize::MAX);
     let combiner = match datatype.node() {
         Node::Leaf(Leaf::F90Real { .. } | Leaf::F90Complex { .. } | Leaf::F90Integer { .. }) => {
             Combiner::Named
