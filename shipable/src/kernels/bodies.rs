@@ -52,15 +52,29 @@ pub(super) struct Bodies {
     pub scatter: TableBody,
 }
 
+/// Strides of the target from which lines are asked for ahead: a few runs a page, which the hardware doesn't see coming. Loads need
+/// no help, since the processor has many under way, but stores are carried out in order.
+const FAR: usize = 1024;
+
+/// How many runs ahead. On a Zen 5, unpacking row f of `cargo bench -p longshore-benches --bench datatypes` (runs of 8 bytes,
+/// 1 KiB apart) takes a tenth less with 12 or 32 than with none.
+const AHEAD: isize = 12;
+
 /// # Safety
 ///
 /// See [`Bodies`].
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+    let prefetch = rows.run <= 64 && rows.counts[1] >= 64 && rows.to[1].unsigned_abs() >= FAR;
     for _ in 0..rows.counts[0] {
         // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave
         // the memory.
-        unsafe { row::<M>(rows, from, to) };
+        unsafe {
+            match prefetch {
+                true => row::<M, true>(rows, from, to),
+                false => row::<M, false>(rows, from, to),
+            }
+        }
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
@@ -74,7 +88,7 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
 ///
 /// See [`Bodies`].
 #[inline(always)]
-unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+unsafe fn row<M: Move, const PREFETCH: bool>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
     let mut left = rows.counts[1];
     if left >= 4 {
@@ -82,6 +96,12 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
         let ([from_2, from_3, from_4], [to_2, to_3, to_4]) =
             (multiples(from_stride), multiples(to_stride));
         while left >= 4 {
+            if PREFETCH {
+                let ahead = to.wrapping_offset(to_stride.wrapping_mul(AHEAD));
+                for stride in [0, to_stride, to_2, to_3] {
+                    prefetch(ahead.wrapping_offset(stride));
+                }
+            }
             // SAFETY: the caller's promise.
             unsafe {
                 M::run(from, to, run);
@@ -100,6 +120,18 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
         from = from.wrapping_offset(from_stride);
         to = to.wrapping_offset(to_stride);
     }
+}
+
+/// Asks for the cache line at an address, which may be any: nothing is read.
+#[inline(always)]
+fn prefetch(place: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address does nothing but fill caches.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
 }
 
 /// # Safety
@@ -228,6 +260,10 @@ fn swap_units<const UNIT: usize>(run: u64) -> &'static Bodies {
         ($set:ident, $swap:ident) => {
             match run {
                 _ if run == UNIT as u64 => $set::bodies::<Fixed<$swap<UNIT>, UNIT>>(),
+                4 => $set::bodies::<Fixed<$swap<UNIT>, 4>>(),
+                6 => $set::bodies::<Fixed<$swap<UNIT>, 6>>(),
+                8 => $set::bodies::<Fixed<$swap<UNIT>, 8>>(),
+                12 => $set::bodies::<Fixed<$swap<UNIT>, 12>>(),
                 16 => $set::bodies::<Fixed<$swap<UNIT>, 16>>(),
                 24 => $set::bodies::<Fixed<$swap<UNIT>, 24>>(),
                 32 => $set::bodies::<Fixed<$swap<UNIT>, 32>>(),
