@@ -48,12 +48,12 @@ impl Committed {
     ///
     /// As [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let form = Form::compile(datatype, architecture)?;
+        let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
         Ok(Committed(Arc::new(Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
             signature: datatype.signature(),
-            bounds: datatype.bounds(architecture)?,
+            bounds,
             native: Arc::new(form.lower(architecture, architecture)?),
             others: Mutex::new(Vec::new()),
             units: OnceLock::new(),

@@ -6,6 +6,9 @@
 //! 3. In a locale-specific form displacements in extents are multiplied out as they are met, in a portable one they stay.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+use smallvec::SmallVec;
 
 use super::node::{Field, Node, Placed, Run, Runs, Span};
 use super::{Form, Limits, layout};
@@ -14,7 +17,7 @@ use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order};
 use crate::error::{Error, Result};
 
-pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
+pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<(Form, Bounds)> {
     let culprit = culprit(datatype);
     let mut compiler = Compiler {
         architecture,
@@ -29,8 +32,9 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
     let root = compiler.datatype(datatype)?;
     let mut nodes = compiler.nodes;
     nodes.truncate(root as usize + 1);
+    let bounds = compiler.layouts[root as usize];
     let builder = culprit.is_some().then_some(*architecture);
-    Ok(Form::new(builder, nodes.into(), culprit.cloned()))
+    Ok((Form::new(builder, nodes.into(), culprit.cloned()), bounds))
 }
 
 /// The first part of a datatype, depth first, whose constructor isn't portable.
@@ -93,9 +97,8 @@ struct Compiler<'a> {
     /// The bounds that a reader of the form finds: the same but for alignment.
     seen: Vec<Bounds>,
     depths: Vec<u32>,
-    /// Where a node already stands. Equal structs of members that were simple structs and that weren't can differ in their
-    /// alignments.
-    equal: HashMap<(Node, [i64; 2]), u32>,
+    /// Where nodes of a hash stand.
+    equal: HashMap<u64, SmallVec<[u32; 1]>>,
     /// The node of a subtree met before.
     known: HashMap<*const (), u32>,
 }
@@ -207,7 +210,8 @@ impl Compiler<'_> {
             Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
             _ => 1,
         };
-        let mut joined = Runs::default();
+        let runs = runs.into_iter();
+        let mut joined = Runs::of(runs.size_hint().0);
         for run in runs {
             joined.run(Run {
                 displacement: layout::scaled(run.displacement, unit)?,
@@ -288,11 +292,17 @@ impl Compiler<'_> {
             true => (node, wanted),
             false => layout::settle(node, &wanted, self.architecture, &self.seen)?,
         };
-        let key = (node, [wanted.align, wanted.leading_align]);
-        if let Some(&index) = self.equal.get(&key) {
+        let hash = BuildHasherDefault::<Mixer>::default().hash_one(&node);
+        let alike = self.equal.entry(hash).or_default();
+        // Equal structs of members that were simple structs and that weren't can differ in their alignments.
+        let aligned = |bounds: &Bounds| (bounds.align, bounds.leading_align);
+        let same = |&&index: &&u32| {
+            let known = &self.layouts[index as usize];
+            aligned(known) == aligned(&wanted) && self.nodes[index as usize] == node
+        };
+        if let Some(&index) = alike.iter().find(same) {
             return Ok(index);
         }
-        let node = &key.0;
         let below = node.children().map(|child| self.depths[child as usize]).max();
         let depth = 1 + below.unwrap_or(0);
         if depth > Limits::DEPTH {
@@ -300,8 +310,8 @@ impl Compiler<'_> {
         }
         let index = u32::try_from(self.nodes.len())
             .map_err(|_| Error::Overflow { what: "the number of nodes" })?;
-        self.nodes.push(node.clone());
-        self.equal.insert(key, index);
+        alike.push(index);
+        self.nodes.push(node);
         self.layouts.push(wanted);
         self.seen.push(seen);
         self.depths.push(depth);
@@ -318,4 +328,43 @@ fn run(displacement: i64, length: i64, count: i64, stride: i64) -> Run {
 
 fn blocks<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Run> + 'a {
     lengths.iter().zip(displacements).map(|(&length, &at)| run(at, length, 1, 0))
+}
+
+/// A hash of a node's words, for a table of one type's nodes: what a hash against attackers costs for a million blocks would
+/// be most of a commit.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_i64(&mut self, word: i64) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.write_u64(word as u64);
+    }
 }

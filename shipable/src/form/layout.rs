@@ -81,6 +81,18 @@ pub(crate) fn copies(runs: &[Run]) -> i128 {
 
 /// The displacements of a run's children, which lie `extent` apart in a block.
 fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
+    // Most runs are one block well within 64 bits, of which there may be millions.
+    if run.count == 1 {
+        let block = || {
+            let last = i64::try_from(run.length).ok()?.checked_sub(1)?.checked_mul(extent)?;
+            let start = run.displacement.checked_mul(unit)?;
+            let end = start.checked_add(last)?;
+            Some(bounds::Span { least: start.min(end).into(), greatest: start.max(end).into() })
+        };
+        if let Some(block) = block() {
+            return Ok(block);
+        }
+    }
     let stride = i128::from(run.stride) * i128::from(unit);
     let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
     let block = bounds::Span::steps(signed(run.length)?, extent.into())?;

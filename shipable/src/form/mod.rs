@@ -22,6 +22,8 @@ pub use node::{Field, Node, Placed, Run, Span};
 pub(crate) use wire::hash;
 pub use wire::{DecodeError, Limits};
 
+use std::sync::OnceLock;
+
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::Bounds;
@@ -62,7 +64,8 @@ pub struct Form {
     builder: Option<Architecture>,
     /// Children before parents, the root last.
     nodes: Box<[Node]>,
-    hash: u128,
+    /// Found when it is first asked for: it takes the form's bytes.
+    hash: OnceLock<u128>,
     culprit: Option<Datatype>,
 }
 
@@ -78,13 +81,19 @@ impl Form {
     /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
     /// Fortran kind, [`Error::TooDeep`] when the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
+        Ok(Self::compile_with_bounds(datatype, architecture)?.0)
+    }
+
+    /// As [`Form::compile`], with the datatype's bounds.
+    pub(crate) fn compile_with_bounds(
+        datatype: &Datatype,
+        architecture: &Architecture,
+    ) -> Result<(Form, Bounds)> {
         compile::compile(datatype, architecture)
     }
 
     fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Datatype>) -> Form {
-        let mut form = Form { builder, nodes, hash: 0, culprit };
-        form.hash = wire::hash(&form.encode());
-        form
+        Form { builder, nodes, hash: OnceLock::new(), culprit }
     }
 
     /// Whether the form is portable or locale-specific.
@@ -125,7 +134,7 @@ impl Form {
 
     /// A hash of the form's bytes, the same in every process: a key for caches.
     pub fn hash(&self) -> u128 {
-        self.hash
+        *self.hash.get_or_init(|| wire::hash(&self.encode()))
     }
 
     /// The bytes that ship: the tag, then the nodes.

@@ -103,10 +103,14 @@ impl Node {
 }
 
 /// Collects runs, joining those that continue one another at the same stride.
-#[derive(Default)]
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
+    /// Room for as many blocks.
+    pub(super) fn of(blocks: usize) -> Runs {
+        Runs(Vec::with_capacity(blocks))
+    }
+
     /// Adds a block. Empty ones are left out.
     pub(super) fn block(&mut self, displacement: i64, length: u64) {
         if length == 0 {

@@ -298,7 +298,7 @@ impl TableBuilder {
             self.runs.iter().map(|&(offset, units)| offset + (units * self.item.memory()) as i64);
         let reach = least.unwrap_or(0)..ends.max().unwrap_or(0);
         let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
-        let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(divisor, *units));
+        let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(*units, divisor));
         let table = if step * (EXPANSION * self.runs.len() as u64) >= units {
             // Parts of equal length: what a length of its own for each run costs is more than they do.
             let memory = (step * self.item.memory()) as i64;
