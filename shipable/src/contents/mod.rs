@@ -1,4 +1,4 @@
-//! Datatypes taken apart: the arguments of the constructor (MPI-5.0 section 5.1.13), and the accessors of 1995.
+//! Datatypes taken apart: the arguments of the constructor (MPI-5.0 section 5.1.13), and the [`accessors`] of 1995.
 //!
 //! [`Datatype::envelope`] says how many arguments of each kind the constructor had, [`Datatype::contents`] which, and
 //! [`Contents::rebuild`] calls it with them again. The arguments stand in the order that MPI's table gives them:
@@ -32,7 +32,7 @@
 //! Orders, distributions and undefined arguments are integers here, with the values of MPI-5.0's ABI, but for
 //! [`DISTRIBUTE_DFLT_DARG`]. Handles, references and attributes are the runtime's.
 
-mod accessors;
+pub mod accessors;
 mod arguments;
 
 pub use accessors::{Elements, type_count, type_elements};
