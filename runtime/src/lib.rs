@@ -51,6 +51,7 @@ mod origin;
 mod p2p;
 mod packed;
 mod process;
+mod progress;
 mod route;
 pub mod sim;
 mod tap;

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
 use longshore_transport::shm::ShmLink;
@@ -62,6 +63,7 @@ pub fn init() -> Result<Rank> {
     }
     setup.routes = environment.routes;
     setup.adversary = adversary;
+    setup.progress = environment.progress;
     setup.secret = environment.secret.bytes().to_vec();
     setup.environment = Some(environment);
     setup.start()
@@ -79,6 +81,8 @@ pub(crate) struct Setup {
     pub environment: Option<Environment>,
     /// Whether waiting may spin.
     pub spin: bool,
+    /// Whether a thread answers while the program computes.
+    pub progress: bool,
 }
 
 /// What all handles of a rank share.
@@ -89,7 +93,9 @@ pub(crate) struct Process {
     elements: Elements,
     engine: Mutex<Engine>,
     segment: Segment,
-    waiter: Waiter,
+    waiter: Arc<Waiter>,
+    /// The progress thread, if there is one.
+    server: Mutex<Option<JoinHandle<()>>>,
     /// The job's events that the engine has heard of.
     events: AtomicU32,
     /// Whether one of them was a death.
@@ -122,13 +128,23 @@ impl Setup {
             secret: Vec::new(),
             environment: None,
             spin: true,
+            progress: false,
         }
     }
 
     /// Says hello to everyone, and waits for everyone's.
     pub(crate) fn start(self) -> Result<Rank> {
-        let Setup { segment, link, architecture, routes, adversary, secret, environment, spin } =
-            self;
+        let Setup {
+            segment,
+            link,
+            architecture,
+            routes,
+            adversary,
+            secret,
+            environment,
+            spin,
+            progress,
+        } = self;
         let (link, routes): (Box<dyn Link>, _) = match adversary {
             Some(seed) => (Box::new(Faulty::new(link, Faults::adversary(seed))), Routes::Message),
             None => (link, routes),
@@ -141,9 +157,10 @@ impl Setup {
         };
         segment.mark(me.rank, RankState::Alive);
         let waiter = match spin {
-            true => Waiter::new(link.doorbell(), me.size),
-            false => Waiter::sleeping(link.doorbell()),
+            true => Waiter::new(me.rank, link.doorbell(), me.size),
+            false => Waiter::sleeping(me.rank, link.doorbell()),
         };
+        let waiter = Arc::new(if progress { waiter.served() } else { waiter });
         let lines = match me.rank {
             0 => Some(segment.allocate(Barrier::bytes(me.size))?),
             _ => None,
@@ -159,12 +176,17 @@ impl Setup {
             events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
             lost: AtomicBool::new(false),
             segment,
-            waiter,
+            waiter: waiter.clone(),
+            server: Mutex::default(),
             life: AtomicU8::new(Life::Starting as u8),
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
         });
+        if progress {
+            let server = crate::progress::start(&process, waiter);
+            *process.server() = Some(server.map_err(crate::job::Error::Thread)?);
+        }
         process.note(Activity::Init, 0);
         process.engine().state().chance =
             adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
@@ -296,6 +318,11 @@ impl Rank {
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
         let met = self.world.barrier_as(Activity::Finalize);
         self.process.life.store(Life::Finalized as u8, Ordering::Release);
+        self.process.waiter.ring();
+        if let Some(server) = self.process.server().take() {
+            // One that panicked has said so.
+            let _ = server.join();
+        }
         self.process.segment.mark(self.process.me.rank, RankState::Finalized);
         if let Some(environment) = &mut *self.process.environment() {
             environment.finalize()?;
@@ -344,6 +371,10 @@ impl Process {
     /// The engine, locked. A panic under the lock is a bug, and its rank ends; what it held is still let go of.
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn server(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn environment(&self) -> MutexGuard<'_, Option<Environment>> {
@@ -396,13 +427,28 @@ impl Process {
     /// The job is being ended; and what `poll` gives.
     pub(crate) fn wait<T>(
         &self,
+        poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> Result<T> {
+        self.waiter.enter();
+        let outcome = self.turn_by_turn(poll);
+        if self.waiter.leave() && self.engine().progress() {
+            // There may be more: the progress thread goes on.
+            self.waiter.ring();
+        }
+        outcome
+    }
+
+    fn turn_by_turn<T>(
+        &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
         let mut idle = 0;
         loop {
             let mut engine = self.engine();
             let moved = engine.progress();
-            self.hear_of_ranks(&mut engine);
+            if self.hear_of_ranks(&mut engine) || moved {
+                self.waiter.nudge(0);
+            }
             if let Some(outcome) = poll(engine.state(), false) {
                 return outcome;
             }
@@ -418,6 +464,9 @@ impl Process {
                 let moved = engine.progress();
                 // An end or an abort since the last look rang nobody: this rank's bell wasn't armed yet.
                 let heard = self.hear_of_ranks(&mut engine);
+                if moved || heard {
+                    self.waiter.nudge(1);
+                }
                 let outcome = poll(engine.state(), true);
                 (moved || heard || outcome.is_some()).then_some(outcome)
             });
@@ -443,15 +492,28 @@ impl Process {
         false
     }
 
+    /// Makes progress for the progress thread; true if there may be more.
+    pub(crate) fn serve(&self) -> bool {
+        let mut engine = self.engine();
+        let moved = engine.progress();
+        let heard = self.hear_of_ranks(&mut engine);
+        if moved || heard {
+            self.waiter.nudge(0);
+        }
+        moved
+    }
+
+    /// Whether the rank takes part in the job no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.life.load(Ordering::Acquire) == Life::Finalized as u8
+    }
+
     /// Makes progress once, for a call that doesn't wait.
     ///
     /// # Errors
     /// The job is being ended.
     pub(crate) fn poll(&self) -> Result<()> {
-        let mut engine = self.engine();
-        engine.progress();
-        self.hear_of_ranks(&mut engine);
-        drop(engine);
+        self.serve();
         // Who calls this in a loop lets others run.
         self.waiter.pause();
         self.check_job()

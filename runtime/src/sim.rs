@@ -42,6 +42,8 @@ pub struct Options {
     pub frame: usize,
     /// Frames under way between two ranks, at most.
     pub frames: usize,
+    /// Whether each rank has a progress thread, in [`run_shared`]: in [`run`] a rank is one thread.
+    pub progress: bool,
 }
 
 impl Default for Options {
@@ -53,6 +55,7 @@ impl Default for Options {
             adversary: crate::job::adversary().unwrap_or_default(),
             frame: 4096,
             frames: 16,
+            progress: false,
         }
     }
 }
@@ -108,7 +111,9 @@ pub fn run_shared<T: Send>(
     let start = |rank| {
         let segment = launcher.as_rank(rank)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        options.setup(segment, link).start().map(&body)
+        let mut setup = options.setup(segment, link);
+        setup.progress = options.progress;
+        setup.start().map(&body)
     };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let start = &start;

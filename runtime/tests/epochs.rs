@@ -1,5 +1,8 @@
 //! Puts and gets through epochs, by every route.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Assert, Datatype, Info, LockType, Origin, Rank, Route, Window};
@@ -18,7 +21,9 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
         for seed in 0..4 {
             run(ranks, &Options { seed, ..options.clone() }, whole).unwrap();
         }
-        run_shared(ranks, &options, whole).unwrap();
+        for progress in [false, true] {
+            run_shared(ranks, &Options { progress, ..options.clone() }, whole).unwrap();
+        }
     }
 }
 
@@ -229,4 +234,77 @@ fn epochs_of_part_of_the_job() {
         window.free().unwrap();
         part.free().unwrap();
     });
+}
+
+/// Rank 1 computes and calls nothing; without its progress thread rank 0 would wait for its end.
+#[test]
+fn a_computing_target_serves_its_peers() {
+    let architectures = vec![Architecture::NATIVE, Architecture::S390X];
+    let options = Options { architectures, progress: true, ..Options::default() };
+    let done = AtomicBool::new(false);
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let window =
+            Window::create(world, rank.buffer::<i64>(1).unwrap(), 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            for turn in 0..100i64 {
+                let (value, mut got) = ([turn], [0]);
+                let put = window.lock(1, LockType::Exclusive, |epoch| {
+                    epoch.flush(1, |epoch| epoch.put(&value, 1, 0, 1, &long))?;
+                    epoch.get(&mut got, 1, 0, 1, &long)
+                });
+                put.unwrap();
+                assert_eq!(got, value);
+            }
+            done.store(true, Ordering::Relaxed);
+        } else {
+            let start = Instant::now();
+            while !done.load(Ordering::Relaxed) {
+                assert!(start.elapsed() < Duration::from_secs(20), "nobody serves");
+                std::hint::spin_loop();
+            }
+        }
+        world.barrier().unwrap();
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    run_shared(2, &options, body).unwrap();
+}
+
+/// Threads of one rank that wait at the same time: what one finds wakes the others.
+#[test]
+fn threads_of_a_rank_wake_each_other() {
+    const TURNS: i64 = 300;
+    for progress in [false, true] {
+        let options = Options { routes: Routes::Message, progress, ..Options::default() };
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let (me, other) = (world.rank(), 1 - world.rank());
+            let start = Instant::now();
+            std::thread::scope(|scope| {
+                for tag in 0..3 {
+                    scope.spawn(move || {
+                        for turn in 0..TURNS {
+                            let mut got = [0i64];
+                            if me == 0 {
+                                world.send(&[turn], other, tag).unwrap();
+                                world.recv(&mut got, other, tag).unwrap();
+                                assert_eq!(got[0], turn + 1);
+                            } else {
+                                world.recv(&mut got, other, tag).unwrap();
+                                world.send(&[got[0] + 1], other, tag).unwrap();
+                            }
+                        }
+                    });
+                }
+            });
+            // A wake that is missed costs 100 ms.
+            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+            world.barrier().unwrap();
+            rank.finalize().unwrap();
+        };
+        run_shared(2, &options, body).unwrap();
+    }
 }

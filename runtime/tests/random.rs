@@ -124,6 +124,7 @@ fn any_two_representations_exchange_any_types() {
             routes,
             frame: 128 << random.below(6),
             frames: 1 + random.below(8) as usize,
+            progress: random.chance(2),
             ..Options::default()
         };
         let body = |rank: Rank| {

@@ -41,6 +41,9 @@ pub struct Arguments {
     /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
     #[arg(long, value_name = "SEED")]
     adversary: Option<u64>,
+    /// Gives each rank a thread that answers its peers while the program computes, asleep while nothing comes
+    #[arg(long)]
+    progress: bool,
     #[command(flatten)]
     first: Part,
 }
@@ -104,7 +107,8 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
-    let Arguments { label, timeout, watchdog, on_death, route, adversary, mut first } = arguments;
+    let Arguments { label, timeout, watchdog, on_death, route, adversary, progress, mut first } =
+        arguments;
     let watchdog = (watchdog > 0.0).then(|| Duration::from_secs_f64(watchdog));
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
@@ -113,7 +117,7 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
     }
-    Ok(Job { parts, label, timeout, on_death, routes: route, adversary, watchdog })
+    Ok(Job { parts, label, timeout, on_death, routes: route, adversary, progress, watchdog })
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {

@@ -33,6 +33,8 @@ pub struct Environment {
     pub arch: Option<String>,
     /// Which routes operations may take.
     pub routes: Routes,
+    /// Whether a thread of this rank answers its peers while the program computes.
+    pub progress: bool,
     /// What another rank's death does to this one.
     pub on_death: OnDeath,
     launcher: pmi::Client,
@@ -77,6 +79,9 @@ pub enum Error {
     /// The segment can't be made, found or opened.
     #[error("the job's shared segment: {0}")]
     Segment(#[source] io::Error),
+    /// The progress thread can't be started.
+    #[error("starting the progress thread: {0}")]
+    Thread(#[source] io::Error),
     /// Rank 0 runs on another host.
     #[error(
         "rank {rank} and rank 0 run on different hosts; jobs over several hosts aren't supported yet: \
@@ -123,6 +128,7 @@ impl Environment {
             secret,
             arch: text(env::ARCH),
             routes: optional(env::ROUTE, "message or best")?.unwrap_or_default(),
+            progress: text(env::PROGRESS).is_some_and(|value| value != "0"),
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
             launcher,
         }))

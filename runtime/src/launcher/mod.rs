@@ -65,6 +65,8 @@ pub struct Job {
     pub routes: Routes,
     /// The seed of an adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes.
     pub adversary: Option<u64>,
+    /// Whether each rank has a thread that answers its peers while the program computes; else the environment decides.
+    pub progress: bool,
     /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
     pub watchdog: Option<Duration>,
 }

@@ -154,6 +154,9 @@ impl<'a> Supervisor<'a> {
         if let Some(seed) = self.job.adversary {
             command.env(env::ADVERSARY, seed.to_string());
         }
+        if self.job.progress {
+            command.env(env::PROGRESS, "1");
+        }
         match arch(part, index) {
             Some(name) => command.env(env::ARCH, name),
             None => command.env_remove(env::ARCH),
