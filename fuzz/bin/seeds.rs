@@ -6,6 +6,7 @@ use std::path::Path;
 use longshore::fuzzing::Target;
 use longshore::wire::Kind;
 use shipable::flat::{self, CommunicatorDescription};
+use shipable::reduce::Op;
 use shipable::{Architecture, Datatype, Form};
 
 /// One of each constructor, portable and not.
@@ -80,6 +81,11 @@ fn exchange(datatype: &Datatype, architecture: u8) -> shipable::Result<Vec<u8>> 
         opening(Kind::Put, tag, 1, 1, length, signature, &packed),
         opening(Kind::Get, tag, 1, 1, length, signature, &[]),
         opening(Kind::Eager, 0, 0, 1, length, signature, &packed),
+        opening(Kind::Accumulate, Op::Replace.wire(), 1, 1, length, signature, &packed),
+        opening(Kind::Accumulate, 0x80 | Op::Sum.wire(), 1, 1, length, signature, &packed),
+        opening(Kind::Fetch, Op::Max.wire(), 1, 1, length, signature, &packed),
+        opening(Kind::Fetch, Op::NoOp.wire(), 1, 1, 0, signature, &[]),
+        opening(Kind::Swap, 0, 1, 1, 2 * length, signature, &[&packed[..], &packed].concat()),
     ];
     let mut bytes = vec![architecture];
     for frame in frames {

@@ -15,7 +15,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::lock::{Claim, SharedLock, Sharing, User};
+use longshore_transport::lock::{BriefLock, Briefly, Claim, SharedLock, Sharing, User};
 use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
 use crate::group::Group;
@@ -77,9 +77,15 @@ impl Control {
     }
 
     /// Where an owner's accumulate lock lies.
-    #[allow(dead_code)] // accumulates take it
-    pub(crate) fn accumulate_word(&self, owner: u32) -> (&Mapping, u64) {
+    fn accumulate_word(&self, owner: u32) -> (&Mapping, u64) {
         (&self.memory, self.block(owner) + ACCUMULATE)
+    }
+
+    /// Takes an owner's accumulate lock, until what this gives is dropped.
+    #[inline]
+    pub(crate) fn accumulate(&self, owner: u32) -> Briefly<'_> {
+        let (memory, offset) = self.accumulate_word(owner);
+        BriefLock::at(memory, offset).acquire(self.rank, |rank| self.is_dead(rank))
     }
 
     /// This process's rank in the window.

@@ -160,6 +160,56 @@ pub enum ErrorKind {
         /// Count and type at the target.
         target: String,
     },
+    /// Rule 21, in one type.
+    #[error(
+        "{datatype} isn't made of one predefined type, as an accumulate wants on all sides, but is the {role}'s: accumulate \
+         what is of one type in a call of its own{}", if *pairs { ", and use MPI's pair types for pairs" } else { "" }
+    )]
+    MixedTypes {
+        /// The type.
+        datatype: String,
+        /// Whose it is.
+        role: &'static str,
+        /// Whether the operation is one on pairs.
+        pairs: bool,
+    },
+    /// Rule 21, between the sides.
+    #[error(
+        "an accumulate is of one predefined type on all sides, but {datatype} is of {found} where the target's is of \
+         {wanted}: use the same, pair types included"
+    )]
+    OtherType {
+        /// The type at this rank.
+        datatype: String,
+        /// What it is made of.
+        found: String,
+        /// What the target type is made of.
+        wanted: String,
+    },
+    /// Rule 21, of what takes one element.
+    #[error(
+        "{call} takes one element of a predefined type, and {datatype} isn't one: use a number or one of the types of `c` and \
+         `fortran`, or get_accumulate"
+    )]
+    NotPredefined {
+        /// The call.
+        call: &'static str,
+        /// The type.
+        datatype: String,
+    },
+    /// Rule 21: MPI_NO_OP where nothing is fetched.
+    #[error(
+        "MPI_NO_OP accumulates nothing: use it in get_accumulate and fetch_and_op, which return what is there"
+    )]
+    NoOp,
+    /// An operation that this version doesn't know.
+    #[error(
+        "an accumulate with the unknown operation {0}: origin and target are different versions"
+    )]
+    UnknownOperation(u8),
+    /// Rule 13.
+    #[error("{0}")]
+    Request(&'static str),
     /// Rule 20.
     #[error(
         "{count} of {datatype} touch a byte twice: a type that is written to must not overlap itself"
@@ -407,7 +457,12 @@ impl ErrorKind {
             | ErrorKind::TypeHandle(_)
             | ErrorKind::Signature { .. }
             | ErrorKind::Overlap { .. }
+            | ErrorKind::MixedTypes { .. }
+            | ErrorKind::OtherType { .. }
+            | ErrorKind::NotPredefined { .. }
             | ErrorKind::Form { .. } => Class::Type,
+            ErrorKind::NoOp | ErrorKind::UnknownOperation(_) => Class::Op,
+            ErrorKind::Request(_) => Class::Request,
             ErrorKind::Displacement(_) => Class::Disp,
             ErrorKind::Range { .. } | ErrorKind::Address { .. } => Class::RmaRange,
             ErrorKind::Buffer { .. } | ErrorKind::Padding { .. } | ErrorKind::Emulated => {

@@ -71,13 +71,17 @@ pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
 pub use process::{Rank, init};
 pub use route::Route;
 pub use shipable;
+pub use shipable::reduce::Op;
 pub use shipable::{
     Architecture, Bounds, Class, Datatype, Distribution, Element, Form, Order, Shipable, Signature,
     Tag, arch, c, fortran,
 };
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
-pub use window::{Allocated, Assert, Chain, Epoch, Info, Local, LockType, Passive, Window};
+pub use window::{
+    AccumulateOps, AccumulateOrdering, Allocated, Assert, Chain, Epoch, Fetched, Info, Local,
+    LockType, Passive, Window,
+};
 
 /// The Rust on the documentation's pages, as tests.
 #[cfg(doctest)]

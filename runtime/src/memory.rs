@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use longshore_transport::Mapping;
 use shipable::program::copy;
+use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 
 use crate::buffer::Buffer;
@@ -126,6 +127,100 @@ impl Span {
         )
     }
 
+    /// Combines packed operands with typed memory, as [`Reduction::take`].
+    pub(crate) fn take(
+        reduction: &Reduction,
+        stage: &Stage,
+        target: Typed<'_>,
+        position: u64,
+        input: &[u8],
+        carry: &mut Carry,
+        fetched: Option<&mut Vec<u8>>,
+    ) -> shipable::Result<()> {
+        reduction.take(stage, &mut target.sides()?, position, input, carry, fetched)
+    }
+
+    /// Combines typed memory with typed memory, as [`Reduction::apply_typed`].
+    pub(crate) fn combine(
+        reduction: &Reduction,
+        operands: &Typed<'_>,
+        target: &Typed<'_>,
+        result: Option<&Typed<'_>>,
+        range: std::ops::Range<u64>,
+    ) -> shipable::Result<()> {
+        let view = operands.span.view().ok_or(OVERFLOW)?;
+        let mut result = result.map(Typed::sides).transpose()?;
+        let operands = (operands.program, operands.count, view);
+        reduction.apply_typed(operands, &mut target.sides()?, result.as_mut(), range)
+    }
+
+    /// Combines packed operands with as many elements that lie one after the other from displacement `at` on, as
+    /// [`Reduction::combine`].
+    #[inline]
+    pub(crate) fn combine_run(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operands: Span,
+        elements: u64,
+    ) -> shipable::Result<()> {
+        let mut there = self.shifted(at).and_then(Span::view_mut).ok_or(OVERFLOW)?;
+        reduction.combine(operands.view().ok_or(OVERFLOW)?, &mut there, elements)
+    }
+
+    /// Combines one operand with the element at displacement `at`, which is as long; gives what was there, or `None`, nothing
+    /// done, where the memory hasn't got it.
+    #[inline]
+    pub(crate) fn fetch<T: Element>(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operand: &T,
+    ) -> Option<T> {
+        let operand = Span::of(std::ptr::from_ref(operand).cast_mut(), 1);
+        let old = self.peek(at)?;
+        let mut there = self.shifted(at)?.view_mut()?;
+        reduction.combine(operand.view()?, &mut there, 1).ok()?;
+        Some(old)
+    }
+
+    /// As [`swap`](Span::swap), of the element at displacement `at`; `None` as for [`fetch`](Span::fetch).
+    #[inline]
+    pub(crate) fn swap_one<T: Element>(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: &T,
+        new: &T,
+    ) -> Option<T> {
+        let old = self.peek(at)?;
+        let there = self.shifted(at)?.view_mut()?;
+        let [compare, new] =
+            [compare, new].map(|value| Span::of(std::ptr::from_ref(value).cast_mut(), 1).view());
+        swap.apply_views(there, compare?, new?).ok()?;
+        Some(old)
+    }
+
+    /// The value at a displacement, if the memory has it.
+    #[inline]
+    pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
+        let mut value = zeroed::<T>();
+        let place = Span::of(&raw mut value, 1);
+        place.copy_run(0, self, at, place.len).then_some(value)
+    }
+
+    /// Compares and swaps the element at displacement 0, as [`Swap::apply`].
+    #[inline]
+    pub(crate) fn swap(
+        self,
+        swap: &Swap,
+        compare: &[u8],
+        new: &[u8],
+        old: &mut [u8],
+    ) -> shipable::Result<()> {
+        swap.apply(&mut self.view_mut().ok_or(OVERFLOW)?, compare, new, old)
+    }
+
     /// Copies `len` bytes from the start of `from` to displacement `at` of this; false, and nothing done, where either
     /// hasn't got them. Naturally aligned copies of 8 bytes don't tear.
     #[inline]
@@ -152,6 +247,11 @@ impl Span {
         true
     }
 
+    /// Runs `body` on a span of a slice, which lasts as long.
+    pub(crate) fn with_slice<T: Element, R>(values: &[T], body: impl FnOnce(Span) -> R) -> R {
+        body(Span::of(values.as_ptr().cast_mut(), values.len()))
+    }
+
     /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
     pub(crate) fn write(self, at: i64, bytes: &[u8]) -> bool {
         self.view_mut().is_some_and(|mut view| view.write(at, bytes).is_ok())
@@ -170,6 +270,13 @@ pub(crate) struct Typed<'a> {
     pub program: &'a Program,
     pub count: u64,
     pub span: Span,
+}
+
+impl Typed<'_> {
+    fn sides(&self) -> shipable::Result<Sides<'_>> {
+        let memory = self.span.view_mut().ok_or(OVERFLOW)?;
+        Ok(Sides { program: self.program, count: self.count, memory })
+    }
 }
 
 /// A time in which memory may be lent to the engine; see [`scope`]. As in [`std::thread::scope`], `'scope` is longer than

@@ -8,7 +8,7 @@ use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
 use crate::engine::{
-    Channel, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
+    Channel, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
 };
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
@@ -179,7 +179,7 @@ impl Communicator {
             tag,
             length: program.stream_length(count)?,
             signature,
-            source: Source::Typed { program, count, span, _window: None },
+            source: Source::Typed { program, count, span, _keep: Keep::Lender },
         })
     }
 

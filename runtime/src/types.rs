@@ -6,7 +6,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use shipable::{Architecture, Bounds, Committed, Datatype, Element, Form, Program, Signature, Tag};
+use shipable::{
+    Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
+};
 
 use crate::attribute::{Card, Holder, attributes};
 use crate::error::{ErrorKind, Result};
@@ -37,6 +39,8 @@ pub(crate) struct Compiled {
     /// The Rust type that it was made of.
     element: Option<TypeId>,
     elsewhere: Elsewhere,
+    /// The predefined type of all its items.
+    leaf: OnceLock<Option<Leaf>>,
 }
 
 /// Bounds in other representations, as asked for.
@@ -134,7 +138,13 @@ impl Compiled {
             identity: names.next(),
             element,
             elsewhere: Elsewhere::default(),
+            leaf: OnceLock::new(),
         }))
+    }
+
+    /// The predefined type of all its items, if it is one.
+    pub(crate) fn single_leaf(&self) -> Option<Leaf> {
+        *self.leaf.get_or_init(|| self.form().single_leaf())
     }
 
     pub(crate) fn datatype(&self) -> &Datatype {
@@ -453,6 +463,14 @@ impl TargetType<'_> {
             TargetType::Foreign(foreign) => {
                 foreign.parts.elsewhere.bounds(foreign.form(), architecture)
             }
+        }
+    }
+
+    /// The predefined type of all its items, if it is one.
+    pub(crate) fn single_leaf(&self) -> Option<Leaf> {
+        match self {
+            TargetType::Own(own) => own.compiled.single_leaf(),
+            TargetType::Foreign(foreign) => foreign.form().single_leaf(),
         }
     }
 

@@ -3,7 +3,8 @@
 use longshore::job::Routes;
 use longshore::sim::{Options, run};
 use longshore::{
-    Architecture, Class, Communicator, Datatype, Error, Info, Origin, PROC_NULL, Rank, Type, Window,
+    Architecture, Class, Communicator, Datatype, Destination, Error, Info, Op, Origin, PROC_NULL,
+    Rank, Type, Window,
 };
 
 fn job(architectures: &[Architecture], routes: Routes, body: impl Fn(Rank) + Sync) {
@@ -375,6 +376,118 @@ fn the_bodys_error_is_returned_after_the_closing_fence() {
         });
         expect(&outcome.unwrap_err(), Class::Count, &[]);
         assert_eq!(window.get::<i64>(0).unwrap(), 41);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_21_an_accumulate_takes_a_predefined_operation_that_the_type_takes() {
+    wrong(
+        Class::Op,
+        &["MPI_BAND isn't defined on MPI_DOUBLE", "accumulate at rank 0"],
+        |epoch, double| epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::Band),
+    );
+    wrong(Class::Op, &["MPI_MAXLOC isn't defined on MPI_DOUBLE", "pairs"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::Maxloc)
+    });
+    wrong(Class::Op, &["MPI_NO_OP accumulates nothing", "get_accumulate"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::NoOp)
+    });
+    wrong(Class::Op, &["MPI_LAND isn't defined", "fetch_and_op at rank 0"], |epoch, _| {
+        epoch.fetch_and_op(1.0f64, 1, 0, Op::Land).map(drop)
+    });
+}
+
+#[test]
+fn rule_21_all_sides_are_of_one_predefined_type() {
+    let target = |rank: &Rank, datatype: Datatype| rank.commit(&datatype).unwrap();
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let (int, double) = (Datatype::int(), Datatype::double());
+        let mixed = Datatype::simple_struct(&[1, 1], &[double.clone(), int.clone()]).unwrap();
+        let mixed = target(rank, mixed);
+        let pair = target(rank, longshore::shipable::Basic::DoubleInt.into());
+        let bytes = vec![0u8; 64];
+        let mut expect_type = |origin: &Type, target: &Type, words: &[&str]| {
+            let error = window.fence(|epoch| match world.rank() {
+                0 => epoch.accumulate(
+                    Origin::typed(&bytes[..], 1, origin),
+                    1,
+                    0,
+                    1,
+                    target,
+                    Op::Replace,
+                ),
+                _ => Ok(()),
+            });
+            match world.rank() {
+                0 => expect(&error.unwrap_err(), Class::Type, words),
+                _ => error.unwrap(),
+            }
+        };
+        expect_type(
+            &mixed,
+            &mixed,
+            &["isn't made of one predefined type", "target", "accumulate at rank 0"],
+        );
+        // A pair's signature is that of its members.
+        expect_type(&mixed, &pair, &["isn't made of one predefined type", "origin"]);
+        expect_type(&pair, &mixed, &["isn't made of one predefined type", "target"]);
+        assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_21_fetch_and_op_and_compare_and_swap_take_one_element() {
+    let words = ["takes one element of a predefined type", "fetch_and_op at rank 0"];
+    wrong(Class::Type, &words, |epoch, _| epoch.fetch_and_op([1.0f64; 2], 1, 0, Op::Sum).map(drop));
+    let words = ["compare_and_swap", "is a floating-point type", "use an integer"];
+    wrong(Class::Type, &words, |epoch, _| epoch.compare_and_swap(1.0f64, 0.0, 1, 0).map(drop));
+}
+
+#[test]
+fn accumulates_obey_what_puts_and_gets_obey() {
+    wrong(Class::RmaRange, &["bytes 80 to 88", "accumulate at rank 0"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 10, 1, double, Op::Sum)
+    });
+    wrong(Class::RmaRange, &["bytes 80 to 88", "fetch_and_op at rank 0"], |epoch, _| {
+        epoch.fetch_and_op(1i64, 1, 10, Op::Sum).map(drop)
+    });
+    wrong(Class::Disp, &["-1"], |epoch, _| epoch.compare_and_swap(1i64, 1, 1, -1).map(drop));
+    wrong(Class::Rank, &["no rank 9"], |epoch, _| {
+        epoch.fetch_and_op(1i64, 9, 0, Op::Sum).map(drop)
+    });
+    wrong(Class::Count, &["-3"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, -3, double, Op::Sum)
+    });
+    wrong(Class::Type, &["signatures differ"], |epoch, double| {
+        epoch.accumulate(&[1.0f64, 2.0], 1, 0, 1, double, Op::Sum)
+    });
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let twice = rank
+            .commit(&Datatype::indexed(&[1, 1], &[0, 0], &Datatype::double()).unwrap())
+            .unwrap();
+        let error = window
+            .fence(|epoch| epoch.accumulate(&[1.0, 2.0], 1, 0, 1, &twice, Op::Sum))
+            .unwrap_err();
+        expect(&error, Class::Type, &["touch a byte twice", "accumulate"]);
+        let mut room = vec![0u8; 80];
+        let error = window
+            .fence(|epoch| {
+                let result = Destination::typed(&mut room[..], 1, &twice);
+                epoch.get_accumulate(&[1.0, 2.0], result, 1, 0, 2, &double, Op::Sum)
+            })
+            .unwrap_err();
+        expect(&error, Class::Type, &["touch a byte twice", "get_accumulate"]);
+        // Nobody is there, so nothing is done.
+        let fetched = window.fence(|epoch| {
+            epoch.accumulate(&[1.0], PROC_NULL, 0, 1, &double, Op::Sum)?;
+            epoch.fetch_and_op(7i32, PROC_NULL, 0, Op::Sum)?.wait()
+        });
+        assert_eq!(fetched.unwrap(), 0);
         window.free().unwrap();
     });
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longshore_transport::lock::Briefly;
 use shipable::{Architecture, Bounds, Tag};
 
 use super::forms::Received;
@@ -31,6 +32,16 @@ pub(crate) struct Exposure {
     pub group: Group,
     /// The words that its ranks share.
     pub control: Arc<Control>,
+}
+
+/// What keeps memory that the engine reads or writes.
+pub(crate) enum Keep {
+    /// Its lender, who waits until the engine has let go of it.
+    Lender,
+    /// The window that it is of.
+    Window { _window: Arc<Exposure> },
+    /// Whoever holds this, the engine included.
+    Shared { _memory: Arc<Exposed> },
 }
 
 /// Where an operation reaches in a window, checked.
@@ -81,6 +92,11 @@ pub(crate) fn reach(
 }
 
 impl Exposure {
+    /// Takes the window's accumulate lock.
+    pub(super) fn lock_accumulates(&self) -> Briefly<'_> {
+        self.control.accumulate(self.control.rank())
+    }
+
     /// Where an operation of a peer reaches.
     pub(super) fn reach(
         &self,
@@ -114,7 +130,7 @@ impl Exposure {
                 .into());
             }
         }
-        if header.kind == Kind::Put && self.control.is_no_put() {
+        if header.kind != Kind::Get && self.control.is_no_put() {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
         let reach = self.reach(header, form, architecture)?;

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use shipable::{Partial, Program};
 
-use super::exposure::Exposure;
+use super::exposure::{Exposure, Keep};
+use super::folding::{Folding, Swapping};
 use super::mail::Receiving;
 use super::outbox::{Outgoing, Purpose, Source};
-use super::{EAGER, Fetch, Operation, State, forms};
+use super::{BY_NUMBER, EAGER, Fetch, Operation, State, forms};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Span;
-use crate::wire::{CONTROL_LIMIT, Header, Kind};
+use crate::wire::{Brief, CONTROL_LIMIT, Header, Kind};
 
 /// The stream that a peer has under way.
 #[derive(Default)]
@@ -67,6 +68,10 @@ enum Sink {
     Refused(Error),
     /// Nowhere: it answers a get of these bytes, and what it brought can't be taken.
     Misfit(Error, (i128, i128)),
+    /// Into typed memory, by an operation.
+    Fold(Box<Folding>),
+    /// To be compared with what is there.
+    Swap(Box<Swapping>),
     /// Together, to be looked at as a whole.
     Collect(Vec<u8>),
     /// To the receive that it was announced to.
@@ -83,8 +88,8 @@ struct Scatter {
     partial: Partial,
     /// The bytes of the target's window, where it answers a get.
     answers: Option<(i128, i128)>,
-    /// Keeps the memory, if it is a window's.
-    _window: Option<Arc<Exposure>>,
+    /// What keeps the memory.
+    _keep: Keep,
 }
 
 impl State {
@@ -168,6 +173,14 @@ impl State {
                 Ok(scatter) => Sink::Scatter(scatter),
                 Err(error) => Sink::Refused(error),
             }),
+            Kind::Accumulate | Kind::Fetch => Ok(match self.admit_folding(peer, header) {
+                Ok(folding) => Sink::Fold(Box::new(folding)),
+                Err(error) => Sink::Refused(error),
+            }),
+            Kind::Swap => Ok(match self.admit_swapping(peer, header) {
+                Ok(swapping) => Sink::Swap(Box::new(swapping)),
+                Err(error) => Sink::Refused(error),
+            }),
             Kind::Reply => self.open_reply(peer, header),
             Kind::Bulk => {
                 let receiving = self.mail.take_receiving(peer, header.operation);
@@ -193,11 +206,11 @@ impl State {
             span,
             partial: Partial::default(),
             answers: None,
-            _window: Some(exposure),
+            _keep: Keep::Window { _window: exposure },
         })
     }
 
-    fn admit(
+    pub(super) fn admit(
         &self,
         peer: u32,
         header: &Header,
@@ -216,7 +229,7 @@ impl State {
         Some((start.try_into().ok()?, end.try_into().ok()?))
     }
 
-    fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
+    pub(super) fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
         let unknown = || ErrorKind::Gone { rank: peer, state: "unknown".to_owned() };
         Ok(self.peers[peer as usize].architecture().ok_or_else(unknown)?)
     }
@@ -238,7 +251,8 @@ impl State {
             length,
             ..Header::new(Kind::Reply)
         };
-        let source = Source::Typed { program, count: header.count, span, _window: Some(exposure) };
+        let _keep = Keep::Window { _window: exposure };
+        let source = Source::Typed { program, count: header.count, span, _keep };
         Ok(Outgoing::new(reply, source, Purpose::None))
     }
 
@@ -250,7 +264,7 @@ impl State {
             // Its get was given up.
             return Ok(Sink::Ignore);
         };
-        let Fetch { origin, count, span, bytes } = fetch;
+        let Fetch { origin, count, span, keep, bytes } = fetch;
         let scatter = self.stream_of(peer).and_then(|stream| {
             let program = origin.program(&stream)?;
             let due = program.stream_length(count)?;
@@ -264,7 +278,7 @@ impl State {
                 span,
                 partial: Partial::default(),
                 answers: Some(bytes),
-                _window: None,
+                _keep: keep,
             })
         });
         Ok(scatter.map_or_else(|error| Sink::Misfit(error, bytes), Sink::Scatter))
@@ -275,13 +289,39 @@ impl State {
         let Stream { header, sink, .. } = stream;
         let window = header.context;
         match (header.kind, sink) {
-            (Kind::Put, Sink::Refused(error)) => self.refuse(peer, &header, &error),
-            (Kind::Put, _) => self.peers[peer as usize].acknowledge(window),
-            (Kind::Reply, Sink::Misfit(error, bytes)) => {
-                let error = error.at(|| self.place(Kind::Get, peer, window, Some(bytes)));
-                self.complete(peer, window, Some(error));
+            (Kind::Put | Kind::Accumulate | Kind::Fetch | Kind::Swap, Sink::Refused(error)) => {
+                self.refuse(peer, &header, &error)
             }
-            (Kind::Reply, _) => self.complete(peer, window, None),
+            (Kind::Put | Kind::Accumulate, _) if header.tag & BY_NUMBER != 0 => {
+                let (context, operation) = (window, header.operation);
+                let done = Brief { kind: Kind::Done, context, operation, value: 0 };
+                self.push(peer, Outgoing::brief(done));
+            }
+            (Kind::Put | Kind::Accumulate, _) => self.peers[peer as usize].acknowledge(window),
+            (Kind::Fetch | Kind::Swap, _) if cut => {
+                let error = ErrorKind::Conversion(CUT.to_owned()).into();
+                self.refuse(peer, &header, &error);
+            }
+            (Kind::Fetch, Sink::Fold(folding)) => {
+                self.answer(peer, &header, folding.into_fetched().unwrap_or_default());
+            }
+            (Kind::Swap, Sink::Swap(swapping)) => {
+                self.finish_swap(peer, &header, swapping.carry_out());
+            }
+            (Kind::Reply, sink) => {
+                let number = header.operation;
+                let error = match sink {
+                    Sink::Misfit(error, bytes) => {
+                        Some(error.at(|| self.place(Kind::Get, peer, window, Some(bytes))))
+                    }
+                    // Whoever waits finds the memory let go of.
+                    sink => {
+                        drop(sink);
+                        None
+                    }
+                };
+                self.complete(Operation { target: peer, window, number }, error);
+            }
             (Kind::Bulk, Sink::Receive(receiving)) => {
                 let cut = cut.then(|| ErrorKind::Conversion(CUT.to_owned()).into());
                 self.mail.received(*receiving, cut);
@@ -325,6 +365,12 @@ impl Stream {
                     };
                 }
             }
+            Sink::Fold(folding) => {
+                if let Err(error) = folding.take(self.position, data) {
+                    self.sink = Sink::Refused(error);
+                }
+            }
+            Sink::Swap(swapping) => swapping.take(data),
             Sink::Collect(bytes) => bytes.extend_from_slice(data),
             Sink::Receive(receiving) => receiving.take(self.position, data),
             Sink::Refused(_) | Sink::Misfit(..) | Sink::Ignore => {}

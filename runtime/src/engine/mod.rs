@@ -8,6 +8,7 @@
 //! `take_*` and `progress` give results out.
 
 mod exposure;
+mod folding;
 mod forms;
 mod hello;
 mod incoming;
@@ -19,6 +20,7 @@ mod refusal;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod ticket;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,9 +37,11 @@ use crate::types::{Compiled, Names, TargetType};
 use crate::wire::{Brief, Frame, Header, Kind};
 use outbox::Sent;
 use peer::{Gone, Peer};
+pub(crate) use ticket::Ticket;
+use ticket::Tickets;
 
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Measures, reach};
+pub(crate) use exposure::{Exposure, Keep, Measures, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
 pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};
@@ -45,6 +49,9 @@ pub use mail::{Status, UNDEFINED};
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;
 pub(crate) use sync::EXPOSED;
+
+/// In the tag of a put or accumulate: its origin waits for it alone, so that it is answered by its number.
+pub(crate) const BY_NUMBER: u8 = 0x80;
 
 /// Frames taken in before the outboxes get a turn.
 const BATCH: usize = 64;
@@ -76,6 +83,7 @@ pub(crate) struct State {
     ledgers: HashMap<u32, Arc<Ledger>>,
     gets: HashMap<Operation, Fetch>,
     locks: sync::Locks,
+    tickets: Tickets,
     mail: mail::Mail,
     names: Arc<Names>,
     retirements: u64,
@@ -92,11 +100,12 @@ pub(crate) struct Operation {
     pub number: u64,
 }
 
-/// Where the answer to a get goes.
+/// Where the answer to a get, or to what fetches as well, goes.
 pub(crate) struct Fetch {
     pub origin: Arc<Compiled>,
     pub count: u64,
     pub span: crate::memory::Span,
+    pub keep: Keep,
     /// The bytes of the target's window, for errors.
     pub bytes: (i128, i128),
 }
@@ -119,6 +128,7 @@ impl Engine {
             ledgers: HashMap::new(),
             gets: HashMap::new(),
             locks: sync::Locks::default(),
+            tickets: Tickets::default(),
             mail: mail::Mail::default(),
             names,
             retirements: 0,
@@ -262,10 +272,11 @@ impl State {
         match (purpose, outcome) {
             (Purpose::Message(number), outcome) => self.mail.sent(number, outcome),
             // A put is done when its target says so; a value that couldn't be sent is known here alone.
-            (Purpose::Put(window), Err(error)) => {
-                let place = || self.place(Kind::Put, peer, window, None);
+            (Purpose::Operation(kind, operation), Err(error)) => {
+                let window = operation.window;
+                let place = || self.place(kind, peer, window, None);
                 if let Some(ledger) = self.ledgers.get(&window) {
-                    ledger.fail(error.at(place));
+                    self.tickets.fail(operation, error.at(place), ledger);
                     if self.peers[peer as usize].gone.is_some() {
                         ledger.release(peer);
                     }
@@ -333,6 +344,7 @@ impl State {
             self.settle(rank, outgoing.into_purpose(), Err(gone(rank)));
         }
         self.gets.retain(|operation, _| operation.target != rank);
+        self.tickets.give_up(|operation| operation.target == rank, || gone(rank));
         for ledger in self.ledgers.values() {
             ledger.target_gone(rank, || gone(rank));
         }
@@ -406,11 +418,13 @@ impl State {
     /// Lets go of the memory that a window's operations were lent.
     pub(crate) fn let_go(&mut self, window: u32) {
         for peer in &mut self.peers {
-            let puts = peer.outbox.iter_mut().filter(|out| out.is_for(Purpose::Put(window)));
+            let puts = peer.outbox.iter_mut().filter(|out| out.is_on(window));
             puts.for_each(Outgoing::abandon);
             peer.incoming.abandon_reply(window);
         }
         self.gets.retain(|operation, _| operation.window != window);
+        let aborting = || ErrorKind::Aborting { by: None }.into();
+        self.tickets.give_up(|operation| operation.window == window, aborting);
     }
 
     /// Lets go of a window's operations, which will never be done.
@@ -426,14 +440,20 @@ impl State {
         self.gets.insert(operation, fetch);
     }
 
+    /// Somebody waits for this operation alone.
+    pub(crate) fn ticket(&mut self, operation: Operation, ticket: Arc<Ticket>) {
+        self.tickets.insert(operation, ticket);
+    }
+
     /// Forgets an operation on a window whose answer is here.
-    fn complete(&mut self, peer: u32, window: u32, error: Option<Error>) {
-        if let Some(ledger) = self.ledgers.get(&window) {
+    fn complete(&mut self, operation: Operation, error: Option<Error>) {
+        if let Some(ledger) = self.ledgers.get(&operation.window) {
             if let Some(error) = error {
-                ledger.fail(error);
+                self.tickets.fail(operation, error, ledger);
             }
-            ledger.acknowledge(peer, 1);
+            ledger.acknowledge(operation.target, 1);
         }
+        self.tickets.settle(operation);
     }
 
     fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
@@ -468,6 +488,10 @@ impl State {
             Kind::Unlock => self.handle_unlock(peer, brief.context)?,
             Kind::Post => self.handle_tally(peer, brief.context, Tally::Posts),
             Kind::Complete => self.handle_tally(peer, brief.context, Tally::Completes),
+            Kind::Done => {
+                let (window, number) = (brief.context, brief.operation);
+                self.complete(Operation { target: peer, window, number }, None);
+            }
             Kind::Credit => self.peers[peer as usize].credit(brief.value)?,
             Kind::Clear => {
                 let bulk =

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use longshore_transport::{Link, LinkError, Refused};
 use shipable::Program;
 
-use super::exposure::Exposure;
+use super::Operation;
+use super::exposure::Keep;
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Span;
 use crate::tap::{Direction, Tap};
@@ -47,10 +48,10 @@ pub(crate) enum Source {
         program: Arc<Program>,
         /// How many.
         count: u64,
-        /// The memory. Its lender, or `window`, keeps it.
+        /// The memory.
         span: Span,
-        /// The window whose memory it is, if it is one's.
-        _window: Option<Arc<Exposure>>,
+        /// What keeps it.
+        _keep: Keep,
     },
     /// Nowhere any more: the stream is cut.
     Abandoned,
@@ -61,8 +62,8 @@ pub(crate) enum Source {
 pub(crate) enum Purpose {
     /// Nothing that anyone waits for.
     None,
-    /// A put on this window.
-    Put(u32),
+    /// The data of this operation on a window.
+    Operation(Kind, Operation),
     /// A message of this number.
     Message(u64),
 }
@@ -117,6 +118,11 @@ impl Outgoing {
 
     pub(super) fn is_for(&self, purpose: Purpose) -> bool {
         self.purpose == purpose
+    }
+
+    /// Whether it is data of an operation on a window.
+    pub(super) fn is_on(&self, window: u32) -> bool {
+        matches!(self.purpose, Purpose::Operation(_, operation) if operation.window == window)
     }
 
     /// Lets go of the memory that it packs from.

@@ -16,11 +16,7 @@ impl State {
     ) -> Place {
         let rank = self.windows.get(&window).and_then(|exposure| exposure.group.rank_of(peer));
         Place {
-            call: match kind {
-                Kind::Put => "put",
-                Kind::Lock => "lock",
-                _ => "get",
-            },
+            call: kind.call(),
             rank: self.me.rank,
             target: rank.map(|rank| rank as i32),
             process: Some(peer),
@@ -72,13 +68,14 @@ impl State {
             shipable::codec::decode(bytes, CONTROL_LIMIT).map_err(|error| error.to_string())?;
         let class = shipable::Class::from_wire(refusal.class).unwrap_or(shipable::Class::Unknown);
         let (window, number) = (header.context, header.operation);
-        self.gets.remove(&Operation { target: peer, window, number });
+        let operation = Operation { target: peer, window, number };
+        self.gets.remove(&operation);
         let error = Error::from(ErrorKind::Refused { by: peer, class, text: refusal.text });
         tracing::warn!(rank = self.me.rank, peer, window, operation = number, %error, "was refused");
         let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);
         let bytes = refusal.bytes.map(|(start, end)| (start.into(), end.into()));
         let error = error.at(|| self.place(kind, peer, window, bytes));
-        self.complete(peer, window, Some(error));
+        self.complete(operation, Some(error));
         Ok(())
     }
 }

@@ -65,6 +65,8 @@ activities! {
     Start = 16, "a start on window {}";
     /// Waiting for the end of an exposure of window *argument*.
     Wait = 17, "a wait on window {}";
+    /// An accumulate to rank *argument*, or one of its kin.
+    Accumulate = 32, "an accumulate to rank {}";
 }
 
 impl Activity {
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in 0..18 {
+        for code in (0..18).chain([32]) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

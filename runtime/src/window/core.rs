@@ -17,6 +17,7 @@ use crate::job::Activity;
 use crate::memory::{Exposed, Span};
 use crate::process::Process;
 use crate::route::Route;
+use crate::window::accumulate::Recent;
 
 /// A window at one rank. Used by one thread at a time.
 pub(crate) struct Core {
@@ -47,6 +48,8 @@ pub(crate) struct Core {
     pub(super) shipped: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
     pub(super) matched: Cell<Option<Match>>,
+    /// What the last accumulates did, ready to be done again.
+    pub(super) recent: Recent,
 }
 
 /// Types by their ids, and counts.

@@ -7,6 +7,7 @@ use longshore_transport::Range;
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
+use super::accumulate::Recent;
 use super::core::{Core, Target};
 use super::info::{Info, check};
 use super::state::{Access, EpochState};
@@ -251,6 +252,7 @@ fn open_at(
         posted: RefCell::new(None),
         shipped: Cell::new(false),
         matched: Cell::new(None),
+        recent: Recent::default(),
     })
 }
 

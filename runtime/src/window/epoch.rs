@@ -15,8 +15,8 @@ use crate::window::local::Local;
 ///
 /// `'scope` is the epoch: an operation borrows its buffer until then.
 pub struct Epoch<'scope, 'env: 'scope> {
-    scope: &'scope Scope<'scope, 'env>,
-    core: &'scope Core,
+    pub(super) scope: &'scope Scope<'scope, 'env>,
+    pub(super) core: &'scope Core,
 }
 
 impl<'scope> Epoch<'scope, '_> {

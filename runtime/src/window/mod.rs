@@ -2,11 +2,13 @@
 //!
 //! Left out: dynamic and shared windows, accumulates, request-based operations, attributes and names.
 
+mod accumulate;
 mod active;
 mod assert;
 mod core;
 mod create;
 mod epoch;
+mod fetched;
 mod info;
 mod local;
 mod operation;
@@ -31,7 +33,8 @@ use crate::window::epoch::{in_epoch, in_passive};
 
 pub use assert::Assert;
 pub use epoch::{Chain, Epoch, Passive};
-pub use info::Info;
+pub use fetched::Fetched;
+pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
 

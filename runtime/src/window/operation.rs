@@ -1,10 +1,12 @@
 //! Put and get: what is checked before they go, and the ways that they take.
 
+use std::sync::MutexGuard;
+
 use longshore_transport::Mapping;
 use shipable::{Datatype, Tag};
 
 use super::core::{Core, Door, Held, Match, Target};
-use crate::engine::{Fetch, Operation, Outgoing, Policy, Purpose, Source, reach};
+use crate::engine::{Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, reach};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Exposed, Span, Typed};
@@ -17,17 +19,17 @@ use crate::wire::{Header, Kind};
 const OUTSTANDING: u64 = 256;
 
 /// An operation as it was called.
-struct Call<'a> {
-    kind: Kind,
-    target: i32,
-    displacement: i64,
-    count: i64,
-    target_type: TargetType<'a>,
+pub(super) struct Call<'a> {
+    pub kind: Kind,
+    pub target: i32,
+    pub displacement: i64,
+    pub count: i64,
+    pub target_type: TargetType<'a>,
 }
 
 impl Call<'_> {
-    fn name(&self) -> &'static str {
-        if self.kind == Kind::Put { "put" } else { "get" }
+    pub(super) fn name(&self) -> &'static str {
+        self.kind.call()
     }
 }
 
@@ -144,7 +146,7 @@ impl Core {
     }
 
     /// Rules T1, T2 and T4. (T3 is the type system's: no origin is a foreign type.)
-    fn check_type(&self, target_type: TargetType<'_>, target: &Target) -> Result<()> {
+    pub(super) fn check_type(&self, target_type: TargetType<'_>, target: &Target) -> Result<()> {
         target_type.check_rank(self.process.names())?;
         match target_type {
             TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
@@ -182,7 +184,7 @@ impl Core {
     }
 
     /// Rule 19.
-    fn check_signatures(
+    pub(super) fn check_signatures(
         &self,
         what: &What<'_>,
         origin: &Elementwise,
@@ -244,7 +246,7 @@ impl Core {
     }
 
     /// A target's memory, mapped on first use.
-    fn door(&self, target: &Target) -> Result<Span> {
+    pub(super) fn door(&self, target: &Target) -> Result<Span> {
         if let Some(door) = target.door.get() {
             return Ok(door.span);
         }
@@ -280,6 +282,34 @@ impl Core {
         if length == 0 {
             return Ok(());
         }
+        let (mut engine, header) = self.begin(call, target, count)?;
+        let state = engine.state();
+        let operation = Operation { target: rank, window: self.window, number: header.operation };
+        let Elementwise { datatype, count, span } = origin;
+        let outgoing = match call.kind {
+            Kind::Put => Outgoing::new(
+                Header { length, ..header },
+                Source::Typed { program, count, span, _keep: Keep::Lender },
+                Purpose::Operation(Kind::Put, operation),
+            ),
+            _ => {
+                let keep = Keep::Lender;
+                state.expect(operation, Fetch { origin: datatype, count, span, keep, bytes });
+                Outgoing::new(header, Source::Empty, Purpose::None)
+            }
+        };
+        state.push(rank, outgoing);
+        engine.progress();
+        Ok(())
+    }
+    /// Makes room for an operation on a target, and its number and header; its target type is known there.
+    pub(super) fn begin(
+        &self,
+        call: &Call<'_>,
+        target: &Target,
+        count: u64,
+    ) -> Result<(MutexGuard<'_, Engine>, Header)> {
+        let rank = target.peer;
         if self.ledger.outstanding(rank) >= OUTSTANDING {
             let room = || self.ledger.outstanding(rank) < OUTSTANDING;
             self.process.wait(|_, _| room().then_some(Ok(())))?;
@@ -304,21 +334,6 @@ impl Core {
             signature: signature.map_or(0, |signature| signature.hash),
             ..Header::new(call.kind)
         };
-        let Elementwise { datatype, count, span } = origin;
-        let outgoing = match call.kind {
-            Kind::Put => Outgoing::new(
-                Header { length, ..header },
-                Source::Typed { program, count, span, _window: None },
-                Purpose::Put(self.window),
-            ),
-            _ => {
-                let operation = Operation { target: rank, window: self.window, number };
-                state.expect(operation, Fetch { origin: datatype, count, span, bytes });
-                Outgoing::new(header, Source::Empty, Purpose::None)
-            }
-        };
-        state.push(rank, outgoing);
-        engine.progress();
-        Ok(())
+        Ok((engine, header))
     }
 }

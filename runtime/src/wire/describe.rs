@@ -4,6 +4,7 @@ use std::fmt;
 
 use shipable::Form;
 use shipable::form::Limits;
+use shipable::reduce::Op;
 
 use super::{CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
 
@@ -73,6 +74,10 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
                 }
                 Kind::Retire => description.form = Some(brief.operation),
                 Kind::Clear => description.operation = Some(brief.operation),
+                Kind::Done => {
+                    description.window = Some(brief.context);
+                    description.operation = Some(brief.operation);
+                }
                 Kind::More => description.text = Some(format!("from byte {}", brief.value)),
                 Kind::Credit => description.text = Some(format!("{} bytes", brief.value)),
                 _ => {}
@@ -101,6 +106,13 @@ impl Description {
                 };
                 let form = Form::decode(data, &Limits::default());
                 self.text = form.ok().map(|form| form.to_string());
+            }
+            Kind::Accumulate | Kind::Fetch | Kind::Swap => {
+                self.window = Some(header.context);
+                self.operation = Some(header.operation);
+                self.form = Some(header.form);
+                self.target = Some((header.displacement, header.count));
+                self.text = Op::from_wire(header.tag & 0x7f).map(|op| op.to_string());
             }
             Kind::Put | Kind::Get => {
                 self.window = Some(header.context);

@@ -55,23 +55,43 @@ pub enum Kind {
     Post = 18,
     /// The sender has ended its access to the receiver's window; it comes behind that.
     Complete = 19,
+    /// Combine with what a window holds. Stream of packed operands in the origin's representation. The tag is the operation.
+    Accumulate = 20,
+    /// As [`Accumulate`](Kind::Accumulate), and answer with what was there.
+    Fetch = 21,
+    /// Compare and swap. Stream of the element to compare with and of the new one, packed in the origin's representation.
+    Swap = 22,
+    /// The operation of this number on this window is done: its origin waits for it alone.
+    Done = 23,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 19] = [
+        const KINDS: [Kind; 23] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
-            Credit, More, Cut, Lock, Unlock, Post, Complete,
+            Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
+    }
+
+    /// The call of an operation of this kind.
+    pub(crate) fn call(self) -> &'static str {
+        match self {
+            Kind::Put => "put",
+            Kind::Accumulate => "accumulate",
+            Kind::Fetch => "get_accumulate",
+            Kind::Swap => "compare_and_swap",
+            Kind::Lock => "lock",
+            _ => "get",
+        }
     }
 
     /// Whether frames of this kind carry the long header.
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
-        let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut);
+        let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
         !short && !matches!(self, Lock | Unlock | Post | Complete)
     }
 }
@@ -80,6 +100,8 @@ impl Kind {
 ///
 /// ```text
 ///  0  kind u8 | 1  tag u8 | 2  0 u16 | 4  context u32        context: window, communicator context, or a form's builder
+///                                                           tag: a form's; what is refused; the operation of an accumulate,
+///                                                           and 0x80 where a put or accumulate is to be answered by number
 ///  8  operation u64                                          number of the operation or announced message
 /// 16  displacement i64                                       in the target's displacement units; the tag of a message
 /// 24  count u64                                              of the target type
@@ -105,7 +127,7 @@ pub(crate) struct Header {
 ///
 /// ```text
 ///  0  kind u8 | 1  0 u8 | 2  0 u16 | 4  context u32
-///  8  operation u64                                          number of an announced message or a lock; id of a form
+///  8  operation u64                                          number of a message, an operation or a lock; id of a form
 /// 16  value u64                                              position in a stream; operations done; bytes of room; how to lock
 /// 24  0 u64
 /// 32  data (More only)
@@ -207,6 +229,8 @@ impl<'a> Frame<'a> {
 
 #[cfg(test)]
 mod tests {
+    use shipable::reduce::Op;
+
     use super::*;
 
     #[test]
@@ -229,6 +253,33 @@ mod tests {
     }
 
     #[test]
+    fn accumulates_are_pinned() {
+        let header = Header {
+            tag: Op::Sum.wire() | 0x80,
+            context: 1,
+            operation: 2,
+            displacement: 3,
+            count: 4,
+            form: 5,
+            length: 6,
+            signature: 7,
+            ..Header::new(Kind::Accumulate)
+        };
+        assert_eq!(header.encode()[..4], [20, 0x83, 0, 0]);
+        let kinds = [(Kind::Accumulate, 20), (Kind::Fetch, 21), (Kind::Swap, 22), (Kind::Done, 23)];
+        for (kind, code) in kinds {
+            assert_eq!((kind as u8, Kind::from_wire(code)), (code, Some(kind)));
+        }
+        let description = describe(&header.encode()).unwrap();
+        let text =
+            "Accumulate window 1 operation 2 displacement 3 count 4 form 5: MPI_SUM (64 + 0 bytes)";
+        assert_eq!(description.to_string(), text);
+        let done = Brief { kind: Kind::Done, context: 1, operation: 9, value: 0 };
+        let text = "Done window 1 operation 9 (32 + 0 bytes)";
+        assert_eq!(describe(&done.encode()).unwrap().to_string(), text);
+    }
+
+    #[test]
     fn short_header_is_pinned() {
         let brief = Brief { kind: Kind::More, context: 1, operation: 2, value: 0x0102 };
         let mut bytes = brief.encode().to_vec();
@@ -241,8 +292,8 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[20; 64]), None);
-        for kind in 1..=19u8 {
+        assert_eq!(Frame::decode(&[24; 64]), None);
+        for kind in 1..=23u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

@@ -30,7 +30,7 @@ pub use stage::{Carry, Stage};
 
 use crate::arch::{Architecture, Scalar};
 use crate::basic::{Basic, Leaf, Makeup};
-use crate::convert::Conversion;
+use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Class, Error, Result};
 use crate::kernels::fold::Fold;
 use crate::kernels::{Kernel, KernelError, Lane};
@@ -204,6 +204,24 @@ impl Swap {
             target.write(0, new)?;
         }
         Ok(())
+    }
+
+    /// As [`apply`](Swap::apply), all at displacement 0 of memory; what was there isn't told.
+    ///
+    /// # Errors
+    /// As [`apply`](Swap::apply).
+    #[inline]
+    pub fn apply_views(
+        &self,
+        mut target: ViewMut<'_>,
+        compare: View<'_>,
+        new: View<'_>,
+    ) -> Result<()> {
+        let size = usize::from(self.scalar.size);
+        let (mut wanted, mut fresh, mut old) = ([0; MAX_SIZE], [0; MAX_SIZE], [0; MAX_SIZE]);
+        compare.read(0, &mut wanted[..size])?;
+        new.read(0, &mut fresh[..size])?;
+        self.apply(&mut target, &wanted[..size], &fresh[..size], &mut old[..size])
     }
 }
 

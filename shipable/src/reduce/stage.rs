@@ -75,6 +75,22 @@ impl Stage {
         self.from
     }
 
+    /// Converts packed elements, all or none.
+    ///
+    /// # Errors
+    /// [`Error::Conversion`] for one that has no place in the other representation; [`Error::Position`] where the last one
+    /// isn't whole.
+    pub fn convert_all(&self, input: &[u8]) -> Result<Vec<u8>> {
+        let length = input.len() as u64;
+        if length % self.from != 0 {
+            let problem = format!("it lies within an element of {} bytes", self.from);
+            return Err(Error::Position { position: length, problem });
+        }
+        let mut out = vec![0; (length / self.from * self.to) as usize];
+        self.convert(0, input, &mut out).1?;
+        Ok(out)
+    }
+
     /// Converts the whole elements that `input` is, the first of which is element `index` of the transfer; says how many
     /// of them are in `out`, and why no more.
     fn convert(&self, index: u64, input: &[u8], out: &mut [u8]) -> (u64, Result<()>) {

@@ -1,0 +1,178 @@
+//! Accumulates at their target: operands are taken in frame by frame, each under the window's accumulate lock.
+
+use std::sync::Arc;
+
+use shipable::Program;
+use shipable::reduce::{Carry, Op, Reduction, Stage, Swap};
+
+use super::State;
+use super::exposure::Exposure;
+use super::forms::Received;
+use super::outbox::{Outgoing, Purpose, Source};
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::memory::{Span, Typed};
+use crate::wire::{Header, Kind};
+
+/// An accumulate under way.
+pub(super) struct Folding {
+    reduction: Reduction,
+    stage: Stage,
+    program: Arc<Program>,
+    count: u64,
+    span: Span,
+    carry: Carry,
+    /// What was there, in this rank's representation, for an operation that fetches.
+    fetched: Option<Vec<u8>>,
+    exposure: Arc<Exposure>,
+}
+
+/// A compare and swap whose two elements are on their way.
+pub(super) struct Swapping {
+    swap: Swap,
+    stage: Stage,
+    span: Span,
+    /// The element to compare with and the new one, in the origin's representation.
+    bytes: Vec<u8>,
+    exposure: Arc<Exposure>,
+}
+
+impl Folding {
+    /// Takes the next operands in.
+    pub(super) fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
+        let Folding { reduction, stage, program, count, span, carry, fetched, exposure } = self;
+        let target = Typed { program, count: *count, span: *span };
+        let _held = exposure.lock_accumulates();
+        Span::take(reduction, stage, target, position, data, carry, fetched.as_mut())
+            .map_err(conversion)
+    }
+
+    /// What it fetched, if it does.
+    pub(super) fn into_fetched(self) -> Option<Vec<u8>> {
+        self.fetched
+    }
+}
+
+impl Swapping {
+    pub(super) fn take(&mut self, data: &[u8]) {
+        self.bytes.extend_from_slice(data);
+    }
+
+    /// Both elements are here: gives what was there.
+    pub(super) fn carry_out(self) -> Result<Vec<u8>> {
+        let Swapping { swap, stage, span, bytes, exposure } = self;
+        let converted = stage.convert_all(&bytes).map_err(conversion)?;
+        let (compare, new) = converted.split_at(converted.len() / 2);
+        let mut old = vec![0; compare.len()];
+        let _held = exposure.lock_accumulates();
+        span.swap(&swap, compare, new, &mut old)?;
+        Ok(old)
+    }
+}
+
+/// The operation that a header names; its highest bit is another matter.
+fn operation(header: &Header) -> Result<Op> {
+    let code = header.tag & !super::BY_NUMBER;
+    Op::from_wire(code).ok_or_else(|| ErrorKind::UnknownOperation(code).into())
+}
+
+/// Rule 21: the one predefined type of the target's items.
+fn leaf(form: &Received, pairs: bool) -> Result<shipable::Leaf> {
+    let mixed = || ErrorKind::MixedTypes { datatype: form.form.to_string(), role: "target", pairs };
+    Ok(form.form.single_leaf().ok_or_else(mixed)?)
+}
+
+impl State {
+    /// Checks an accumulate of a peer: what a put's is checked for, and rule 21.
+    pub(super) fn admit_folding(&self, peer: u32, header: &Header) -> Result<Folding> {
+        let (exposure, form, span) = self.admit(peer, header)?;
+        let op = operation(header)?;
+        let leaf = leaf(&form, matches!(op, Op::Maxloc | Op::Minloc))?;
+        let reduction = Reduction::new(op, leaf, &self.me.architecture)?;
+        let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
+        let program = form.packing(&self.me.architecture)?;
+        let length = program.stream_length(header.count)?;
+        // What doesn't overlap itself, as rule 20 has it, is no longer than the window: so much memory may be fetched.
+        if length > exposure.exposed.span().len() {
+            let (count, datatype) = (header.count as i64, form.form.to_string());
+            return Err(ErrorKind::Overlap { count, datatype }.into());
+        }
+        let fetches = header.kind == Kind::Fetch;
+        let operands = match op {
+            Op::NoOp if fetches => 0,
+            Op::NoOp => return Err(ErrorKind::NoOp.into()),
+            _ => length / reduction.element() * stage.element(),
+        };
+        if operands != header.length {
+            let length = header.length;
+            let what = format!("an accumulate of {length} bytes where its type has {operands}");
+            return Err(ErrorKind::Protocol { peer, what }.into());
+        }
+        let mut folding = Folding {
+            reduction,
+            stage,
+            program,
+            count: header.count,
+            span,
+            carry: Carry::default(),
+            fetched: fetches.then(Vec::new),
+            exposure,
+        };
+        if op == Op::NoOp {
+            folding.fetched = Some(folding.read(length)?);
+        }
+        Ok(folding)
+    }
+
+    /// Checks a compare and swap of a peer.
+    pub(super) fn admit_swapping(&self, peer: u32, header: &Header) -> Result<Swapping> {
+        let (exposure, form, span) = self.admit(peer, header)?;
+        let leaf = leaf(&form, false)?;
+        let swap = Swap::new(leaf, &self.me.architecture)?;
+        let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
+        let program = form.packing(&self.me.architecture)?;
+        let one = program.stream_length(header.count)? == swap.element();
+        // Where the element lies isn't where its type starts, if the type isn't predefined.
+        let span = match program.contiguous(header.count).and_then(|start| span.shifted(start)) {
+            Some(span) if one && header.length == 2 * stage.element() => span,
+            _ => {
+                let what = "a compare and swap of anything but one element".to_owned();
+                return Err(ErrorKind::Protocol { peer, what }.into());
+            }
+        };
+        Ok(Swapping { swap, stage, span, bytes: Vec::new(), exposure })
+    }
+
+    /// Answers with what was there.
+    pub(super) fn answer(&mut self, peer: u32, header: &Header, fetched: Vec<u8>) {
+        let reply = Header {
+            context: header.context,
+            operation: header.operation,
+            length: fetched.len() as u64,
+            ..Header::new(Kind::Reply)
+        };
+        self.push(peer, Outgoing::new(reply, Source::Bytes(fetched.into()), Purpose::None));
+    }
+
+    /// A compare and swap has ended.
+    pub(super) fn finish_swap(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        outcome: Result<Vec<u8>, Error>,
+    ) {
+        match outcome {
+            Ok(old) => self.answer(peer, header, old),
+            Err(error) => self.refuse(peer, header, &error),
+        }
+    }
+}
+
+impl Folding {
+    /// All that is there, without an operand.
+    fn read(&self, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length as usize];
+        let _held = self.exposure.lock_accumulates();
+        self.span.pack(&self.program, self.count, 0, &mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,83 @@
+//! Operations that somebody waits for one by one: request-based ones, and those that return a value.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Ledger, Operation};
+use crate::error::Error;
+
+/// Whether an operation is done, and how it ended. Shared by the engine and whoever waits.
+#[derive(Default)]
+pub(crate) struct Ticket {
+    done: AtomicBool,
+    failure: Mutex<Option<Error>>,
+}
+
+impl Ticket {
+    /// Whether the operation is done: its memory is as it will be.
+    #[inline]
+    pub(crate) fn is_done(&self) -> bool {
+        // Pairs with the release in `settle`.
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// What went wrong, once.
+    pub(crate) fn take_failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The operation needed no engine.
+    pub(crate) fn settle_now(&self) {
+        self.settle(None);
+    }
+
+    fn settle(&self, failure: Option<Error>) {
+        if failure.is_some() {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        }
+        self.done.store(true, Ordering::Release);
+    }
+}
+
+/// The operations under way that somebody waits for.
+#[derive(Default)]
+pub(super) struct Tickets(HashMap<Operation, Arc<Ticket>>);
+
+impl Tickets {
+    pub(super) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
+        self.0.insert(operation, ticket);
+    }
+
+    /// An operation failed, which isn't done for that. The failure goes to who waits for it, else to the ledger.
+    pub(super) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
+        match self.0.get(&operation) {
+            Some(ticket) if Arc::strong_count(ticket) > 1 => {
+                *ticket.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+            _ => ledger.fail(error),
+        }
+    }
+
+    /// An operation is done.
+    pub(super) fn settle(&mut self, operation: Operation) {
+        if let Some(ticket) = self.0.remove(&operation) {
+            ticket.settle(None);
+        }
+    }
+
+    /// Operations will never be done.
+    pub(super) fn give_up(
+        &mut self,
+        which: impl Fn(&Operation) -> bool,
+        error: impl Fn() -> Error,
+    ) {
+        self.0.retain(|operation, ticket| {
+            let given_up = which(operation);
+            if given_up {
+                ticket.settle(Some(error()));
+            }
+            !given_up
+        });
+    }
+}

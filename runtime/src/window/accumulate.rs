@@ -1,0 +1,583 @@
+//! Accumulates: operations that combine, element by element, each atomic with respect to any other of them.
+//!
+//! All take the target's accumulate lock, a piece or frame at a time: a like origin itself, and for any other the target's
+//! engine. The operands of one origin arrive in the order of its calls, whichever way, so that they are ordered as MPI's
+//! default `accumulate_ordering` has it, and stay so where the info would allow less.
+
+use std::any::TypeId;
+use std::cell::Cell;
+use std::sync::Arc;
+
+use shipable::reduce::{Op, Reduction, Swap};
+use shipable::{Element, Leaf};
+
+use super::core::{Core, Target};
+use super::epoch::Epoch;
+use super::fetched::Fetched;
+use super::operation::Call;
+use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::job::Activity;
+use crate::memory::{Exposed, Span, Typed, zeroed};
+use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::route::Route;
+use crate::types::{Compiled, TargetType, Type};
+use crate::wire::{Header, Kind};
+
+/// Bytes that are combined under the lock at a time: a frame's worth.
+const PIECE: u64 = 32 << 10;
+
+impl<'scope> Epoch<'scope, '_> {
+    /// Combines data with what a target's window holds (MPI-5.0 section 12.3.4), in the target's representation: `op` of
+    /// each operand and the item that is there takes the item's place. Each element is combined atomically with respect to
+    /// all accumulates of any origin, and those of one origin to one place in the order of its calls.
+    ///
+    /// All items on both sides are of one predefined type, on which `op` is defined; [`Op::Replace`] is on all.
+    ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
+    /// let double = rank.type_of::<f64>()?;
+    /// window.fence(|epoch| {
+    ///     epoch.accumulate(&[0.5, 2.0], 0, 0, 2, &double, Op::Sum)?;
+    ///     epoch.accumulate(&[1.5], 0, 1, 1, &double, Op::Max)
+    /// })?;
+    /// assert_eq!(window.get::<f64>(1)?, 2.0);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Epoch::put); OP for an operation that the type doesn't take, TYPE where the items are of several types,
+    /// or of different ones on the two sides.
+    #[inline]
+    pub fn accumulate<'t>(
+        &self,
+        origin: impl Into<Origin<'scope>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<()> {
+        let origin = origin.into();
+        let span = self.scope.lend(origin.loan);
+        let call = Call {
+            kind: Kind::Accumulate,
+            target,
+            displacement: target_disp,
+            count: target_count,
+            target_type: target_type.into(),
+        };
+        if self.core.accumulate_run(span, &origin.what, &call, op).is_some() {
+            return Ok(());
+        }
+        let origin = Lent { span, what: &origin.what, keep: Keep::Lender };
+        self.core.update(&call, op, origin, None, None)
+    }
+
+    /// As [`accumulate`](Epoch::accumulate), and gets what was there before (MPI-5.0 section 12.3.4). With [`Op::NoOp`] it
+    /// changes nothing, and `origin` isn't looked at: an atomic get.
+    ///
+    /// # Errors
+    /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
+    #[allow(clippy::too_many_arguments)] // MPI's
+    pub fn get_accumulate<'t>(
+        &self,
+        origin: impl Into<Origin<'scope>>,
+        result: impl Into<Destination<'scope>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<()> {
+        let (origin, result) = (origin.into(), result.into());
+        let span = self.scope.lend(origin.loan);
+        let room = self.scope.lend_mut(result.loan);
+        let call = Call {
+            kind: Kind::Fetch,
+            target,
+            displacement: target_disp,
+            count: target_count,
+            target_type: target_type.into(),
+        };
+        let origin = Lent { span, what: &origin.what, keep: Keep::Lender };
+        let result = Lent { span: room, what: &result.what, keep: Keep::Lender };
+        self.core.update(&call, op, origin, Some(result), None)
+    }
+
+    /// As [`get_accumulate`](Epoch::get_accumulate) of one element of a predefined type, which MPI says is likely to be
+    /// faster (MPI-5.0 section 12.3.4). The type is `T`'s at the target as well: [`c::Long`](crate::c::Long) for a window of
+    /// longs, `i64` for one of 64-bit integers.
+    ///
+    /// # Errors
+    /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
+    #[inline]
+    pub fn fetch_and_op<T: Element>(
+        &self,
+        operand: T,
+        target: i32,
+        target_disp: i64,
+        op: Op,
+    ) -> Result<Fetched<T>> {
+        match self.core.fetch_run(&operand, target, target_disp, op) {
+            Some(value) => Ok(Fetched::here(value)),
+            None => self.core.fetch_one(&[operand], target, target_disp, One::Op(op)),
+        }
+    }
+
+    /// Puts `new` where the element at the target equals `compare`, and returns what was there, equal or not (MPI-5.0
+    /// section 12.3.4). Integers, logicals, [`c::Aint`](crate::c::Aint) and its like, and bytes.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// let me = rank.world().rank() as i64 + 1;
+    /// let owner = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
+    /// assert!(owner != 0 || window.get::<i64>(0)? == me || rank.world().rank() != 0);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
+    #[inline]
+    pub fn compare_and_swap<T: Element>(
+        &self,
+        new: T,
+        compare: T,
+        target: i32,
+        target_disp: i64,
+    ) -> Result<Fetched<T>> {
+        match self.core.swap_run(&new, &compare, target, target_disp) {
+            Some(value) => Ok(Fetched::here(value)),
+            None => self.core.fetch_one(&[compare, new], target, target_disp, One::Swap),
+        }
+    }
+}
+
+/// What is ready to be done again: a program does the same over and over.
+#[derive(Default)]
+pub(super) struct Recent {
+    /// By the target type's id.
+    accumulate: Cell<Option<(u64, Op, Reduction)>>,
+    fetch: Cell<Option<(TypeId, Op, Reduction)>>,
+    swap: Cell<Option<(TypeId, Swap)>>,
+}
+
+/// Memory of the rank's own: where operands are, or where what was there goes.
+pub(super) struct Lent<'a> {
+    pub span: Span,
+    pub what: &'a What<'a>,
+    pub keep: Keep,
+}
+
+/// What is done to one element.
+#[derive(Clone, Copy)]
+enum One {
+    Op(Op),
+    Swap,
+}
+
+impl One {
+    fn name(self) -> &'static str {
+        match self {
+            One::Op(_) => "fetch_and_op",
+            One::Swap => "compare_and_swap",
+        }
+    }
+}
+
+/// A side of an accumulate, checked.
+struct Side {
+    elements: Elementwise,
+    keep: Keep,
+}
+
+impl Core {
+    /// The quick way of an accumulate, as [`Core::put_run`] is one: the last one's operation on elements of the same type.
+    #[inline]
+    fn accumulate_run(&self, memory: Span, what: &What<'_>, call: &Call<'_>, op: Op) -> Option<()> {
+        let (&What::Slice { count: elements, element }, TargetType::Own(own_type)) =
+            (what, call.target_type)
+        else {
+            return None;
+        };
+        let own = own_type.compiled();
+        let (id, last, reduction) = self.recent.accumulate.get()?;
+        let target = self.targets.get(usize::try_from(call.target).ok()?)?;
+        let door = target.door.get()?;
+        if !self.is_accessible(target) {
+            return None;
+        }
+        let own_rank = own_type.is_of(self.process.names());
+        let same = own.element() == Some(element.id) && u64::try_from(call.count) == Ok(elements);
+        if !same || !own_rank || (id, last) != (own.id(), op) || call.displacement < 0 {
+            return None;
+        }
+        let first = own.native().contiguous(elements)?;
+        let len = own.native().stream_length(elements).ok()?;
+        let base = call.displacement.checked_mul(i64::from(target.measures.unit))?;
+        let at = base.checked_add(first)?;
+        let end = at.checked_add_unsigned(len)?;
+        if len != memory.len() || !door.span.covers(at, end) {
+            return None;
+        }
+        let piece = PIECE / reduction.element() * reduction.element();
+        let mut done = 0;
+        while done < len {
+            let part = piece.min(len - done);
+            let operands = memory.shifted(done as i64)?;
+            let _held = self.control.accumulate(call.target as u32);
+            let count = part / reduction.element();
+            door.span.combine_run(&reduction, at + done as i64, operands, count).ok()?;
+            done += part;
+        }
+        Some(())
+    }
+
+    /// The quick way of a fetch_and_op.
+    #[inline]
+    fn fetch_run<T: Element>(&self, operand: &T, target: i32, at: i64, op: Op) -> Option<T> {
+        let (id, last, reduction) = self.recent.fetch.get()?;
+        if (id, last) != (TypeId::of::<T>(), op) {
+            return None;
+        }
+        let (span, at) = self.quick_place(target, at)?;
+        let _held = self.control.accumulate(target as u32);
+        span.fetch(&reduction, at, operand)
+    }
+
+    /// The quick way of a compare and swap.
+    #[inline]
+    fn swap_run<T: Element>(&self, new: &T, compare: &T, target: i32, at: i64) -> Option<T> {
+        let (id, swap) = self.recent.swap.get()?;
+        if id != TypeId::of::<T>() {
+            return None;
+        }
+        let (span, at) = self.quick_place(target, at)?;
+        let _held = self.control.accumulate(target as u32);
+        span.swap_one(&swap, at, compare, new)
+    }
+
+    /// Memory that is mapped, and the byte of a displacement in it.
+    #[inline]
+    fn quick_place(&self, target: i32, displacement: i64) -> Option<(Span, i64)> {
+        let target = self.targets.get(usize::try_from(target).ok()?)?;
+        let door = target.door.get()?;
+        if !self.is_accessible(target) || displacement < 0 {
+            return None;
+        }
+        Some((door.span, displacement.checked_mul(i64::from(target.measures.unit))?))
+    }
+
+    /// An accumulate with all its checks.
+    pub(super) fn update(
+        &self,
+        call: &Call<'_>,
+        op: Op,
+        origin: Lent<'_>,
+        result: Option<Lent<'_>>,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Result<()> {
+        self.process.note(Activity::Accumulate, call.target as u32);
+        let mut bytes = None;
+        let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);
+        self.process.note(Activity::Computing, 0);
+        outcome.map_err(|error| error.at(|| self.place(call.name(), Some(call.target), bytes)))
+    }
+
+    fn checked_update(
+        &self,
+        call: &Call<'_>,
+        op: Op,
+        origin: Lent<'_>,
+        result: Option<Lent<'_>>,
+        ticket: Option<Arc<Ticket>>,
+        bytes: &mut Option<(i128, i128)>,
+    ) -> Result<()> {
+        self.process.ready()?;
+        let Some(target) = self.target(call.target)? else { return self.in_epoch() };
+        self.access(target)?;
+        let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
+        self.check_type(call.target_type, target)?;
+        let side = |lent: Lent<'_>| -> Result<Side> {
+            let elements = lent.what.resolve(&self.process, lent.span)?;
+            self.check_signatures(lent.what, &elements, call.target_type, count)?;
+            Ok(Side { elements, keep: lent.keep })
+        };
+        // MPI has the origin of what changes nothing ignored.
+        let idle = op == Op::NoOp && call.kind == Kind::Fetch;
+        let origin = if idle { None } else { Some(side(origin)?) };
+        let result = result.map(side).transpose()?;
+        if let Some(result) = &result {
+            result.elements.check_disjoint()?;
+        }
+        if call.target_type.overlaps(count)? {
+            let datatype = call.target_type.to_string();
+            return Err(ErrorKind::Overlap { count: call.count, datatype }.into());
+        }
+        let sides = [("origin", &origin), ("result", &result)];
+        let sides = sides
+            .into_iter()
+            .filter_map(|(role, side)| Some((role, &side.as_ref()?.elements.datatype)));
+        let leaf = check_leaves(call, op, sides)?;
+        let bounds = call.target_type.bounds_on(&target.architecture)?;
+        let reach =
+            reach(target.measures, call.displacement, count, &bounds, &target.architecture)?;
+        *bytes = Some(reach.bytes);
+        let (Some(leaf), 1..) = (leaf, count) else { return Ok(()) };
+        match target.route {
+            Route::Direct => {
+                let sides = (origin.as_ref(), result.as_ref());
+                self.update_directly(call, op, target, leaf, sides, count, reach.base)
+            }
+            Route::Message => {
+                let source = match origin {
+                    Some(Side { elements: Elementwise { datatype, count, span }, keep }) => {
+                        let program = datatype.program(&self.process.me().architecture)?;
+                        let length = program.stream_length(count)?;
+                        (length, Source::Typed { program, count, span, _keep: keep })
+                    }
+                    None => (0, Source::Empty),
+                };
+                self.ship_update(
+                    call,
+                    op.wire(),
+                    target,
+                    count,
+                    source,
+                    result,
+                    ticket,
+                    reach.bytes,
+                )
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn update_directly<'a>(
+        &self,
+        call: &Call<'_>,
+        op: Op,
+        target: &Target,
+        leaf: Leaf,
+        (origin, result): (Option<&'a Side>, Option<&'a Side>),
+        count: u64,
+        base: i64,
+    ) -> Result<()> {
+        let window = self.door(target)?;
+        let span = window.shifted(base).ok_or(ErrorKind::Displacement(call.displacement))?;
+        let architecture = &self.process.me().architecture;
+        let reduction = Reduction::new(op, leaf, architecture)?;
+        if let TargetType::Own(own) = call.target_type {
+            let own = own.compiled();
+            if own.is_portable() {
+                self.recent.accumulate.set(Some((own.id(), op, reduction)));
+            }
+        }
+        call.target_type.with_native(architecture, |program| {
+            let there = Typed { program, count, span };
+            let typed = |side: &'a Side| {
+                let Elementwise { datatype, count, span } = &side.elements;
+                Typed { program: datatype.native(), count: *count, span: *span }
+            };
+            // An operation without operands reads none.
+            let operands = origin.map_or(Typed { program, count, span }, typed);
+            let result = result.map(typed);
+            let length = program.stream_length(count)?;
+            let piece = PIECE / reduction.element() * reduction.element();
+            let mut done = 0;
+            while done < length {
+                let range = done..length.min(done + piece);
+                done = range.end;
+                let _held = self.control.accumulate(call.target as u32);
+                Span::combine(&reduction, &operands, &there, result.as_ref(), range)
+                    .map_err(conversion)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Hands an accumulate to the engine.
+    #[allow(clippy::too_many_arguments)]
+    fn ship_update(
+        &self,
+        call: &Call<'_>,
+        code: u8,
+        target: &Target,
+        count: u64,
+        (length, source): (u64, Source),
+        result: Option<Side>,
+        ticket: Option<Arc<Ticket>>,
+        bytes: (i128, i128),
+    ) -> Result<()> {
+        let (mut engine, header) = self.begin(call, target, count)?;
+        let state = engine.state();
+        let operation =
+            Operation { target: target.peer, window: self.window, number: header.operation };
+        // What fetches is answered by its number anyway.
+        let by_number = ticket.is_some() && call.kind == Kind::Accumulate;
+        let tag = code | if by_number { BY_NUMBER } else { 0 };
+        if let Some(ticket) = ticket {
+            state.ticket(operation, ticket);
+        }
+        if let Some(Side { elements: Elementwise { datatype, count, span }, keep }) = result {
+            state.expect(operation, Fetch { origin: datatype, count, span, keep, bytes });
+        }
+        let purpose = Purpose::Operation(call.kind, operation);
+        let header = Header { tag, length, ..header };
+        state.push(target.peer, Outgoing::new(header, source, purpose));
+        engine.progress();
+        Ok(())
+    }
+
+    /// One element: what was there, here or on its way.
+    fn fetch_one<T: Element>(
+        &self,
+        operands: &[T],
+        target: i32,
+        displacement: i64,
+        one: One,
+    ) -> Result<Fetched<T>> {
+        self.process.note(Activity::Accumulate, target as u32);
+        let mut bytes = None;
+        let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
+        self.process.note(Activity::Computing, 0);
+        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
+    }
+
+    fn checked_one<T: Element>(
+        &self,
+        operands: &[T],
+        rank: i32,
+        displacement: i64,
+        one: One,
+        bytes: &mut Option<(i128, i128)>,
+    ) -> Result<Fetched<T>> {
+        self.process.ready()?;
+        let Some(target) = self.target(rank)? else {
+            return self.in_epoch().map(|()| Fetched::here(zeroed()));
+        };
+        self.access(target)?;
+        let elements = self.process.elements();
+        let (slices, there) = (elements.in_slices::<T>()?, elements.in_memory::<T>()?);
+        let call = Call {
+            kind: if matches!(one, One::Swap) { Kind::Swap } else { Kind::Fetch },
+            target: rank,
+            displacement,
+            count: 1,
+            target_type: TargetType::Own(&there),
+        };
+        let not_predefined = || {
+            let datatype = slices.datatype().to_string();
+            Error::from(ErrorKind::NotPredefined { call: one.name(), datatype })
+        };
+        let leaf = slices.compiled().single_leaf().ok_or_else(not_predefined)?;
+        if shipable::Signature::of_leaf(leaf) != slices.signature()
+            || !there.compiled().is_portable()
+        {
+            return Err(not_predefined());
+        }
+        match one {
+            One::Op(op) => op.check(leaf)?,
+            One::Swap => shipable::reduce::check_swap(leaf)?,
+        }
+        let bounds = call.target_type.bounds_on(&target.architecture)?;
+        let reach = reach(target.measures, displacement, 1, &bounds, &target.architecture)?;
+        *bytes = Some(reach.bytes);
+        let architecture = &self.process.me().architecture;
+        match target.route {
+            Route::Direct => {
+                self.door(target)?;
+                let refused = || ErrorKind::Displacement(displacement).into();
+                let (id, value) = (TypeId::of::<T>(), &operands[0]);
+                match (one, operands) {
+                    (One::Op(op), _) => {
+                        let reduction = Reduction::new(op, leaf, architecture)?;
+                        self.recent.fetch.set(Some((id, op, reduction)));
+                        self.fetch_run(value, rank, displacement, op)
+                    }
+                    (One::Swap, [compare, new]) => {
+                        self.recent.swap.set(Some((id, Swap::new(leaf, architecture)?)));
+                        self.swap_run(new, compare, rank, displacement)
+                    }
+                    (One::Swap, _) => None,
+                }
+                .map(Fetched::here)
+                .ok_or_else(refused)
+            }
+            Route::Message => {
+                let packed = match one {
+                    One::Op(Op::NoOp) => Vec::new(),
+                    _ => pack(operands, &slices, architecture)?,
+                };
+                let code = match one {
+                    One::Op(op) => op.wire(),
+                    One::Swap => 0,
+                };
+                let memory = Arc::new(Exposed::created(vec![zeroed::<T>()])?);
+                let keep = Keep::Shared { _memory: memory.clone() };
+                let elements = Elementwise {
+                    datatype: slices.compiled().clone(),
+                    count: 1,
+                    span: memory.span(),
+                };
+                let result = Some(Side { elements, keep });
+                let source = (packed.len() as u64, Source::Bytes(packed.into()));
+                let ticket = Arc::new(Ticket::default());
+                let waits = Some(ticket.clone());
+                self.ship_update(&call, code, target, 1, source, result, waits, reach.bytes)?;
+                let place = self.place(one.name(), Some(rank), Some(reach.bytes));
+                Ok(Fetched::coming(self.process.clone(), ticket, memory, place))
+            }
+        }
+    }
+}
+
+/// Elements of a slice, packed in a representation.
+fn pack<T: Element>(
+    values: &[T],
+    datatype: &Type,
+    architecture: &shipable::Architecture,
+) -> Result<Vec<u8>> {
+    let program = datatype.program(architecture)?;
+    let count = values.len() as u64;
+    let mut packed = vec![0; program.stream_length(count)? as usize];
+    Span::with_slice(values, |span| span.pack(&program, count, 0, &mut packed))
+        .map_err(conversion)?;
+    Ok(packed)
+}
+
+/// Rule 21: the one predefined type of all sides, or none where there are no items.
+fn check_leaves<'a>(
+    call: &Call<'_>,
+    op: Op,
+    sides: impl Iterator<Item = (&'static str, &'a Arc<Compiled>)>,
+) -> Result<Option<Leaf>> {
+    if op == Op::NoOp && call.kind == Kind::Accumulate {
+        return Err(ErrorKind::NoOp.into());
+    }
+    if call.target_type.signature().count == 0 {
+        return Ok(None);
+    }
+    let pairs = matches!(op, Op::Maxloc | Op::Minloc);
+    let mixed = |datatype: String, role| ErrorKind::MixedTypes { datatype, role, pairs };
+    let wanted = call.target_type.single_leaf();
+    let wanted = wanted.ok_or_else(|| mixed(call.target_type.to_string(), "target"))?;
+    for (role, datatype) in sides {
+        let found = datatype.single_leaf().ok_or_else(|| mixed(datatype.to_string(), role))?;
+        if found != wanted {
+            let datatype = datatype.to_string();
+            let (found, wanted) = (found.to_string(), wanted.to_string());
+            return Err(ErrorKind::OtherType { datatype, found, wanted }.into());
+        }
+    }
+    op.check(wanted)?;
+    Ok(Some(wanted))
+}

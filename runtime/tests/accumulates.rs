@@ -1,0 +1,414 @@
+//! Accumulates of several ranks at once, like and unlike, against what one after the other would give.
+
+use longshore::job::Routes;
+use longshore::shipable::Basic;
+use longshore::sim::{Options, run, run_shared};
+use longshore::{
+    Architecture, Class, Datatype, Destination, Element, Info, Op, Origin, Rank, Window, c,
+};
+use shipable::oracle::{self, Random, cases};
+
+const NATIVE: Architecture = Architecture::NATIVE;
+
+/// Like and unlike ranks, directly and by message, and both ways in one window.
+fn everywhere(body: impl Fn(&Rank) + Sync) {
+    let whole = |rank: Rank| {
+        body(&rank);
+        rank.finalize().unwrap();
+    };
+    let unlike = vec![Architecture::S390X, Architecture::I686, NATIVE];
+    let mixed = vec![NATIVE, NATIVE, Architecture::M68K];
+    for (architectures, routes) in [
+        (vec![NATIVE; 3], Routes::Best),
+        (vec![NATIVE; 3], Routes::Message),
+        (unlike, Routes::Best),
+        (mixed, Routes::Best),
+    ] {
+        let options = Options { architectures, routes, ..Options::default() };
+        run(3, &options, whole).unwrap();
+        run_shared(3, &options, whole).unwrap();
+    }
+}
+
+/// What a rank does to each element, in any order: commutative operations, exact in every representation.
+fn storm<T: Element + PartialEq + std::fmt::Debug>(
+    op: Op,
+    value: impl Fn(u64) -> T + Sync + Copy,
+    fold: impl Fn(&[u64]) -> T + Sync + Copy,
+) {
+    const ELEMENTS: i64 = 40;
+    everywhere(|rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank() as u64, world.size() as u64);
+        let ty = rank.type_of::<T>().unwrap();
+        let every_third = Datatype::vector(3, 1, 3, ty.datatype()).unwrap();
+        let every_third = rank.commit(&every_third).unwrap();
+        let mut window =
+            Window::allocate(world, ELEMENTS * ty.extent(), ty.extent(), &Info::default()).unwrap();
+        // What everyone will do is known to everyone.
+        let mut wanted: Vec<Vec<Vec<u64>>> =
+            vec![vec![Vec::new(); ELEMENTS as usize]; size as usize];
+        let mut mine = Vec::new();
+        for origin in 0..size {
+            let mut random = Random::new(origin + 7, oracle::Options::default());
+            for _ in 0..30 {
+                let (target, strided) = (random.below(size), random.chance(2));
+                let (count, step) = if strided { (3, 3) } else { (1 + random.below(8) as i64, 1) };
+                let at = random.below((ELEMENTS - count * step) as u64) as i64;
+                let seeds: Vec<u64> = (0..count).map(|_| random.below(100)).collect();
+                for (index, &seed) in seeds.iter().enumerate() {
+                    wanted[target as usize][(at + index as i64 * step) as usize].push(seed);
+                }
+                if origin == me {
+                    mine.push((
+                        target as i32,
+                        at,
+                        strided,
+                        seeds.iter().map(|&seed| value(seed)).collect::<Vec<T>>(),
+                    ));
+                }
+            }
+        }
+        window
+            .fence(|epoch| {
+                mine.iter().try_for_each(|(target, at, strided, values)| match strided {
+                    true => epoch.accumulate(values, *target, *at, 1, &every_third, op),
+                    false => epoch.accumulate(values, *target, *at, values.len() as i64, &ty, op),
+                })
+            })
+            .unwrap();
+        for (at, seeds) in wanted[me as usize].iter().enumerate() {
+            assert_eq!(window.get::<T>(at as i64).unwrap(), fold(seeds), "{op} at {at}");
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn what_many_add_at_once_is_there() {
+    storm(Op::Sum, |seed| seed as f64, |seeds| seeds.iter().sum::<u64>() as f64);
+    storm(
+        Op::Sum,
+        |seed| seed as i16 * 200,
+        |seeds| seeds.iter().fold(0i16, |sum, &seed| sum.wrapping_add(seed as i16 * 200)),
+    );
+    storm(Op::Max, |seed| seed as i32, |seeds| seeds.iter().copied().max().unwrap_or(0) as i32);
+}
+
+#[test]
+fn bits_and_truths_come_together() {
+    storm(
+        Op::Bxor,
+        |seed| seed as u64 * 0x0101_0101,
+        |seeds| seeds.iter().fold(0, |bits, seed| bits ^ (seed * 0x0101_0101)),
+    );
+    storm(
+        Op::Bor,
+        |seed| c::Byte(1 << (seed % 8)),
+        |seeds| c::Byte(seeds.iter().fold(0, |bits, seed| bits | 1 << (seed % 8))),
+    );
+    storm(
+        Op::Lor,
+        |seed| c::Bool::from(seed % 5 == 0),
+        |seeds| c::Bool::from(seeds.iter().any(|seed| seed % 5 == 0)),
+    );
+}
+
+/// Long double has as many formats as there are kinds of machines here.
+#[test]
+fn long_doubles_are_added_in_the_targets_format() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let quads =
+            rank.commit(&Datatype::contiguous(5, &Basic::LongDouble.into()).unwrap()).unwrap();
+        let size = quads.extent();
+        let mut window = Window::create(
+            world,
+            rank.buffer::<c::LongDouble>(5).unwrap(),
+            size / 5,
+            &Info::default(),
+        )
+        .unwrap();
+        let mut operands = rank.buffer::<c::LongDouble>(5).unwrap();
+        for index in 0..5 {
+            operands.set(index, c::LongDouble::from(index as f64 + 0.5)).unwrap();
+        }
+        window
+            .fence(|epoch| {
+                (0..world.size()).try_for_each(|target| {
+                    let origin = Origin::typed(&operands, 1, &quads);
+                    epoch.accumulate(origin, target, 0, 1, &quads, Op::Sum)
+                })
+            })
+            .unwrap();
+        let sums = window.free().unwrap();
+        for index in 0..5 {
+            assert_eq!(sums.get(index).unwrap().to_f64().unwrap(), 3.0 * (index as f64 + 0.5));
+        }
+    });
+}
+
+#[test]
+fn counters_give_every_number_once() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        const EACH: usize = 25;
+        let mut taken = window
+            .fence(|epoch| {
+                // Half of them are under way at once.
+                let several = (0..EACH)
+                    .map(|_| epoch.fetch_and_op(1i64, 1, 1, Op::Sum))
+                    .collect::<longshore::Result<Vec<_>>>()?;
+                let mut taken = several
+                    .into_iter()
+                    .map(|one| one.wait())
+                    .collect::<longshore::Result<Vec<_>>>()?;
+                for _ in 0..EACH {
+                    taken.push(epoch.fetch_and_op(1i64, 1, 1, Op::Sum)?.wait()?);
+                }
+                Ok(taken)
+            })
+            .unwrap();
+        assert!(
+            taken.windows(2).all(|pair| pair[0] < pair[1]),
+            "an origin's operations are ordered"
+        );
+        taken = world.allgather(&taken).unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, (0..3 * 2 * EACH as i64).collect::<Vec<_>>());
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn compare_and_swap_builds_any_operation() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 8, 4, &Info::default()).unwrap();
+        window
+            .fence(|epoch| {
+                for _ in 0..10 {
+                    let mut seen = epoch.fetch_and_op(0u32, 2, 1, Op::NoOp)?.wait()?;
+                    loop {
+                        let found = {
+                            let new = seen.wrapping_mul(3).wrapping_add(1);
+                            epoch.compare_and_swap(new, seen, 2, 1)?.wait()?
+                        };
+                        if found == seen {
+                            break;
+                        }
+                        seen = found;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        let wanted = (0..30).fold(0u32, |value, _| value.wrapping_mul(3).wrapping_add(1));
+        if world.rank() == 2 {
+            assert_eq!(window.get::<u32>(1).unwrap(), wanted);
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn an_origin_sees_its_own_accumulates_in_order() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let mut window = Window::allocate(world, 3 * 800, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<c::LongLong>().unwrap();
+        let values: Vec<Vec<c::LongLong>> =
+            (0..5).map(|turn| (0..100).map(|i| c::LongLong(100 * turn + i)).collect()).collect();
+        let mut seen = vec![vec![c::LongLong(-1); 100]; 6];
+        let next = (me + 1) % 3;
+        // Each rank has a part of its own in each window.
+        let at = i64::from(me) * 100;
+        window
+            .fence(|epoch| {
+                let (last, fetched) = seen.split_last_mut().unwrap();
+                for (turn, (values, seen)) in values.iter().zip(fetched).enumerate() {
+                    let op = if turn % 2 == 0 { Op::Replace } else { Op::Sum };
+                    epoch.get_accumulate(values, seen, next, at, 100, &long, op)?;
+                }
+                epoch.get_accumulate(&values[0], last, next, at, 100, &long, Op::NoOp)
+            })
+            .unwrap();
+        for i in 0..100 {
+            let seen: Vec<i64> = seen.iter().map(|turn| turn[i].0).collect();
+            let i = i as i64;
+            assert_eq!(seen, [0, i, 100 + 2 * i, 200 + i, 500 + 2 * i, 400 + i]);
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn the_greatest_pair_wins() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let pairs = rank.commit(&Basic::TwoInt.into()).unwrap();
+        let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        let value = [[3i32, 9], [7, 5], [7, 4]][me as usize];
+        let bytes: Vec<u8> = match rank.architecture().order() {
+            shipable::arch::ByteOrder::Little => {
+                value.iter().flat_map(|part| part.to_le_bytes()).collect()
+            }
+            shipable::arch::ByteOrder::Big => {
+                value.iter().flat_map(|part| part.to_be_bytes()).collect()
+            }
+        };
+        window
+            .fence(|epoch| {
+                let pair = Origin::typed(&bytes[..], 1, &pairs);
+                epoch.accumulate(pair, 1, 1, 1, &pairs, Op::Maxloc)
+            })
+            .unwrap();
+        if me == 1 {
+            let mut found = [0i32; 2];
+            window.read(1, &mut found).unwrap();
+            assert_eq!(found, [7, 4]);
+        }
+        window.free().unwrap();
+    });
+}
+
+/// Operands cut into frames of every length, derived types on all three sides, unlike ranks.
+#[test]
+fn random_types_accumulate_as_the_oracle_does() {
+    for seed in 0..cases(40) {
+        let mut random = Random::new(
+            seed,
+            oracle::Options { portable: true, items: 120, ..oracle::Options::default() },
+        );
+        let sides = [random.architecture(), random.architecture()];
+        let options = Options {
+            seed,
+            architectures: sides.to_vec(),
+            frame: 128 << random.below(5),
+            frames: 1 + random.below(6) as usize,
+            ..Options::default()
+        };
+        let leaf = *random.pick(&[
+            Basic::Int,
+            Basic::Double,
+            Basic::UnsignedShort,
+            Basic::CDoubleComplex,
+            Basic::Integer2,
+        ]);
+        random.options.architecture = sides[1];
+        let (origin, target) = random.pair_of(leaf.into());
+        let op = if random.chance(2) { Op::Sum } else { Op::Replace };
+        // Bytes of zero to three are the same numbers, small, as whole numbers in every representation.
+        let seeds: Vec<u64> = (0..4000).map(|_| random.below(4)).collect();
+        run(2, &options, |rank| {
+            let world = rank.world();
+            let me = world.rank() as usize;
+            let mut window =
+                Window::create(world, vec![0u8; 1 << 16], 1, &Info::default()).unwrap();
+            let place = |datatype: &Datatype, architecture: &Architecture| {
+                let items = oracle::expand(datatype, architecture, 1).unwrap();
+                let bounds = datatype.bounds(architecture).unwrap();
+                (items, -bounds.true_lb.min(0), bounds.true_ub - bounds.true_lb.min(0))
+            };
+            let ((from, from_at, from_len), (to, to_at, to_len)) =
+                (place(&origin, &sides[0]), place(&target, &sides[1]));
+            let disjoint = |ty, side: usize| !oracle::overlaps(ty, &sides[side], 1).unwrap();
+            if from.is_empty()
+                || to_len > 1 << 16
+                || from_len > 1 << 20
+                || !disjoint(&target, 1)
+                || !disjoint(&origin, 0)
+            {
+                window.free().unwrap();
+                rank.finalize().unwrap();
+                return;
+            }
+            let native = |leaf: Basic| NATIVE.basic(leaf).components[0].scalar;
+            let write = |memory: &mut [u8], item: &oracle::Item, at: i64, value: u64| {
+                use shipable::arch::Value;
+                let (bytes, scalar) = match item.scalar.value {
+                    Value::Float(_) => ((value as f64).to_ne_bytes(), native(Basic::Double)),
+                    _ => (value.to_ne_bytes(), native(Basic::Uint64)),
+                };
+                let start = (item.offset + at) as usize;
+                let room = &mut memory[start..start + usize::from(item.scalar.size)];
+                let to = match item.scalar.value {
+                    Value::Float(_) => item.scalar,
+                    _ => shipable::arch::Scalar {
+                        value: Value::Int { signed: false },
+                        ..item.scalar
+                    },
+                };
+                let conversion = shipable::convert::Conversion::between(scalar, to).unwrap();
+                let units = room.chunks_mut(conversion.to_size().into());
+                for (from, to) in bytes.chunks(conversion.from_size().into()).zip(units) {
+                    conversion.apply(from, to).unwrap();
+                }
+            };
+            let value = |index: usize| seeds[index % seeds.len()];
+            let mut operands = vec![0u8; from_len as usize];
+            from.iter()
+                .enumerate()
+                .for_each(|(index, item)| write(&mut operands, item, from_at, value(index)));
+            let types = [rank.commit(&origin), rank.commit(&target)];
+            let mut fetched = vec![0u8; from_len as usize];
+            let outcome = window.fence(|epoch| {
+                let ([Ok(origin), Ok(target)], 0) = (&types, me) else { return Ok(()) };
+                let operands = || Origin::typed(&operands[..], 1, origin).at(from_at);
+                epoch.accumulate(operands(), 1, to_at, 1, target, op)?;
+                let room = Destination::typed(&mut fetched[..], 1, origin).at(from_at);
+                epoch.get_accumulate(operands(), room, 1, to_at, 1, target, op)
+            });
+            let what = format!("seed {seed}: {op}, {origin} to {target}");
+            outcome.unwrap_or_else(|error| panic!("{what}: {error}"));
+            if me == 0 {
+                assert!(fetched == operands, "{what}: fetched");
+            } else {
+                let mut wanted = vec![0u8; 1 << 16];
+                let times = if op == Op::Sum { 2 } else { 1 };
+                to.iter().enumerate().for_each(|(index, item)| {
+                    write(&mut wanted, item, to_at, times * value(index))
+                });
+                assert!(window.local().bytes(0, 1 << 16).unwrap() == wanted, "{what}");
+            }
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+/// Rule 28: what comes before is combined, the item and what follows isn't.
+#[test]
+fn an_operand_that_doesnt_fit_stops_the_accumulate() {
+    let options = Options { architectures: vec![NATIVE, Architecture::I686], ..Options::default() };
+    run(2, &options, |rank| {
+        let world = rank.world();
+        let long = rank.type_of::<c::UnsignedLong>().unwrap();
+        let mut window = Window::allocate(world, 64, long.extent(), &Info::default()).unwrap();
+        let mut operands = vec![1u64; 5];
+        operands[3] = 1 << 40;
+        let operands: Vec<c::UnsignedLong> =
+            operands.into_iter().map(|n| c::UnsignedLong(n as _)).collect();
+        let outcome = window.fence(|epoch| match world.rank() {
+            0 => epoch.accumulate(&operands, 1, 0, 5, &long, Op::Sum),
+            _ => Ok(()),
+        });
+        if world.rank() == 0 && size_of::<c::UnsignedLong>() == 8 {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), Class::Conversion);
+            let text = error.to_string();
+            assert!(text.contains("element 3") && text.contains("accumulate at rank 0"), "{text}");
+        } else if world.rank() == 1 && size_of::<c::UnsignedLong>() == 8 {
+            let mut found = [c::UnsignedLong(9); 5];
+            window.read(0, &mut found).unwrap();
+            assert_eq!(found.map(|value| value.0), [1, 1, 1, 0, 0]);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
