@@ -79,8 +79,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
-    AccumulateOps, AccumulateOrdering, Allocated, Assert, Chain, Epoch, Fetched, Info, Local,
-    LockType, Passive, Window,
+    AccumulateOps, AccumulateOrdering, Allocated, Assert, Buffers, Chain, Epoch, Fetched, Given,
+    Info, Local, LockType, Passive, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

@@ -20,6 +20,8 @@ use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut
 
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::origin::ElementType;
+use crate::types::Type;
 
 /// Memory that an operation reads or writes: a start, a length, and where its displacement 0 lies.
 #[derive(Clone, Copy, Debug)]
@@ -407,6 +409,24 @@ impl<T: Element + Send> Memory for Vec<T> {}
 impl<T: Element + Send> Memory for Box<[T]> {}
 impl<T: Element + Send> Memory for Buffer<T> {}
 
+/// The elements of memory that is all of one Rust type.
+pub enum Elements {
+    /// In the machine's representation.
+    Slice {
+        /// How many.
+        count: u64,
+        /// Of which type.
+        element: ElementType,
+    },
+    /// In the rank's.
+    Typed {
+        /// How many.
+        count: i64,
+        /// Of which type.
+        datatype: Type,
+    },
+}
+
 /// What `Memory` needs of a type, out of users' sight.
 pub(crate) mod sealed {
     use super::*;
@@ -418,6 +438,8 @@ pub(crate) mod sealed {
         fn hold(self) -> Result<Self::Held>;
         fn give_back(held: Self::Held) -> Self;
         fn place(held: &mut Self::Held) -> Place;
+        /// All that there is, as elements.
+        fn elements(&self) -> Elements;
         /// The size of an element that is in the machine's representation; `None` where memory has the rank's.
         fn native_element() -> Option<usize>;
     }
@@ -426,6 +448,9 @@ pub(crate) mod sealed {
     pub struct Place(pub(super) Span);
 
     impl<T: Element + Send> Held for Vec<T> {
+        fn elements(&self) -> Elements {
+            Elements::Slice { count: self.len() as u64, element: ElementType::of::<T>() }
+        }
         type Held = Vec<T>;
         fn hold(self) -> Result<Vec<T>> {
             without_padding(self)
@@ -442,6 +467,9 @@ pub(crate) mod sealed {
     }
 
     impl<T: Element + Send> Held for Box<[T]> {
+        fn elements(&self) -> Elements {
+            Elements::Slice { count: self.len() as u64, element: ElementType::of::<T>() }
+        }
         type Held = Vec<T>;
         fn hold(self) -> Result<Vec<T>> {
             without_padding(self.into_vec())
@@ -458,6 +486,9 @@ pub(crate) mod sealed {
     }
 
     impl<T: Element + Send> Held for Buffer<T> {
+        fn elements(&self) -> Elements {
+            Elements::Typed { count: self.len() as i64, datatype: self.datatype().clone() }
+        }
         type Held = Buffer<T>;
         fn hold(self) -> Result<Buffer<T>> {
             Ok(self)

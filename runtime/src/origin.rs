@@ -40,15 +40,15 @@ pub(crate) enum What<'a> {
 
 /// A Rust type, not yet committed.
 #[derive(Clone, Copy)]
-pub(crate) struct ElementType {
-    pub id: TypeId,
+pub struct ElementType {
+    pub(crate) id: TypeId,
     commit: fn(&Elements) -> Result<Type>,
     datatype: fn() -> Datatype,
 }
 
 impl ElementType {
     #[inline]
-    fn of<T: Element>() -> ElementType {
+    pub(crate) fn of<T: Element>() -> ElementType {
         ElementType {
             id: TypeId::of::<T>(),
             commit: Elements::in_slices::<T>,

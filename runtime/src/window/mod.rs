@@ -13,6 +13,7 @@ mod info;
 mod local;
 mod operation;
 mod passive;
+mod request;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub use fetched::Fetched;
 pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
+pub use request::{Buffers, Given, Request};
 
 /// The memory of a window that [`Window::allocate`] made: it lies in the job's segment, where like ranks reach it directly.
 #[derive(Debug)]

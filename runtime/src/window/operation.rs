@@ -1,12 +1,15 @@
 //! Put and get: what is checked before they go, and the ways that they take.
 
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 use longshore_transport::Mapping;
 use shipable::{Datatype, Tag};
 
+use super::accumulate::Lent;
 use super::core::{Core, Door, Held, Match, Target};
-use crate::engine::{Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, reach};
+use crate::engine::{
+    BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
+};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Exposed, Span, Typed};
@@ -49,7 +52,7 @@ impl Core {
             return Ok(());
         }
         let call = Call { kind: Kind::Put, target, displacement, count, target_type };
-        self.operate(memory, what, &call)
+        self.operate(Lent { span: memory, what, keep: Keep::Lender }, &call, None)
     }
 
     /// Gets; see [`Epoch::get`](super::Epoch::get).
@@ -63,7 +66,7 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let call = Call { kind: Kind::Get, target, displacement, count, target_type };
-        self.operate(memory, what, &call)
+        self.operate(Lent { span: memory, what, keep: Keep::Lender }, &call, None)
     }
 
     /// The quick way: a slice's elements, as one run, to memory that is mapped. Checks what the long way checks, and leaves
@@ -104,20 +107,25 @@ impl Core {
     }
 
     /// An operation with all its checks.
-    fn operate(&self, memory: Span, what: &What<'_>, call: &Call<'_>) -> Result<()> {
+    pub(super) fn operate(
+        &self,
+        memory: Lent<'_>,
+        call: &Call<'_>,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Result<()> {
         let activity = if call.kind == Kind::Put { Activity::Put } else { Activity::Get };
         self.process.note(activity, call.target as u32);
         let mut bytes = None;
-        let outcome = self.checked(memory, what, call, &mut bytes);
+        let outcome = self.checked(memory, call, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);
         outcome.map_err(|error| error.at(|| self.place(call.name(), Some(call.target), bytes)))
     }
 
     fn checked(
         &self,
-        memory: Span,
-        what: &What<'_>,
+        Lent { span, what, keep }: Lent<'_>,
         call: &Call<'_>,
+        ticket: Option<Arc<Ticket>>,
         bytes: &mut Option<(i128, i128)>,
     ) -> Result<()> {
         self.process.ready()?;
@@ -125,7 +133,7 @@ impl Core {
         self.access(target)?;
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
         self.check_type(call.target_type, target)?;
-        let origin = what.resolve(&self.process, memory)?;
+        let origin = what.resolve(&self.process, span)?;
         self.check_signatures(what, &origin, call.target_type, count)?;
         match call.kind {
             Kind::Get => origin.check_disjoint()?,
@@ -141,7 +149,7 @@ impl Core {
         *bytes = Some(reach.bytes);
         match target.route {
             Route::Direct => self.direct(call, target, &origin, count, reach.base),
-            Route::Message => self.ship(call, target, origin, count, reach.bytes),
+            Route::Message => self.ship(call, target, (origin, keep), count, ticket, reach.bytes),
         }
     }
 
@@ -269,8 +277,9 @@ impl Core {
         &self,
         call: &Call<'_>,
         target: &Target,
-        origin: Elementwise,
+        (origin, keep): (Elementwise, Keep),
         count: u64,
+        ticket: Option<Arc<Ticket>>,
         bytes: (i128, i128),
     ) -> Result<()> {
         let (me, rank) = (self.process.me(), target.peer);
@@ -285,15 +294,19 @@ impl Core {
         let (mut engine, header) = self.begin(call, target, count)?;
         let state = engine.state();
         let operation = Operation { target: rank, window: self.window, number: header.operation };
+        // What fetches is answered by its number anyway.
+        let tag = if ticket.is_some() && call.kind == Kind::Put { BY_NUMBER } else { 0 };
+        if let Some(ticket) = ticket {
+            state.ticket(operation, ticket);
+        }
         let Elementwise { datatype, count, span } = origin;
         let outgoing = match call.kind {
             Kind::Put => Outgoing::new(
-                Header { length, ..header },
-                Source::Typed { program, count, span, _keep: Keep::Lender },
+                Header { length, tag, ..header },
+                Source::Typed { program, count, span, _keep: keep },
                 Purpose::Operation(Kind::Put, operation),
             ),
             _ => {
-                let keep = Keep::Lender;
                 state.expect(operation, Fetch { origin: datatype, count, span, keep, bytes });
                 Outgoing::new(header, Source::Empty, Purpose::None)
             }

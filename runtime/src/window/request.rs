@@ -1,0 +1,297 @@
+//! Request-based operations: each is waited for by itself, and owns its memory until then.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::accumulate::Lent;
+use super::core::Core;
+use super::epoch::Epoch;
+use super::operation::Call;
+use crate::engine::{Keep, Ticket};
+use crate::error::{ErrorKind, Place, Result};
+use crate::memory::{Elements, Exposed, Memory};
+use crate::origin::What;
+use crate::process::Process;
+use crate::types::{TargetType, Type};
+use crate::wire::Kind;
+use shipable::reduce::Op;
+
+/// Memory given to a request-based operation, which gives it back when it is done: a `Vec`, a `Box` or a
+/// [`Buffer`](crate::Buffer), all of it, or what an explicit datatype picks out of it.
+pub struct Given<M> {
+    memory: M,
+    typed: Option<(i64, Type, i64)>,
+}
+
+impl<M: Memory> Given<M> {
+    /// `count` elements of `datatype`, displacement 0 being `bytes` after the memory's start; as
+    /// [`Origin::typed`](crate::Origin::typed).
+    pub fn typed(memory: M, count: i64, datatype: &Type, bytes: i64) -> Given<M> {
+        Given { memory, typed: Some((count, datatype.clone(), bytes)) }
+    }
+}
+
+impl<M: Memory> From<M> for Given<M> {
+    fn from(memory: M) -> Given<M> {
+        Given { memory, typed: None }
+    }
+}
+
+/// A request-based operation under way (MPI-5.0 section 12.3.5).
+///
+/// It owns its memory: the engine may read or write it until the operation is done, and [`wait`](Request::wait) gives it
+/// back. A put or accumulate is done when the data is in the target's window, a get when it is here. The epoch's end
+/// completes all of its requests; what is dropped before is completed all the same, and its memory freed then.
+#[must_use = "the memory comes back from `wait`"]
+pub struct Request<B> {
+    process: Arc<Process>,
+    ticket: Arc<Ticket>,
+    memory: Vec<Arc<Exposed>>,
+    place: Place,
+    buffers: PhantomData<B>,
+}
+
+/// What a request gives back: its memory, or an origin's and a result's.
+pub trait Buffers: Sized + private::GiveBack {}
+
+mod private {
+    use std::sync::Arc;
+
+    use crate::memory::{Exposed, Memory};
+
+    /// What a request held, out of users' sight.
+    pub struct Returned(pub(super) Vec<Arc<Exposed>>);
+
+    pub trait GiveBack: Sized {
+        fn give_back(memory: Returned) -> Option<Self>;
+    }
+
+    fn one<M: Memory>(memory: Option<Arc<Exposed>>) -> Option<M> {
+        Arc::into_inner(memory?)?.give_back()
+    }
+
+    impl<M: Memory> GiveBack for M {
+        fn give_back(memory: Returned) -> Option<M> {
+            one(memory.0.into_iter().next())
+        }
+    }
+
+    impl<O: Memory, M: Memory> GiveBack for (O, M) {
+        fn give_back(memory: Returned) -> Option<(O, M)> {
+            let mut memory = memory.0.into_iter();
+            Some((one(memory.next())?, one(memory.next())?))
+        }
+    }
+}
+
+impl<B: private::GiveBack> Buffers for B {}
+
+impl<B: Buffers> Request<B> {
+    /// Whether the operation is done, so that [`wait`](Request::wait) returns at once. Makes progress.
+    ///
+    /// # Errors
+    /// PROC_ABORTED where the job is being ended.
+    pub fn test(&self) -> Result<bool> {
+        if !self.ticket.is_done() {
+            self.process.engine().progress();
+            self.process.check_job()?;
+        }
+        Ok(self.ticket.is_done())
+    }
+
+    /// Waits until the operation is done, and gives its memory back.
+    ///
+    /// # Errors
+    /// What the target refused the operation for; CONVERSION for a value that has no place; PROC_ABORTED where the target
+    /// died. The memory is lost then.
+    pub fn wait(self) -> Result<B> {
+        let Request { process, ticket, memory, place, .. } = self;
+        let waited = process.wait(|_, _| ticket.is_done().then_some(Ok(())));
+        let outcome = waited.and_then(|()| ticket.take_failure().map_or(Ok(()), Err));
+        // The engine lets go of memory before it says that an operation is done.
+        let gone = || ErrorKind::Aborting { by: None }.into();
+        outcome
+            .and_then(|()| B::give_back(private::Returned(memory)).ok_or_else(gone))
+            .map_err(|error| error.at(|| place))
+    }
+
+    /// Always refused: rule 13 (MPI-5.0 section 12.3.5).
+    ///
+    /// # Errors
+    /// REQUEST.
+    pub fn cancel(&self) -> Result<()> {
+        self.refuse(
+            "an RMA request can't be cancelled: wait for it, or end the epoch, which completes it",
+        )
+    }
+
+    /// Always refused: rule 13 (MPI-5.0 section 12.3.5). Dropping one is another matter: its memory stays until it is done.
+    ///
+    /// # Errors
+    /// REQUEST.
+    pub fn free(&self) -> Result<()> {
+        self.refuse(
+            "an RMA request can't be freed: wait for it, or end the epoch, which completes it",
+        )
+    }
+
+    fn refuse(&self, why: &'static str) -> Result<()> {
+        let error: crate::Error = ErrorKind::Request(why).into();
+        Err(error.at(|| self.place.clone()))
+    }
+}
+
+/// Memory of a request, held by it and the engine, and which elements it is about.
+struct Taken {
+    memory: Arc<Exposed>,
+    elements: Elements,
+    typed: Option<(i64, Type, i64)>,
+}
+
+impl Taken {
+    fn new<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken> {
+        let Given { memory, typed } = given;
+        let native = M::native_element().is_some_and(|size| size > 1);
+        if typed.is_some() && native && process.me().emulated {
+            return Err(ErrorKind::Emulated.into());
+        }
+        let elements = memory.elements();
+        Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, typed })
+    }
+
+    fn what(&self) -> What<'_> {
+        match (&self.typed, &self.elements) {
+            (Some((count, datatype, at)), _) => {
+                What::Typed { count: *count, datatype, at: *at, native: None }
+            }
+            (None, Elements::Slice { count, element }) => {
+                What::Slice { count: *count, element: *element }
+            }
+            (None, Elements::Typed { count, datatype }) => {
+                What::Typed { count: *count, datatype, at: 0, native: None }
+            }
+        }
+    }
+
+    fn keep(&self) -> Keep {
+        Keep::Shared { _memory: self.memory.clone() }
+    }
+}
+
+impl Epoch<'_, '_> {
+    /// As [`put`](Epoch::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// # Errors
+    /// As [`put`](Epoch::put); RMA_SYNC outside of a passive epoch. The memory is lost then.
+    pub fn rput<'t, M: Memory>(
+        &self,
+        origin: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<Request<M>> {
+        let call = call(Kind::Put, target, target_disp, target_count, target_type.into());
+        self.core.request(call, None, vec![Taken::new(origin.into(), &self.core.process)?])
+    }
+
+    /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// # Errors
+    /// As [`rput`](Epoch::rput).
+    pub fn rget<'t, M: Memory>(
+        &self,
+        destination: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<Request<M>> {
+        let call = call(Kind::Get, target, target_disp, target_count, target_type.into());
+        self.core.request(call, None, vec![Taken::new(destination.into(), &self.core.process)?])
+    }
+
+    /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// # Errors
+    /// As [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
+    pub fn raccumulate<'t, M: Memory>(
+        &self,
+        origin: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<Request<M>> {
+        let call = call(Kind::Accumulate, target, target_disp, target_count, target_type.into());
+        self.core.request(call, Some(op), vec![Taken::new(origin.into(), &self.core.process)?])
+    }
+
+    /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
+    /// only. Both memories come back.
+    ///
+    /// # Errors
+    /// As [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
+    #[allow(clippy::too_many_arguments)] // MPI's
+    pub fn rget_accumulate<'t, O: Memory, M: Memory>(
+        &self,
+        origin: impl Into<Given<O>>,
+        result: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<Request<(O, M)>> {
+        let call = call(Kind::Fetch, target, target_disp, target_count, target_type.into());
+        let process = &self.core.process;
+        let taken = vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?];
+        self.core.request(call, Some(op), taken)
+    }
+}
+
+fn call(
+    kind: Kind,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+) -> Call<'_> {
+    Call { kind, target, displacement, count, target_type }
+}
+
+impl Core {
+    fn request<B: Buffers>(
+        &self,
+        call: Call<'_>,
+        op: Option<Op>,
+        taken: Vec<Taken>,
+    ) -> Result<Request<B>> {
+        let place = self.place(call.name(), Some(call.target), None);
+        self.passive().map_err(|error| error.at(|| place.clone()))?;
+        let ticket = Arc::new(Ticket::default());
+        let whats: Vec<_> = taken.iter().map(Taken::what).collect();
+        let mut lents = taken.iter().zip(&whats).map(|(taken, what)| Lent {
+            span: taken.memory.span(),
+            what,
+            keep: taken.keep(),
+        });
+        if let (Some(first), second) = (lents.next(), lents.next()) {
+            let ticket = Some(ticket.clone());
+            match op {
+                Some(op) => self.update(&call, op, first, second, ticket)?,
+                None => self.operate(first, &call, ticket)?,
+            }
+        }
+        drop(lents);
+        // What the engine has no part in is done.
+        if Arc::strong_count(&ticket) == 1 && !ticket.is_done() {
+            ticket.settle_now();
+        }
+        drop(whats);
+        let memory = taken.into_iter().map(|taken| taken.memory).collect();
+        let process = self.process.clone();
+        Ok(Request { process, ticket, memory, place, buffers: PhantomData })
+    }
+}
