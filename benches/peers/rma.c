@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROUNDS = 41, INNER = 2000 };
+enum { ROUNDS = 41, INNER = 2000, MOST = 1 << 20 };
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
 
     double *base, value = 1.5, took[ROUNDS];
     MPI_Win window;
-    MPI_Win_allocate(4096, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+    MPI_Win_allocate(MOST, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
     int other = 1 - rank;
 
     MPI_Win_fence(0, window);
@@ -58,6 +58,53 @@ int main(int argc, char **argv) {
         MPI_Win_fence(0, window);
     }
     row("put8", rank, took);
+
+    /* Passive target, each call completed by a flush; the target is inside of MPI. */
+    long long one = 1, seen, expected = 0;
+    double *operands = calloc(MOST, 1);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+    MPI_Win_lock_all(0, window);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < INNER && rank == 0; i++) {
+            MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, other, 0, MPI_SUM, window);
+            MPI_Win_flush(other, window);
+        }
+        took[round] = (MPI_Wtime() - start) / INNER;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    row("fetch_and_op", rank, took);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < INNER && rank == 0; i++) {
+            MPI_Compare_and_swap(&one, &expected, &seen, MPI_INT64_T, other, 1, window);
+            MPI_Win_flush(other, window);
+        }
+        took[round] = (MPI_Wtime() - start) / INNER;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    row("compare_and_swap", rank, took);
+
+    const int sizes[] = {8, 1024, 8192, 65536, MOST};
+    const char *names[] = {"accumulate 8 B", "accumulate 1 KiB", "accumulate 8 KiB",
+                           "accumulate 64 KiB", "accumulate 1 MiB"};
+    for (int size = 0; size < 5; size++) {
+        int count = sizes[size] / sizeof(double), calls = sizes[size] > 8192 ? 50 : INNER;
+        for (int round = 0; round < ROUNDS; round++) {
+            double start = MPI_Wtime();
+            for (int i = 0; i < calls && rank == 0; i++) {
+                MPI_Accumulate(operands, count, MPI_DOUBLE, other, 0, count, MPI_DOUBLE, MPI_SUM, window);
+                MPI_Win_flush(other, window);
+            }
+            took[round] = (MPI_Wtime() - start) / calls;
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        row(names[size], rank, took);
+    }
+    MPI_Win_unlock_all(window);
+    free(operands);
 
     MPI_Win_free(&window);
     MPI_Finalize();

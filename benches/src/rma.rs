@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use longshore::{Info, Rank, Result, Window};
+use longshore::{Epoch, Error, Info, Op, Rank, Result, Window};
 
 /// Times of a row are medians over so many rounds,
 const ROUNDS: usize = 41;
 /// each of so many calls.
 const CALLS: usize = 2000;
+/// Bytes of the window, and of the longest operation.
+const MOST: usize = 1 << 20;
 
 /// A measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,8 +30,8 @@ pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
     let other = (world.rank() + 1) % world.size();
     let double = rank.type_of::<f64>()?;
     let value = [1.5_f64];
-    let mut window = Window::allocate(world, 4096, double.extent(), &Info::default())?;
-    window.fences(|chain| {
+    let mut window = Window::allocate(world, MOST as i64, double.extent(), &Info::default())?;
+    let mut rows = window.fences(|chain| {
         let fence = rounds(|| {
             let start = Instant::now();
             for _ in 0..CALLS {
@@ -58,17 +60,67 @@ pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
             Row { name: "put8+fence", micros: put_and_fence },
             Row { name: "put8", micros: put },
         ])
-    })
+    })?;
+    rows.extend(accumulates(rank, &mut window)?);
+    Ok(rows)
+}
+
+/// Something done in an epoch, with what outlives it.
+type Call<'env> = &'env dyn for<'scope> Fn(&Epoch<'scope, 'env>) -> Result<()>;
+
+/// Accumulates of rank 0 at rank 1, which waits meanwhile.
+fn accumulates(rank: &Rank, window: &mut Window) -> Result<Vec<Row>> {
+    let world = rank.world();
+    let double = rank.type_of::<f64>()?;
+    let operands = vec![0.0f64; MOST / 8];
+    let mut rows = Vec::new();
+    let mut row = |name, calls: usize, call: Call<'_>| {
+        let micros = rounds_of(calls, || {
+            window.fence(|epoch| {
+                let start = Instant::now();
+                for _ in 0..if world.rank() == 0 { calls } else { 0 } {
+                    call(epoch)?;
+                }
+                Ok(start.elapsed())
+            })
+        })?;
+        rows.push(Row { name, micros });
+        Ok::<(), Error>(())
+    };
+    row("fetch_and_op", CALLS, &|epoch| epoch.fetch_and_op(1i64, 1, 0, Op::Sum)?.wait().map(drop))?;
+    row("compare_and_swap", CALLS, &|epoch| {
+        epoch.compare_and_swap(1i64, 0, 1, 1)?.wait().map(drop)
+    })?;
+    for (name, bytes) in [
+        ("accumulate 8 B", 8),
+        ("accumulate 1 KiB", 1 << 10),
+        ("accumulate 8 KiB", 8 << 10),
+        ("accumulate 64 KiB", 64 << 10),
+        ("accumulate 1 MiB", MOST),
+    ] {
+        let count = bytes / 8;
+        let calls = if bytes > 8 << 10 { 50 } else { CALLS };
+        let operands = &operands[..count];
+        row(name, calls, &|epoch| {
+            epoch.accumulate(operands, 1, 0, count as i64, &double, Op::Sum)
+        })?;
+    }
+    Ok(rows)
 }
 
 /// The median time of a call, in microseconds.
-fn rounds(mut round: impl FnMut() -> Result<Duration>) -> Result<f64> {
+fn rounds(round: impl FnMut() -> Result<Duration>) -> Result<f64> {
+    rounds_of(CALLS, round)
+}
+
+/// The same where a round has so many calls.
+fn rounds_of(calls: usize, mut round: impl FnMut() -> Result<Duration>) -> Result<f64> {
     let mut took = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         took.push(round()?);
     }
     took.sort_unstable();
-    Ok(took[ROUNDS / 2].as_secs_f64() * 1e6 / CALLS as f64)
+    Ok(took[ROUNDS / 2].as_secs_f64() * 1e6 / calls as f64)
 }
 
 /// Keeps this process, and those it starts, on the core of that number where the machine has it.
