@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use longshore::{Epoch, Error, Info, Op, Rank, Result, Window};
+use longshore::{Info, Op, Rank, Result, Window};
 
 /// Times of a row are medians over so many rounds,
 const ROUNDS: usize = 41;
@@ -65,46 +65,54 @@ pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Something done in an epoch, with what outlives it.
-type Call<'env> = &'env dyn for<'scope> Fn(&Epoch<'scope, 'env>) -> Result<()>;
-
-/// Accumulates of rank 0 at rank 1, which waits meanwhile.
+/// Accumulates of rank 0 at rank 1, which waits meanwhile, each done before the next.
 fn accumulates(rank: &Rank, window: &mut Window) -> Result<Vec<Row>> {
     let world = rank.world();
     let double = rank.type_of::<f64>()?;
     let operands = vec![0.0f64; MOST / 8];
     let mut rows = Vec::new();
-    let mut row = |name, calls: usize, call: Call<'_>| {
-        let micros = rounds_of(calls, || {
-            window.fence(|epoch| {
+    if world.rank() == 0 {
+        window.lock_all(|epoch| {
+            let micros = rounds_of(CALLS, || {
                 let start = Instant::now();
-                for _ in 0..if world.rank() == 0 { calls } else { 0 } {
-                    call(epoch)?;
+                for _ in 0..CALLS {
+                    epoch.fetch_and_op(1i64, 1, 0, Op::Sum)?.wait()?;
                 }
                 Ok(start.elapsed())
-            })
-        })?;
-        rows.push(Row { name, micros });
-        Ok::<(), Error>(())
-    };
-    row("fetch_and_op", CALLS, &|epoch| epoch.fetch_and_op(1i64, 1, 0, Op::Sum)?.wait().map(drop))?;
-    row("compare_and_swap", CALLS, &|epoch| {
-        epoch.compare_and_swap(1i64, 0, 1, 1)?.wait().map(drop)
-    })?;
-    for (name, bytes) in [
-        ("accumulate 8 B", 8),
-        ("accumulate 1 KiB", 1 << 10),
-        ("accumulate 8 KiB", 8 << 10),
-        ("accumulate 64 KiB", 64 << 10),
-        ("accumulate 1 MiB", MOST),
-    ] {
-        let count = bytes / 8;
-        let calls = if bytes > 8 << 10 { 50 } else { CALLS };
-        let operands = &operands[..count];
-        row(name, calls, &|epoch| {
-            epoch.accumulate(operands, 1, 0, count as i64, &double, Op::Sum)
+            })?;
+            rows.push(Row { name: "fetch_and_op", micros });
+            let micros = rounds_of(CALLS, || {
+                let start = Instant::now();
+                for _ in 0..CALLS {
+                    epoch.compare_and_swap(1i64, 0, 1, 1)?.wait()?;
+                }
+                Ok(start.elapsed())
+            })?;
+            rows.push(Row { name: "compare_and_swap", micros });
+            for (name, bytes) in [
+                ("accumulate 8 B", 8),
+                ("accumulate 1 KiB", 1 << 10),
+                ("accumulate 8 KiB", 8 << 10),
+                ("accumulate 64 KiB", 64 << 10),
+                ("accumulate 1 MiB", MOST),
+            ] {
+                let calls = if bytes > 8 << 10 { 50 } else { CALLS };
+                let (operands, count) = (&operands[..bytes / 8], bytes as i64 / 8);
+                let micros = rounds_of(calls, || {
+                    let start = Instant::now();
+                    for _ in 0..calls {
+                        epoch.flush(1, |epoch| {
+                            epoch.accumulate(operands, 1, 0, count, &double, Op::Sum)
+                        })?;
+                    }
+                    Ok(start.elapsed())
+                })?;
+                rows.push(Row { name, micros });
+            }
+            Ok(())
         })?;
     }
+    world.barrier()?;
     Ok(rows)
 }
 
