@@ -10,6 +10,8 @@ use std::ops::Range;
 use shipable::form::Node;
 use shipable::{Architecture, Basic, Bounds, Error, Form, Leaf, Result};
 
+use super::parts::{Effort, Part, Parts, hits, next_start};
+
 /// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
 pub type Address = i128;
 
@@ -48,20 +50,8 @@ pub struct Cycle {
     pub period: i128,
 }
 
-/// The work that may still be done. Searches that run out of it fail.
-pub struct Effort(u64);
-
-impl Effort {
-    /// What one picture may cost: well below a second.
-    pub fn picture() -> Effort {
-        Effort(4_000_000)
-    }
-
-    fn spend(&mut self, steps: usize) -> Option<()> {
-        self.0 = self.0.checked_sub(steps as u64)?;
-        Some(())
-    }
-}
+/// What an item that is found costs: no more memory than a few megabytes are ever taken by them.
+const ITEM: usize = 16;
 
 /// A node of the form: what one of it holds.
 struct Element {
@@ -74,31 +64,6 @@ struct Element {
 enum Shape {
     Leaf(Vec<Item>),
     Parts(Parts),
-}
-
-/// Parts by their places in memory.
-struct Parts {
-    /// By the starts of their reaches.
-    sorted: Vec<Part>,
-    /// The greatest end of a reach, of each part and all before it.
-    ends: Vec<Address>,
-}
-
-/// Blocks of children, at one stride.
-#[derive(Clone)]
-struct Part {
-    child: usize,
-    displacement: Address,
-    /// Children of a block, and the distance from one to the next.
-    length: u64,
-    extent: i128,
-    count: u64,
-    stride: i128,
-    /// The place of its first item in the node's.
-    index: u128,
-    /// The data of a block, and that of all blocks.
-    block: Range<Address>,
-    reach: Range<Address>,
 }
 
 impl Memory {
@@ -246,6 +211,7 @@ impl Memory {
                 for item in items {
                     let at = base + item.at;
                     if at < window.end && at + i128::from(item.size) > window.start {
+                        effort.spend(ITEM)?;
                         found.push(Item { at, index: index + item.index, ..*item });
                     }
                 }
@@ -392,32 +358,13 @@ impl Element {
 
     fn parts(parts: impl Iterator<Item = Part>, nodes: &[Element]) -> Element {
         let mut items = 0;
-        let mut sorted: Vec<Part> = Vec::new();
-        for mut part in parts {
-            let child = &nodes[part.child];
-            part.index = items;
+        let placed = parts.filter_map(|part| {
+            let (child, index) = (&nodes[part.child], items);
             items += u128::from(part.count) * u128::from(part.length) * child.items;
-            part.block = stretched(&child.reach, part.length, part.extent);
-            let all = stretched(&part.block, part.count, part.stride);
-            part.reach = all.start + part.displacement..all.end + part.displacement;
-            if child.items > 0 && part.length > 0 && part.count > 0 {
-                sorted.push(part);
-            }
-        }
-        sorted.sort_by_key(|part| part.reach.start);
-        let mut end = Address::MIN;
-        let ends: Vec<_> = sorted
-            .iter()
-            .map(|part| {
-                end = end.max(part.reach.end);
-                end
-            })
-            .collect();
-        let reach = match (sorted.first(), ends.last()) {
-            (Some(first), Some(&end)) => first.reach.start..end,
-            _ => 0..0,
-        };
-        Element { shape: Shape::Parts(Parts { sorted, ends }), reach, items }
+            part.placed(index, &child.reach)
+        });
+        let parts = Parts::new(placed.collect());
+        Element { reach: parts.reach(), items, shape: Shape::Parts(parts) }
     }
 
     /// The greatest common divisor of its own distances.
@@ -441,123 +388,6 @@ impl Element {
         }
         unit
     }
-}
-
-impl Parts {
-    /// Those of which the reach meets a window.
-    fn meeting(&self, window: &Range<Address>, effort: &mut Effort) -> Option<Vec<&Part>> {
-        let below = self.sorted.partition_point(|part| part.reach.start < window.end);
-        let mut met = Vec::new();
-        for at in (0..below).rev() {
-            if self.ends[at] <= window.start {
-                break;
-            }
-            effort.spend(1)?;
-            if self.sorted[at].reach.end > window.start {
-                met.push(&self.sorted[at]);
-            }
-        }
-        Some(met)
-    }
-
-    /// Where the next part starts.
-    fn first_after(&self, at: Address) -> Option<Address> {
-        let next = self.sorted.partition_point(|part| part.reach.start <= at);
-        self.sorted.get(next).map(|part| part.reach.start)
-    }
-
-    /// The part whose reach holds `at`, if it is one alone, and how far about `at` no other reaches.
-    #[allow(clippy::type_complexity)] // a failure of effort, an answer that there is none, an answer
-    fn only(&self, at: Address, effort: &mut Effort) -> Option<Option<(&Part, Range<Address>)>> {
-        let met = self.meeting(&(at..at + 1), effort)?;
-        let [part] = met[..] else { return Some(None) };
-        let below = self.sorted.partition_point(|other| other.reach.start <= at);
-        let own = self.sorted.partition_point(|other| other.reach.start < part.reach.start);
-        let mut low = if own > 0 { self.ends[own - 1] } else { Address::MIN };
-        for other in &self.sorted[own..below] {
-            effort.spend(1)?;
-            if !std::ptr::eq(other, part) {
-                low = low.max(other.reach.end);
-            }
-        }
-        let high = self.sorted.get(below).map_or(Address::MAX, |next| next.reach.start);
-        Some(Some((part, low..high)))
-    }
-}
-
-impl Part {
-    fn new(
-        child: usize,
-        displacement: i64,
-        (length, extent): (u64, i64),
-        (count, stride): (u64, i64),
-    ) -> Part {
-        let (displacement, extent, stride) = (displacement.into(), extent.into(), stride.into());
-        Part {
-            child,
-            displacement,
-            length,
-            extent,
-            count,
-            stride,
-            index: 0,
-            block: 0..0,
-            reach: 0..0,
-        }
-    }
-
-    fn block_at(&self, block: u64) -> Address {
-        self.displacement + i128::from(block) * self.stride
-    }
-
-    /// The blocks whose reach meets a window.
-    fn blocks_in(&self, window: &Range<Address>) -> Range<u64> {
-        let window = window.start - self.displacement..window.end - self.displacement;
-        hits(self.count, self.stride, &self.block, &window)
-    }
-
-    /// The start of the first block's data behind `at`.
-    fn next_block(&self, at: Address) -> Option<Address> {
-        next_start(self.count, self.stride, &self.block, at - self.displacement)
-            .map(|next| self.displacement + next)
-    }
-}
-
-/// Which of `count` copies of a reach, `step` apart, meet a window.
-fn hits(count: u64, step: i128, reach: &Range<Address>, window: &Range<Address>) -> Range<u64> {
-    let (first, end) = match step {
-        0 if reach.start < window.end && reach.end > window.start => (0, count.into()),
-        0 => (0, 0),
-        1.. => (
-            (window.start - reach.end).div_euclid(step) + 1,
-            -(reach.start - window.end).div_euclid(step),
-        ),
-        _ => (
-            (reach.start - window.end).div_euclid(-step) + 1,
-            -(window.start - reach.end).div_euclid(-step),
-        ),
-    };
-    let bounded = |n: i128| n.clamp(0, count.into()) as u64;
-    bounded(first)..bounded(end).max(bounded(first))
-}
-
-/// The least start behind `at` of `count` copies of a reach, `step` apart.
-fn next_start(count: u64, step: i128, reach: &Range<Address>, at: Address) -> Option<Address> {
-    let last = i128::from(count.checked_sub(1)?) * step;
-    let (first, last) = (reach.start + last.min(0), reach.start + last.max(0));
-    match i128::try_from(step.unsigned_abs()).ok()? {
-        _ if at < first => Some(first),
-        0 => None,
-        step => {
-            Some(first + ((at - first).div_euclid(step) + 1) * step).filter(|next| *next <= last)
-        }
-    }
-}
-
-/// A reach and its copies.
-fn stretched(reach: &Range<Address>, count: u64, step: i128) -> Range<Address> {
-    let last = i128::from(count.max(1) - 1) * step;
-    reach.start + last.min(0)..reach.end + last.max(0)
 }
 
 fn union(a: Range<Address>, b: Range<Address>) -> Range<Address> {

@@ -2,6 +2,7 @@
 
 mod facts;
 mod memory;
+mod parts;
 mod picture;
 mod sheet;
 mod svg;
@@ -13,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use shipable::notation::ParseError;
 use shipable::{Architecture, Datatype};
 
 use crate::representation::{Representations, named};
@@ -73,72 +75,65 @@ fn chosen(text: &str) -> Result<Chosen, String> {
     Ok(Chosen(names.iter().map(|name| named(name)).collect::<Result<_, _>>()?))
 }
 
+/// Why nothing is shown, and the status for that.
+struct Mistake(String, ExitCode);
+
 /// Draws and says it.
 pub fn main(arguments: Arguments) -> ExitCode {
-    let screen = Screen::standard();
-    let text = match text(arguments.datatype) {
-        Ok(text) => text,
-        Err(error) => {
-            eprintln!("longshore: standard input: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let datatype = match text.parse::<Datatype>() {
-        Ok(datatype) => datatype,
-        Err(error) => {
-            eprintln!("longshore: the type can't be read");
-            eprintln!("{}", pointed(&text, error.column, &error.problem.to_string()));
-            return ExitCode::from(2);
-        }
-    };
+    inspect(arguments).unwrap_or_else(|Mistake(words, status)| {
+        eprintln!("longshore: {words}");
+        status
+    })
+}
+
+fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
+    let failed = |words: String| Mistake(words, ExitCode::FAILURE);
+    let text =
+        text(arguments.datatype).map_err(|error| failed(format!("standard input: {error}")))?;
+    let datatype: Datatype = text.parse().map_err(|error: ParseError| {
+        let place = pointed(&text, error.column, &error.problem.to_string());
+        Mistake(format!("the type can't be read\n{place}"), ExitCode::from(2))
+    })?;
     let mut architectures: Vec<Architecture> = Vec::new();
     for architecture in arguments.arch.into_iter().flat_map(|Chosen(all)| all) {
         // Two names for one representation are two of its names.
-        if !architectures
-            .iter()
-            .any(|known| known.name() == architecture.name() && *known == architecture)
-        {
+        let same =
+            |known: &Architecture| known.name() == architecture.name() && *known == architecture;
+        if !architectures.iter().any(same) {
             architectures.push(architecture);
         }
     }
-    let layouts = Layouts::new(&datatype, &architectures, arguments.count);
-    let lines = usize::from(arguments.lines);
-    let image = arguments
-        .svg
-        .as_ref()
-        .filter(|_| !layouts.found.is_empty())
-        .map(|file| (file, svg::draw(&datatype, &layouts, arguments.count, lines)));
-    let only_image = arguments.svg.as_deref() == Some(Path::new("-"));
-    let mut out = String::new();
-    if !only_image {
-        out = terminal::draw(&layouts, arguments.count, lines, screen);
-    }
-    let failures = layouts.failures();
-    if !only_image {
-        for failure in &failures {
-            out += &screen.warning(failure);
+    let (count, lines) = (arguments.count, usize::from(arguments.lines));
+    let layouts = Layouts::new(&datatype, &architectures, count);
+    let image = || svg::draw(&datatype, &layouts, count, lines);
+
+    let out = match arguments.svg.as_deref() {
+        Some(file) if file == Path::new("-") => {
+            // The picture says where the type can't exist.
+            if layouts.found.is_empty() {
+                return Err(failed(layouts.failures().join("\nlongshore: ")));
+            }
+            image()
+        }
+        file => {
+            if let (Some(file), false) = (file, layouts.found.is_empty()) {
+                std::fs::write(file, image())
+                    .map_err(|error| failed(format!("{}: {error}", file.display())))?;
+            }
+            let screen = Screen::standard();
+            let mut out = terminal::draw(&layouts, count, lines, screen);
+            for failure in layouts.failures() {
+                out += &screen.warning(&failure);
+                out.push('\n');
+            }
             out.push('\n');
+            out + &facts::tell(&datatype, &layouts, screen)
         }
-        out.push('\n');
-        out += &facts::tell(&datatype, &layouts, screen);
-    }
-    if let Some((file, image)) = image {
-        if only_image {
-            out = image;
-        } else if let Err(error) = std::fs::write(file, image) {
-            eprintln!("longshore: {}: {error}", file.display());
-            return ExitCode::FAILURE;
-        }
-    } else if only_image {
-        failures.iter().for_each(|failure| eprintln!("longshore: {failure}"));
-    }
+    };
     match io::stdout().lock().write_all(out.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            eprintln!("longshore: {error}");
-            ExitCode::FAILURE
-        }
-        _ if layouts.found.is_empty() => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error.to_string())),
+        _ if layouts.found.is_empty() => Ok(ExitCode::FAILURE),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use shipable::Leaf;
 
-use super::memory::{Address, Effort, Memory};
+use super::memory::{Address, Memory};
+use super::parts::Effort;
 
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq)]

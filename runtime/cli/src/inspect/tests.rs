@@ -3,7 +3,8 @@
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{Architecture, Basic, Datatype, Form, Leaf};
 
-use super::memory::{Address, Effort, Item, Memory};
+use super::memory::{Address, Item, Memory};
+use super::parts::Effort;
 use super::picture::{Folded, Frame, Holds, Line, Picture};
 use super::sheet::Layouts;
 use super::terminal::{self, Screen};
@@ -221,6 +222,31 @@ fn a_long_list_is_cut_where_it_is_said() {
     assert!(text.len() < 12_000, "{}", text.len());
     for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more"] {
         assert!(text.contains(stated), "{stated} in\n{text}");
+    }
+}
+
+#[test]
+fn colours_change_nothing_else() {
+    for text in [
+        "U1(V:d:4:1:5)",
+        "U1(SS:3:c/2,d/1,LD/1)",
+        "U1(HV:U2(V:d:4:1:5):5:1:8)",
+        "U1(S:2:d/1/0,i/1/4)",
+    ] {
+        let layouts = Layouts::new(&parsed(text), &[Architecture::X86_64, Architecture::M68K], 1);
+        let plain = terminal::draw(&layouts, 1, 24, SCREEN);
+        let drawn = terminal::draw(&layouts, 1, 24, Screen { colour: true, ..SCREEN });
+        assert!(drawn.contains("\u{1b}[48;5;117m") || drawn.contains(";117m"), "{drawn:?}");
+        let mut visible = String::new();
+        for (at, part) in drawn.split('\u{1b}').enumerate() {
+            visible += if at == 0 { part } else { part.split_once('m').unwrap().1 };
+        }
+        // Blanks of a colour stand for the dashes, shades for the dots; the legend's swatches are wider.
+        let letters = |text: &str| -> Vec<String> {
+            let rows = text.lines().take_while(|line| !line.contains("MPI_"));
+            rows.map(|row| row.replace('░', ".").replace('-', " ").trim_end().to_owned()).collect()
+        };
+        assert_eq!(letters(&visible), letters(&plain), "{text}");
     }
 }
 
