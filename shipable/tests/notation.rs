@@ -344,8 +344,10 @@ fn limits_are_stated_and_kept() {
             assert_eq!(datatype.to_string(), nested(deepest, "d"));
             let error = notation::parse(&nested(deepest + 1, "d")).unwrap_err();
             assert!(error.to_string().contains("256"), "{error}");
-            let error = notation::parse(&nested(100_000, "d")).unwrap_err();
+            let endless = nested(100_000, "d");
+            let error = notation::parse(&endless).unwrap_err();
             assert_eq!(error.problem, ParseProblem::TooDeep);
+            assert_eq!(error.column - 1, endless.find("U257(").unwrap());
         })
         .unwrap()
         .join()
