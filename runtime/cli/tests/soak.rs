@@ -1,0 +1,342 @@
+//! Random jobs of random operations, checked against a sequential model of every window, for as long as is asked.
+//!
+//! LONGSHORE_SOAK_SECONDS says how long (3), LONGSHORE_SOAK_SEED where to begin; every job prints its seed. Ranks emulate all sorts
+//! of machines, go direct or by message, and face an adversary or none; some jobs are killed on the way. What must never be: a wrong
+//! byte, a hang, a descriptor or memory that grows, a process left behind.
+//!
+//! The ranks are this test binary again, whose test `rank` plays the job of SOAK. All of them draw the same random numbers, so each
+//! knows what everyone does and keeps the model of all windows.
+
+mod support;
+
+use std::fmt::Debug;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use longshore::{
+    Assert, Buffer, Communicator, Datatype, Element, Epoch, Info, LockType, Rank, Result, Type,
+    Window,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::{start, variable};
+
+/// Elements of each rank's window.
+const LEN: usize = 90;
+/// Rounds of operations on a window.
+const ROUNDS: u64 = 8;
+/// What resident memory may grow by from window to window, in all: pages that are touched for the first time.
+const GROWTH: usize = 3 << 20;
+
+#[derive(Clone)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+
+    fn below(&mut self, below: usize) -> usize {
+        (self.next() % below as u64) as usize
+    }
+
+    fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len())]
+    }
+}
+
+trait Number: Element + Copy + PartialEq + Debug + From<u8> {}
+impl<T: Element + Copy + PartialEq + Debug + From<u8>> Number for T {}
+
+/// An operation of one rank on a part of another's window that nobody else touches.
+struct Transfer<T> {
+    origin: i32,
+    target: i32,
+    put: bool,
+    at: usize,
+    /// The type's elements, from `at` on, in its order.
+    places: Vec<usize>,
+    datatype: Datatype,
+    values: Vec<T>,
+}
+
+/// Operations that touch no element twice.
+fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T>>> {
+    let mut all = Vec::new();
+    for target in 0..size {
+        let mut at = 0;
+        while at < LEN {
+            let len = (1 + random.below(20)).min(LEN - at);
+            let (places, datatype): (Vec<usize>, _) = match random.below(3) {
+                0 => ((0..len).collect(), Datatype::contiguous(len as i64, &T::datatype())?),
+                1 => {
+                    let count = len.div_ceil(2);
+                    let datatype = Datatype::vector(count as i64, 1, 2, &T::datatype())?;
+                    ((0..len).step_by(2).collect(), datatype)
+                }
+                _ => {
+                    let places: Vec<i64> = (0..len as i64).rev().collect();
+                    let datatype = Datatype::indexed_block(1, &places, &T::datatype())?;
+                    ((0..len).rev().collect(), datatype)
+                }
+            };
+            let origin = random.below(size as usize) as i32;
+            let put = random.below(3) > 0;
+            let values = places.iter().map(|_| T::from(random.next() as u8)).collect();
+            if random.below(8) > 0 {
+                all.push(Transfer { origin, target, put, at, places, datatype, values });
+            }
+            at += len;
+        }
+    }
+    Ok(all)
+}
+
+/// One rank's part of a transfer.
+struct Mine<'a, T> {
+    transfer: &'a Transfer<T>,
+    datatype: Type,
+    room: Vec<T>,
+}
+
+fn issue<'scope, T: Number>(
+    epoch: &Epoch<'scope, '_>,
+    mine: &'scope mut Mine<'_, T>,
+) -> Result<()> {
+    let Transfer { target, put, at, values, .. } = mine.transfer;
+    match put {
+        true => epoch.put(&values[..], *target, *at as i64, 1, &mine.datatype),
+        false => epoch.get(&mut mine.room, *target, *at as i64, 1, &mine.datatype),
+    }
+}
+
+/// A window of this rank and what all ranks' windows hold.
+struct Ground<'a, T, M> {
+    rank: &'a Rank,
+    window: Window<M>,
+    /// Whether its epochs are passive or post and start; a fence goes with both.
+    passive: bool,
+    model: Vec<Vec<T>>,
+}
+
+impl<T: Number, M> Ground<'_, T, M> {
+    /// A round of operations in some kind of epoch.
+    fn round(&mut self, random: &mut Random) -> Result<()> {
+        let world = self.rank.world();
+        let all = transfers::<T>(random, world.size())?;
+        let here = all.iter().filter(|transfer| transfer.origin == world.rank());
+        let mut mine = Vec::new();
+        for transfer in here {
+            let datatype = self.rank.commit(&transfer.datatype)?;
+            let room = vec![T::from(0); transfer.places.len()];
+            mine.push(Mine { transfer, datatype, room });
+        }
+        let kind = match self.passive {
+            true => *random.one_of(&["fence", "lock", "lock_all"]),
+            false => *random.one_of(&["fence", "post"]),
+        };
+        let exclusive = random.below(2) == 0;
+        let window = &mut self.window;
+        match kind {
+            "fence" => {
+                window.fence(|epoch| mine.iter_mut().try_for_each(|each| issue(epoch, each)))?
+            }
+            "lock" => {
+                for each in &mut mine {
+                    let lock = if exclusive { LockType::Exclusive } else { LockType::Shared };
+                    window.lock(each.transfer.target, lock, |epoch| issue(epoch, each))?;
+                }
+            }
+            "lock_all" => {
+                window.lock_all(|epoch| mine.iter_mut().try_for_each(|each| issue(epoch, each)))?;
+            }
+            _ => {
+                window.post(world.group(), Assert::NONE)?;
+                window.start(world.group(), Assert::NONE, |epoch| {
+                    mine.iter_mut().try_for_each(|each| issue(epoch, each))
+                })?;
+                window.wait()?;
+            }
+        }
+        world.barrier()?;
+        for Mine { transfer, room, .. } in &mine {
+            let there = &self.model[transfer.target as usize];
+            let expected: Vec<T> =
+                transfer.places.iter().map(|place| there[transfer.at + place]).collect();
+            assert!(transfer.put || *room == expected, "{kind}: got {room:?}, not {expected:?}");
+        }
+        for Transfer { target, at, places, values, .. } in all.iter().filter(|each| each.put) {
+            for (place, value) in places.iter().zip(values) {
+                self.model[*target as usize][at + place] = *value;
+            }
+        }
+        let me = world.rank();
+        let mut found = vec![T::from(0); LEN];
+        if self.passive {
+            self.window.lock(me, LockType::Shared, |epoch| epoch.sync())?;
+        }
+        self.window.read(0, &mut found)?;
+        let expected = &self.model[me as usize];
+        assert!(found == *expected, "rank {me} after {kind}: {found:?}, not {expected:?}");
+        world.barrier()
+    }
+}
+
+/// Rounds on a window; gives it back.
+fn live<T: Number, M>(rank: &Rank, random: &mut Random, window: Window<M>) -> Result<Window<M>> {
+    let model = vec![vec![T::from(0); LEN]; rank.world().size() as usize];
+    let mut ground = Ground { rank, window, passive: random.below(2) == 0, model };
+    for _ in 0..ROUNDS {
+        ground.round(random)?;
+    }
+    Ok(ground.window)
+}
+
+/// Messages around a ring, of any length, and everyone's to everyone.
+fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
+    let (me, size) = (world.rank(), world.size());
+    let len = *random.one_of(&[0, 1, 100, 600, 20_000]);
+    let values =
+        |from: i32| -> Vec<T> { (0..len).map(|i| T::from((i as i32 * 7 + from) as u8)).collect() };
+    let (next, last) = ((me + 1) % size, (me + size - 1) % size);
+    let mut room = vec![T::from(0); len];
+    if me == 0 {
+        world.send(&values(me), next, 1)?;
+        world.recv(&mut room, last, 1)?;
+    } else {
+        world.recv(&mut room, last, 1)?;
+        world.send(&values(me), next, 1)?;
+    }
+    assert!(room == values(last), "rank {me} of {len} from {last}");
+    let all = world.allgather(&values(me)[..len.min(50)])?;
+    let expected: Vec<T> =
+        (0..size).flat_map(|from| values(from)[..len.min(50)].to_vec()).collect();
+    assert!(all == expected, "rank {me} gathered {all:?}");
+    let copy = world.dup()?;
+    copy.barrier()?;
+    copy.free()
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Resident bytes, but for what is shared.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}
+
+fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<()> {
+    let world = rank.world();
+    let unit = size_of::<T>() as i64;
+    let mut start = (0, 0);
+    for number in 0..windows {
+        match random.below(2) {
+            0 => {
+                let window = Window::allocate(world, LEN as i64 * unit, unit, &Info::default())?;
+                live::<T, _>(rank, random, window)?.free()?;
+            }
+            _ => {
+                let memory: Buffer<T> = rank.buffer(LEN)?;
+                let window = Window::create(world, memory, unit, &Info::default())?;
+                let memory = live::<T, _>(rank, random, window)?.free()?;
+                assert_eq!(memory.len(), LEN);
+            }
+        }
+        talk::<T>(world, random)?;
+        if number == 1 {
+            start = (descriptors(), resident());
+        }
+    }
+    if windows > 2 {
+        let end = (descriptors(), resident());
+        assert!(end.0 <= start.0, "descriptors grew from {} to {}", start.0, end.0);
+        assert!(end.1 <= start.1 + GROWTH, "memory grew from {} to {}", start.1, end.1);
+    }
+    Ok(())
+}
+
+/// Not a test but the ranks' program, where SOAK says so.
+#[test]
+fn rank() {
+    let Ok(job) = std::env::var("SOAK") else { return };
+    let (seed, windows) = job.split_once(' ').unwrap();
+    let mut random = Random(seed.parse().unwrap());
+    let windows = windows.parse().unwrap();
+    let rank = longshore::init().unwrap();
+    eprintln!("rank {} waits", rank.world().rank());
+    let played = match random.below(5) {
+        0 => play::<i32>(&rank, &mut random, windows),
+        1 => play::<i64>(&rank, &mut random, windows),
+        2 => play::<f64>(&rank, &mut random, windows),
+        3 => play::<f32>(&rank, &mut random, windows),
+        _ => play::<u16>(&rank, &mut random, windows),
+    };
+    played.unwrap();
+    rank.finalize().unwrap();
+    std::process::exit(0);
+}
+
+/// Runs one random job.
+fn soak(seed: u64) {
+    let mut random = Random(seed);
+    let size = 2 + random.below(5);
+    let archs: Vec<&str> = (0..size)
+        .map(|_| *random.one_of(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
+        .collect();
+    let like = random.below(3) == 0;
+    let mut words: Vec<String> = ["--timeout", "100", "-n"].map(str::to_owned).to_vec();
+    words.push(size.to_string());
+    if !like {
+        words.extend(["--arch".to_owned(), archs.join(",")]);
+    }
+    if random.below(3) == 0 {
+        words.extend(["--route", "message"].map(str::to_owned));
+    }
+    if random.below(3) == 0 {
+        words.extend(["--adversary".to_owned(), random.below(1000).to_string()]);
+    }
+    let windows = 1 + random.below(6);
+    words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
+    println!("seed {seed}: {}", words.join(" "));
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    words.push(program);
+    words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));
+    let mut run = start(&words);
+    let mut killed = false;
+    let stderr = run.await_waiting(size);
+    let stderr = thread::spawn(move || std::io::read_to_string(stderr).unwrap());
+    if random.below(4) == 0 {
+        thread::sleep(Duration::from_micros(random.below(200_000) as u64));
+        let victim = random.below(size).to_string();
+        let pids = run.running();
+        let pid = pids.into_iter().find(|&pid| variable(pid, "PMI_RANK") == victim);
+        // It may have ended before.
+        killed = pid.is_some_and(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok());
+    }
+    let status = run.finish().status;
+    let stderr = stderr.join().unwrap();
+    let sound = status == 0 || killed && status == 128 + Signal::SIGKILL as i32;
+    assert!(sound, "seed {seed}: status {status}\n{stderr}");
+}
+
+#[test]
+fn random_jobs_processes() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let limit = Duration::from_secs(number("LONGSHORE_SOAK_SECONDS").unwrap_or(3));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let mut seed = number("LONGSHORE_SOAK_SEED").unwrap_or(now.as_millis() as u64);
+    let start = Instant::now();
+    let mut jobs = 0;
+    while start.elapsed() < limit {
+        soak(seed);
+        (seed, jobs) = (seed + 1, jobs + 1);
+    }
+    println!("{jobs} jobs in {:.1?}", start.elapsed());
+}
