@@ -107,20 +107,22 @@ pub(super) fn pieces(node: &Node) -> Vec<String> {
 
 /// `:n` and, where there are any, `:item,item`.
 fn list<T>(items: impl ExactSizeIterator<Item = T>, text: impl Fn(T) -> String) -> String {
-    let count = items.len();
-    let items: Vec<_> = items.map(text).collect();
-    match count {
-        0 => ":0".to_string(),
-        _ => format!(":{count}:{}", items.join(",")),
-    }
+    format!(":{}", items.len()) + &joined(items, text)
 }
 
 fn equal_blocks(blocklength: i64, displacements: &[i64]) -> String {
-    let items: Vec<_> = displacements.iter().map(i64::to_string).collect();
-    match items.len() {
-        0 => format!(":0:{blocklength}"),
-        count => format!(":{count}:{blocklength}:{}", items.join(",")),
+    format!(":{}:{blocklength}", displacements.len()) + &joined(displacements, i64::to_string)
+}
+
+/// `:item,item`; nothing where there are no items.
+fn joined<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -> String {
+    // Not a list of texts: there may be millions.
+    let mut joined = String::new();
+    for item in items {
+        joined.push(if joined.is_empty() { ':' } else { ',' });
+        joined += &text(item);
     }
+    joined
 }
 
 /// `S:n:` type `/1/0,` type `/1/8`, cut at the types.
