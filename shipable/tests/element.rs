@@ -1,6 +1,8 @@
 //! Derived types describe what the compiler made of the structs.
 #![allow(unsafe_code)]
 
+use std::marker::PhantomData;
+
 use shipable::oracle::expand;
 use shipable::{Architecture, Committed, Element, Partial, Shipable, c, element, fortran};
 
@@ -69,6 +71,24 @@ struct Renamed {
     value: i32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Quantity<U: Copy + Send + Sync + 'static> {
+    value: f64,
+    unit: PhantomData<U>,
+    places: [(u8, Point); 2],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Shipable)]
+#[repr(C)]
+struct Kelvin;
+
+/// What a struct refuses is said by the macro, word for word: what the compiler says of the rest differs between its versions.
+#[test]
+fn what_cant_be_shipped_is_said_by_processes_of_the_compiler() {
+    trybuild::TestCases::new().compile_fail("tests/derive/*.rs");
+}
+
 /// What the trait's safety section promises, and that the simple type agrees.
 fn check<T: Element>() {
     let native = Architecture::NATIVE;
@@ -97,6 +117,7 @@ fn types_keep_the_promises_of_elements() {
     check::<Metres>();
     check::<Empty>();
     check::<Renamed>();
+    check::<Quantity<Kelvin>>();
     check::<(u8, f64, u16)>();
     check::<[(u8, [Record; 2]); 4]>();
     check::<c::LongDoubleComplex>();

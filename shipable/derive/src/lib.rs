@@ -101,22 +101,48 @@ fn refuse(ty: &Type) -> Result<()> {
             "an address means nothing to another process"
         }
         Type::Array(array) => return refuse(&array.elem),
+        Type::Tuple(tuple) if tuple.elems.len() > 8 => {
+            "tuples of up to 8 elements can be shipped: use a struct"
+        }
         Type::Tuple(tuple) => return tuple.elems.iter().try_for_each(refuse),
-        Type::Path(path) => match path.path.get_ident().map(ToString::to_string).as_deref() {
-            Some("usize") => "usize has another width elsewhere: use u64",
-            Some("isize") => {
-                "isize has another width elsewhere: use i64, or shipable::c::Aint for an MPI_Aint"
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else { return Ok(()) };
+            let generic = !last.arguments.is_empty();
+            let local = path.path.segments.len() == 1;
+            let standard = ["std", "core", "alloc"];
+            if !local
+                && !path
+                    .path
+                    .segments
+                    .first()
+                    .is_some_and(|s| standard.iter().any(|n| s.ident == n))
+            {
+                return Ok(());
             }
-            Some("bool") => {
-                "bytes from elsewhere may be no bool: use shipable::c::Bool, which takes any"
+            match (last.ident.to_string().as_str(), generic) {
+                ("usize", _) => "usize has another width elsewhere: use u64",
+                ("isize", _) => {
+                    "isize has another width elsewhere: use i64, or shipable::c::Aint for an MPI_Aint"
+                }
+                ("bool", _) => {
+                    "bytes from elsewhere may be no bool: use shipable::c::Bool, which takes any"
+                }
+                ("char", _) => "bytes from elsewhere may be no char: use u32, and char::from_u32",
+                ("i128" | "u128", _) => "MPI has no integer of 128 bits in C: use two u64",
+                ("String", false) => "a String holds an address: use an array of bytes",
+                ("Vec" | "Box" | "Rc" | "Arc", true) => {
+                    "it holds an address, which means nothing to another process: use an array"
+                }
+                ("Option", true) => {
+                    "bytes from elsewhere may be no Option: use the value, and one that means none"
+                }
+                ("NonZero", true) => "bytes from elsewhere may be zero: use the plain integer",
+                _ => return Ok(()),
             }
-            Some("char") => "bytes from elsewhere may be no char: use u32, and char::from_u32",
-            Some("String") => "a String holds an address: use an array of bytes",
-            _ => return Ok(()),
-        },
+        }
         _ => return Ok(()),
     };
-    Err(Error::new(ty.span(), why))
+    Err(Error::new_spanned(ty, why))
 }
 
 /// Whether the attributes give the struct a defined layout.

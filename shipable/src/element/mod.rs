@@ -7,6 +7,8 @@
 pub mod c;
 pub mod fortran;
 
+use std::marker::PhantomData;
+
 use crate::arch::Architecture;
 use crate::bounds::StructLayout;
 use crate::datatype::Datatype;
@@ -30,31 +32,23 @@ use crate::memory::{View, ViewMut};
 /// assert_eq!(Particle::simple().unwrap().to_string(), "U1(SS:3:d/3,i16/1,B/1)");
 /// ```
 ///
-/// What can't be shipped doesn't compile, and the message says what to use instead:
+/// Fields can be structs, arrays and tuples of elements, and a struct can be generic over them:
 ///
-/// ```compile_fail
-/// # use shipable::Shipable;
+/// ```
+/// # use shipable::{Element, Shipable};
 /// #[derive(Clone, Copy, Shipable)]
 /// #[repr(C)]
-/// struct Sized { length: usize } // has another width elsewhere
+/// struct Grid<T, const N: usize> {
+///     origin: (f64, f64),
+///     cells: [[T; N]; 2],
+/// }
+///
+/// assert_eq!(Grid::<f32, 3>::datatype().to_string(), "U1(S:2:U2(S:2:d/1/0,d/1/8)/1/0,f/6/16)");
 /// ```
-/// ```compile_fail
-/// # use shipable::Shipable;
-/// #[derive(Clone, Copy, Shipable)]
-/// #[repr(C)]
-/// struct Flagged { flag: bool } // bytes from elsewhere may be no bool
-/// ```
-/// ```compile_fail
-/// # use shipable::Shipable;
-/// #[derive(Clone, Copy, Shipable)]
-/// #[repr(C)]
-/// struct Pointing { next: &'static i32 } // an address means nothing to another process
-/// ```
-/// ```compile_fail
-/// # use shipable::Shipable;
-/// #[derive(Clone, Copy, Shipable)]
-/// struct Unordered { a: u8, b: u64 } // without repr(C), Rust chooses the layout
-/// ```
+///
+/// What can't be shipped doesn't compile, and the message says what to use instead. An alias hides a type from the macro, but
+/// not from the compiler; nor does an element go without `Copy`:
+///
 /// ```compile_fail
 /// # use shipable::Shipable;
 /// type Hidden = usize;
@@ -64,15 +58,18 @@ use crate::memory::{View, ViewMut};
 /// ```
 /// ```compile_fail
 /// # use shipable::Shipable;
-/// #[derive(Clone, Copy, Shipable)]
-/// #[repr(C)]
-/// enum Choice { A, B } // bytes from elsewhere may be neither
-/// ```
-/// ```compile_fail
-/// # use shipable::Shipable;
 /// #[derive(Shipable)]
 /// #[repr(C)]
 /// struct Moved { a: u8 } // elements are Copy
+/// ```
+/// ```compile_fail
+/// # use shipable::Shipable;
+/// #[derive(Clone, Copy, Shipable)]
+/// #[repr(C)]
+/// struct Inner { value: Outside } // not an element
+/// #[derive(Clone, Copy)]
+/// #[repr(C)]
+/// struct Outside { value: u8 }
 /// ```
 ///
 /// # Safety
@@ -246,6 +243,17 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
     fn block() -> Block {
         let inner = T::block();
         Block { length: inner.length * N as i64, ..inner }
+    }
+}
+
+// SAFETY: there are no bytes, and no items.
+unsafe impl<T: Copy + Send + Sync + 'static> Element for PhantomData<T> {
+    fn datatype() -> Datatype {
+        structure::<Self>(&[])
+    }
+
+    fn simple() -> Option<Datatype> {
+        simple_structure::<Self>(&[])
     }
 }
 

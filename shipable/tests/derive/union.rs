@@ -1,0 +1,10 @@
+use shipable::Shipable;
+
+#[derive(Clone, Copy, Shipable)]
+#[repr(C)]
+union Either {
+    integer: u32,
+    float: f32,
+}
+
+fn main() {}
