@@ -3,6 +3,7 @@
 pub mod foreign;
 pub mod halo;
 pub mod hex;
+pub mod object;
 pub mod overflow;
 pub mod packed;
 pub mod records;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use longshore::Rank;
 
 /// The examples that the demo plays, in its order. None takes an argument but [`TABLE`], its file.
-pub const NAMES: [&str; 6] = ["halo", "records", "foreign", "overflow", "packed", TABLE];
+pub const NAMES: [&str; 7] = ["halo", "records", "foreign", "overflow", "packed", "object", TABLE];
 
 /// The one that reads a CSV of shipments; `make-shipments` makes one.
 pub const TABLE: &str = "table";
@@ -39,6 +40,7 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("foreign", []) => foreign::run(rank),
         ("overflow", []) => overflow::run(rank),
         ("packed", []) => packed::run(rank),
+        ("object", []) => object::run(rank),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
         (name, [argument, ..]) if NAMES.contains(&name) => {

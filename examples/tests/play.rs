@@ -58,6 +58,11 @@ fn packed() {
 }
 
 #[test]
+fn object() {
+    play(env!("CARGO_BIN_EXE_object"), &[]);
+}
+
+#[test]
 fn first() {
     play(env!("CARGO_BIN_EXE_first"), &[]);
 }

@@ -80,6 +80,20 @@ pub enum ErrorKind {
     /// A group that the call can't take.
     #[error("{0}: give the same group of the communicator's own ranks at all of its members")]
     Group(String),
+    /// A communicator that can't be used.
+    #[error("the communicator is {0}")]
+    CommunicatorHandle(&'static str),
+    /// Packed data of an architecture that can't be read here.
+    #[error(
+        "the communicator's data are of an architecture that isn't recognised here: let its ranks pack external32"
+    )]
+    Unrecognised,
+    /// Data without a buffer.
+    #[error("data need a buffer: only datatypes and communicators are packed without")]
+    NoBuffer,
+    /// Null handles that say neither what to pack or unpack, nor what to do with it (seed 001).
+    #[error("{0}")]
+    PackArguments(String),
     /// A color that is none.
     #[error("color {0} is negative: use 0 or more, or none")]
     Color(i32),
@@ -447,6 +461,9 @@ impl ErrorKind {
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
             ErrorKind::Group(_) => Class::Group,
+            ErrorKind::PackArguments(_) => Class::Arg,
+            ErrorKind::Unrecognised => Class::UnsupportedDatarep,
+            ErrorKind::CommunicatorHandle(_) => Class::Comm,
             ErrorKind::Contexts => Class::Comm,
             ErrorKind::Count(_) => Class::Count,
             ErrorKind::Tag(_) => Class::Tag,
@@ -465,9 +482,10 @@ impl ErrorKind {
             ErrorKind::Request(_) => Class::Request,
             ErrorKind::Displacement(_) => Class::Disp,
             ErrorKind::Range { .. } | ErrorKind::Address { .. } => Class::RmaRange,
-            ErrorKind::Buffer { .. } | ErrorKind::Padding { .. } | ErrorKind::Emulated => {
-                Class::Buffer
-            }
+            ErrorKind::NoBuffer
+            | ErrorKind::Buffer { .. }
+            | ErrorKind::Padding { .. }
+            | ErrorKind::Emulated => Class::Buffer,
             ErrorKind::Epoch(_) | ErrorKind::LockedWindow { .. } => Class::RmaSync,
             ErrorKind::Assert { .. } => Class::Assert,
             ErrorKind::LockType(_) => Class::Locktype,

@@ -63,7 +63,7 @@ impl Target {
             room: 1 << 16,
             form_limit: 1 << 16,
             secret: SECRET.to_vec(),
-            barrier: None,
+            founding: None,
         };
         shipable::codec::encode(&hello, CONTROL_LIMIT).expect("a hello has an encoding")
     }

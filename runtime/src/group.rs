@@ -8,25 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+pub use shipable::flat::Comparison;
+
 use crate::communicator::PROC_NULL;
 use crate::error::{ErrorKind, Result};
-
-/// How two groups, or two communicators, relate (MPI-5.0 sections 7.3.1 and 7.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Comparison {
-    /// The same: for groups the same processes in the same order, for communicators the same context.
-    Ident,
-    /// Communicators of the same processes in the same order, in different contexts.
-    Congruent,
-    /// The same processes in another order.
-    Similar,
-    /// Different processes, but this implementation translates between the architectures of all: what a communicator that
-    /// was unpacked may be to one of this job.
-    ArchEquiv,
-    /// None of these.
-    Unequal,
-}
 
 /// An ordered set of processes of the job.
 ///

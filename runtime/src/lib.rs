@@ -40,6 +40,7 @@ mod communicator;
 mod control;
 mod engine;
 pub mod error;
+mod flat;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod group;
@@ -71,6 +72,7 @@ pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
 pub use process::{Rank, init};
 pub use route::Route;
 pub use shipable;
+pub use shipable::flat::CommunicatorDescription;
 pub use shipable::reduce::Op;
 pub use shipable::{
     Architecture, Bounds, Class, Datatype, Distribution, Element, Form, Order, Shipable, Signature,

@@ -232,7 +232,11 @@ impl<'a> Origin<'a> {
     /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`]. On a rank that emulates another architecture a
     /// slice has to be one of bytes, since it holds what the machine, not the rank, makes of a number. Of elements with
     /// padding the type must pick members only: there is nothing in between.
-    pub fn typed(memory: impl RankMemory<'a>, count: i64, datatype: &'a Type) -> Origin<'a> {
+    pub fn typed<'m: 'a>(
+        memory: impl RankMemory<'m>,
+        count: i64,
+        datatype: &'a Type,
+    ) -> Origin<'a> {
         let (loan, native) = memory.lend();
         Origin { loan, what: What::Typed { count, datatype, at: 0, native } }
     }
@@ -245,7 +249,7 @@ impl<'a> Origin<'a> {
 
 impl<'a> Destination<'a> {
     /// As [`Origin::typed`].
-    pub fn typed(memory: impl RankMemoryMut<'a>, count: i64, datatype: &'a Type) -> Self {
+    pub fn typed<'m: 'a>(memory: impl RankMemoryMut<'m>, count: i64, datatype: &'a Type) -> Self {
         let (loan, native) = memory.lend_mut();
         Destination { loan, what: What::Typed { count, datatype, at: 0, native } }
     }

@@ -77,16 +77,19 @@ impl Communicator {
     /// The representation that packed buffers have: found once, since members and their architectures never change.
     pub(crate) fn packed_representation(&self) -> &Architecture {
         self.packed().get_or_init(|| {
-            let process = self.process();
-            let mine = process.me().architecture;
-            let mut engine = process.engine();
-            let alike = |other: &u32| {
-                let known = engine.state().representation(*other);
-                known.is_some_and(|(other, _)| other.same_representation(&mine))
-            };
-            if self.group().processes().iter().all(alike) { mine } else { CANONICAL }
+            let mut engine = self.process().engine();
+            let known = |&other: &u32| Some(engine.state().representation(other)?.0);
+            let members: Vec<_> = self.group().processes().iter().filter_map(known).collect();
+            common(&members).unwrap_or(CANONICAL)
         })
     }
+}
+
+/// What members of these architectures pack in; none without members.
+pub(crate) fn common(members: &[Architecture]) -> Option<Architecture> {
+    let first = members.first()?;
+    let alike = members.iter().all(|other| other.same_representation(first));
+    Some(if alike { *first } else { CANONICAL })
 }
 
 /// The external representations: `external32`, which MPI defines, and `xdr`, RFC 4506's.
@@ -151,7 +154,7 @@ fn pack(
     })
 }
 
-fn unpack(
+pub(crate) fn unpack(
     process: &Process,
     packed: &[u8],
     position: &mut u64,

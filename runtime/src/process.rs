@@ -1,6 +1,7 @@
 //! A rank of a job: its life from `init` to `finalize`, and how its calls wait.
 
 use std::any::Any;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,6 +22,7 @@ use crate::job::{Activity, Environment, Routes};
 use crate::tap::Tapped;
 use crate::types::{Elements, Names, Type};
 use crate::waiter::Waiter;
+use crate::wire::Founding;
 
 /// This process as a rank of its job (MPI-5.0 section 11.2): what [`init`] gives, and [`finalize`](Rank::finalize) takes.
 ///
@@ -161,17 +163,19 @@ impl Setup {
             false => Waiter::sleeping(me.rank, link.doorbell()),
         };
         let waiter = Arc::new(if progress { waiter.served() } else { waiter });
-        let lines = match me.rank {
-            0 => Some(segment.allocate(Barrier::bytes(me.size))?),
+        let founding = match me.rank {
+            0 => {
+                let lines = segment.allocate(Barrier::bytes(me.size))?;
+                Some(Founding { barrier: (lines.offset, lines.len), job: random_identity() })
+            }
             _ => None,
         };
         let names = Arc::new(Names::default());
-        let place = lines.map(|range| (range.offset, range.len));
         let process = Arc::new(Process {
             me,
             routes,
             elements: Elements::new(names.clone(), architecture),
-            engine: Mutex::new(Engine::new(me, link, secret, names.clone(), place)),
+            engine: Mutex::new(Engine::new(me, link, secret, names.clone(), founding)),
             names,
             events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
             lost: AtomicBool::new(false),
@@ -192,14 +196,15 @@ impl Setup {
             adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());
-        let barrier = process.wait(|state, _| {
+        let founding = process.wait(|state, _| {
             let taken = state.take_hello();
             if taken.is_none() {
                 process.note_wait(state.awaited_hello());
             }
             taken
         })?;
-        let barrier = process.barrier_at(barrier, &Group::of_job(me.size, me.rank), me.rank)?;
+        let group = Group::of_job(me.size, me.rank);
+        let barrier = process.barrier_at(Some(founding.barrier), &group, me.rank)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
@@ -207,6 +212,12 @@ impl Setup {
         let alone = Communicator::alone(process.clone());
         Ok(Rank { process, world, alone })
     }
+}
+
+/// A number that no other run has drawn.
+fn random_identity() -> u128 {
+    let word = || u128::from(RandomState::new().build_hasher().finish());
+    word() << 64 | word()
 }
 
 impl Rank {

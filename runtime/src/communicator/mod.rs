@@ -150,6 +150,11 @@ impl Communicator {
         &self.shared.process
     }
 
+    /// What it is called in the job, by its members.
+    pub(crate) fn number(&self) -> u32 {
+        self.shared.context.number()
+    }
+
     /// The context of a channel of this communicator.
     pub(crate) fn context(&self, channel: Channel) -> u32 {
         self.shared.context.of(channel)

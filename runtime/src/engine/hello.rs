@@ -8,7 +8,7 @@ use super::outbox::{Outgoing, Purpose, Source};
 use super::peer::ROOM;
 use super::{State, forms};
 use crate::error::{ErrorKind, Result};
-use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
+use crate::wire::{CONTROL_LIMIT, Founding, Header, Hello, Kind, PROTOCOL};
 
 impl State {
     /// Sets off a hello to everyone, itself included.
@@ -21,7 +21,7 @@ impl State {
             room: ROOM,
             form_limit: forms::LONGEST,
             secret: self.secret.clone(),
-            barrier: self.barrier,
+            founding: self.founding,
         };
         let bytes: Arc<[u8]> = shipable::codec::encode(&hello, CONTROL_LIMIT)
             .map_err(|error| ErrorKind::Protocol { peer: self.me.rank, what: error.to_string() })?
@@ -49,7 +49,7 @@ impl State {
         let architecture = Architecture::from_descriptor(&hello.architecture)
             .map_err(|error| error.to_string())?;
         if peer == 0 {
-            self.barrier = hello.barrier;
+            self.founding = hello.founding;
         }
         self.peers[peer as usize].meet(architecture, &hello);
         Ok(())
@@ -60,12 +60,13 @@ impl State {
         self.peers.iter().position(|peer| peer.architecture().is_none()).map(|peer| peer as u32)
     }
 
-    /// Where the communicator's barrier lies, once everyone has said hello; an error if someone never will.
-    pub(crate) fn take_hello(&mut self) -> Option<Result<Option<(u64, u64)>>> {
+    /// What the job begins with, once everyone has said hello; an error if someone never will.
+    pub(crate) fn take_hello(&mut self) -> Option<Result<Founding>> {
         if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {
             return Some(Err(gone));
         }
         let all_known = self.peers.iter().all(|peer| peer.architecture().is_some());
-        all_known.then_some(Ok(self.barrier))
+        let missing = || ErrorKind::Protocol { peer: 0, what: "it founded no job".to_owned() };
+        all_known.then(|| self.founding.ok_or_else(|| missing().into()))
     }
 }

@@ -51,6 +51,10 @@ impl Context {
         (number <= u32::MAX / CHANNELS).then_some(Context(number))
     }
 
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
     /// What one channel of it is on the wire.
     pub(crate) fn of(self, channel: Channel) -> u32 {
         self.0 * CHANNELS + channel as u32

@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::tap::{Direction, Tap};
 use crate::types::{Compiled, Names, TargetType};
-use crate::wire::{Brief, Frame, Header, Kind};
+use crate::wire::{Brief, Founding, Frame, Header, Kind};
 use outbox::Sent;
 use peer::{Gone, Peer};
 pub(crate) use ticket::Ticket;
@@ -89,7 +89,7 @@ pub(crate) struct State {
     retirements: u64,
     /// Whether a peer died: one that has finalized did not.
     bereft: bool,
-    barrier: Option<(u64, u64)>,
+    founding: Option<Founding>,
 }
 
 /// An operation under way, by target, window and number.
@@ -116,7 +116,7 @@ impl Engine {
         link: Box<dyn Link>,
         secret: Vec<u8>,
         names: Arc<Names>,
-        barrier: Option<(u64, u64)>,
+        founding: Option<Founding>,
     ) -> Engine {
         let state = State {
             me,
@@ -133,7 +133,7 @@ impl Engine {
             names,
             retirements: 0,
             bereft: false,
-            barrier,
+            founding,
         };
         Engine { link, state }
     }
@@ -234,6 +234,11 @@ impl Engine {
 }
 
 impl State {
+    /// The job's identity, known once `init` has ended.
+    pub(crate) fn job(&self) -> u128 {
+        self.founding.map_or(0, |founding| founding.job)
+    }
+
     /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
     pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
         let peer = self.peers.get(peer as usize)?;

@@ -123,7 +123,7 @@ fn greeting() -> Hello {
         room: 1000,
         form_limit: 1000,
         secret: SECRET.to_vec(),
-        barrier: None,
+        founding: None,
     }
 }
 

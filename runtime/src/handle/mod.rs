@@ -8,9 +8,13 @@
 //! Calls take the table by shared reference and hold no lock while callbacks and free handlers run, so these may use the
 //! handle that they are told of.
 
+mod communicators;
 mod contents;
+mod pack;
 
+pub use communicators::{CommunicatorHandle, Communicators};
 pub use contents::Arrays;
+pub use pack::{Argument, pack, pack_size, unpack};
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,6 +26,7 @@ use shipable::{Bounds, Datatype, Signature};
 
 use crate::attribute::{Card, Holder, Keyval};
 use crate::error::{ErrorKind, Result};
+use crate::flat;
 use crate::process::{Process, Rank};
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
 
@@ -405,6 +410,23 @@ impl Types {
         }
     }
 
+    /// Its flat form.
+    fn flat(&self, handle: Handle) -> Result<String> {
+        let (_, datatype) = self.built_here(handle, Role::Pack.name())?;
+        Ok(shipable::flat::pack(&datatype, &self.process.me().architecture)?)
+    }
+
+    /// A committed type out of its flat form.
+    fn unpack(&self, packed: &[u8], position: &mut u64) -> Result<Handle> {
+        let mut after = *position;
+        let datatype = flat::unpack_datatype(&self.process, packed, &mut after)?;
+        let handle = self.insert(datatype)?;
+        // A handle that can't be used isn't given out.
+        self.commit(handle).inspect_err(|_| self.remove(handle))?;
+        *position = after;
+        Ok(handle)
+    }
+
     /// What a handle names, and its tree, which a foreign type hasn't got.
     fn built_here(&self, handle: Handle, role: &'static str) -> Result<(Named, Datatype)> {
         let named = self.find(handle)?;
@@ -420,6 +442,10 @@ impl Types {
         let (names, architecture) = (self.process.names(), &self.process.me().architecture);
         let card = card.unwrap_or_else(|| Arc::new(Card::of(names, datatype)));
         Ok(Type::with_card(Compiled::new(names, datatype, architecture, None)?, card))
+    }
+
+    fn process(&self) -> &Process {
+        &self.process
     }
 
     /// Locked for as long as no callback can run.

@@ -25,8 +25,17 @@ pub(crate) struct Hello {
     pub form_limit: u64,
     /// Proof of membership: the job's secret.
     pub secret: Vec<u8>,
-    /// From rank 0: where the communicator's barrier lies in the segment.
-    pub barrier: Option<(u64, u64)>,
+    /// From rank 0: what the job begins with.
+    pub founding: Option<Founding>,
+}
+
+/// What rank 0 decides for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Founding {
+    /// Where the barrier of all ranks lies in the segment.
+    pub barrier: (u64, u64),
+    /// The job's identity: random, so that no two runs have the same.
+    pub job: u128,
 }
 
 /// Why an operation wasn't done, or not to its end.

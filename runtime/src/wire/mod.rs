@@ -9,7 +9,7 @@
 mod control;
 mod describe;
 
-pub(crate) use control::{CONTROL_LIMIT, Hello, PROTOCOL, Refusal};
+pub(crate) use control::{CONTROL_LIMIT, Founding, Hello, PROTOCOL, Refusal};
 pub use describe::{Description, describe};
 
 /// What a frame is. The discriminants are the wire's.
