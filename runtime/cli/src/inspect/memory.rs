@@ -16,6 +16,7 @@ use super::parts::{Effort, Part, Parts, hits, next_start};
 pub type Address = i128;
 
 /// The items of `count` elements of a datatype in the memory of an architecture.
+#[derive(PartialEq)]
 pub struct Memory {
     /// Children before parents; the last one repeats the datatype.
     nodes: Vec<Element>,
@@ -54,6 +55,7 @@ pub struct Cycle {
 const ITEM: usize = 16;
 
 /// A node of the form: what one of it holds.
+#[derive(PartialEq)]
 struct Element {
     shape: Shape,
     /// Where data lies; empty where there is none.
@@ -61,6 +63,7 @@ struct Element {
     items: u128,
 }
 
+#[derive(PartialEq)]
 enum Shape {
     Leaf(Vec<Item>),
     Parts(Parts),

@@ -21,6 +21,7 @@ impl Effort {
 }
 
 /// Parts by their places in memory.
+#[derive(PartialEq)]
 pub struct Parts {
     /// By the starts of their reaches.
     pub sorted: Vec<Part>,
@@ -29,6 +30,7 @@ pub struct Parts {
 }
 
 /// Blocks of children, at one stride.
+#[derive(PartialEq)]
 pub struct Part {
     /// The child's node.
     pub child: usize,

@@ -1,20 +1,21 @@
 //! What both renderers draw: a datatype in several representations, to one scale, those that lay it out alike drawn once.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use shipable::{Architecture, Basic, Bounds, Datatype, Error, Form, Leaf};
 
 use super::memory::{Address, Memory, gcd};
 use super::picture::{Frame, Holds, Picture, needed};
 
-/// A datatype in the memory of an architecture.
+/// A datatype in the memory of an architecture. What is equal on several is shared by them.
 pub struct Layout {
     /// Whose memory.
     pub architecture: Architecture,
     /// The form that it has when it is committed there.
-    pub form: Form,
+    pub form: Rc<Form>,
     /// Where its items lie.
-    pub memory: Memory,
+    pub memory: Rc<Memory>,
 }
 
 /// A datatype in several representations.
@@ -29,6 +30,7 @@ pub struct Layouts {
 pub struct Group {
     /// Their names.
     pub names: Vec<&'static str>,
+    memory: Rc<Memory>,
     /// Of one element.
     pub bounds: Bounds,
     /// From the least lower bound of all elements to the greatest upper one.
@@ -58,10 +60,16 @@ impl Layouts {
         for &architecture in architectures {
             let laid = Form::compile(datatype, &architecture)
                 .and_then(|form| Ok((Memory::new(&form, &architecture, count)?, form)));
-            match laid {
-                Ok((memory, form)) => layouts.found.push(Layout { architecture, form, memory }),
-                Err(error) => layouts.failed.push((architecture, error)),
-            }
+            let (memory, form) = match laid {
+                Ok(laid) => laid,
+                Err(error) => {
+                    layouts.failed.push((architecture, error));
+                    continue;
+                }
+            };
+            let form = shared(form, layouts.found.iter().map(|known| &known.form));
+            let memory = shared(memory, layouts.found.iter().map(|known| &known.memory));
+            layouts.found.push(Layout { architecture, form, memory });
         }
         layouts
     }
@@ -77,11 +85,16 @@ impl Layouts {
     }
 }
 
+/// One of those that are known, if it is equal, else this one.
+fn shared<'a, T: PartialEq + 'a>(made: T, mut known: impl Iterator<Item = &'a Rc<T>>) -> Rc<T> {
+    known.find(|known| ***known == made).map_or_else(|| Rc::new(made), Rc::clone)
+}
+
 impl Sheet {
     /// Draws them. `units` is how many of the unit fit in a row, where the longest label of an item of one unit takes as many
     /// letters as it is given.
     pub fn new(layouts: &Layouts, lines: usize, units: impl Fn(usize) -> i64) -> Sheet {
-        let memories = || layouts.found.iter().map(|layout| &layout.memory);
+        let memories = || layouts.found.iter().map(|layout| &*layout.memory);
         let unit = memories().map(Memory::unit).fold(0, gcd).max(1);
         let letters = memories()
             .flat_map(Memory::leaves)
@@ -98,9 +111,14 @@ impl Sheet {
         let mut groups: Vec<Group> = Vec::new();
         for layout in &layouts.found {
             let memory = &layout.memory;
+            if let Some(known) = groups.iter_mut().find(|known| Rc::ptr_eq(&known.memory, memory)) {
+                known.names.push(layout.architecture.name());
+                continue;
+            }
             let picture = Picture::new(memory, unit, frame);
             let group = Group {
                 names: vec![layout.architecture.name()],
+                memory: Rc::clone(memory),
                 bounds: *memory.bounds(),
                 span: memory.span(),
                 reach: memory.reach(),

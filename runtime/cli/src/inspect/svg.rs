@@ -11,16 +11,19 @@ use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
 use super::sheet::{Group, Layouts, Sheet, label, name};
 use super::terminal::{folded, wrapped};
 
-/// Pixels.
+/// Pixels of the whole picture; here and below, pixels are meant.
 const WIDTH: i64 = 920;
+/// What stays free at the edges.
 const MARGIN: i64 = 16;
+/// A row's height.
 const ROW: i64 = 28;
 /// From one line of text to the next.
 const TEXT: i64 = 17;
 /// A letter of the monospaced text, at 12 pixels and at 11.
 const LETTER: f64 = 7.25;
-/// A unit's least and most.
+/// The least width of a unit.
 const NARROW: i64 = 12;
+/// The greatest, and that of a unit of one byte.
 const WIDE: i64 = 44;
 const BYTE: i64 = 34;
 
@@ -47,7 +50,7 @@ pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) ->
     let sheet = Sheet::new(layouts, lines, |letters| room / NARROW.max(across(letters) + 4));
     let unit = sheet.groups.first().map_or(1, |group| group.picture.unit);
     let widest = if unit == 1 { BYTE } else { WIDE };
-    let step = (room / sheet.units.max(1)).clamp(NARROW.min(room / sheet.units.max(1)), widest);
+    let step = (room / sheet.units.max(1)).clamp(1, widest);
     let mut pen = Pen { sheet: &sheet, gutter, step, y: MARGIN, drawn: Many::new() };
     let title = cut(datatype, 400);
     for line in pen.wrapped(&title) {
