@@ -111,11 +111,10 @@ impl State {
     }
 
     pub(super) fn handle_unlock(&mut self, peer: u32, window: u32) -> Result<(), String> {
+        // Nobody waits for an unlock to arrive: the window may be freed by then, as one that all have left.
+        let Some(exposure) = self.windows.get(&window) else { return Ok(()) };
         let claim = self.locks.claims.remove(&(window, peer)).ok_or("an unlock of no lock")?;
-        if let Some(exposure) = self.windows.get(&window) {
-            let control = &exposure.control;
-            control.release(control.rank(), claim);
-        }
+        exposure.control.release(exposure.control.rank(), claim);
         self.grant();
         Ok(())
     }
@@ -129,14 +128,15 @@ impl State {
         }
     }
 
-    /// Lets go of locks that nobody will give back. What still waited is passed over by who comes behind it, if its owner
-    /// is dead.
+    /// Lets go of locks that nobody will give back. One that waited for its turn is passed over by who comes behind it, once
+    /// its owner is known to be dead.
     pub(super) fn forget_locks(&mut self, of: impl Fn(u32, u32) -> bool) {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| !of(window, peer));
         claims.retain(|&(window, peer), claim| {
             let forget = of(window, peer);
-            if let (true, true, Some(exposure)) = (forget, claim.is_held(), windows.get(&window)) {
+            // Does nothing to one whose turn hasn't come.
+            if let (true, Some(exposure)) = (forget, windows.get(&window)) {
                 exposure.control.release(exposure.control.rank(), *claim);
             }
             !forget
