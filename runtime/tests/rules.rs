@@ -3,8 +3,8 @@
 use longshore::job::Routes;
 use longshore::sim::{Options, run};
 use longshore::{
-    Architecture, Class, Communicator, Datatype, Destination, Error, Info, Op, Origin, PROC_NULL,
-    Rank, Type, Window,
+    Architecture, Assert, Class, Communicator, Datatype, Destination, Error, Info, LockType, Op,
+    Origin, PROC_NULL, Rank, Type, Window,
 };
 
 fn job(architectures: &[Architecture], routes: Routes, body: impl Fn(Rank) + Sync) {
@@ -489,5 +489,187 @@ fn accumulates_obey_what_puts_and_gets_obey() {
         });
         assert_eq!(fetched.unwrap(), 0);
         window.free().unwrap();
+    });
+}
+
+/// Runs what each rank does to a window of 80 bytes in units of 8.
+fn windows(body: impl Fn(&Communicator, &mut Window, &Type) + Sync) {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        body(world, &mut window, &rank.type_of::<f64>().unwrap());
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_2_operations_reach_targets_that_are_locked_or_started_to() {
+    windows(|world, window, double| {
+        let me = world.rank();
+        let other = (me + 1) % world.size();
+        let error = window
+            .lock(me, LockType::Shared, |epoch| epoch.put(&[1.0f64], other, 0, 1, double))
+            .unwrap_err();
+        expect(
+            &error,
+            Class::RmaSync,
+            &["isn't locked", "rule 2", "put at rank", "1 target locked"],
+        );
+        let error =
+            window.lock(me, LockType::Shared, |epoch| epoch.flush(other, |_| Ok(()))).unwrap_err();
+        expect(&error, Class::RmaSync, &["isn't locked", "rule 5", "flush at rank"]);
+        let own = world.group().incl(&[me]).unwrap();
+        window.post(&own, Assert::NONE).unwrap();
+        let error = window
+            .start(&own, Assert::NONE, |epoch| epoch.put(&[1.0f64], other, 0, 1, double))
+            .unwrap_err();
+        expect(&error, Class::RmaSync, &["start group", "rule 2", "started to 1 target"]);
+        window.wait().unwrap();
+        world.barrier().unwrap();
+        assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
+    });
+}
+
+#[test]
+fn rule_3_access_epochs_are_disjoint() {
+    windows(|world, window, double| {
+        let me = world.rank();
+        let own = world.group().incl(&[me]).unwrap();
+        let lock = LockType::Exclusive;
+        let start = || window.start(&own, Assert::NONE, |_| Ok(())).unwrap_err();
+        let error = window.lock(me, lock, |_| Ok(start())).unwrap();
+        expect(&error, Class::RmaSync, &["start within", "rule 3", "1 target locked"]);
+        let error = window.lock_all(|_| Ok(start())).unwrap();
+        expect(&error, Class::RmaSync, &["start within", "all targets locked"]);
+        let all = || window.lock_all(|_| Ok(())).unwrap_err();
+        let error = window.lock(me, lock, |_| Ok(all())).unwrap();
+        expect(&error, Class::RmaSync, &["lock within", "rule 3"]);
+        window.post(&own, Assert::NONE).unwrap();
+        let error = window.start(&own, Assert::NONE, |_| Ok(all())).unwrap();
+        expect(&error, Class::RmaSync, &["lock within", "lock_all at rank", "started to 1 target"]);
+        let error = window.fence(|_| Ok(())).unwrap_err();
+        expect(&error, Class::RmaSync, &["fence while the window is exposed", "rule 3"]);
+        window.wait().unwrap();
+        world.barrier().unwrap();
+        // All has been as if nothing had been tried.
+        let value = [f64::from(me)];
+        window.lock(me, lock, |epoch| epoch.put(&value, me, 0, 1, double)).unwrap();
+        assert_eq!(window.get::<f64>(0).unwrap(), value[0]);
+    });
+}
+
+#[test]
+fn rules_4_and_5_calls_match() {
+    windows(|world, window, _| {
+        let me = world.rank();
+        expect(
+            &window.wait().unwrap_err(),
+            Class::RmaSync,
+            &["without a post", "rule 4", "no epoch"],
+        );
+        expect(&window.test().unwrap_err(), Class::RmaSync, &["without a post", "test at rank"]);
+        let own = world.group().incl(&[me]).unwrap();
+        window.post(&own, Assert::NONE).unwrap();
+        let error = window.post(&own, Assert::NONE).unwrap_err();
+        expect(&error, Class::RmaSync, &["post while the window is exposed", "rule 4"]);
+        window.start(&own, Assert::NONE, |_| Ok(())).unwrap();
+        assert!(window.test().unwrap());
+        let twice = window.lock(me, LockType::Shared, |_| {
+            Ok(window.lock(me, LockType::Shared, |_| Ok(())).unwrap_err())
+        });
+        expect(&twice.unwrap(), Class::RmaSync, &["locked by this rank already", "rule 5"]);
+    });
+}
+
+#[test]
+fn rule_6_a_window_is_exposed_or_locked() {
+    windows(|world, window, _| {
+        let (me, size) = (world.rank(), world.size());
+        let before = world.group().incl(&[(me + size - 1) % size]).unwrap();
+        let (next, after) = ((me + 1) % size, world.group().incl(&[(me + 1) % size]).unwrap());
+        window.post(&before, Assert::NONE).unwrap();
+        world.barrier().unwrap();
+        for lock_type in [LockType::Shared, LockType::Exclusive] {
+            let error = window.lock(next, lock_type, |_| Ok(())).unwrap_err();
+            expect(&error, Class::RmaSync, &["exposed its window", "rule 6"]);
+        }
+        world.barrier().unwrap();
+        window.start(&after, Assert::NONE, |_| Ok(())).unwrap();
+        window.wait().unwrap();
+        world.barrier().unwrap();
+        let refused = window
+            .lock(me, LockType::Shared, |_| Ok(window.post(&before, Assert::NONE).unwrap_err()));
+        expect(
+            &refused.unwrap(),
+            Class::RmaSync,
+            &["has the window locked", "rule 6", "post at rank"],
+        );
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn rule_9_asserts_tell_the_truth() {
+    windows(|world, window, double| {
+        let me = world.rank();
+        let target = (me + 1) % world.size();
+        let put = |epoch: &longshore::Epoch<'_, '_>| epoch.put(&[1.0f64], target, 0, 1, double);
+        let error = window.fence_with(Assert::NONE, Assert::NOPRECEDE, put).unwrap_err();
+        expect(&error, Class::RmaSync, &["NOPRECEDE", "rule 9", "fence at rank"]);
+        window.set(1, 2.0f64).unwrap();
+        let error = window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap_err();
+        expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
+        window.fence_with(Assert::NOSTORE, Assert::NOSTORE, |_| Ok(())).unwrap();
+        let by_message = window.route(target).unwrap() == longshore::Route::Message;
+        let outcome = window.fence_with(Assert::NOPUT, Assert::NONE, put);
+        if by_message {
+            expect(&outcome.unwrap_err(), Class::RmaSync, &["NOPUT", "rule 9", "refused"]);
+        }
+        window.fence(put).unwrap();
+    });
+}
+
+#[test]
+fn rule_10_asserts_and_lock_types_are_known() {
+    windows(|world, window, _| {
+        let (me, own) = (world.rank(), world.group().incl(&[world.rank()]).unwrap());
+        let unknown = Assert::from_bits(1 << 20).unwrap_err();
+        expect(&unknown, Class::Assert, &["0x100000", "rule 10"]);
+        assert_eq!(Assert::from_bits(1024).unwrap(), Assert::NOCHECK);
+        expect(
+            &LockType::from_number(5).unwrap_err(),
+            Class::Locktype,
+            &["lock type 5", "rule 10"],
+        );
+        let error = window.fence_with(Assert::NOCHECK, Assert::NONE, |_| Ok(())).unwrap_err();
+        expect(&error, Class::Assert, &["fence takes no assert", "0x400"]);
+        let wrong = Assert::NOPUT | Assert::NOCHECK;
+        let error = window.lock_with(me, LockType::Shared, wrong, |_| Ok(())).unwrap_err();
+        expect(&error, Class::Assert, &["lock takes no assert", "0x1000"]);
+        let error = window.lock_all_with(wrong, |_| Ok(())).unwrap_err();
+        expect(&error, Class::Assert, &["lock_all takes no assert"]);
+        let error = window.start(&own, Assert::NOSTORE, |_| Ok(())).unwrap_err();
+        expect(&error, Class::Assert, &["start takes no assert", "0x2000"]);
+        let error = window.post(&own, Assert::NOSUCCEED).unwrap_err();
+        expect(&error, Class::Assert, &["post takes no assert", "0x4000"]);
+    });
+}
+
+#[test]
+fn rules_25_and_27_for_windows_that_are_exposed_and_ranks_that_are_none() {
+    everywhere(|rank, world| {
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        for target in [-5, world.size(), PROC_NULL] {
+            let error = window.lock(target, LockType::Shared, |_| Ok(())).unwrap_err();
+            expect(&error, Class::Rank, &["no rank", "lock at rank"]);
+        }
+        let part = world.split(Some(world.rank()), 0).unwrap().unwrap();
+        let alone = Window::allocate(&part, 8, 8, &Info::default()).unwrap();
+        let error = alone.post(world.group(), Assert::NONE).unwrap_err();
+        expect(&error, Class::Rank, &["post at rank"]);
+        window.post(world.group(), Assert::NONE).unwrap();
+        let error = window.free().unwrap_err();
+        expect(&error, Class::RmaSync, &["epoch open", "rule 25", "free at rank"]);
+        alone.free().unwrap();
+        assert!(rank.world().size() == 3);
     });
 }

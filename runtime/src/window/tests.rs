@@ -2,7 +2,7 @@
 
 use shipable::{Architecture, Class};
 
-use super::{Assert, Info, Window};
+use super::{Assert, Info, LockType, Window};
 use crate::error::Result;
 use crate::memory::{Loan, Scope};
 use crate::origin::Origin;
@@ -122,4 +122,41 @@ fn once_the_job_ends_no_operation_is_taken() {
         }
     })
     .unwrap();
+}
+
+/// What the scopes always pair, unpaired.
+#[test]
+fn rules_3_to_5_and_11_on_calls_without_scopes() {
+    everywhere(|rank| {
+        let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        let (core, double) = (&window.core, rank.type_of::<f64>().unwrap());
+        let refused = |outcome: Result<()>, words: &[&str]| {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), Class::RmaSync);
+            for word in words {
+                assert!(error.to_string().contains(word), "no {word:?} in: {error}");
+            }
+        };
+        refused(core.complete(), &["without a start", "rule 4", "no epoch"]);
+        refused(core.unlock(0), &["without a lock", "rule 5"]);
+        refused(core.unlock_all(), &["without a lock_all", "rule 4"]);
+        for flush in [core.flush(0), core.flush_all(), core.flush_local(0), core.flush_local_all()]
+        {
+            refused(flush, &["passive epoch", "rules 11 and 12", "flush"]);
+        }
+        core.lock(0, LockType::Shared, Assert::NONE).unwrap();
+        refused(core.fence(Assert::NONE), &["fence within", "rule 3", "1 target locked"]);
+        core.unlock(0).unwrap();
+        // A fence with no operation after it has opened no epoch yet.
+        core.fence(Assert::NONE).unwrap();
+        core.lock_all(Assert::NONE).unwrap();
+        core.unlock_all().unwrap();
+        core.fence(Assert::NONE).unwrap();
+        put(core, &[2.0], &double).unwrap();
+        refused(core.lock(0, LockType::Shared, Assert::NONE), &["lock within", "fence epoch 1"]);
+        refused(core.flush(0), &["passive epoch", "fence epoch 1"]);
+        core.fence(Assert::NOSUCCEED).unwrap();
+        core.sync().unwrap();
+        window.free().unwrap();
+    });
 }
