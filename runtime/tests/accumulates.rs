@@ -4,7 +4,7 @@ use longshore::job::Routes;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Class, Datatype, Destination, Element, Info, Op, Origin, Rank, Window, c,
+    Architecture, Class, Datatype, Destination, Element, Given, Info, Op, Origin, Rank, Window, c,
 };
 use shipable::oracle::{self, Random, cases};
 
@@ -406,6 +406,135 @@ fn an_operand_that_doesnt_fit_stops_the_accumulate() {
             let mut found = [c::UnsignedLong(9); 5];
             window.read(0, &mut found).unwrap();
             assert_eq!(found.map(|value| value.0), [1, 1, 1, 0, 0]);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
+
+/// Requests give their memory back when they are done, in any order, and the epoch's end completes those that are dropped.
+#[test]
+fn requests_own_their_memory_and_give_it_back() {
+    everywhere(|rank| {
+        let world = rank.world();
+        let me = i64::from(world.rank());
+        let double = rank.type_of::<f64>().unwrap();
+        let every_other = Datatype::vector(10, 1, 2, &Datatype::double()).unwrap();
+        let every_other = rank.commit(&every_other).unwrap();
+        let window = Window::allocate(world, 3 * 800, 8, &Info::default()).unwrap();
+        let next = (world.rank() + 1) % 3;
+        let at = 100 * me;
+        window
+            .lock_all(|epoch| {
+                let values: Vec<f64> = (0..100).map(|i| i as f64 + me as f64).collect();
+                let put = epoch.rput(values.clone(), next, at, 100, &double)?;
+                let boxed: Box<[f64]> = put.wait()?.into();
+                assert_eq!(*boxed, values[..]);
+                let adding = epoch.raccumulate(boxed, next, at, 100, &double, Op::Sum)?;
+                let mut spare = rank.buffer::<f64>(10)?;
+                (0..10).try_for_each(|i| spare.set(i, 1.0))?;
+                // Ordered behind the sum, since both are accumulates.
+                let fetching = epoch.rget_accumulate(
+                    spare,
+                    vec![0.0; 10],
+                    next,
+                    at,
+                    1,
+                    &every_other,
+                    Op::Replace,
+                )?;
+                while !fetching.test()? {}
+                let (spare, fetched) = fetching.wait()?;
+                assert_eq!(spare.to_vec()?, [1.0; 10]);
+                assert_eq!(
+                    fetched,
+                    (0..10).map(|i| 2.0 * (2 * i) as f64 + 2.0 * me as f64).collect::<Vec<_>>()
+                );
+                adding.wait()?;
+                let given = Given::typed(vec![0u8; 96], 5, &double, 16);
+                let bytes = epoch.rget(given, next, at, 5, &double)?.wait()?[16..56].to_vec();
+                let order = |bytes: &[u8]| match rank.architecture().order() {
+                    shipable::arch::ByteOrder::Little => {
+                        f64::from_le_bytes(bytes.try_into().unwrap())
+                    }
+                    shipable::arch::ByteOrder::Big => f64::from_be_bytes(bytes.try_into().unwrap()),
+                };
+                let got: Vec<f64> = bytes.chunks(8).map(order).collect();
+                assert_eq!(got, [1.0, 2.0 + 2.0 * me as f64, 1.0, 6.0 + 2.0 * me as f64, 1.0]);
+                // One that nobody waits for is done with the epoch.
+                drop(epoch.rput(vec![-1.0; 100], next, at, 100, &double)?);
+                Ok(())
+            })
+            .unwrap();
+        world.barrier().unwrap();
+        let before = 100 * i64::from((world.rank() + 2) % 3);
+        assert_eq!(window.get::<f64>(before + 50).unwrap(), -1.0);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn a_request_brings_its_own_refusal() {
+    let options = Options { architectures: vec![NATIVE, Architecture::I686], ..Options::default() };
+    run(2, &options, |rank| {
+        let world = rank.world();
+        let long = rank.type_of::<c::UnsignedLong>().unwrap();
+        let window = Window::allocate(world, 64, long.extent(), &Info::default()).unwrap();
+        if world.rank() == 0 && size_of::<c::UnsignedLong>() == 8 {
+            let too_long = || vec![c::UnsignedLong(7), c::UnsignedLong((1u64 << 40) as _)];
+            let outcome = window.lock_all(|epoch| {
+                for outcome in [
+                    epoch.rput(too_long(), 1, 0, 2, &long)?.wait().map(drop),
+                    epoch.raccumulate(too_long(), 1, 0, 2, &long, Op::Sum)?.wait().map(drop),
+                    epoch
+                        .rget_accumulate(too_long(), too_long(), 1, 0, 2, &long, Op::Sum)?
+                        .wait()
+                        .map(drop),
+                ] {
+                    assert_eq!(outcome.unwrap_err().class(), Class::Conversion);
+                }
+                // One that nobody asks is told by the epoch's end.
+                drop(epoch.raccumulate(too_long(), 1, 0, 2, &long, Op::Sum)?);
+                Ok(())
+            });
+            assert_eq!(outcome.unwrap_err().class(), Class::Conversion);
+        }
+        world.barrier().unwrap();
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
+}
+
+/// Ranks that reach the window directly and one that doesn't, all at once in passive epochs.
+#[test]
+fn direct_and_other_origins_exclude_each_other() {
+    let options =
+        Options { architectures: vec![NATIVE, NATIVE, Architecture::S390X], ..Options::default() };
+    let each = cases(3000).min(20_000) as i64;
+    run_shared(3, &options, |rank| {
+        let world = rank.world();
+        let pairs = Datatype::contiguous(3, &Datatype::double()).unwrap();
+        let pairs = rank.commit(&pairs).unwrap();
+        let window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
+        window
+            .lock_all(|epoch| {
+                for i in 0..each {
+                    epoch.accumulate(&[1.0f64, 2.0, 4.0], 1, 1, 1, &pairs, Op::Sum)?;
+                    if i % 3 == 0 {
+                        epoch.fetch_and_op(1i32, 1, 5, Op::Sum)?.wait()?;
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            let mut sums = [0.0; 3];
+            window.read(1, &mut sums).unwrap();
+            assert_eq!(sums, [1.0, 2.0, 4.0].map(|value| value * 3.0 * each as f64));
+            assert_eq!(i64::from(window.get::<i32>(5).unwrap()), 3 * ((each + 2) / 3));
         }
         window.free().unwrap();
         rank.finalize().unwrap();

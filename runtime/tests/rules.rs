@@ -673,3 +673,40 @@ fn rules_25_and_27_for_windows_that_are_exposed_and_ranks_that_are_none() {
         assert!(rank.world().size() == 3);
     });
 }
+#[test]
+fn rule_12_requests_belong_in_passive_epochs() {
+    let words = ["needs a passive epoch", "rput at rank 0", "target 1"];
+    wrong(Class::RmaSync, &words, |epoch, double| {
+        epoch.rput(vec![1.0f64], 1, 0, 1, double).map(drop)
+    });
+    wrong(Class::RmaSync, &["passive epoch"], |epoch, double| {
+        epoch.raccumulate(vec![1.0f64], 1, 0, 1, double, Op::Sum).map(drop)
+    });
+}
+
+#[test]
+fn rule_13_a_request_is_neither_freed_nor_cancelled() {
+    everywhere(|rank, world| {
+        let window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        window
+            .lock_all(|epoch| {
+                let request = epoch.rput(vec![1.0f64], world.rank(), 0, 1, &double)?;
+                expect(
+                    &request.cancel().unwrap_err(),
+                    Class::Request,
+                    &["can't be cancelled", "wait for it", "rput at rank"],
+                );
+                expect(
+                    &request.free().unwrap_err(),
+                    Class::Request,
+                    &["can't be freed", "wait for it"],
+                );
+                assert_eq!(request.wait()?, [1.0]);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(window.get::<f64>(0).unwrap(), 1.0);
+        window.free().unwrap();
+    });
+}

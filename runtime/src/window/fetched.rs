@@ -68,8 +68,7 @@ impl<T: Element> Fetched<T> {
     pub fn test(&self) -> Result<bool> {
         let Value::Coming(coming) = &self.0 else { return Ok(true) };
         if !coming.ticket.is_done() {
-            coming.process.engine().progress();
-            coming.process.check_job()?;
+            coming.process.poll()?;
         }
         Ok(coming.ticket.is_done())
     }

@@ -93,8 +93,7 @@ impl<B: Buffers> Request<B> {
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
         if !self.ticket.is_done() {
-            self.process.engine().progress();
-            self.process.check_job()?;
+            self.process.poll()?;
         }
         Ok(self.ticket.is_done())
     }
@@ -268,7 +267,13 @@ impl Core {
         op: Option<Op>,
         taken: Vec<Taken>,
     ) -> Result<Request<B>> {
-        let place = self.place(call.name(), Some(call.target), None);
+        let name = match call.kind {
+            Kind::Put => "rput",
+            Kind::Get => "rget",
+            Kind::Accumulate => "raccumulate",
+            _ => "rget_accumulate",
+        };
+        let place = self.place(name, Some(call.target), None);
         self.passive().map_err(|error| error.at(|| place.clone()))?;
         let ticket = Arc::new(Ticket::default());
         let whats: Vec<_> = taken.iter().map(Taken::what).collect();
