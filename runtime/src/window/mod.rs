@@ -1,6 +1,6 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
 //!
-//! Left out: dynamic and shared windows, accumulates, request-based operations, attributes and names.
+//! Left out: dynamic and shared windows.
 
 mod accumulate;
 mod active;
