@@ -315,3 +315,36 @@ fn a_value_that_does_not_fit_is_named() {
     assert_eq!(memory[8..12], (-1i32).to_le_bytes());
     assert_eq!(memory[12..], [0xaa; 8], "the item and what lies between stay as they were");
 }
+
+#[test]
+fn a_value_that_doesnt_fit_among_many_structs_leaves_all_later_ones_unwritten() {
+    let (wide, narrow) = (Architecture::X86_64, Architecture::I686);
+    let record = Datatype::simple_struct(&[1, 1], &[Datatype::short(), Datatype::long()]).unwrap();
+    let program = Form::compile(&record, &wide).unwrap().lower(&narrow, &wide).unwrap();
+    for bad in [0u64, 1, 299, 999] {
+        let stream: Vec<u8> = (0..1000u64)
+            .flat_map(|at| {
+                let long = if at == bad { 1 << 40 } else { at };
+                [&(at as u16).to_le_bytes()[..], &long.to_le_bytes()].concat()
+            })
+            .collect();
+        let mut memory = vec![0xee; 8000];
+        let to = ViewMut::new(&mut memory);
+        let refusal =
+            refused(program.unpack(1000, to, 0, &stream, &mut Partial::default()).unwrap_err());
+        assert_eq!(refusal.item, 2 * bad + 1);
+        for (at, record) in (0..).zip(memory.chunks(8)) {
+            let (short, long) = ((at as u16).to_le_bytes(), (at as u32).to_le_bytes());
+            let expected = match at.cmp(&bad) {
+                std::cmp::Ordering::Less => {
+                    [short[0], short[1], 0xee, 0xee, long[0], long[1], 0, 0]
+                }
+                std::cmp::Ordering::Equal => {
+                    [short[0], short[1], 0xee, 0xee, 0xee, 0xee, 0xee, 0xee]
+                }
+                std::cmp::Ordering::Greater => [0xee; 8],
+            };
+            assert_eq!(record, expected, "{at} of {bad}");
+        }
+    }
+}

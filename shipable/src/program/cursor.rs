@@ -3,8 +3,8 @@
 //! A cursor starts at any position of the packed stream, which it finds by division in what repeats and by binary search
 //! in what doesn't, and hands out [`Strip`]s: pieces that one call of a kernel moves. Strips follow the stream, with one
 //! exception that leaves its bytes as they are: a loop over a few small blocks (an array of structs) is moved in tiles,
-//! each block for all iterations of a tile before the next block. That is done where no conversion can fail and no
-//! iteration touches another's memory, so that it can't be told from the order of the stream.
+//! each block for all iterations of a tile before the next block. That is done where no iteration touches another's memory,
+//! so that it can't be told from the order of the stream unless a conversion fails; whoever moves a tile sees to that.
 
 use std::ops::Range;
 
@@ -16,7 +16,10 @@ use super::op::{Block, Body, Gather, Item, Loop, Op};
 /// `cargo bench -p longshore-benches --bench datatypes` at 16 GB/s, 16 KiB at 14.
 const TILE: u64 = 32 * 1024;
 
-/// What one call of a kernel moves.
+/// Bytes that a block of a tile has at most where it is converted on trial.
+pub(crate) const TRIAL: usize = 8 * 1024;
+
+/// What one call of a kernel moves, or, of a tile, one for each block.
 #[derive(Debug)]
 pub(crate) enum Strip<'p> {
     /// Runs of a block: `counts` of them, outer and inner.
@@ -30,6 +33,15 @@ pub(crate) enum Strip<'p> {
         /// Position in the stream of the first byte.
         stream: u64,
         stream_strides: [u64; 2],
+    },
+    /// Whole iterations of a body of blocks.
+    Tile {
+        body: &'p Body,
+        iterations: u64,
+        /// What the first iteration adds to displacements.
+        base: i64,
+        stride: i64,
+        stream: u64,
     },
     /// Whole runs of a table.
     Table { gather: &'p Gather, runs: Range<usize>, base: i64, stream: u64 },
@@ -98,8 +110,6 @@ struct Frame<'p> {
     op: usize,
     /// Bytes of the operation that are done.
     within: u64,
-    /// Iterations that are moved together, while a tile is under way.
-    tile: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -148,7 +158,7 @@ impl<'p> Cursor<'p> {
             let op = body.find(position);
             position -= body.starts[op].stream;
             let left = count - iteration;
-            self.frames.push(Frame { body, base, stride, left, op, within: position, tile: 0 });
+            self.frames.push(Frame { body, base, stride, left, op, within: position });
             match &body.ops[op] {
                 Op::Loop(inner) => {
                     base = base.wrapping_add(inner.start);
@@ -178,9 +188,6 @@ impl<'p> Cursor<'p> {
         }
         loop {
             let frame = self.frames.last_mut()?;
-            if frame.tile > 0 {
-                return self.column();
-            }
             if room == 0 {
                 return None;
             }
@@ -194,14 +201,24 @@ impl<'p> Cursor<'p> {
                 }
                 continue;
             };
-            if self.tiles && frame.op == 0 && frame.within == 0 && frame.start_tile(room) {
-                continue;
+            if self.tiles && frame.op == 0 && frame.within == 0 {
+                if let Some(iterations) = frame.tile(room) {
+                    let Frame { body, base, stride, .. } = *frame;
+                    let stream = self.position;
+                    self.position += iterations * body.stream;
+                    frame.left -= iterations;
+                    frame.base = step(base, iterations, stride);
+                    if frame.left == 0 {
+                        self.leave();
+                    }
+                    return Some(Strip::Tile { body, iterations, base, stride, stream });
+                }
             }
             let (strip, length) = match op {
                 Op::Loop(Loop { start, count, stride, body }) => {
                     let base = frame.base.wrapping_add(*start);
                     let (stride, left) = (*stride, *count);
-                    self.frames.push(Frame { body, base, stride, left, op: 0, within: 0, tile: 0 });
+                    self.frames.push(Frame { body, base, stride, left, op: 0, within: 0 });
                     continue;
                 }
                 Op::Block(block) => grid(block, frame.base, frame.within, room, self.position),
@@ -218,33 +235,6 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// The block of a tile that is next, for all the tile's iterations.
-    fn column(&mut self) -> Option<Strip<'p>> {
-        let frame = self.frames.last_mut()?;
-        let Op::Block(block) = &frame.body.ops[frame.op] else { return None };
-        let [.., inner] = block.dims;
-        let strip = Strip::Grid {
-            block,
-            units: block.units,
-            counts: [frame.tile, inner.count],
-            memory: frame.base.wrapping_add(block.start),
-            memory_strides: [frame.stride, inner.stride],
-            stream: self.position + frame.body.starts[frame.op].stream,
-            stream_strides: [frame.body.stream, block.stream_run()],
-        };
-        frame.op += 1;
-        if frame.op == frame.body.ops.len() {
-            self.position += frame.tile * frame.body.stream;
-            frame.left -= frame.tile;
-            frame.base = step(frame.base, frame.tile, frame.stride);
-            (frame.op, frame.tile) = (0, 0);
-            if frame.left == 0 {
-                self.leave();
-            }
-        }
-        Some(strip)
-    }
-
     /// Steps out of a loop that is done.
     fn leave(&mut self) {
         self.frames.pop();
@@ -255,19 +245,17 @@ impl<'p> Cursor<'p> {
 }
 
 impl Frame<'_> {
-    /// Starts a tile if the body is one for it and two iterations are left.
-    fn start_tile(&mut self, room: u64) -> bool {
+    /// How many iterations make a tile, if the body is one for it and two are left.
+    fn tile(&self, room: u64) -> Option<u64> {
         let body = self.body;
-        if !body.columnar || body.span() > u128::from(self.stride.unsigned_abs()) {
-            return false;
-        }
-        let iterations = self.left.min(room / body.stream);
-        if iterations < 2 {
-            return false;
+        let columnar = body.columnar.as_ref()?;
+        if body.span() > u128::from(self.stride.unsigned_abs()) {
+            return None;
         }
         let most = TILE / (body.stream.saturating_add(self.stride.unsigned_abs()));
-        self.tile = iterations.min(most.max(16));
-        true
+        let tried = (TRIAL as u64).checked_div(columnar.tried).unwrap_or(u64::MAX);
+        let iterations = self.left.min(room / body.stream).min(most.max(16)).min(tried);
+        (iterations >= 2).then_some(iterations)
     }
 }
 

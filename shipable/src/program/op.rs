@@ -302,8 +302,15 @@ pub(crate) struct Body {
     pub reach: Range<i64>,
     /// Whether nothing is converted.
     pub copies: bool,
-    /// Whether repetitions may be moved operation by operation: see [`Cursor`](super::cursor::Cursor).
-    pub columnar: bool,
+    /// Where repetitions may be moved operation by operation: see [`Cursor`](super::cursor::Cursor).
+    pub columnar: Option<Columnar>,
+}
+
+/// A body of blocks alone, in one dimension at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Columnar {
+    /// Bytes of the longest block whose conversion can fail, in memory or in the stream; 0 where there is none.
+    pub tried: u64,
 }
 
 impl Body {
@@ -316,13 +323,15 @@ impl Body {
         });
         let starts = starts.collect();
         let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
-        let columnar = ops.len() > 1
-            && ops.iter().all(|op| match op {
-                Op::Block(Block { dims: [Dim::ONE, Dim::ONE, _], item, .. }) => {
-                    item.is_infallible()
-                }
-                _ => false,
-            });
+        let tried = ops.iter().try_fold(0, |longest, op| match op {
+            Op::Block(block @ Block { dims: [Dim::ONE, Dim::ONE, _], .. }) => {
+                let run = block.memory_run().max(block.stream_run());
+                let bytes = block.runs().saturating_mul(run);
+                Some(if block.item.is_infallible() { longest } else { bytes.max(longest) })
+            }
+            _ => None,
+        });
+        let columnar = tried.filter(|_| ops.len() > 1).map(|tried| Columnar { tried });
         let copies = ops.iter().all(Op::copies);
         let (stream, items) = (end.stream, end.items);
         Body { ops: ops.into(), starts, stream, items, reach, copies, columnar }

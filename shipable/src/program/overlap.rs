@@ -124,7 +124,7 @@ fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
                 base.wrapping_add(run.start)..base.wrapping_add(run.end)
             }));
         }
-        // Parts of runs are met only where a transfer is cut.
-        Strip::Piece { .. } | Strip::Cut { .. } => {}
+        // Parts of runs are met only where a transfer is cut, tiles where order is of no account.
+        Strip::Piece { .. } | Strip::Cut { .. } | Strip::Tile { .. } => {}
     }
 }

@@ -1,6 +1,8 @@
 //! Pack and unpack: between typed memory and a packed stream, starting and stopping at any byte.
 
-use super::cursor::{Cursor, Strip, Whole};
+use std::ops::Range;
+
+use super::cursor::{Cursor, Strip, TRIAL, Whole};
 use super::op::{Gather, Item, Kernels, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
@@ -379,9 +381,81 @@ impl Strip<'_> {
                 let kernel = way.kernel(&item, units);
                 (kernel.transfer([1, 1], source, from, target, to), stream, item)
             }
+            Strip::Tile { body, iterations, base, stride, stream } => {
+                let tile = Tile { body, iterations, base, stride, stream };
+                return tile.transfer(way, source, target, position);
+            }
             Strip::Cut { .. } => unreachable!("pack and unpack move what is cut themselves"),
         };
         moved.map_err(|error| Stop::of_kernel(error, stream, &item, way.conversion(&item)))
+    }
+}
+
+/// See [`Strip::Tile`].
+#[derive(Clone, Copy)]
+struct Tile<'p> {
+    body: &'p Body,
+    iterations: u64,
+    base: i64,
+    stride: i64,
+    stream: u64,
+}
+
+impl<'p> Tile<'p> {
+    /// Moves block by block; where a value is refused, iteration by iteration, so that what lies before it is moved.
+    fn transfer(
+        self,
+        way: Way,
+        source: View<'_>,
+        target: &mut ViewMut<'_>,
+        position: u64,
+    ) -> Result<(), Stop> {
+        let tried = self.body.columnar.is_some_and(|columnar| columnar.tried > 0);
+        if tried && self.is_refused(way, source, position) {
+            return (0..self.iterations)
+                .flat_map(|iteration| self.part(iteration..iteration + 1))
+                .try_for_each(|strip| strip.transfer(way, source, target, position));
+        }
+        self.part(0..self.iterations)
+            .try_for_each(|strip| strip.transfer(way, source, target, position))
+    }
+
+    /// Whether a value can't be converted: nothing may be written of what lies behind it.
+    fn is_refused(&self, way: Way, source: View<'_>, position: u64) -> bool {
+        let mut trial = [0; TRIAL];
+        let mut trial = ViewMut::new(&mut trial);
+        self.part(0..self.iterations).any(|strip| match strip {
+            Strip::Grid {
+                block, counts, memory, memory_strides, stream, stream_strides, ..
+            } if !block.item.is_infallible() => {
+                let kernel = way.of(&block.kernels);
+                let memory = Lane { start: memory, strides: memory_strides };
+                let (from, _) = way.order(memory, packed(stream, position, stream_strides));
+                let to = Lane::packed(0, counts, kernel.to_run());
+                kernel.transfer(counts, source, from, &mut trial, to).is_err()
+            }
+            _ => false,
+        })
+    }
+
+    /// The blocks of some iterations.
+    fn part(self, iterations: Range<u64>) -> impl Iterator<Item = Strip<'p>> {
+        let Tile { body, base, stride, stream, .. } = self;
+        let base = base.wrapping_add(stride.wrapping_mul(iterations.start as i64));
+        let stream = stream + iterations.start * body.stream;
+        body.ops.iter().zip(&body.starts).filter_map(move |(op, start)| {
+            let Op::Block(block) = op else { return None };
+            let [.., inner] = block.dims;
+            Some(Strip::Grid {
+                block,
+                units: block.units,
+                counts: [iterations.end - iterations.start, inner.count],
+                memory: base.wrapping_add(block.start),
+                memory_strides: [stride, inner.stride],
+                stream: stream + start.stream,
+                stream_strides: [body.stream, block.stream_run()],
+            })
+        })
     }
 }
 

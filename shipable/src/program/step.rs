@@ -164,7 +164,7 @@ impl Grid {
                 run: units * item.stream(),
                 table: false,
             }),
-            Strip::Cut { .. } => None,
+            Strip::Cut { .. } | Strip::Tile { .. } => None,
         }
     }
 
