@@ -1,0 +1,238 @@
+//! Random types that MPI libraries can build.
+//!
+//! The oracle's types hold what no library has: simple structs, MPI-1's markers, here and there a predefined type. Each is
+//! put into what they have, so that it lies in memory as before, and the types around it keep their meaning. The same is
+//! done where a library's bounds are known to be wrong (`known.rs`): they are stated by MPI_Type_create_resized, so that
+//! everything else can be compared to the letter.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+
+use shipable::contents::Counts;
+use shipable::datatype::Node;
+use shipable::oracle::{self, Item, Options, Random};
+use shipable::{Architecture, Basic, Bounds, Datatype, Leaf, Result};
+
+use crate::case::Case;
+use crate::known::{self, Quirks};
+use crate::ours;
+use crate::peer::Library;
+
+/// Longer memory tells nothing more.
+const MEMORY: usize = 8 << 10;
+
+/// A source of cases: the same for a seed and a library.
+pub struct Cases {
+    random: Random,
+    absent: Vec<Basic>,
+    quirks: Quirks,
+    large: bool,
+}
+
+impl Cases {
+    pub fn new(seed: u64, library: &Library) -> Cases {
+        Cases {
+            random: Random::new(seed, Options { items: 60, ..Options::default() }),
+            absent: known::absent(library),
+            quirks: known::quirks(library),
+            large: library.standard >= (4, 0),
+        }
+    }
+
+    /// The next case.
+    pub fn next(&mut self) -> std::result::Result<Case, Box<dyn Error>> {
+        loop {
+            // A third is packed only, since its bytes lie in each other's places.
+            self.random.options.disjoint = !self.random.chance(3);
+            let datatype = self.random.datatype();
+            // The notation has no word for MPI-1's constructors, which libraries haven't any more.
+            let datatype: Datatype = self.rebuild(&datatype)?.to_string().parse()?;
+            let large = self.large && self.random.chance(2);
+            let (count, seed) = (1 + self.random.below(3), self.random.number());
+            let bounds = native(&datatype)?;
+            let reach = bounds.true_lb.abs().max(bounds.true_ub.abs()) + 3 * bounds.extent().abs();
+            if usize::try_from(reach).is_ok_and(|reach| reach <= MEMORY) {
+                let case = Case::new(datatype, count, large, seed)?;
+                return Ok(Case { x87: self.quirks.sixteen_bytes_as_x87, ..case });
+            }
+        }
+    }
+
+    /// The same type, of constructors and predefined types that the library has, with bounds that it finds.
+    pub fn rebuild(&self, datatype: &Datatype) -> Result<Datatype> {
+        let before = native(datatype)?;
+        let made = match datatype.node() {
+            Node::Leaf(leaf) => return self.leaf(*leaf),
+            _ if before.size == 0 => return Datatype::struct_(&[], &[], &[]),
+            // No library has an unnamed pair yet, which MPI-5.0 section 6.9.4 leaves to it.
+            Node::ValueIndex { value, index } => {
+                c_struct(&[1, 1], &[self.leaf((*value).into())?, self.leaf((*index).into())?])?
+            }
+            Node::SimpleStruct { blocklengths, children } => {
+                let children: Result<Vec<_>> = children.iter().map(|c| self.rebuild(c)).collect();
+                c_struct(blocklengths, &children?)?
+            }
+            Node::Struct { blocklengths, displacements, children, .. } => {
+                let (mut lengths, mut places, mut members) = (vec![], vec![], vec![]);
+                for ((&length, &place), member) in
+                    blocklengths.iter().zip(displacements).zip(children)
+                {
+                    if native(member)?.size > 0 {
+                        lengths.push(length);
+                        places.push(place);
+                        members.push(self.rebuild(member)?);
+                    }
+                }
+                Datatype::struct_(&lengths, &places, &members)?
+            }
+            Node::Vector { count, blocklength, stride: -1, child }
+                if self.quirks.bytes_upwards && native(child)?.extent() == 1 =>
+            {
+                self.downwards(*count, *blocklength, child)?
+            }
+            Node::Hvector { count, blocklength, stride: -1, child, .. }
+                if self.quirks.bytes_upwards =>
+            {
+                self.downwards(*count, *blocklength, child)?
+            }
+            Node::Resized { lb, extent, child } => {
+                return Datatype::resized(*lb, self.extent(*extent), &self.rebuild(child)?);
+            }
+            _ => {
+                let mut contents = datatype.contents(Counts::Large)?;
+                for child in &mut contents.datatypes {
+                    *child = self.rebuild(child)?;
+                }
+                contents.rebuild()?
+            }
+        };
+        // Markers set the bounds, as a simple struct does.
+        let after = native(&made)?;
+        let kept = (before.lb, before.extent()) == (after.lb, after.extent());
+        match kept && !self.misjudged(made.node())? {
+            true => Ok(made),
+            false => Datatype::resized(before.lb, self.extent(before.extent()), &made),
+        }
+    }
+
+    /// Blocks one byte below each other.
+    fn downwards(&self, count: i64, blocklength: i64, child: &Datatype) -> Result<Datatype> {
+        let places: Vec<_> = (0..count).map(|at| -at).collect();
+        Datatype::hindexed_block(blocklength, &places, &self.rebuild(child)?)
+    }
+
+    /// An extent that the library can pack by.
+    fn extent(&self, extent: i64) -> i64 {
+        if self.quirks.negative_extents { extent.abs() } else { extent }
+    }
+
+    /// Whether the library may find other bounds.
+    fn misjudged(&self, node: &Node) -> Result<bool> {
+        match node {
+            Node::Struct { blocklengths, displacements, children, .. } => {
+                if self.quirks.one_type_unpadded && alike(children)?
+                    || self.quirks.markers_ignored && children.iter().any(sets_bounds)
+                {
+                    return Ok(true);
+                }
+                let mut lowest = i64::MAX;
+                for ((&length, &place), child) in
+                    blocklengths.iter().zip(displacements).zip(children)
+                {
+                    let block = native(&Datatype::contiguous(length, child)?)?;
+                    if length > 0 {
+                        if self.quirks.padded_by_and_by
+                            && lowest != i64::MAX
+                            && place + block.lb < lowest
+                        {
+                            return Ok(true);
+                        }
+                        lowest = lowest.min(place + block.lb);
+                    }
+                }
+                Ok(false)
+            }
+            Node::Hvector { .. } | Node::Hindexed { .. } | Node::HindexedBlock { .. } => {
+                Ok(self.quirks.padded_by_and_by)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// A leaf, or what has its size and alignment.
+    fn leaf(&self, leaf: Leaf) -> Result<Datatype> {
+        // Few kinds, which every Fortran compiler has: MPI-5.0 section 19.1.9 makes others errors, and MPICH runs out of
+        // memory for them.
+        const REALS: [(Option<u32>, Option<u32>); 4] =
+            [(Some(6), Some(37)), (Some(15), Some(307)), (Some(13), None), (None, Some(200))];
+        const INTEGERS: [u32; 4] = [4, 9, 12, 18];
+        let some =
+            |p: Option<u32>, r: Option<u32>| REALS[(p.unwrap_or(0) + r.unwrap_or(0)) as usize % 4];
+        match leaf {
+            Leaf::Basic(basic) if self.absent.contains(&basic) => {
+                let layout = Architecture::NATIVE.basic(basic);
+                let unit = match layout.align {
+                    16 => Basic::LongDouble,
+                    8 => Basic::Int64,
+                    4 => Basic::Int32,
+                    2 => Basic::Int16,
+                    _ => Basic::Int8,
+                };
+                let times = layout.size / Architecture::NATIVE.basic(unit).size;
+                Datatype::contiguous(times.into(), &unit.into())
+            }
+            Leaf::Basic(_) => ours::leaf(leaf),
+            Leaf::F90Real { precision, range } => {
+                let (precision, range) = some(precision, range);
+                Datatype::f90_real(precision, range)
+            }
+            Leaf::F90Complex { precision, range } => {
+                let (precision, range) = some(precision, range);
+                Datatype::f90_complex(precision, range)
+            }
+            Leaf::F90Integer { range } => Datatype::f90_integer(INTEGERS[range as usize % 4]),
+        }
+    }
+}
+
+fn native(datatype: &Datatype) -> Result<Bounds> {
+    datatype.bounds(&Architecture::NATIVE)
+}
+
+/// Whether all members are one type, or of leaves of one size, or have leaves of which MPICH thinks so.
+fn alike(members: &[Datatype]) -> Result<bool> {
+    let mut leaves = Vec::new();
+    for member in members {
+        leaves.extend(oracle::expand(member, &Architecture::NATIVE, 1)?);
+    }
+    let size = |item: &Item| native(&ours::leaf(item.leaf)?).map(|bounds| bounds.extent());
+    let sizes = leaves.iter().map(size).collect::<Result<BTreeSet<i64>>>()?;
+    let complex4 = leaves.iter().any(|item| item.leaf == Basic::Complex4.into());
+    Ok(sizes.len() < 2 || complex4 || members.iter().all(|member| *member == members[0]))
+}
+
+/// Whether its bounds, or some that they come from, are set.
+fn sets_bounds(datatype: &Datatype) -> bool {
+    match datatype.node() {
+        Node::Resized { .. } | Node::Subarray { .. } | Node::Darray { .. } => true,
+        node => node.children().iter().any(sets_bounds),
+    }
+}
+
+/// A struct whose members lie where C puts them.
+fn c_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
+    let (mut end, mut lengths, mut places, mut members) = (0, vec![], vec![], vec![]);
+    for (&length, child) in blocklengths.iter().zip(children) {
+        let block = native(&Datatype::contiguous(length, child)?)?;
+        if native(child)?.size == 0 {
+            continue;
+        }
+        let low = block.lb.min(block.ub);
+        end += (block.align - end % block.align) % block.align;
+        lengths.push(length);
+        places.push(end - low);
+        members.push(child.clone());
+        end += block.lb.max(block.ub) - low;
+    }
+    Datatype::struct_(&lengths, &places, &members)
+}
