@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use longshore::job::env;
-use longshore::{Class, Communicator, Datatype, Info, Rank, Type, Window};
+use longshore::{Assert, Class, Communicator, Datatype, Info, LockType, Op, Rank, Type, Window};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{HANG, Run, parent, start, variable};
@@ -23,6 +23,9 @@ const RANKS: usize = 4;
 
 /// Whom the tests kill.
 const VICTIM: i32 = 1;
+
+/// Whose window is locked when the victim dies, perhaps by it.
+const HEIR: i32 = 2;
 
 /// A job is over this soon after a death: a second is promised, and machines can be slow.
 const BOUND: Duration = Duration::from_secs(5);
@@ -80,6 +83,13 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         if !matches!(phase, "send" | "type_send") {
             greet_survivors(rank.world())?;
         }
+        // A lock that the dead one held, or waited for, is free.
+        if matches!(phase, "lock" | "fetch") {
+            let Ground { window, double, .. } = &ground;
+            window
+                .lock(HEIR, LockType::Exclusive, |epoch| epoch.put(&[1.0], HEIR, 0, 1, double))?;
+            greet_survivors(rank.world())?;
+        }
         Ok(())
     };
     go_on().unwrap();
@@ -135,6 +145,34 @@ impl Ground<'_> {
             "fence" => window.fence(|_| Ok(()))?,
             "put" => window.fence(|epoch| epoch.put(&*data, next, 0, LONG as i64, &*double))?,
             "get" => window.fence(|epoch| epoch.get(&mut *room, next, 0, LONG as i64, &*double))?,
+            "accumulate" => window
+                .fence(|epoch| epoch.accumulate(&*data, next, 0, LONG as i64, &*double, Op::Sum))?,
+            "lock" => {
+                for (target, kind) in [(HEIR, LockType::Exclusive), (VICTIM, LockType::Shared)] {
+                    window.lock(target, kind, |epoch| {
+                        epoch.put(&data[..LONG / 8], target, 0, LONG as i64 / 8, &*double)
+                    })?;
+                }
+                world.barrier()?;
+            }
+            "fetch" => {
+                window.lock_all(|epoch| {
+                    for target in [HEIR, VICTIM] {
+                        epoch.flush(target, |epoch| {
+                            epoch.fetch_and_op(1.0, target, 0, Op::Sum).map(drop)
+                        })?;
+                    }
+                    Ok(())
+                })?;
+                world.barrier()?;
+            }
+            "post" => {
+                window.post(world.group(), Assert::NONE)?;
+                window.start(world.group(), Assert::NONE, |epoch| {
+                    epoch.put(&data[..LONG / 8], next, 0, LONG as i64 / 8, &*double)
+                })?;
+                window.wait()?;
+            }
             "window" => Window::allocate(world, 1 << 20, 1, &Info::default())?.free()?,
             "send" => in_turns(
                 me,
@@ -147,7 +185,17 @@ impl Ground<'_> {
                 || world.type_recv(last, 0).map(drop),
             )?,
             "all" => {
-                for phase in ["put", "barrier", "window", "get", "allgather", "fence"] {
+                for phase in [
+                    "put",
+                    "barrier",
+                    "window",
+                    "lock",
+                    "get",
+                    "allgather",
+                    "accumulate",
+                    "fetch",
+                    "fence",
+                ] {
                     self.round(phase)?;
                 }
             }
@@ -271,12 +319,12 @@ macro_rules! phases {
     };
 }
 
-phases!(init barrier allgather fence put get window send type_send finalize all);
+phases!(init barrier allgather fence put get accumulate lock fetch post window send type_send finalize all);
 
 /// Rank 0 emulates another architecture, so what it puts, gets and is given is converted on the way.
 #[test]
 fn deaths_among_unlike_ranks_processes() {
-    for phase in ["put", "get", "all"] {
+    for phase in ["put", "get", "lock", "fetch", "post", "accumulate", "all"] {
         ends(&["--arch", "s390x"], phase);
         is_reported(&["--arch", "s390x"], phase);
     }

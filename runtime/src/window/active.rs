@@ -229,9 +229,13 @@ impl Core {
                         if arming {
                             self.process.note_wait(Some(target.peer));
                         }
-                        // It may have been told since, by messages that were taken in before the peer was given up.
-                        let gone = state.gone(target.peer)?;
-                        return if heard(target, false) { None } else { Some(Err(gone)) };
+                        // Whoever of them died, this can't end: and one that is alive may have left for that very reason.
+                        // What the dead one sent before was taken in before it was given up.
+                        let lost = left.clone().find_map(|target| {
+                            let gone = state.gone(target.peer)?;
+                            (!heard(target, false)).then_some(gone)
+                        });
+                        return lost.map(Err);
                     }
                     left.next();
                 }
