@@ -76,7 +76,7 @@ pub use shipable::flat::CommunicatorDescription;
 pub use shipable::reduce::Op;
 pub use shipable::{
     Architecture, Bounds, Class, Datatype, Distribution, Element, Form, Order, Shipable, Signature,
-    Tag, arch, c, fortran,
+    Tag, TypeClass, address, arch, c, fortran,
 };
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};

@@ -187,7 +187,7 @@ impl Communicator {
         let elements = what.resolve(self.process(), span)?;
         elements.check_disjoint()?;
         let Elementwise { datatype, count, span } = elements;
-        Ok(Landing::Typed { datatype, count, span })
+        Ok(Landing::Typed { datatype, count, span, packed: *self.packed_representation() })
     }
 
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {

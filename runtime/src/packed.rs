@@ -19,7 +19,9 @@ const CANONICAL: Architecture = Architecture::AARCH64;
 impl Communicator {
     /// Packs data to `packed` from `position` on, and moves the position past them (`MPI_Pack`).
     ///
-    /// Any member can unpack the bytes. They are sent, put or written to a file as bytes, of type MPI_BYTE or MPI_PACKED.
+    /// Any member can unpack the bytes. They are sent, put or written to a file as bytes, of type MPI_BYTE or MPI_PACKED. What was
+    /// sent as MPI_PACKED can also be received as what it is; and what was sent as anything else received as MPI_PACKED, to be
+    /// unpacked, from a rank whose representation is the communicator's.
     ///
     /// ```
     /// let rank = longshore::init()?;

@@ -187,3 +187,36 @@ fn a_message_may_end_within_an_element() {
         world.barrier().unwrap();
     });
 }
+
+#[test]
+fn packed_messages_match_any_type() {
+    everywhere(3, |rank| {
+        let world = rank.world();
+        let me = world.rank();
+        let (next, before) = ((me + 1) % 3, (me + 2) % 3);
+        let packed = rank.commit(&Datatype::packed()).unwrap();
+        let (mut bytes, mut position) = ([0u8; 20], 0);
+        world.pack(&[me, 7], &mut bytes, &mut position).unwrap();
+        world.pack(&[me, me + 1], &mut bytes, &mut position).unwrap();
+        world.send(Origin::typed(&bytes[..], position as i64, &packed), next, 0).unwrap();
+        let mut ints = [0i32; 5];
+        let status = world.recv(&mut ints, before, 0).unwrap();
+        assert_eq!((status.count, status.elements), (4, 4));
+        assert_eq!(ints, [before, 7, before, before + 1, 0]);
+        // The other way round, where ranks are alike.
+        world.send(&[me, 9], next, 1).unwrap();
+        let room = Destination::typed(&mut bytes[..], 20, &packed);
+        let received = world.recv(room, before, 1);
+        let alike = world.allgather(&[u8::from(rank.is_emulated())]).unwrap() == [0; 3];
+        assert_eq!(received.is_ok(), alike);
+        match received {
+            Ok(status) => {
+                assert_eq!(status.count, 8);
+                let mut ints = [0; 2];
+                world.unpack(&bytes, &mut 0, &mut ints).unwrap();
+                assert_eq!(ints, [before, 9]);
+            }
+            Err(error) => assert_eq!(error.class(), Class::Type, "{error}"),
+        }
+    });
+}

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use shipable::{Architecture, Partial, Program, Signature};
+use shipable::{Architecture, Basic, Partial, Program, Signature};
 
 use super::outbox::{Outgoing, Purpose, Source};
 use super::{EAGER, State};
@@ -105,7 +105,9 @@ impl Sender {
 /// Where a received message goes.
 pub(crate) enum Landing {
     /// Into typed memory of at most `count` elements.
-    Typed { datatype: Arc<Compiled>, count: u64, span: Span },
+    ///
+    /// What was sent as MPI_PACKED is in the representation `packed`.
+    Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture },
     /// Into bytes of its own.
     Bytes,
 }
@@ -192,7 +194,9 @@ impl Receiving {
                 status.count = arrived.length as i64;
                 Sink::Bytes(Vec::new())
             }
-            Landing::Typed { datatype, count: room, span } => {
+            Landing::Typed { datatype, count: room, span, packed } => {
+                let relaxed = is_relaxed(&datatype, arrived, stream, &packed);
+                let stream = if relaxed { &packed } else { stream };
                 let program = datatype.program(stream)?;
                 let size = program.stream_size();
                 let longest = program.stream_length(room)?;
@@ -204,7 +208,8 @@ impl Receiving {
                 // The last element may be there in part.
                 let count = arrived.length.checked_div(size).unwrap_or(0);
                 let signature = datatype.committed().signature_in(arrived.length, stream)?;
-                let matching = signature.filter(|prefix| prefix.hash == arrived.signature);
+                let matching =
+                    signature.filter(|prefix| relaxed || prefix.hash == arrived.signature);
                 let Some(Signature { count: elements, .. }) = matching else {
                     return Err(ErrorKind::Signature {
                         origin: format!("a message of {} bytes", arrived.length),
@@ -235,6 +240,22 @@ impl Receiving {
             }
         }
     }
+}
+
+/// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes can be received as what they are,
+/// and anything as bytes to unpack, if it travels in the representation that packed buffers have.
+fn is_relaxed(
+    datatype: &Compiled,
+    arrived: &Arrived,
+    stream: &Architecture,
+    packed: &Architecture,
+) -> bool {
+    let bytes = |count| Signature::of_leaf(Basic::Packed.into()).repeat(count);
+    if bytes(arrived.length).is_some_and(|bytes| bytes.hash == arrived.signature) {
+        return true;
+    }
+    let signature = datatype.signature();
+    bytes(signature.count) == Some(signature) && stream.same_representation(packed)
 }
 
 impl Mail {
