@@ -2,6 +2,7 @@
 
 pub mod foreign;
 pub mod halo;
+pub mod hashtable;
 pub mod hex;
 pub mod object;
 pub mod overflow;
@@ -9,6 +10,7 @@ pub mod packed;
 pub mod records;
 pub mod shipments;
 pub mod show;
+pub mod stealing;
 pub mod table;
 
 use std::error::Error;
@@ -18,7 +20,8 @@ use std::process::ExitCode;
 use longshore::Rank;
 
 /// The examples that the demo plays, in its order. None takes an argument but [`TABLE`], its file.
-pub const NAMES: [&str; 7] = ["halo", "records", "foreign", "overflow", "packed", "object", TABLE];
+pub const NAMES: [&str; 9] =
+    ["halo", "records", "foreign", "overflow", "packed", "object", "hashtable", "stealing", TABLE];
 
 /// The one that reads a CSV of shipments; `make-shipments` makes one.
 pub const TABLE: &str = "table";
@@ -41,6 +44,8 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("overflow", []) => overflow::run(rank),
         ("packed", []) => packed::run(rank),
         ("object", []) => object::run(rank),
+        ("hashtable", []) => hashtable::run(rank),
+        ("stealing", []) => stealing::run(rank),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
         (name, [argument, ..]) if NAMES.contains(&name) => {

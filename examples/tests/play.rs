@@ -63,6 +63,16 @@ fn object() {
 }
 
 #[test]
+fn hashtable() {
+    play(env!("CARGO_BIN_EXE_hashtable"), &[]);
+}
+
+#[test]
+fn stealing() {
+    play(env!("CARGO_BIN_EXE_stealing"), &[]);
+}
+
+#[test]
 fn first() {
     play(env!("CARGO_BIN_EXE_first"), &[]);
 }

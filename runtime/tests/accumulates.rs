@@ -99,7 +99,7 @@ fn what_many_add_at_once_is_there() {
 fn bits_and_truths_come_together() {
     storm(
         Op::Bxor,
-        |seed| seed as u64 * 0x0101_0101,
+        |seed| seed * 0x0101_0101,
         |seeds| seeds.iter().fold(0, |bits, seed| bits ^ (seed * 0x0101_0101)),
     );
     storm(

@@ -407,7 +407,7 @@ fn rule_21_all_sides_are_of_one_predefined_type() {
         let mixed = Datatype::simple_struct(&[1, 1], &[double.clone(), int.clone()]).unwrap();
         let mixed = target(rank, mixed);
         let pair = target(rank, longshore::shipable::Basic::DoubleInt.into());
-        let bytes = vec![0u8; 64];
+        let bytes = [0u8; 64];
         let mut expect_type = |origin: &Type, target: &Type, words: &[&str]| {
             let error = window.fence(|epoch| match world.rank() {
                 0 => epoch.accumulate(
@@ -474,7 +474,7 @@ fn accumulates_obey_what_puts_and_gets_obey() {
             .fence(|epoch| epoch.accumulate(&[1.0, 2.0], 1, 0, 1, &twice, Op::Sum))
             .unwrap_err();
         expect(&error, Class::Type, &["touch a byte twice", "accumulate"]);
-        let mut room = vec![0u8; 80];
+        let mut room = [0u8; 80];
         let error = window
             .fence(|epoch| {
                 let result = Destination::typed(&mut room[..], 1, &twice);
