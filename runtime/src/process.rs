@@ -96,6 +96,8 @@ pub(crate) struct Process {
     engine: Mutex<Engine>,
     segment: Segment,
     waiter: Arc<Waiter>,
+    /// Whether a thread answers while the program computes, where there is something to answer.
+    progress: bool,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
     /// The job's events that the engine has heard of.
@@ -162,7 +164,7 @@ impl Setup {
             true => Waiter::new(me.rank, link.doorbell(), me.size),
             false => Waiter::sleeping(me.rank, link.doorbell()),
         };
-        let waiter = Arc::new(if progress { waiter.served() } else { waiter });
+        let waiter = Arc::new(waiter);
         let founding = match me.rank {
             0 => {
                 let lines = segment.allocate(Barrier::bytes(me.size))?;
@@ -180,17 +182,14 @@ impl Setup {
             events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
             lost: AtomicBool::new(false),
             segment,
-            waiter: waiter.clone(),
+            waiter,
+            progress,
             server: Mutex::default(),
             life: AtomicU8::new(Life::Starting as u8),
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
         });
-        if progress {
-            let server = crate::progress::start(&process, waiter);
-            *process.server() = Some(server.map_err(crate::job::Error::Thread)?);
-        }
         process.note(Activity::Init, 0);
         process.engine().state().chance =
             adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
@@ -440,9 +439,9 @@ impl Process {
         &self,
         poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        self.waiter.enter();
+        let served = self.waiter.enter();
         let outcome = self.turn_by_turn(poll);
-        if self.waiter.leave() && self.engine().progress() {
+        if served && self.waiter.leave() && self.engine().progress() {
             // There may be more: the progress thread goes on.
             self.waiter.ring();
         }
@@ -501,6 +500,17 @@ impl Process {
             std::hint::spin_loop();
         }
         false
+    }
+
+    /// Peers reach a window of this rank by messages: starts the progress thread, unless there is one, or is to be none.
+    pub(crate) fn answer_peers(self: &Arc<Process>) -> Result<()> {
+        let mut server = self.server();
+        if self.progress && server.is_none() {
+            self.waiter.serve();
+            let thread = crate::progress::start(self, self.waiter.clone());
+            *server = Some(thread.map_err(crate::job::Error::Thread)?);
+        }
+        Ok(())
     }
 
     /// Makes progress for the progress thread; true if there may be more.

@@ -42,7 +42,7 @@ pub struct Options {
     pub frame: usize,
     /// Frames under way between two ranks, at most.
     pub frames: usize,
-    /// Whether each rank has a progress thread, in [`run_shared`]: in [`run`] a rank is one thread.
+    /// Whether ranks may have progress threads, in [`run_shared`]: in [`run`] a rank is one thread.
     pub progress: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for Options {
             adversary: crate::job::adversary().unwrap_or_default(),
             frame: 4096,
             frames: 16,
-            progress: false,
+            progress: true,
         }
     }
 }

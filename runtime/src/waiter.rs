@@ -7,7 +7,7 @@
 //! call that waits makes progress by itself. It finds the bell disarmed then, so that peers wake nobody for it, and leaves it
 //! armed again.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) struct Waiter {
     doorbell: Arc<dyn Doorbell>,
     spins: u32,
     /// Whether a progress thread serves while nobody waits.
-    served: bool,
+    served: AtomicBool,
     threads: Mutex<Threads>,
     /// The one on the bell has woken, or another thread has found something.
     woken: Condvar,
@@ -64,7 +64,7 @@ impl Waiter {
             rank,
             doorbell,
             spins: 0,
-            served: false,
+            served: AtomicBool::new(false),
             threads: Mutex::default(),
             woken: Condvar::new(),
             left: Condvar::new(),
@@ -72,9 +72,9 @@ impl Waiter {
         }
     }
 
-    /// The same, with a progress thread beside.
-    pub(crate) fn served(self) -> Waiter {
-        Waiter { served: true, ..self }
+    /// From here on a progress thread serves while nobody waits.
+    pub(crate) fn serve(&self) {
+        self.served.store(true, Ordering::Relaxed);
     }
 
     /// How often to look before the first sleep.
@@ -92,25 +92,25 @@ impl Waiter {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call begins to wait: it makes progress from here on.
+    /// A call begins to wait: it makes progress from here on. True if there is a progress thread to step aside.
     #[inline]
-    pub(crate) fn enter(&self) {
-        if self.served {
+    pub(crate) fn enter(&self) -> bool {
+        let served = self.served.load(Ordering::Relaxed);
+        if served {
             let mut threads = self.threads();
             threads.waiting += 1;
             if !threads.on_bell {
                 self.doorbell.disarm();
             }
         }
+        served
     }
 
-    /// A call has ended its wait. True if the bell is armed for the progress thread from here on: what came before doesn't
-    /// ring, so the caller looks once more, and [rings](Waiter::ring) if it finds something.
+    /// A call for which the progress thread stepped aside has ended its wait. True if the bell is armed for the thread from
+    /// here on: what came before doesn't ring, so the caller looks once more, and [rings](Waiter::ring) if it finds
+    /// something.
     #[inline]
     pub(crate) fn leave(&self) -> bool {
-        if !self.served {
-            return false;
-        }
         let mut threads = self.threads();
         threads.waiting -= 1;
         if threads.waiting > 0 {

@@ -201,6 +201,33 @@ fn post_start_complete_wait() {
     });
 }
 
+/// Nobody waits for an unlock to arrive. What comes after it by another way finds the window unlocked all the same.
+#[test]
+fn a_post_after_locks_and_a_barrier() {
+    everywhere(3, |rank| {
+        let world = rank.world();
+        let (me, size) = (world.rank(), world.size());
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        let (next, long) = ((me + 1) % size, rank.type_of::<i64>().unwrap());
+        let before = world.group().incl(&[(me + size - 1) % size]).unwrap();
+        let after = world.group().incl(&[next]).unwrap();
+        for turn in 0..5i64 {
+            let value = [turn];
+            let put = window
+                .lock(next, LockType::Exclusive, |epoch| epoch.put(&value, next, 0, 1, &long));
+            put.unwrap();
+            world.barrier().unwrap();
+            window.post(&before, Assert::NONE).unwrap();
+            window
+                .start(&after, Assert::NONE, |epoch| epoch.put(&value, next, 0, 1, &long))
+                .unwrap();
+            window.wait().unwrap();
+            world.barrier().unwrap();
+        }
+        window.free().unwrap();
+    });
+}
+
 /// Windows of part of the job: their ranks are not those of the job.
 #[test]
 fn epochs_of_part_of_the_job() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
-use longshore::job::{OnDeath, Routes};
+use longshore::job::{OnDeath, Progress, Routes};
 use longshore::launcher::{self, Control, Job};
 
 use crate::representation::Representations;
@@ -41,9 +41,9 @@ pub struct Arguments {
     /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
     #[arg(long, value_name = "SEED")]
     adversary: Option<u64>,
-    /// Gives each rank a thread that answers its peers while the program computes, asleep while nothing comes
-    #[arg(long)]
-    progress: bool,
+    /// Whether a thread of each rank answers its peers while the program computes; it sleeps while nothing comes. [default: on]
+    #[arg(long, value_name = "on|off")]
+    progress: Option<Progress>,
     #[command(flatten)]
     first: Part,
 }

@@ -25,7 +25,7 @@ pub const ROUTE: &str = "LONGSHORE_ROUTE";
 /// A seed: whatever MPI leaves open about the order of operations, and a link about frames, is decided by it, and all
 /// travels as messages. Set by hand or by `longshore run --adversary`; [`sim`](crate::sim)'s jobs heed it too.
 pub const ADVERSARY: &str = "LONGSHORE_ADVERSARY";
-/// Anything but `0`: a thread answers peers while the program computes.
+/// `on` (default) or `off`, or 1 or 0: whether a thread answers peers while the program computes.
 pub const PROGRESS: &str = "LONGSHORE_PROGRESS";
 /// `end` (default) or `report`: what the death of a rank does to the others.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";

@@ -50,6 +50,16 @@ pub enum Routes {
     Message,
 }
 
+/// Whether a thread of each rank answers its peers while the program computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// One does, where peers reach a window of the rank by messages. It sleeps while nothing comes.
+    #[default]
+    On,
+    /// None does: peers are answered while the rank is inside a call.
+    Off,
+}
+
 /// What the death of a rank does to the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDeath {
@@ -128,7 +138,8 @@ impl Environment {
             secret,
             arch: text(env::ARCH),
             routes: optional(env::ROUTE, "message or best")?.unwrap_or_default(),
-            progress: text(env::PROGRESS).is_some_and(|value| value != "0"),
+            progress: optional::<Progress>(env::PROGRESS, "on or off")?.unwrap_or_default()
+                == Progress::On,
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
             launcher,
         }))
@@ -196,6 +207,27 @@ fn wrong_secret() -> Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct UnknownWord(&'static str);
+
+impl FromStr for Progress {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Progress, UnknownWord> {
+        match word {
+            "on" | "1" => Ok(Progress::On),
+            "off" | "0" => Ok(Progress::Off),
+            _ => Err(UnknownWord("on or off")),
+        }
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Progress::On => "on",
+            Progress::Off => "off",
+        })
+    }
+}
 
 impl FromStr for Routes {
     type Err = UnknownWord;

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 pub use guard::{Control, guarded};
 
-use crate::job::{OnDeath, Routes};
+use crate::job::{OnDeath, Progress, Routes};
 
 /// The status of a job that took longer than its timeout, as timeout(1) has it.
 pub const TIMED_OUT: u8 = 124;
@@ -65,8 +65,8 @@ pub struct Job {
     pub routes: Routes,
     /// The seed of an adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes.
     pub adversary: Option<u64>,
-    /// Whether each rank has a thread that answers its peers while the program computes; else the environment decides.
-    pub progress: bool,
+    /// Whether each rank has a thread that answers its peers while the program computes; none: the environment decides.
+    pub progress: Option<Progress>,
     /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
     pub watchdog: Option<Duration>,
 }

@@ -154,8 +154,8 @@ impl<'a> Supervisor<'a> {
         if let Some(seed) = self.job.adversary {
             command.env(env::ADVERSARY, seed.to_string());
         }
-        if self.job.progress {
-            command.env(env::PROGRESS, "1");
+        if let Some(progress) = self.job.progress {
+            command.env(env::PROGRESS, progress.to_string());
         }
         match arch(part, index) {
             Some(name) => command.env(env::ARCH, name),

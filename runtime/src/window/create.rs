@@ -230,6 +230,9 @@ fn open_at(
     let targets = targets.collect::<Result<Box<[Target]>>>()?;
     engine.state().open_window(Arc::new(exposure), ledger.clone());
     drop(engine);
+    if targets.iter().any(|target| target.route == Route::Message && target.peer != me.rank) {
+        process.answer_peers()?;
+    }
     let direct = targets.iter().filter(|target| target.route == Route::Direct).count();
     tracing::info!(rank = me.rank, window, ?measures, direct, of = targets.len(), "window made");
     Ok(Core {
