@@ -94,6 +94,42 @@ pub enum ErrorKind {
     /// Null handles that say neither what to pack or unpack, nor what to do with it (seed 001).
     #[error("{0}")]
     PackArguments(String),
+    /// A root outside of the communicator.
+    #[error(
+        "no root {root} in a communicator of {size}: use one from 0 up and below {size}, the same at all ranks"
+    )]
+    Root {
+        /// What was given.
+        root: i32,
+        /// The communicator's size.
+        size: u32,
+    },
+    /// Elements that can't be dealt out.
+    #[error(
+        "{count} elements aren't {size} equal blocks, one for each rank: pass a multiple of {size}"
+    )]
+    Blocks {
+        /// How many elements there are.
+        count: u64,
+        /// How many ranks.
+        size: u64,
+    },
+    /// Operands of a reduction that have several types.
+    #[error(
+        "{datatype} isn't made of one predefined type: reduce what is of one type in a call of its own"
+    )]
+    NotReducible {
+        /// The type.
+        datatype: String,
+    },
+    /// Operations that are for windows.
+    #[error("MPI_REPLACE and MPI_NO_OP are for windows: use another operation in a reduction")]
+    NotReducing,
+    /// What came in a collective call is of no call of this version.
+    #[error(
+        "what a rank sent in a collective call can't be read: call the same one at all ranks, of one version"
+    )]
+    Collective,
     /// A color that is none.
     #[error("color {0} is negative: use 0 or more, or none")]
     Color(i32),
@@ -461,6 +497,11 @@ impl ErrorKind {
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
             ErrorKind::Group(_) => Class::Group,
+            ErrorKind::Root { .. } => Class::Root,
+            ErrorKind::Blocks { .. } => Class::Count,
+            ErrorKind::NotReducible { .. } => Class::Type,
+            ErrorKind::NotReducing => Class::Op,
+            ErrorKind::Collective => Class::Intern,
             ErrorKind::PackArguments(_) => Class::Arg,
             ErrorKind::Unrecognised => Class::UnsupportedDatarep,
             ErrorKind::CommunicatorHandle(_) => Class::Comm,

@@ -171,6 +171,13 @@ impl fmt::Display for What<'_> {
 }
 
 impl Elementwise {
+    /// The memory in which the elements from `first` on lie.
+    pub(crate) fn part(&self, first: u64) -> Result<Span> {
+        let bytes = i128::from(self.datatype.bounds().extent()) * i128::from(first);
+        let shifted = i64::try_from(bytes).ok().and_then(|bytes| self.span.shifted(bytes));
+        Ok(shifted.ok_or(ErrorKind::Displacement(i64::MAX))?)
+    }
+
     /// Rule 20 on this side: what is written to must not overlap itself.
     pub(crate) fn check_disjoint(&self) -> Result<()> {
         if !self.datatype.native().overlaps(self.count) {

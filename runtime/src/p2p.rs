@@ -105,31 +105,57 @@ impl Communicator {
         outcome.map_err(|error| error.at(|| self.toward("type_recv", source)))
     }
 
-    /// Sends to one rank and receives from another at the same time, as a step of a call that all ranks have to join.
-    pub(crate) fn exchange<'a>(
+    /// Sends to one rank and receives from another at the same time (MPI-5.0 section 3.10): two ranks that exchange long
+    /// messages this way don't wait for each other.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// let mut got = [0];
+    /// world.sendrecv((&[world.rank()], next, 0), (&mut got, before, 0))?;
+    /// assert_eq!(got, [before]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`send`](Communicator::send) and [`recv`](Communicator::recv).
+    pub fn sendrecv<'a, 'b>(
         &self,
-        data: impl Into<Origin<'a>>,
-        dest: i32,
-        room: impl Into<Destination<'a>>,
-        source: i32,
-        channel: Channel,
+        (data, dest, send_tag): (impl Into<Origin<'a>>, i32, i32),
+        (room, source, recv_tag): (impl Into<Destination<'b>>, i32, i32),
     ) -> Result<Status> {
+        self.process().ready()?;
         let (data, room) = (data.into(), room.into());
-        let transfer = Transfer { with_all: true, ..Transfer::of(self) };
-        let pattern = self.pattern(source, 0, channel)?;
-        scope(
-            |_| transfer.abandon(),
-            |scope| {
-                let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
-                transfer.start_receive(pattern, landing);
-                if let Some(peer) = self.member(dest)? {
-                    let span = scope.lend(data.loan);
-                    transfer.start_send(peer, self.message(span, &data.what, 0, channel)?)?;
-                }
-                transfer.finish_send()?;
-                transfer.finish_receive()
-            },
-        )
+        let both = || {
+            let send_tag = checked_tag(send_tag)?;
+            let peer = self.member(dest)?;
+            let pattern = match source {
+                PROC_NULL => None,
+                _ => Some(self.pattern(source, recv_tag, Channel::Data)?),
+            };
+            let transfer = Transfer::of(self);
+            scope(
+                |_| transfer.abandon(),
+                |scope| {
+                    let receives = pattern.is_some();
+                    if let Some(pattern) = pattern {
+                        let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
+                        transfer.start_receive(pattern, landing);
+                    }
+                    if let Some(peer) = peer {
+                        let span = scope.lend(data.loan);
+                        let message = self.message(span, &data.what, send_tag, Channel::Data)?;
+                        transfer.start_send(peer, message)?;
+                    }
+                    transfer.finish_send()?;
+                    if receives { transfer.finish_receive() } else { Ok(NOTHING) }
+                },
+            )
+        };
+        let outcome = self.process().during(Activity::Receive, source as u32, both);
+        outcome.map_err(|error| error.at(|| self.toward("sendrecv", dest)))
     }
 
     fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32, channel: Channel) -> Result<()> {
@@ -154,7 +180,7 @@ impl Communicator {
         channel: Channel,
     ) -> Result<Status> {
         if source == PROC_NULL {
-            return Ok(Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 });
+            return Ok(NOTHING);
         }
         let pattern = self.pattern(source, tag, channel)?;
         let transfer = Transfer::of(self);
@@ -209,8 +235,6 @@ impl Communicator {
 struct Transfer<'a> {
     process: &'a Process,
     group: &'a Group,
-    /// Whether anyone's death is the end of it.
-    with_all: bool,
     sending: Cell<Option<(u64, u32)>>,
     receiving: Cell<Option<(u64, Option<u32>)>>,
 }
@@ -219,14 +243,11 @@ impl<'a> Transfer<'a> {
     fn of(communicator: &'a Communicator) -> Transfer<'a> {
         let (process, group) = (communicator.process(), communicator.group());
         let (sending, receiving) = (Cell::new(None), Cell::new(None));
-        Transfer { process, group, with_all: false, sending, receiving }
+        Transfer { process, group, sending, receiving }
     }
 
     fn wait<T>(&self, mut poll: impl FnMut(&mut State) -> Option<Result<T>>) -> Result<T> {
-        match self.with_all {
-            true => self.process.wait_among(self.group, poll),
-            false => self.process.wait(|state, _| poll(state)),
-        }
+        self.process.wait(|state, _| poll(state))
     }
 
     fn start_send(&self, peer: u32, message: Message) -> Result<()> {
@@ -270,6 +291,9 @@ impl<'a> Transfer<'a> {
         }
     }
 }
+
+/// What is received of no rank.
+const NOTHING: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
 
 fn checked_tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(ErrorKind::Tag(tag).into()) } else { Ok(tag) }

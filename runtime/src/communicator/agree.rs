@@ -24,6 +24,8 @@ pub(super) struct Circle<'a> {
     process: &'a Process,
     group: &'a Group,
     rank: u32,
+    /// Who is the first where an order matters.
+    root: u32,
     context: u32,
     tag: i32,
 }
@@ -40,7 +42,7 @@ impl<'a> Circle<'a> {
         context: u32,
         tag: i32,
     ) -> Circle<'a> {
-        Circle { process, group, rank, context, tag }
+        Circle { process, group, rank, root: 0, context, tag }
     }
 
     /// Everyone's bytes, by rank.
@@ -57,9 +59,7 @@ impl<'a> Circle<'a> {
             let from = self.group.process((self.rank + held) % size);
             let sent = join(&all[..wanted as usize]);
             let heard = self.exchange(Some((to, sent)), Some(from))?;
-            let parts = apart(&heard, wanted as usize);
-            let malformed = || protocol(from, "what it gathered is cut short");
-            all.extend(parts.ok_or_else(malformed)?);
+            all.extend(self.part(&heard, wanted as usize, from)?);
         }
         // Of the rank itself first: the ranks before it are the last ones.
         all.rotate_right(self.rank as usize);
@@ -78,27 +78,162 @@ impl<'a> Circle<'a> {
         (0..).zip(&all).map(decode).collect()
     }
 
-    /// The bytes of rank 0, by a binomial tree.
-    fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
-        let size = self.group.size() as u32;
-        let parent = (self.rank != 0).then(|| self.rank & (self.rank - 1));
-        let bytes = match parent {
-            Some(parent) => self.exchange(None, Some(self.group.process(parent)))?,
-            None => mine,
-        };
-        // Its children are those that differ from it in a bit below its lowest.
-        let lowest = match self.rank {
+    /// The same ranks, counted from another one on: it is the first.
+    pub(super) fn rooted(self, root: u32) -> Circle<'a> {
+        Circle { root, ..self }
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size() as u32
+    }
+
+    /// This rank's place from the root on.
+    fn place(&self) -> u32 {
+        (self.rank + self.size() - self.root) % self.size()
+    }
+
+    fn process_at(&self, place: u32) -> u32 {
+        self.group.process((place + self.root) % self.size())
+    }
+
+    /// The children of a place of the binomial tree are those that differ from it in one bit below its lowest: the bits of
+    /// this rank's, the highest first.
+    fn children(&self) -> impl Iterator<Item = u32> {
+        let (place, size) = (self.place(), self.size());
+        let lowest = match place {
             0 => size.next_power_of_two(),
-            rank => 1 << rank.trailing_zeros(),
+            place => 1 << place.trailing_zeros(),
         };
         let bits = std::iter::successors(Some(lowest >> 1), |bit| Some(bit >> 1));
-        for bit in bits.take_while(|bit| *bit > 0) {
-            if self.rank + bit < size {
-                let child = self.group.process(self.rank + bit);
-                self.exchange(Some((child, bytes.clone())), None)?;
-            }
+        bits.take_while(|bit| *bit > 0).filter(move |bit| place + bit < size)
+    }
+
+    /// The parent's process; none of the root.
+    fn parent(&self) -> Option<u32> {
+        let place = self.place();
+        (place != 0).then(|| self.process_at(place & (place - 1)))
+    }
+
+    /// The bytes of the root, by a binomial tree.
+    pub(super) fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+        let bytes = match self.parent() {
+            Some(parent) => self.exchange(None, Some(parent))?,
+            None => mine,
+        };
+        for bit in self.children() {
+            self.exchange(Some((self.process_at(self.place() + bit), bytes.clone())), None)?;
         }
         Ok(bytes)
+    }
+
+    /// At the root, what `combine` makes of everyone's bytes, in the order of their places; nothing elsewhere. Each rank
+    /// combines what its children have with its own, the nearest first.
+    pub(super) fn fold(
+        &self,
+        mine: Vec<u8>,
+        mut combine: impl FnMut(Vec<u8>, Vec<u8>, u32) -> Result<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut held = mine;
+        let children: Vec<_> = self.children().collect();
+        for bit in children.into_iter().rev() {
+            let child = self.process_at(self.place() + bit);
+            let heard = self.exchange(None, Some(child))?;
+            held = combine(held, heard, bit)?;
+        }
+        match self.parent() {
+            Some(parent) => self.exchange(Some((parent, held)), None).map(|_| None),
+            None => Ok(Some(held)),
+        }
+    }
+
+    /// At the root everyone's bytes, by rank; nothing elsewhere.
+    pub(super) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let together = |mut held: Vec<u8>, heard: Vec<u8>, _| {
+            held.extend(heard);
+            Ok(held)
+        };
+        let Some(joined) = self.fold(join(&[mine]), together)? else { return Ok(None) };
+        let mut parts = self.part(&joined, self.size() as usize, self.group.process(self.root))?;
+        parts.rotate_right(self.root as usize);
+        Ok(Some(parts))
+    }
+
+    /// This rank's of the root's byte strings, which are given by rank.
+    pub(super) fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
+        match self.parent() {
+            // A place's tree are the places up to its lowest bit.
+            Some(parent) => {
+                let place = self.place();
+                let count = (1 << place.trailing_zeros()).min(self.size() - place);
+                parts = self.part(&self.exchange(None, Some(parent))?, count as usize, parent)?;
+            }
+            None => parts.rotate_left(self.root as usize),
+        }
+        for bit in self.children() {
+            let theirs = join(&parts.split_off(bit as usize));
+            self.exchange(Some((self.process_at(self.place() + bit), theirs)), None)?;
+        }
+        Ok(parts.pop().unwrap_or_default())
+    }
+
+    /// What each rank has for this one, by rank; `parts` are what this one has for each.
+    ///
+    /// 1. Part j is for the rank j after this one.
+    /// 2. In step k all parts whose j has bit k go on to the rank 2^k after, and stay part j there.
+    /// 3. Then part j is from the rank j before this one.
+    pub(super) fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let size = self.size();
+        parts.rotate_left(self.rank as usize);
+        let mut bit = 1;
+        while bit < size {
+            let moving: Vec<u32> = (0..size).filter(|part| part & bit != 0).collect();
+            let sent: Vec<_> =
+                moving.iter().map(|&part| std::mem::take(&mut parts[part as usize])).collect();
+            let to = self.group.process((self.rank + bit) % size);
+            let from = self.group.process((self.rank + size - bit) % size);
+            let heard = self.exchange(Some((to, join(&sent))), Some(from))?;
+            let heard = self.part(&heard, moving.len(), from)?;
+            moving.into_iter().zip(heard).for_each(|(part, heard)| parts[part as usize] = heard);
+            bit <<= 1;
+        }
+        parts.reverse();
+        parts.rotate_right(self.rank as usize + 1);
+        Ok(parts)
+    }
+
+    /// Goes on in ever wider steps: `combine` is given what the ranks before this one have, as far as they are known, the
+    /// nearer ones last; what it makes of it goes on to the ranks after.
+    pub(super) fn scan(
+        &self,
+        mine: Vec<u8>,
+        mut combine: impl FnMut(Vec<u8>, &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let (size, mut held, mut step) = (self.size(), mine, 1);
+        while step < size {
+            let to = self.rank + step;
+            let sent = (to < size).then(|| (self.group.process(to), held.clone()));
+            let from = self.rank.checked_sub(step).map(|from| self.group.process(from));
+            let heard = self.exchange(sent, from)?;
+            if from.is_some() {
+                held = combine(heard, &held)?;
+            }
+            step <<= 1;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes from one rank to another.
+    pub(super) fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        match self.rank {
+            rank if from == to && rank == from => Ok(bytes),
+            rank if rank == from => self.exchange(Some((self.group.process(to), bytes)), None),
+            rank if rank == to => self.exchange(None, Some(self.group.process(from))),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn part(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Vec<u8>>> {
+        apart(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
     }
 
     /// Sends to one process and receives from another. Anyone's death ends it.
@@ -201,9 +336,9 @@ fn protocol(peer: u32, what: &str) -> Error {
 }
 
 /// Several byte strings as one: each behind its length.
-fn join(parts: &[Vec<u8>]) -> Vec<u8> {
+fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut all = Vec::new();
-    for part in parts {
+    for part in parts.iter().map(AsRef::as_ref) {
         all.extend((part.len() as u64).to_le_bytes());
         all.extend_from_slice(part);
     }

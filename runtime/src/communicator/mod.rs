@@ -3,16 +3,17 @@
 //! Left out: intercommunicators, infos and virtual topologies (MPI-5.0 sections 7.4.4, 7.6 and chapter 8), nonblocking dup.
 
 mod agree;
+mod collective;
 mod create;
 
 use std::sync::{Arc, OnceLock};
 
-use shipable::{Architecture, Element};
+use shipable::Architecture;
 
 use crate::attribute::{Card, attributes};
 use crate::barrier::Barrier;
 use crate::engine::{Channel, Context};
-use crate::error::{ErrorKind, Place, Result};
+use crate::error::{Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
 use crate::process::Process;
@@ -189,34 +190,6 @@ impl Communicator {
                 Ok(self.shared.barrier.get_or_init(|| barrier))
             }
         }
-    }
-
-    /// Everyone's elements, by rank (MPI-5.0 section 6.7). All give equally many.
-    ///
-    /// # Errors
-    /// As [`barrier`](Communicator::barrier); a rank that gives more or fewer: TRUNCATE or TYPE.
-    pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
-        self.process().ready()?;
-        self.process().during(Activity::Allgather, 0, || self.gather(mine))
-    }
-
-    fn gather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
-        let Ok(size) = usize::try_from(self.size()) else { return Ok(Vec::new()) };
-        let mut all = mine.repeat(size);
-        // In step k everyone sends to the rank k after it: no rank is flooded.
-        for step in 0..size as i32 {
-            let to = (self.rank() + step) % self.size();
-            let from = (self.rank() + self.size() - step) % self.size();
-            let block = from as usize * mine.len();
-            let part = &mut all[block..block + mine.len()];
-            let status = self.exchange(mine, to, part, from, Channel::Internal)?;
-            if status.count != mine.len() as i64 {
-                let what = format!("it gave {} elements of {} due", status.count, mine.len());
-                let peer = self.group().process(from as u32);
-                return Err(ErrorKind::Protocol { peer, what }.into());
-            }
-        }
-        Ok(all)
     }
 
     pub(crate) fn place(&self, call: &'static str) -> Place {

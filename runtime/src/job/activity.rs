@@ -65,6 +65,18 @@ activities! {
     Start = 16, "a start on window {}";
     /// Waiting for the end of an exposure of window *argument*.
     Wait = 17, "a wait on window {}";
+    /// In a broadcast.
+    Broadcast = 18, "a broadcast";
+    /// In a gather.
+    Gather = 19, "a gather";
+    /// In a scatter.
+    Scatter = 20, "a scatter";
+    /// In an alltoall.
+    Alltoall = 21, "an alltoall";
+    /// In a reduce, or an allreduce.
+    Reduce = 22, "a reduction";
+    /// In a scan, or an exscan.
+    Scan = 23, "a scan";
     /// An accumulate to rank *argument*, or one of its kin.
     Accumulate = 32, "an accumulate to rank {}";
 }
@@ -90,7 +102,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..18).chain([32]) {
+        for code in (0..24).chain([32]) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -1,0 +1,459 @@
+//! Collective calls that move and combine data (MPI-5.0 chapter 6), in O(log n) messages for each rank.
+//!
+//! Data travel packed in one representation that all ranks know, as [`Communicator::pack`] has it, so that a rank which
+//! passes them on can't spoil what it couldn't hold itself; reductions happen in that representation too. A rank that fails
+//! sends its error in place of its data: whoever needs them returns it, and nobody waits for ever.
+//!
+//! Left out: the calls with a count for each rank (MPI_Gatherv and its like), nonblocking and neighbourhood calls, user-defined
+//! operations.
+
+use shipable::reduce::{Op, Reduction};
+use shipable::{Element, View, ViewMut};
+
+use super::Communicator;
+use super::agree::told;
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::job::Activity;
+use crate::memory::Scope;
+use crate::origin::{Destination, Elementwise, Origin};
+
+/// The tag of messages of collective calls on data.
+const DATA: i32 = 4;
+
+/// What comes before packed data: 0, and the hash of their signature. Before an error: 1, its rank and its class.
+const HEAD: usize = 17;
+const FAILED: usize = 6;
+
+impl Communicator {
+    /// Gives all ranks what `root` has (MPI-5.0 section 6.4): its data are read, those of others written.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let mut limits = if rank.world().rank() == 0 { [0.5, 1.5] } else { [0.0; 2] };
+    /// rank.world().bcast(&mut limits, 0)?;
+    /// assert_eq!(limits, [0.5, 1.5]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// ROOT; TYPE for data of another signature than the root's; CONVERSION for a value that doesn't fit here; what failed at
+    /// the root; PROC_ABORTED where a rank died.
+    pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
+        let data = data.into();
+        self.collective("bcast", Activity::Broadcast, || {
+            let root = self.root(root)?;
+            let circle = self.circle(DATA).rooted(root);
+            Scope::with(|scope| {
+                let elements = data.what.resolve(self.process(), scope.lend_mut(data.loan));
+                if self.rank() == root as i32 {
+                    let packed = elements.and_then(|all| self.pack_part(&all, 0, all.count));
+                    let (bytes, failed) = self.seal(packed);
+                    circle.broadcast(bytes)?;
+                    return failed.map_or(Ok(()), Err);
+                }
+                let bytes = circle.broadcast(Vec::new())?;
+                let all = elements?;
+                all.check_disjoint()?;
+                self.unpack_from(&all, 0, all.count, &bytes)
+            })
+        })
+    }
+
+    /// Gives `root` what all ranks have, as blocks in the order of their ranks (MPI-5.0 section 6.5). Others' `room` isn't
+    /// looked at: an empty slice will do.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let mut all = vec![0; if world.rank() == 0 { world.size() as usize } else { 0 }];
+    /// world.gather(&[world.rank()], &mut all, 0)?;
+    /// assert!(all.iter().copied().eq(0..all.len() as i32));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`bcast`](Communicator::bcast); at the root, COUNT for room that isn't of equal blocks, and what failed elsewhere.
+    pub fn gather<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        root: i32,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("gather", Activity::Gather, || {
+            let root = self.root(root)?;
+            let (mine, failed) = self.seal(self.packed_whole(data));
+            let all = self.circle(DATA).rooted(root).gather(&mine)?;
+            failed.map_or(Ok(()), Err)?;
+            all.map_or(Ok(()), |all| self.unpack_blocks(room, &all))
+        })
+    }
+
+    /// As [`gather`](Communicator::gather), to all ranks (MPI-5.0 section 6.7).
+    ///
+    /// # Errors
+    /// As [`gather`](Communicator::gather), at all ranks.
+    pub fn allgather_into<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("allgather", Activity::Allgather, || {
+            let (mine, failed) = self.seal(self.packed_whole(data));
+            let all = self.circle(DATA).allgather(mine)?;
+            failed.map_or(Ok(()), Err)?;
+            self.unpack_blocks(room, &all)
+        })
+    }
+
+    /// Everyone's elements, by rank (MPI-5.0 section 6.7). All give equally many.
+    ///
+    /// # Errors
+    /// As [`allgather_into`](Communicator::allgather_into).
+    pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
+        let mut all = mine.repeat(self.size() as usize);
+        self.allgather_into(mine, &mut all)?;
+        Ok(all)
+    }
+
+    /// Gives each rank its block of what `root` has (MPI-5.0 section 6.6). Others' `data` aren't looked at.
+    ///
+    /// # Errors
+    /// As [`bcast`](Communicator::bcast); COUNT for data that aren't of equal blocks, at all ranks.
+    pub fn scatter<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        root: i32,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("scatter", Activity::Scatter, || {
+            let root = self.root(root)?;
+            let (mut blocks, mut failed) = (Vec::new(), None);
+            if self.rank() == root as i32 {
+                (blocks, failed) = self.seal_blocks(data);
+            }
+            let mine = self.circle(DATA).rooted(root).scatter(blocks)?;
+            failed.map_or(Ok(()), Err)?;
+            self.unpack_whole(room, &mine)
+        })
+    }
+
+    /// Gives block j of rank i's data to rank j, as its block i (MPI-5.0 section 6.8).
+    ///
+    /// # Errors
+    /// As [`allgather_into`](Communicator::allgather_into).
+    pub fn alltoall<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("alltoall", Activity::Alltoall, || {
+            let (blocks, failed) = self.seal_blocks(data);
+            let all = self.circle(DATA).alltoall(blocks)?;
+            failed.map_or(Ok(()), Err)?;
+            self.unpack_blocks(room, &all)
+        })
+    }
+
+    /// Gives `root` what a predefined operation makes of all ranks' elements, each with those at its place (MPI-5.0 section
+    /// 6.9.1). The operands are combined in the order of ranks, in the representation in which the communicator packs, which
+    /// holds every value of any rank: only a result that doesn't fit at the root is an error.
+    ///
+    /// # Errors
+    /// As [`gather`](Communicator::gather); OP for an operation that isn't defined on the type, TYPE for a type of several
+    /// predefined ones.
+    pub fn reduce<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: Op,
+        root: i32,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("reduce", Activity::Reduce, || {
+            let root = self.root(root)?;
+            let (total, failed) = self.total(data, op)?;
+            let total = self.circle(DATA).pass(0, root, total)?;
+            failed.map_or(Ok(()), Err)?;
+            if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
+        })
+    }
+
+    /// As [`reduce`](Communicator::reduce), to all ranks (MPI-5.0 section 6.9.6): the same bits to like ranks.
+    ///
+    /// ```
+    /// use longshore::Op;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let mut sum = [0.0];
+    /// rank.world().allreduce(&[1.5], &mut sum, Op::Sum)?;
+    /// assert_eq!(sum, [1.5 * f64::from(rank.world().size())]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce`](Communicator::reduce), at all ranks.
+    pub fn allreduce<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: Op,
+    ) -> Result<()> {
+        let (data, room) = (data.into(), room.into());
+        self.collective("allreduce", Activity::Reduce, || {
+            let (total, failed) = self.total(data, op)?;
+            let total = self.circle(DATA).broadcast(total)?;
+            failed.map_or(Ok(()), Err)?;
+            self.unpack_whole(room, &total)
+        })
+    }
+
+    /// What a predefined operation makes of the elements of this rank and all before it (MPI-5.0 section 6.11.1).
+    ///
+    /// # Errors
+    /// As [`reduce`](Communicator::reduce); what failed at a rank before this one.
+    pub fn scan<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: Op,
+    ) -> Result<()> {
+        self.scan_as("scan", data.into(), room.into(), op, true)
+    }
+
+    /// As [`scan`](Communicator::scan), without this rank's own elements (MPI-5.0 section 6.11.2): rank 0's room is left as it is.
+    ///
+    /// # Errors
+    /// As [`scan`](Communicator::scan).
+    pub fn exscan<'a, 'b>(
+        &self,
+        data: impl Into<Origin<'a>>,
+        room: impl Into<Destination<'b>>,
+        op: Op,
+    ) -> Result<()> {
+        self.scan_as("exscan", data.into(), room.into(), op, false)
+    }
+
+    fn scan_as(
+        &self,
+        call: &'static str,
+        data: Origin<'_>,
+        room: Destination<'_>,
+        op: Op,
+        inclusive: bool,
+    ) -> Result<()> {
+        self.collective(call, Activity::Scan, || {
+            let (reduction, mine, failed) = self.operands(data, op);
+            let mut before: Option<Vec<u8>> = None;
+            let mut whole = mine.clone();
+            self.circle(DATA).scan(mine, |heard, held| {
+                let nearer = before.take();
+                before = Some(match nearer {
+                    Some(nearer) => self.combined(&reduction, heard.clone(), &nearer)?,
+                    None => heard.clone(),
+                });
+                whole = self.combined(&reduction, heard, held)?;
+                Ok(whole.clone())
+            })?;
+            failed.map_or(Ok(()), Err)?;
+            match (inclusive, before) {
+                (true, _) => self.unpack_whole(room, &whole),
+                (false, Some(before)) => self.unpack_whole(room, &before),
+                (false, None) => Ok(()),
+            }
+        })
+    }
+
+    fn collective<R>(
+        &self,
+        call: &'static str,
+        activity: Activity,
+        body: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        self.process().ready()?;
+        let outcome = self.process().during(activity, 0, body);
+        outcome.map_err(|error| error.at(|| self.place(call)))
+    }
+
+    fn root(&self, root: i32) -> Result<u32> {
+        match u32::try_from(root) {
+            Ok(rank) if root < self.size() => Ok(rank),
+            _ => Err(ErrorKind::Root { root, size: self.size() as u32 }.into()),
+        }
+    }
+
+    /// At rank 0, what the operation makes of everyone's operands; nothing elsewhere. And what failed here.
+    fn total(&self, data: Origin<'_>, op: Op) -> Result<(Vec<u8>, Option<Error>)> {
+        let (reduction, mine, failed) = self.operands(data, op);
+        let combine = |held, heard: Vec<u8>, _| self.combined(&reduction, held, &heard);
+        let total = self.circle(DATA).fold(mine, combine)?;
+        Ok((total.unwrap_or_default(), failed))
+    }
+
+    fn operands(&self, data: Origin<'_>, op: Op) -> (Option<Reduction>, Vec<u8>, Option<Error>) {
+        let mut reduction = None;
+        let packed = Scope::with(|scope| {
+            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
+            if matches!(op, Op::Replace | Op::NoOp) {
+                return Err(ErrorKind::NotReducing.into());
+            }
+            let mixed = || ErrorKind::NotReducible { datatype: all.datatype.to_string() };
+            if all.count > 0 {
+                let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
+                let representation = self.packed_representation();
+                reduction = Some(Reduction::new(op, leaf, representation)?);
+            }
+            self.pack_part(&all, 0, all.count)
+        });
+        let (bytes, failed) = self.seal(packed);
+        (reduction, bytes, failed)
+    }
+
+    /// The operands of lower ranks with those of higher ones, or the first error among them.
+    fn combined(
+        &self,
+        reduction: &Option<Reduction>,
+        mut low: Vec<u8>,
+        high: &[u8],
+    ) -> Result<Vec<u8>> {
+        let (left, right) = match (open(&low), open(high)) {
+            (Err(_), _) => return Ok(low),
+            (_, Err(_)) => return Ok(high.to_vec()),
+            (Ok((left, _)), Ok((right, _))) => (left, right),
+        };
+        if left != right || low.len() != high.len() {
+            let (origin, target) = ("some ranks".to_owned(), "others".to_owned());
+            let differ = Error::from(ErrorKind::Signature { origin, target });
+            return Ok(self.seal(Err(differ)).0);
+        }
+        // Without one there are no elements.
+        if let Some(reduction) = reduction {
+            let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
+            let mut low = ViewMut::new(&mut low[HEAD..]);
+            reduction.combine(View::new(&high[HEAD..]), &mut low, elements)?;
+        }
+        Ok(low)
+    }
+
+    fn packed_whole(&self, data: Origin<'_>) -> Result<Vec<u8>> {
+        Scope::with(|scope| {
+            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
+            self.pack_part(&all, 0, all.count)
+        })
+    }
+
+    fn unpack_whole(&self, room: Destination<'_>, bytes: &[u8]) -> Result<()> {
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
+            all.check_disjoint()?;
+            self.unpack_from(&all, 0, all.count, bytes)
+        })
+    }
+
+    /// A block for each rank; all of them the error, if there is one.
+    fn seal_blocks(&self, data: Origin<'_>) -> (Vec<Vec<u8>>, Option<Error>) {
+        let blocks = Scope::with(|scope| {
+            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
+            let block = self.block(all.count)?;
+            let pack = |rank: u64| self.pack_part(&all, rank * block, block);
+            (0..self.size() as u64).map(pack).collect::<Result<Vec<_>>>()
+        });
+        match blocks {
+            Ok(blocks) => (blocks, None),
+            Err(error) => {
+                let (bytes, failed) = self.seal(Err(error));
+                (vec![bytes; self.size() as usize], failed)
+            }
+        }
+    }
+
+    /// All blocks as far as they go; gives the first error.
+    fn unpack_blocks(&self, room: Destination<'_>, blocks: &[Vec<u8>]) -> Result<()> {
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
+            all.check_disjoint()?;
+            let block = self.block(all.count)?;
+            let unpack =
+                |(rank, bytes): (u64, &Vec<u8>)| self.unpack_from(&all, rank * block, block, bytes);
+            let outcomes: Vec<_> = (0..).zip(blocks).map(unpack).collect();
+            outcomes.into_iter().collect()
+        })
+    }
+
+    fn block(&self, count: u64) -> Result<u64> {
+        let size = self.size() as u64;
+        match count % size {
+            0 => Ok(count / size),
+            _ => Err(ErrorKind::Blocks { count, size }.into()),
+        }
+    }
+
+    /// Some of the elements, packed behind their head.
+    fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
+        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+        let size = committed.pack_size(count, representation)?;
+        let mut bytes = vec![0; HEAD + size as usize];
+        bytes[1..HEAD].copy_from_slice(&signature(all, count)?.to_le_bytes());
+        let from = all.part(first)?;
+        from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
+            .map_err(conversion)?;
+        Ok(bytes)
+    }
+
+    fn unpack_from(&self, all: &Elementwise, first: u64, count: u64, bytes: &[u8]) -> Result<()> {
+        let (found, data) = open(bytes)?;
+        if found != signature(all, count)? {
+            return Err(ErrorKind::Signature {
+                origin: format!("{} bytes of other types or another count", data.len()),
+                target: format!("{count} of {}", all.datatype),
+            }
+            .into());
+        }
+        let to = all.part(first)?;
+        to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
+            .map_err(conversion)
+    }
+
+    /// What travels of an outcome, and the error that is to be returned here.
+    fn seal(&self, packed: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
+        match packed {
+            Ok(bytes) => (bytes, None),
+            Err(error) => {
+                let (class, text) = told(&error);
+                let mut bytes = vec![1];
+                bytes.extend(self.process().me().rank.to_le_bytes());
+                bytes.push(class);
+                bytes.extend(text.into_bytes());
+                (bytes, Some(error))
+            }
+        }
+    }
+}
+
+/// The signature and the data of what a rank sent, or its error.
+fn open(bytes: &[u8]) -> Result<(u128, &[u8])> {
+    let malformed = || ErrorKind::Collective;
+    match bytes.split_first() {
+        Some((0, rest)) => {
+            let (signature, data) = rest.split_first_chunk().ok_or_else(malformed)?;
+            Ok((u128::from_le_bytes(*signature), data))
+        }
+        Some((1, _)) if bytes.len() >= FAILED => {
+            let by = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+            let text = String::from_utf8_lossy(&bytes[FAILED..]).into_owned();
+            Err(ErrorKind::elsewhere(by, bytes[5], text).into())
+        }
+        _ => Err(malformed().into()),
+    }
+}
+
+fn signature(all: &Elementwise, count: u64) -> Result<u128> {
+    let whole = all.datatype.signature().repeat(count);
+    Ok(whole.ok_or(ErrorKind::Count(count as i64))?.hash)
+}

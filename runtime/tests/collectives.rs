@@ -1,0 +1,184 @@
+//! Collective calls between like and unlike ranks, in every size of communicator, against what one rank works out alone.
+
+use longshore::job::Routes;
+use longshore::sim::{Options, run, run_shared};
+use longshore::{Architecture, Class, Communicator, Datatype, Destination, Op, Origin, Rank, c};
+
+const KINDS: [Architecture; 4] =
+    [Architecture::S390X, Architecture::NATIVE, Architecture::I686, Architecture::M68K];
+
+/// Runs a program on communicators of 1 to 9 ranks.
+fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
+    let whole = |rank: Rank| {
+        body(&rank, rank.world());
+        // Backwards, so that ranks aren't those of the job.
+        let turned = rank.world().split(Some(0), -rank.world().rank()).unwrap().unwrap();
+        body(&rank, &turned);
+        rank.finalize().unwrap();
+    };
+    for ranks in 1..10 {
+        let unlike = KINDS.into_iter().cycle().take(ranks as usize).collect();
+        let unlike =
+            Options { architectures: unlike, routes: Routes::Message, ..Options::default() };
+        run(ranks, &unlike, whole).unwrap();
+        run(ranks, &Options { seed: 7, ..Options::default() }, whole).unwrap();
+    }
+    run_shared(3, &Options::default(), whole).unwrap();
+}
+
+#[test]
+fn data_reach_every_rank_from_every_root() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        for root in 0..size {
+            let mut data = [if me == root { f64::from(root) + 0.5 } else { -1.0 }; 3];
+            world.bcast(&mut data, root).unwrap();
+            assert_eq!(data, [f64::from(root) + 0.5; 3]);
+
+            let mut all = vec![-1; if me == root { 2 * size as usize } else { 0 }];
+            world.gather(&[me, 10 * me], &mut all, root).unwrap();
+            assert!(all.chunks(2).zip(0..).all(|(block, rank)| block == [rank, 10 * rank]));
+
+            let dealt: Vec<i32> = (0..all.len() as i32).map(|at| 100 * root + at).collect();
+            let mut mine = [-1; 2];
+            world.scatter(&dealt, &mut mine, root).unwrap();
+            assert_eq!(mine, [100 * root + 2 * me, 100 * root + 2 * me + 1]);
+        }
+        assert_eq!(world.allgather(&[me]).unwrap(), (0..size).collect::<Vec<_>>());
+        let given: Vec<i32> = (0..size).map(|to| 100 * me + to).collect();
+        let mut taken = vec![-1; size as usize];
+        world.alltoall(&given, &mut taken).unwrap();
+        assert_eq!(taken, (0..size).map(|from| 100 * from + me).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn reductions_combine_in_the_order_of_ranks() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let sum = |to: i32| (0..to).sum::<i32>();
+        for root in 0..size {
+            let mut total = [-1; 2];
+            world.reduce(&[me, 2 * me], &mut total, Op::Sum, root).unwrap();
+            let due = if me == root { [sum(size), 2 * sum(size)] } else { [-1; 2] };
+            assert_eq!(total, due);
+        }
+        let mut greatest = [0.0];
+        world.allreduce(&[f64::from(me)], &mut greatest, Op::Max).unwrap();
+        assert_eq!(greatest, [f64::from(size - 1)]);
+        let mut up_to = [-1];
+        world.scan(&[me], &mut up_to, Op::Sum).unwrap();
+        assert_eq!(up_to, [sum(me + 1)]);
+        let mut before = [-1];
+        world.exscan(&[me], &mut before, Op::Sum).unwrap();
+        assert_eq!(before, [if me == 0 { -1 } else { sum(me) }]);
+        // The same bits everywhere, and those of the binomial tree of ranks.
+        let part = [1.0 / f64::from(me + 3)];
+        let (mut whole, mut at_root) = ([0.0f64], [0.0f64]);
+        world.allreduce(&part, &mut whole, Op::Sum).unwrap();
+        world.reduce(&part, &mut at_root, Op::Sum, size - 1).unwrap();
+        assert!(me != size - 1 || whole == at_root);
+        let bits = world.allgather(&[whole[0].to_bits()]).unwrap();
+        assert!(bits.iter().all(|other| *other == bits[0]));
+    });
+}
+
+#[test]
+fn derived_types_are_gathered_dealt_and_reduced() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        // The second column of a matrix of 3 x 2, in the rank's own representation.
+        let column = Datatype::vector(3, 1, 2, &Datatype::double()).unwrap();
+        let column = rank.commit(&column).unwrap();
+        let mut matrix = rank.buffer::<f64>(6).unwrap();
+        matrix.write(0, &[0.0, f64::from(me), 0.0, 1.0, 0.0, 2.0]).unwrap();
+        let mut sums = rank.buffer::<f64>(6).unwrap();
+        let to = Destination::typed(&mut sums, 1, &column);
+        world.allreduce(Origin::typed(&matrix, 1, &column).at(8), to, Op::Sum).unwrap();
+        let (total, n) = (f64::from((0..size).sum::<i32>()), f64::from(size));
+        assert_eq!(sums.to_vec().unwrap(), [total, 0.0, n, 0.0, 2.0 * n, 0.0]);
+        let mut all = vec![0.0; 3 * size as usize];
+        world.allgather_into(Origin::typed(&matrix, 1, &column).at(8), &mut all).unwrap();
+        assert!(all.chunks(3).zip(0..).all(|(of, rank)| of == [f64::from(rank), 1.0, 2.0]));
+        let record = Datatype::struct_(&[1, 1], &[0, 8], &[Datatype::int(), Datatype::double()]);
+        let record = rank.commit(&record.unwrap()).unwrap();
+        let bytes = [0u8; 16];
+        let mixed = Origin::typed(&bytes[..], 1, &record);
+        let error = world.allreduce(mixed, &mut [0.0], Op::Sum).unwrap_err();
+        assert_eq!(error.class(), Class::Type);
+    });
+}
+
+/// A rank whose long has 32 bits passes on what it couldn't hold itself, and is told only of what it asked for.
+#[test]
+fn no_rank_spoils_what_it_passes_on() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let narrow = rank.type_of::<c::Long>().unwrap().extent() == 4;
+        let big = 1 << 40;
+        let mut value = [c::Long(if world.rank() == 0 { big } else { 0 })];
+        // Slices are the machine's: the rank's own memory is a buffer.
+        let mut memory = rank.buffer::<c::Long>(1).unwrap();
+        if world.rank() == 0 {
+            world.bcast(&mut value, 0).unwrap();
+        } else {
+            let got = world.bcast(&mut memory, 0);
+            match narrow {
+                true => assert_eq!(got.unwrap_err().class(), Class::Conversion),
+                false => {
+                    got.unwrap();
+                    assert_eq!(memory.get(0).unwrap(), c::Long(big));
+                }
+            }
+        }
+        // A sum of shares that each fit, none of whose parts need to.
+        let mut total = rank.buffer::<c::Long>(1).unwrap();
+        memory.set(0, c::Long(1 << 30)).unwrap();
+        let summed = world.allreduce(&memory, &mut total, Op::Sum);
+        match narrow {
+            true => assert_eq!(summed.unwrap_err().class(), Class::Conversion),
+            false => assert_eq!(total.get(0).unwrap(), c::Long(8 << 30)),
+        }
+        world.barrier().unwrap();
+        rank.finalize().unwrap();
+    };
+    let architectures = [Architecture::X86_64, Architecture::I686].repeat(4);
+    run(8, &Options { architectures, ..Options::default() }, body).unwrap();
+}
+
+#[test]
+fn what_fails_at_one_rank_those_hear_who_need_its_data() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
+        assert_eq!(class(world.bcast(&mut [0], size)), Some(Class::Root));
+        assert_eq!(class(world.allreduce(&[1.0], &mut [0.0], Op::Band)), Some(Class::Op));
+        assert_eq!(class(world.allreduce(&[1], &mut [0], Op::Replace)), Some(Class::Op));
+        // Another count than the others'.
+        let data = vec![1; if me == size - 1 { 2 } else { 1 }];
+        let mut room = data.clone();
+        let outcome = world.allreduce(&data, &mut room, Op::Sum);
+        assert_eq!(outcome.is_err(), size > 1);
+        // Blocks that don't come out even: the root's error is everyone's.
+        let uneven = vec![0; size as usize + 1];
+        let outcome = world.scatter(&uneven, &mut [0], 0);
+        assert_eq!(class(outcome), (size > 1).then_some(Class::Count).or(Some(Class::Type)));
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn two_ranks_exchange_long_messages_at_once() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        let data = vec![me; 100_000];
+        let mut got = vec![-1; 100_000];
+        let status = world.sendrecv((&data, next, 3), (&mut got, before, 3)).unwrap();
+        assert_eq!((status.source, status.tag, status.count), (before, 3, 100_000));
+        assert!(got.iter().all(|value| *value == before));
+        let nobody = longshore::PROC_NULL;
+        let status = world.sendrecv((&data, nobody, 3), (&mut got, nobody, 3)).unwrap();
+        assert_eq!((status.source, status.count), (nobody, 0));
+    });
+}
