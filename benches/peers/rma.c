@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { ROUNDS = 41, INNER = 2000, MOST = 1 << 20 };
 
@@ -22,10 +23,10 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(rank, &one);
-    sched_setaffinity(0, sizeof one, &one);
+    cpu_set_t core;
+    CPU_ZERO(&core);
+    CPU_SET(rank, &core);
+    sched_setaffinity(0, sizeof core, &core);
 
     double *base, value = 1.5, took[ROUNDS];
     MPI_Win window;
@@ -103,8 +104,88 @@ int main(int argc, char **argv) {
         MPI_Barrier(MPI_COMM_WORLD);
         row(names[size], rank, took);
     }
-    MPI_Win_unlock_all(window);
     free(operands);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < INNER && rank == 0; i++) {
+            MPI_Put(&value, 1, MPI_DOUBLE, other, i % 512, 1, MPI_DOUBLE, window);
+            MPI_Win_flush(other, window);
+        }
+        took[round] = (MPI_Wtime() - start) / INNER;
+    }
+    row("put8+flush", rank, took);
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < INNER && rank == 0; i++) {
+            MPI_Get(&value, 1, MPI_DOUBLE, other, i % 512, 1, MPI_DOUBLE, window);
+            MPI_Win_flush(other, window);
+        }
+        took[round] = (MPI_Wtime() - start) / INNER;
+    }
+    row("get8+flush", rank, took);
+    MPI_Win_unlock_all(window);
+    MPI_Barrier(MPI_COMM_WORLD);
+
+    const int types[] = {MPI_LOCK_EXCLUSIVE, MPI_LOCK_SHARED};
+    const char *locks[] = {"lock+put8+unlock", "lock+put8+unlock, shared"};
+    for (int type = 0; type < 2; type++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            double start = MPI_Wtime();
+            for (int i = 0; i < INNER && rank == 0; i++) {
+                MPI_Win_lock(types[type], other, 0, window);
+                MPI_Put(&value, 1, MPI_DOUBLE, other, i % 512, 1, MPI_DOUBLE, window);
+                MPI_Win_unlock(other, window);
+            }
+            took[round] = (MPI_Wtime() - start) / INNER;
+        }
+        row(locks[type], rank, took);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+
+    MPI_Group all, both;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &other, &both);
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = MPI_Wtime();
+        for (int i = 0; i < INNER; i++) {
+            MPI_Win_post(both, 0, window);
+            MPI_Win_start(both, 0, window);
+            MPI_Put(&value, 1, MPI_DOUBLE, other, i % 512, 1, MPI_DOUBLE, window);
+            MPI_Win_complete(window);
+            MPI_Win_wait(window);
+        }
+        took[round] = (MPI_Wtime() - start) / INNER;
+    }
+    row("post+start+put8+complete+wait", rank, took);
+    MPI_Group_free(&both);
+    MPI_Group_free(&all);
+
+    /* Put and flush on a created window whose owner computes for 200 ms. */
+    double created[512];
+    MPI_Win other_window;
+    MPI_Win_create(created, sizeof created, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &other_window);
+    for (int round = 0; round < 5; round++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = MPI_Wtime();
+        if (rank == 0) {
+            usleep(10000);
+            MPI_Win_lock_all(0, other_window);
+            MPI_Win_flush(1, other_window);
+            start = MPI_Wtime();
+            MPI_Put(&value, 1, MPI_DOUBLE, 1, round, 1, MPI_DOUBLE, other_window);
+            MPI_Win_flush(1, other_window);
+            took[round] = MPI_Wtime() - start;
+            MPI_Win_unlock_all(other_window);
+        } else {
+            while (MPI_Wtime() - start < 0.2) {}
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&other_window);
+    qsort(took, 5, sizeof *took, by_value);
+    if (rank == 0) printf("put8+flush, computing target\t%.4f\n", took[2] * 1e6);
 
     MPI_Win_free(&window);
     MPI_Finalize();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use longshore::{Info, Op, Rank, Result, Window};
+use longshore::{Assert, Info, LockType, Op, Rank, Result, Window};
 
 /// Times of a row are medians over so many rounds,
 const ROUNDS: usize = 41;
@@ -62,7 +62,100 @@ pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
         ])
     })?;
     rows.extend(accumulates(rank, &mut window)?);
+    rows.extend(synchronisation(rank, &window)?);
+    rows.push(computing(rank)?);
     Ok(rows)
+}
+
+/// Passive target and post, start, complete, wait.
+fn synchronisation(rank: &Rank, window: &Window) -> Result<Vec<Row>> {
+    let world = rank.world();
+    let (other, double) = (1 - world.rank(), rank.type_of::<f64>()?);
+    let (value, mut got, mut rows) = ([1.5f64], [0.0f64], Vec::new());
+    let mut row = |name, round: &mut dyn FnMut() -> Result<()>| -> Result<()> {
+        let micros = rounds(|| {
+            let start = Instant::now();
+            round()?;
+            Ok(start.elapsed())
+        })?;
+        rows.push(Row { name, micros });
+        Ok(())
+    };
+    if world.rank() == 0 {
+        window.lock_all(|epoch| {
+            row("put8+flush", &mut || {
+                for call in 0..CALLS as i64 {
+                    epoch.flush(other, |epoch| epoch.put(&value, other, call % 512, 1, &double))?;
+                }
+                Ok(())
+            })?;
+            row("get8+flush", &mut || {
+                for call in 0..CALLS as i64 {
+                    epoch
+                        .flush(other, |epoch| epoch.get(&mut got, other, call % 512, 1, &double))?;
+                }
+                Ok(())
+            })
+        })?;
+        for (name, lock_type) in [
+            ("lock+put8+unlock", LockType::Exclusive),
+            ("lock+put8+unlock, shared", LockType::Shared),
+        ] {
+            row(name, &mut || {
+                for call in 0..CALLS as i64 {
+                    window.lock(other, lock_type, |epoch| {
+                        epoch.put(&value, other, call % 512, 1, &double)
+                    })?;
+                }
+                Ok(())
+            })?;
+        }
+    }
+    world.barrier()?;
+    let both = world.group().incl(&[other])?;
+    row("post+start+put8+complete+wait", &mut || {
+        for call in 0..CALLS as i64 {
+            window.post(&both, Assert::NONE)?;
+            window.start(&both, Assert::NONE, |epoch| {
+                epoch.put(&value, other, call % 512, 1, &double)
+            })?;
+            window.wait()?;
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Put and flush, by message, to a rank that computes and calls nothing.
+fn computing(rank: &Rank) -> Result<Row> {
+    const COMPUTES: Duration = Duration::from_millis(200);
+    let world = rank.world();
+    let (double, value) = (rank.type_of::<f64>()?, [1.5f64]);
+    let window = Window::create(world, vec![0.0f64; 512], 8, &Info::default())?;
+    let mut took = Vec::new();
+    for call in 0..5 {
+        world.barrier()?;
+        let start = Instant::now();
+        if world.rank() == 0 {
+            std::thread::sleep(COMPUTES / 20);
+            window.lock_all(|epoch| {
+                epoch.flush(1, |_| Ok(()))?;
+                let start = Instant::now();
+                epoch.flush(1, |epoch| epoch.put(&value, 1, call, 1, &double))?;
+                took.push(start.elapsed());
+                Ok(())
+            })?;
+        } else {
+            while start.elapsed() < COMPUTES {
+                std::hint::spin_loop();
+            }
+        }
+    }
+    world.barrier()?;
+    window.free()?;
+    took.sort_unstable();
+    let micros = took.get(2).map_or(0.0, |median| median.as_secs_f64() * 1e6);
+    Ok(Row { name: "put8+flush, computing target", micros })
 }
 
 /// Accumulates of rank 0 at rank 1, which waits meanwhile, each done before the next.
