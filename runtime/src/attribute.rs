@@ -3,7 +3,7 @@
 //! A keyval belongs to a rank and to one kind of object. Its callbacks run on the thread that makes the call, with no lock
 //! held, so they may call whatever they like. Dup asks the copy callback of each attribute, in the order in which they were
 //! set, what the new object is to have. The delete callback is asked before an attribute goes: when it is deleted, when
-//! another value takes its place, and when its object ends, the last one set first. An error of a callback is the error
+//! another value takes its place, which counts as setting it anew, and when its object ends, the last one set first. An error of a callback is the error
 //! of the call that asked it, which leaves that attribute as it was.
 //!
 //! Left out: predefined attributes, such as MPI_TAG_UB and MPI_WIN_BASE.
@@ -248,6 +248,11 @@ impl Card {
         Some(entry.value.clone())
     }
 
+    /// What a value holds may ask for this object's attributes when it ends, so that is after the lock.
+    fn take(&self, key: &Arc<Key>) -> Option<Entry> {
+        take(&mut self.entries(), key)
+    }
+
     pub(crate) fn get<K: Cacheable, T: Any + Send + Sync>(
         &self,
         keyval: &Keyval<K, T>,
@@ -266,11 +271,13 @@ impl Card {
         if let Some(before) = self.find(&keyval.key) {
             keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
         }
-        let mut entries = self.entries();
-        match entries.iter_mut().find(|entry| Arc::ptr_eq(&entry.key, &keyval.key)) {
-            Some(entry) => entry.value = value,
-            None => entries.push(Entry { key: keyval.key.clone(), value }),
-        }
+        // As if it had been deleted first: the new one is the last one set. The old one ends after the lock, as in `take`.
+        let _replaced = {
+            let mut entries = self.entries();
+            let replaced = take(&mut entries, &keyval.key);
+            entries.push(Entry { key: keyval.key.clone(), value });
+            replaced
+        };
         Ok(())
     }
 
@@ -283,7 +290,7 @@ impl Card {
         self.check(keyval)?;
         let Some(value) = self.find(&keyval.key) else { return Ok(false) };
         keyval.key.ask_delete(&Holder::new(self, handle), &value)?;
-        self.entries().retain(|entry| !Arc::ptr_eq(&entry.key, &keyval.key));
+        drop(self.take(&keyval.key));
         Ok(true)
     }
 
@@ -293,7 +300,7 @@ impl Card {
             let last = self.entries().last().cloned();
             let Some(Entry { key, value }) = last else { return Ok(()) };
             key.ask_delete(&Holder::new(self, handle), &value)?;
-            self.entries().retain(|entry| !Arc::ptr_eq(&entry.key, &key));
+            drop(self.take(&key));
         }
     }
 
@@ -324,6 +331,11 @@ impl Card {
             let _ = key.ask_delete(&Holder::new(self, None), &value);
         }
     }
+}
+
+fn take(entries: &mut Vec<Entry>, key: &Arc<Key>) -> Option<Entry> {
+    let at = entries.iter().position(|entry| Arc::ptr_eq(&entry.key, key))?;
+    Some(entries.remove(at))
 }
 
 impl Drop for Card {

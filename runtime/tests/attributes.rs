@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use longshore::handle::Types;
+use longshore::handle::{Handle, Types};
 use longshore::sim::{Options, run};
 use longshore::{
     Callbacks, Class, Communicator, Datatype, Holder, Info, Keyval, Rank, Type, Window,
@@ -145,6 +145,39 @@ fn callbacks_may_call_whatever_they_like() {
     types.set_attr(rows, &plan, "by rows".to_owned()).unwrap();
     types.set_attr(rows, &outer, 1).unwrap();
     types.free(rows).unwrap();
+    rank.finalize().unwrap();
+}
+
+/// Looks at an attribute when it ends.
+struct Watching(Arc<Types>, Handle, Keyval<Type, i32>, Log);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let seen = self.0.attr(self.1, &self.2).ok().flatten();
+        self.3.lock().unwrap().push(format!("saw {seen:?}"));
+    }
+}
+
+#[test]
+fn a_value_that_is_replaced_ends_when_the_new_one_is_there() {
+    let rank = longshore::init().unwrap();
+    let log = Log::default();
+    let types = Arc::new(Types::new(&rank));
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    let [first, second]: [Keyval<Type, i32>; 2] =
+        [0; 2].map(|_| rank.create_keyval(counting(&log)).unwrap());
+    let watching: Keyval<Type, Watching> = rank.create_keyval(Callbacks::default()).unwrap();
+    let watch = || Watching(types.clone(), pair, first.clone(), log.clone());
+    types.set_attr(pair, &first, 1).unwrap();
+    types.set_attr(pair, &second, 2).unwrap();
+    types.set_attr(pair, &watching, watch()).unwrap();
+    types.set_attr(pair, &watching, watch()).unwrap();
+    types.delete_attr(pair, &watching).unwrap();
+    assert_eq!(taken(&log), ["saw Some(1)"; 2]);
+    // What is set anew is the last one set.
+    types.set_attr(pair, &first, 3).unwrap();
+    types.free(pair).unwrap();
+    assert_eq!(taken(&log), ["delete 1", "delete 3", "delete 2"]);
     rank.finalize().unwrap();
 }
 
