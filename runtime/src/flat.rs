@@ -157,12 +157,16 @@ pub(crate) fn unpack_communicator(
 
 /// The bytes from a position on.
 fn from(packed: &[u8], position: u64) -> Result<&[u8]> {
-    let rest = usize::try_from(position).ok().and_then(|position| packed.get(position..));
+    Ok(&packed[start(position, packed.len())?..])
+}
+
+/// A position in a buffer of `size` bytes, as an index of at most that.
+pub(crate) fn start(position: u64, size: usize) -> Result<usize> {
+    let start = usize::try_from(position).ok().filter(|start| *start <= size);
     let wrong = || {
         ErrorKind::PackArguments(format!(
-            "position {position} lies past the end of a buffer of {} bytes: give one within it",
-            packed.len()
+            "position {position} lies past the end of a buffer of {size} bytes: give one within it"
         ))
     };
-    Ok(rest.ok_or_else(wrong)?)
+    Ok(start.ok_or_else(wrong)?)
 }

@@ -89,7 +89,7 @@ fn every_row_of_the_argument_table() {
         expect(pack(tables, NONE, 1, column, &mut packed, &mut 0, world), Class::Buffer, "buffer");
         let (mut late, mut past) = (2040, 4096);
         let short = pack(tables, NONE, 1, column, &mut packed, &mut late, null);
-        expect(short, Class::Truncate, "for a receive of at most 8");
+        expect(short, Class::Truncate, "at position 2040, of which the buffer of 2048 has 8");
         expect(
             pack(tables, NONE, 1, column, &mut packed, &mut past, null),
             Class::Arg,

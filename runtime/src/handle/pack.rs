@@ -13,6 +13,8 @@
 //! To unpack an object is to give a place for its handle, which has to hold a null one, instead of the handle. The buffer of
 //! data isn't looked at where there are none.
 
+use shipable::Class;
+
 use super::{CommunicatorHandle, Communicators, Handle, Role, Types};
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
@@ -101,12 +103,19 @@ pub fn pack<'a, M: RankMemory<'a>>(
         Object::Datatype(datatype) => types.flat(datatype)?,
         Object::Communicator(handle) => communicators.own(handle)?.flat()?,
     };
-    let start = usize::try_from(*position).unwrap_or(usize::MAX);
-    let room = packed.get_mut(start..).ok_or_else(|| past(*position))?;
-    let given = room.len() as u64;
-    let Some(room) = room.get_mut(..text.len()) else {
-        return Err(ErrorKind::Truncate { length: text.len() as u64, room: given }.into());
-    };
+    let size = packed.len();
+    let room = flat::start(*position, size).and_then(|start| {
+        let room = &mut packed[start..];
+        let left = room.len();
+        Ok(room.get_mut(..text.len()).ok_or_else(|| shipable::Error::Argument {
+            call: "pack",
+            class: Class::Truncate,
+            problem: format!(
+                "the packed object takes {} bytes at position {position}, of which the buffer of {size} has {left}",
+                text.len()
+            ),
+        })?)
+    })?;
     room.copy_from_slice(text.as_bytes());
     *position += text.len() as u64;
     Ok(())
@@ -168,8 +177,4 @@ fn wrong(what: String) -> crate::Error {
 
 fn both_null() -> crate::Error {
     wrong("datatype and communicator are both null: one of them says what to pack or unpack".into())
-}
-
-fn past(position: u64) -> crate::Error {
-    wrong(format!("position {position} lies past the end of the buffer: give one within it"))
 }
