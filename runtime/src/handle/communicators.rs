@@ -1,5 +1,6 @@
 //! Communicators by handle: those of the job, and those that were unpacked, which can be compared and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shipable::flat::{CommunicatorDescription, Comparison};
@@ -24,7 +25,13 @@ impl CommunicatorHandle {
 enum Named {
     Own(Communicator),
     Unpacked(CommunicatorDescription),
-    Freed,
+}
+
+struct Table {
+    /// By handle, of those that aren't freed.
+    rows: BTreeMap<u64, Named>,
+    /// The last handle given out.
+    last: u64,
 }
 
 /// The communicators that a rank has handles of.
@@ -43,14 +50,17 @@ enum Named {
 /// # Ok::<(), longshore::Error>(())
 /// ```
 pub struct Communicators {
-    rows: Mutex<Vec<Named>>,
+    table: Mutex<Table>,
 }
 
 impl Communicators {
     /// A table for a rank, with its two first communicators.
     pub fn new(rank: &Rank) -> Communicators {
-        let first = [rank.world(), rank.alone()].map(|first| Named::Own(first.share()));
-        Communicators { rows: Mutex::new(first.into()) }
+        let first =
+            [(CommunicatorHandle::WORLD, rank.world()), (CommunicatorHandle::SELF, rank.alone())];
+        let rows = first.map(|(handle, own)| (handle.0, Named::Own(own.share())));
+        let table = Table { rows: rows.into(), last: CommunicatorHandle::SELF.0 };
+        Communicators { table: Mutex::new(table) }
     }
 
     /// A handle of a communicator.
@@ -70,10 +80,9 @@ impl Communicators {
     /// # Errors
     /// COMM for a handle that is null, freed, or of a communicator that was unpacked.
     pub fn own(&self, handle: CommunicatorHandle) -> Result<Communicator> {
-        match self.find(&self.rows(), handle)? {
+        match self.table().find(handle)? {
             Named::Own(communicator) => Ok(communicator.share()),
             Named::Unpacked(_) => Err(UNPACKED.into()),
-            Named::Freed => Err(FREED.into()),
         }
     }
 
@@ -86,14 +95,13 @@ impl Communicators {
         one: CommunicatorHandle,
         other: CommunicatorHandle,
     ) -> Result<Comparison> {
-        let rows = self.rows();
-        let (one, other) = (self.find(&rows, one)?, self.find(&rows, other)?);
+        let table = self.table();
+        let (one, other) = (table.find(one)?, table.find(other)?);
         match (one, other) {
             (Named::Own(one), Named::Own(other)) => Ok(one.compare(other)),
             (Named::Own(own), Named::Unpacked(unpacked))
             | (Named::Unpacked(unpacked), Named::Own(own)) => own.compare_unpacked(unpacked),
             (Named::Unpacked(one), Named::Unpacked(other)) => Ok(one.compare(other)),
-            (Named::Freed, _) | (_, Named::Freed) => Err(FREED.into()),
         }
     }
 
@@ -106,10 +114,9 @@ impl Communicators {
             return Err(FIRST.into());
         }
         let freed = {
-            let mut rows = self.rows();
-            self.find(&rows, handle)?;
-            let row = rows.get_mut(handle.0 as usize - 1);
-            row.map(|row| std::mem::replace(row, Named::Freed))
+            let mut table = self.table();
+            table.find(handle)?;
+            table.rows.remove(&handle.0)
         };
         // Others are waited for, and callbacks asked, without the lock.
         match freed {
@@ -119,21 +126,25 @@ impl Communicators {
     }
 
     fn push(&self, named: Named) -> CommunicatorHandle {
-        let mut rows = self.rows();
-        rows.push(named);
-        CommunicatorHandle(rows.len() as u64)
+        let mut table = self.table();
+        table.last += 1;
+        let number = table.last;
+        table.rows.insert(number, named);
+        CommunicatorHandle(number)
     }
 
-    fn rows(&self) -> MutexGuard<'_, Vec<Named>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn find<'a>(&self, rows: &'a [Named], handle: CommunicatorHandle) -> Result<&'a Named> {
-        let index = handle.0.checked_sub(1).ok_or(NULL)?;
-        match usize::try_from(index).ok().and_then(|index| rows.get(index)) {
-            None => Err(UNKNOWN.into()),
-            Some(Named::Freed) => Err(FREED.into()),
+impl Table {
+    fn find(&self, handle: CommunicatorHandle) -> Result<&Named> {
+        match self.rows.get(&handle.0) {
             Some(named) => Ok(named),
+            None if handle == CommunicatorHandle::NULL => Err(NULL.into()),
+            None if handle.0 <= self.last => Err(FREED.into()),
+            None => Err(UNKNOWN.into()),
         }
     }
 }

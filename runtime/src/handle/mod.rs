@@ -17,7 +17,7 @@ pub use contents::Arrays;
 pub use pack::{Argument, pack, pack_size, unpack};
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shipable::basic::{Basic, Leaf};
@@ -58,7 +58,6 @@ enum Named {
     Built(Datatype, Arc<Card>),
     Committed(Type),
     Foreign(ForeignType),
-    Freed,
 }
 
 /// What a committed type is used as, other than target type.
@@ -129,7 +128,10 @@ pub struct Types {
 
 #[derive(Default)]
 struct Table {
-    rows: Vec<Named>,
+    /// By handle, of those that aren't freed.
+    rows: BTreeMap<u64, Named>,
+    /// The last handle given out.
+    last: u64,
     /// The rows of types that were built here and aren't freed, by the address of their tree, which a row keeps alive.
     by_tree: HashMap<usize, Vec<Handle>>,
     /// The predefined types that were asked for.
@@ -200,7 +202,7 @@ impl Types {
         let (datatype, card) = match self.find(handle)? {
             Named::Built(datatype, card) => (datatype, card),
             Named::Foreign(foreign) => return Err(misused(&foreign, "committed again")),
-            Named::Committed(_) | Named::Freed => return Ok(()),
+            Named::Committed(_) => return Ok(()),
         };
         let committed = self.compile(&datatype, Some(card.clone()))?;
         let mut table = self.table();
@@ -227,7 +229,7 @@ impl Types {
         if kind {
             return Err(PREDEFINED_FREED.into());
         }
-        let card = named.card()?;
+        let card = named.card();
         self.process.names().tell_free_handlers(&Holder::new(card, Some(handle)));
         // The row's, and this one.
         if Arc::strong_count(card) <= 2 {
@@ -246,12 +248,10 @@ impl Types {
             Some(datatype) => table.forget(handle, datatype),
             None => {}
         }
-        if let Some(row) = table.row(handle) {
-            *row = Named::Freed;
-        }
+        let row = table.rows.remove(&handle.0);
         // What may be the last reference ends after the lock.
         drop(table);
-        drop(named);
+        drop((row, named));
     }
 
     /// A handle of a new type that is the same, committed if this one is (MPI-5.0 section 5.1.10): its attributes are what the
@@ -263,7 +263,7 @@ impl Types {
         let (old, datatype) = self.built_here(handle, "a type to duplicate")?;
         let datatype = Datatype::dup(&datatype)?;
         let card = Arc::new(Card::of(self.process.names(), &datatype));
-        old.card()?.copy_to(&card, Some(handle))?;
+        old.card().copy_to(&card, Some(handle))?;
         let new = match old {
             Named::Committed(own) => {
                 Named::Committed(Type::with_card(own.compiled().clone(), card))
@@ -282,7 +282,7 @@ impl Types {
         handle: Handle,
         keyval: &Keyval<Type, T>,
     ) -> Result<Option<Arc<T>>> {
-        self.find(handle)?.card()?.get(keyval)
+        self.find(handle)?.card().get(keyval)
     }
 
     /// Sets the attribute under a keyval, for all references to the type.
@@ -295,7 +295,7 @@ impl Types {
         keyval: &Keyval<Type, T>,
         value: impl Into<Arc<T>>,
     ) -> Result<()> {
-        self.find(handle)?.card()?.set(keyval, value.into(), Some(handle))
+        self.find(handle)?.card().set(keyval, value.into(), Some(handle))
     }
 
     /// Deletes the attribute under a keyval; false if there is none.
@@ -307,7 +307,7 @@ impl Types {
         handle: Handle,
         keyval: &Keyval<Type, T>,
     ) -> Result<bool> {
-        self.find(handle)?.card()?.delete(keyval, Some(handle))
+        self.find(handle)?.card().delete(keyval, Some(handle))
     }
 
     /// Its name: a predefined type's is MPI's, another's is empty at first.
@@ -315,7 +315,7 @@ impl Types {
     /// # Errors
     /// TYPE for a null or freed handle.
     pub fn name(&self, handle: Handle) -> Result<String> {
-        Ok(self.find(handle)?.card()?.name())
+        Ok(self.find(handle)?.card().name())
     }
 
     /// Gives the type a name, for all references to it.
@@ -323,7 +323,7 @@ impl Types {
     /// # Errors
     /// TYPE for a null or freed handle.
     pub fn set_name(&self, handle: Handle, name: impl Into<String>) -> Result<()> {
-        self.find(handle)?.card()?.set_name(name.into());
+        self.find(handle)?.card().set_name(name.into());
         Ok(())
     }
 
@@ -336,7 +336,6 @@ impl Types {
             Named::Committed(own) => Ok(own),
             Named::Foreign(foreign) => Err(misused(&foreign, role.name())),
             Named::Built(..) => Err(UNCOMMITTED.into()),
-            Named::Freed => Err(FREED.into()),
         }
     }
 
@@ -349,7 +348,6 @@ impl Types {
             Named::Committed(own) => Ok(Target::Own(own)),
             Named::Foreign(foreign) => Ok(Target::Foreign(foreign)),
             Named::Built(..) => Err(UNCOMMITTED.into()),
-            Named::Freed => Err(FREED.into()),
         }
     }
 
@@ -406,7 +404,6 @@ impl Types {
             Named::Built(datatype, _) => Ok(datatype.to_string()),
             Named::Committed(own) => Ok(own.to_string()),
             Named::Foreign(foreign) => Ok(foreign.to_string()),
-            Named::Freed => Err(FREED.into()),
         }
     }
 
@@ -430,11 +427,12 @@ impl Types {
     /// What a handle names, and its tree, which a foreign type hasn't got.
     fn built_here(&self, handle: Handle, role: &'static str) -> Result<(Named, Datatype)> {
         let named = self.find(handle)?;
-        if let Named::Foreign(foreign) = &named {
-            return Err(misused(foreign, role));
+        match &named {
+            Named::Foreign(foreign) => Err(misused(foreign, role)),
+            Named::Built(datatype, _) => Ok(datatype.clone()),
+            Named::Committed(own) => Ok(own.datatype().clone()),
         }
-        let datatype = named.datatype().cloned().ok_or(FREED)?;
-        Ok((named, datatype))
+        .map(|datatype| (named, datatype))
     }
 
     fn compile(&self, datatype: &Datatype, card: Option<Arc<Card>>) -> Result<Type> {
@@ -453,7 +451,7 @@ impl Types {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a handle names; never [`Named::Freed`].
+    /// What a handle names.
     fn find(&self, handle: Handle) -> Result<Named> {
         if let Some(basic) = handle.as_predefined() {
             if let Some(known) = self.table().basics.get(&basic) {
@@ -466,21 +464,21 @@ impl Types {
         if handle == Handle::NULL {
             return Err(ErrorKind::TypeHandle("null").into());
         }
-        match self.table().row(handle) {
-            None => Err(ErrorKind::TypeHandle("unknown to this rank").into()),
-            Some(Named::Freed) => Err(FREED.into()),
+        let table = self.table();
+        match table.rows.get(&handle.0) {
             Some(named) => Ok(named.clone()),
+            None if handle.0 <= table.last => Err(FREED.into()),
+            None => Err(ErrorKind::TypeHandle("unknown to this rank").into()),
         }
     }
 }
 
 impl Named {
-    fn card(&self) -> Result<&Arc<Card>> {
+    fn card(&self) -> &Arc<Card> {
         match self {
-            Named::Built(_, card) => Ok(card),
-            Named::Committed(own) => Ok(own.shared_card()),
-            Named::Foreign(foreign) => Ok(foreign.shared_card()),
-            Named::Freed => Err(FREED.into()),
+            Named::Built(_, card) => card,
+            Named::Committed(own) => own.shared_card(),
+            Named::Foreign(foreign) => foreign.shared_card(),
         }
     }
 
@@ -488,24 +486,24 @@ impl Named {
         match self {
             Named::Built(datatype, _) => Some(datatype),
             Named::Committed(own) => Some(own.datatype()),
-            Named::Foreign(_) | Named::Freed => None,
+            Named::Foreign(_) => None,
         }
     }
 }
 
 impl Table {
     fn push(&mut self, named: Named) -> Handle {
-        let handle = Handle(self.rows.len() as u64 + 1);
+        self.last += 1;
+        let handle = Handle(self.last);
         if let Some(datatype) = named.datatype() {
             self.by_tree.entry(datatype.key().addr()).or_default().push(handle);
         }
-        self.rows.push(named);
+        self.rows.insert(self.last, named);
         handle
     }
 
     fn row(&mut self, handle: Handle) -> Option<&mut Named> {
-        let index = usize::try_from(handle.0.checked_sub(1)?).ok()?;
-        self.rows.get_mut(index)
+        self.rows.get_mut(&handle.0)
     }
 
     /// The rows of this very tree.
