@@ -10,11 +10,12 @@
 mod support;
 
 use std::fmt::Debug;
+use std::ops::Add;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use longshore::{
-    Assert, Buffer, Communicator, Datatype, Element, Epoch, Info, LockType, Rank, Result, Type,
+    Assert, Buffer, Communicator, Datatype, Element, Epoch, Info, LockType, Op, Rank, Result, Type,
     Window,
 };
 use nix::sys::signal::{Signal, kill};
@@ -49,14 +50,22 @@ impl Random {
     }
 }
 
-trait Number: Element + Copy + PartialEq + Debug + From<u8> {}
-impl<T: Element + Copy + PartialEq + Debug + From<u8>> Number for T {}
+trait Number: Element + Copy + PartialEq + Debug + From<u8> + Add<Output = Self> {}
+impl<T: Element + Copy + PartialEq + Debug + From<u8> + Add<Output = T>> Number for T {}
 
-/// An operation of one rank on a part of another's window that nobody else touches.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Put,
+    Get,
+    /// Everyone accumulates the same, at the same time.
+    Sum,
+}
+
+/// An operation of one rank on a part of another's window that nobody else touches, or the same one of all.
 struct Transfer<T> {
     origin: i32,
     target: i32,
-    put: bool,
+    kind: Kind,
     at: usize,
     /// The type's elements, from `at` on, in its order.
     places: Vec<usize>,
@@ -85,10 +94,10 @@ fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T
                 }
             };
             let origin = random.below(size as usize) as i32;
-            let put = random.below(3) > 0;
+            let kind = *random.one_of(&[Kind::Put, Kind::Put, Kind::Get, Kind::Sum]);
             let values = places.iter().map(|_| T::from(random.next() as u8)).collect();
             if random.below(8) > 0 {
-                all.push(Transfer { origin, target, put, at, places, datatype, values });
+                all.push(Transfer { origin, target, kind, at, places, datatype, values });
             }
             at += len;
         }
@@ -107,10 +116,12 @@ fn issue<'scope, T: Number>(
     epoch: &Epoch<'scope, '_>,
     mine: &'scope mut Mine<'_, T>,
 ) -> Result<()> {
-    let Transfer { target, put, at, values, .. } = mine.transfer;
-    match put {
-        true => epoch.put(&values[..], *target, *at as i64, 1, &mine.datatype),
-        false => epoch.get(&mut mine.room, *target, *at as i64, 1, &mine.datatype),
+    let Transfer { target, kind, at, values, .. } = mine.transfer;
+    let (target, at) = (*target, *at as i64);
+    match kind {
+        Kind::Put => epoch.put(&values[..], target, at, 1, &mine.datatype),
+        Kind::Get => epoch.get(&mut mine.room, target, at, 1, &mine.datatype),
+        Kind::Sum => epoch.accumulate(&values[..], target, at, 1, &mine.datatype, Op::Sum),
     }
 }
 
@@ -128,7 +139,9 @@ impl<T: Number, M> Ground<'_, T, M> {
     fn round(&mut self, random: &mut Random) -> Result<()> {
         let world = self.rank.world();
         let all = transfers::<T>(random, world.size())?;
-        let here = all.iter().filter(|transfer| transfer.origin == world.rank());
+        let here = all
+            .iter()
+            .filter(|transfer| transfer.kind == Kind::Sum || transfer.origin == world.rank());
         let mut mine = Vec::new();
         for transfer in here {
             let datatype = self.rank.commit(&transfer.datatype)?;
@@ -167,11 +180,19 @@ impl<T: Number, M> Ground<'_, T, M> {
             let there = &self.model[transfer.target as usize];
             let expected: Vec<T> =
                 transfer.places.iter().map(|place| there[transfer.at + place]).collect();
-            assert!(transfer.put || *room == expected, "{kind}: got {room:?}, not {expected:?}");
+            assert!(
+                transfer.kind != Kind::Get || *room == expected,
+                "{kind}: got {room:?}, not {expected:?}"
+            );
         }
-        for Transfer { target, at, places, values, .. } in all.iter().filter(|each| each.put) {
+        for Transfer { target, kind, at, places, values, .. } in &all {
             for (place, value) in places.iter().zip(values) {
-                self.model[*target as usize][at + place] = *value;
+                let item = &mut self.model[*target as usize][at + place];
+                match kind {
+                    Kind::Put => *item = *value,
+                    Kind::Get => {}
+                    Kind::Sum => (0..world.size()).for_each(|_| *item = *item + *value),
+                }
             }
         }
         let me = world.rank();
