@@ -316,6 +316,11 @@ impl Rank {
         self.process.engine().state().tap.take()
     }
 
+    /// How many frames this rank has sent since it joined: what its calls cost on the route of messages.
+    pub fn frames_sent(&self) -> u64 {
+        self.process.engine().state().tap.sent
+    }
+
     /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Calls on what this rank made fail afterwards.
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub struct Tapped {
 #[derive(Default)]
 pub(crate) struct Tap {
     frames: Option<VecDeque<Tapped>>,
+    /// Frames sent, whether or not it is on.
+    pub sent: u64,
 }
 
 impl Tap {
@@ -49,6 +51,7 @@ impl Tap {
 
     #[inline]
     pub(crate) fn record(&mut self, direction: Direction, peer: u32, frame: &[u8]) {
+        self.sent += u64::from(direction == Direction::Sent);
         let Some(frames) = &mut self.frames else { return };
         if frames.len() == KEPT {
             frames.pop_front();

@@ -1,0 +1,76 @@
+//! What a job costs as it grows: messages and memory per rank against the number of ranks, simulated in one process.
+//!
+//!     cargo run --release -p longshore --example scale [RANKS]...        # 8 64 256 1000
+
+use std::time::Instant;
+
+use longshore::job::Routes;
+use longshore::sim::{Options, run};
+use longshore::{Info, Rank, Window};
+
+/// What a phase of the job cost: frames that each rank sent, and bytes that the process grew by.
+#[derive(Default)]
+struct Cost {
+    frames: u64,
+    bytes: usize,
+}
+
+fn main() -> longshore::Result<()> {
+    let sizes: Vec<u32> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![8, 64, 256, 1000] } else { sizes };
+    println!(
+        "per rank: frames sent and memory (KiB) of init, window, fence, lock_all and put, free"
+    );
+    for size in sizes {
+        let start = Instant::now();
+        let before = resident();
+        let options = Options { routes: Routes::Message, ..Options::default() };
+        let costs = run(size, &options, |rank| measure(rank, before))?;
+        let shown: Vec<_> = (costs[0].iter())
+            .map(|cost| {
+                format!(
+                    "{:>7.1} {:>8.1}",
+                    cost.frames as f64,
+                    cost.bytes as f64 / f64::from(size) / 1024.0
+                )
+            })
+            .collect();
+        println!("{size:>5} ranks {}   {:.1?}", shown.join("  "), start.elapsed());
+    }
+    Ok(())
+}
+
+fn measure(rank: Rank, mut before: usize) -> Vec<Cost> {
+    let world = rank.world();
+    let mut costs = Vec::new();
+    let mut sent = 0;
+    let mut note = || {
+        // Everyone has come here before rank 0 looks.
+        world.barrier().unwrap();
+        let (frames, bytes) = (rank.frames_sent(), resident());
+        costs.push(Cost { frames: frames - sent, bytes: bytes.saturating_sub(before) });
+        (sent, before) = (frames, bytes);
+        world.barrier().unwrap();
+    };
+    note();
+    let mut window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
+    note();
+    window.fence(|_| Ok(())).unwrap();
+    note();
+    let long = rank.type_of::<i64>().unwrap();
+    let next = (world.rank() + 1) % world.size();
+    window.lock_all(|epoch| epoch.put(&[1i64], next, 0, 1, &long)).unwrap();
+    note();
+    window.free().unwrap();
+    note();
+    rank.finalize().unwrap();
+    costs
+}
+
+/// Bytes of the process in memory, but for what it shares, which would count once for each mapping.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok());
+    kib.unwrap_or(0) << 10
+}
