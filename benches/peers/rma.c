@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     row("put8", rank, took);
 
     /* Passive target, each call completed by a flush; the target is inside of MPI. */
-    long long one = 1, seen, expected = 0;
+    long long added = 1, seen, expected = 0;
     double *operands = calloc(MOST, 1);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
     MPI_Win_lock_all(0, window);
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < ROUNDS; round++) {
         double start = MPI_Wtime();
         for (int i = 0; i < INNER && rank == 0; i++) {
-            MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, other, 0, MPI_SUM, window);
+            MPI_Fetch_and_op(&added, &seen, MPI_INT64_T, other, 0, MPI_SUM, window);
             MPI_Win_flush(other, window);
         }
         took[round] = (MPI_Wtime() - start) / INNER;
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     for (int round = 0; round < ROUNDS; round++) {
         double start = MPI_Wtime();
         for (int i = 0; i < INNER && rank == 0; i++) {
-            MPI_Compare_and_swap(&one, &expected, &seen, MPI_INT64_T, other, 1, window);
+            MPI_Compare_and_swap(&added, &expected, &seen, MPI_INT64_T, other, 1, window);
             MPI_Win_flush(other, window);
         }
         took[round] = (MPI_Wtime() - start) / INNER;

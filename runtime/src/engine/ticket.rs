@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Ledger, Operation};
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::job::Activity;
+use crate::process::Process;
 
 /// Whether an operation is done, and how it ended. Shared by the engine and whoever waits.
 #[derive(Default)]
@@ -23,8 +25,23 @@ impl Ticket {
     }
 
     /// What went wrong, once.
-    pub(crate) fn take_failure(&self) -> Option<Error> {
+    fn take_failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until the operation on `target`, a rank of the job, is done; gives what went wrong.
+    pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
+        let poll = |arming: bool| {
+            if arming {
+                process.note_wait(target);
+            }
+            self.is_done().then_some(Ok(()))
+        };
+        // Nobody is waited for in vain: what reaches no rank is done at once.
+        process.during(Activity::Request, target.unwrap_or(0), || {
+            process.wait(|_, arming| poll(arming))
+        })?;
+        self.take_failure().map_or(Ok(()), Err)
     }
 
     /// The operation needed no engine.

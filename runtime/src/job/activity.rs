@@ -79,6 +79,8 @@ activities! {
     Scan = 23, "a scan";
     /// An accumulate to rank *argument*, or one of its kin.
     Accumulate = 32, "an accumulate to rank {}";
+    /// Waiting for one operation on rank *argument*.
+    Request = 33, "a wait for an operation on rank {}";
 }
 
 impl Activity {
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..24).chain([32]) {
+        for code in (0..24).chain(32..34) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

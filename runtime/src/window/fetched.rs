@@ -90,11 +90,8 @@ impl<T: Element> Fetched<T> {
 impl Coming {
     fn wait<T: Element>(self) -> Result<T> {
         let Coming { process, ticket, memory, place } = self;
-        process.wait(|_, _| ticket.is_done().then_some(Ok(())))?;
-        match ticket.take_failure() {
-            Some(error) => Err(error.at(|| place)),
-            None => memory.span().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into()),
-        }
+        ticket.wait(&process, place.process).map_err(|error| error.at(|| place))?;
+        memory.span().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
     }
 }
 

@@ -105,8 +105,7 @@ impl<B: Buffers> Request<B> {
     /// died. The memory is lost then.
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, .. } = self;
-        let waited = process.wait(|_, _| ticket.is_done().then_some(Ok(())));
-        let outcome = waited.and_then(|()| ticket.take_failure().map_or(Ok(()), Err));
+        let outcome = ticket.wait(&process, place.process);
         // The engine lets go of memory before it says that an operation is done.
         let gone = || ErrorKind::Aborting { by: None }.into();
         outcome
