@@ -111,13 +111,18 @@ impl Control {
         }
     }
 
+    #[inline]
     fn lock(&self, owner: u32) -> SharedLock<'_> {
         SharedLock::new(&self.memory, self.block(owner) + LOCK, self.size())
     }
 
-    /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves.
+    /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves. It is held at once if it is free.
+    #[inline]
     pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
-        self.lock(owner).claim(user, sharing, |user| self.wake(owner, user))
+        let (lock, wake) = (self.lock(owner), |user| self.wake(owner, user));
+        let mut claim = lock.claim(user, sharing, wake);
+        lock.poll(&mut claim, |_| false, wake);
+        claim
     }
 
     /// Whether a claim on an owner's lock is granted. With `thorough`, the dead are passed over.
@@ -127,6 +132,7 @@ impl Control {
     }
 
     /// Gives an owner's lock back.
+    #[inline]
     pub(crate) fn release(&self, owner: u32, claim: Claim) {
         self.lock(owner).release(claim, |user| self.wake(owner, user));
     }

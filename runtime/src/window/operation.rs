@@ -48,14 +48,15 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
-        if self.put_run(memory, what, target, displacement, count, target_type).is_some() {
+        let call = Call { kind: Kind::Put, target, displacement, count, target_type };
+        if self.run(memory, what, &call).is_some() {
             return Ok(());
         }
-        let call = Call { kind: Kind::Put, target, displacement, count, target_type };
         self.operate(Lent { span: memory, what, keep: Keep::Lender }, &call, None)
     }
 
     /// Gets; see [`Epoch::get`](super::Epoch::get).
+    #[inline]
     pub(super) fn get(
         &self,
         memory: Span,
@@ -66,21 +67,17 @@ impl Core {
         target_type: TargetType<'_>,
     ) -> Result<()> {
         let call = Call { kind: Kind::Get, target, displacement, count, target_type };
+        if self.run(memory, what, &call).is_some() {
+            return Ok(());
+        }
         self.operate(Lent { span: memory, what, keep: Keep::Lender }, &call, None)
     }
 
-    /// The quick way: a slice's elements, as one run, to memory that is mapped. Checks what the long way checks, and leaves
+    /// The quick way: a slice's elements, as one run, to or from memory that is mapped. Checks what the long way checks, and leaves
     /// to it whatever isn't so simple, errors too.
     #[inline]
-    fn put_run(
-        &self,
-        memory: Span,
-        what: &What<'_>,
-        target: i32,
-        displacement: i64,
-        count: i64,
-        target_type: TargetType<'_>,
-    ) -> Option<()> {
+    fn run(&self, memory: Span, what: &What<'_>, call: &Call<'_>) -> Option<()> {
+        let Call { kind, target, displacement, count, target_type } = *call;
         let (&What::Slice { count: elements, element }, TargetType::Own(own)) = (what, target_type)
         else {
             return None;
@@ -103,7 +100,12 @@ impl Core {
             return None;
         }
         let base = displacement.checked_mul(i64::from(target.measures.unit))?;
-        door.span.copy_run(base.checked_add(first)?, memory, first, len).then_some(())
+        let far = base.checked_add(first)?;
+        let copied = match kind {
+            Kind::Put => door.span.copy_run(far, memory, first, len),
+            _ => memory.copy_run(first, door.span, far, len),
+        };
+        copied.then_some(())
     }
 
     /// An operation with all its checks.

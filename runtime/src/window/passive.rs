@@ -234,7 +234,7 @@ impl Core {
         }
         let user = User { number: self.control.rank(), served: false };
         let mut claim = self.control.claim(target.rank, user, sharing);
-        if self.control.poll(target.rank, &mut claim, false) {
+        if claim.is_held() {
             return Ok(Access::Claimed(claim));
         }
         let wait = || {

@@ -49,11 +49,13 @@ fn name(ticket: u32, owner: u32) -> u64 {
 impl<'a, P: Place> Queue<'a, P> {
     /// A queue over `head` and `places`: a power of two, and at least as many as tickets may be out at a time. Zeroed words
     /// are an empty queue.
+    #[inline]
     pub(super) fn new(head: &'a LockHead, places: &'a [P]) -> Self {
         debug_assert!(places.len().is_power_of_two());
         Self { head, places }
     }
 
+    #[inline]
     pub(super) fn place(&self, ticket: u32) -> &'a P {
         &self.places[ticket as usize & (self.places.len() - 1)]
     }
@@ -74,12 +76,14 @@ impl<'a, P: Place> Queue<'a, P> {
     }
 
     /// Whose ticket it is, if it was given.
+    #[inline]
     pub(super) fn owner(&self, ticket: u32) -> Option<u32> {
         let name = self.place(ticket).name().load(Acquire);
         if (name >> 32) as u32 == ticket { (name as u32).checked_sub(1) } else { None }
     }
 
     /// Takes a ticket. A full barrier.
+    #[inline]
     pub(super) fn enter(&self, owner: u32) -> u32 {
         loop {
             let ticket = self.head.tail.load(Acquire);
@@ -102,6 +106,7 @@ impl<'a, P: Place> Queue<'a, P> {
 
     /// Ends the turn of `ticket`, and gives the ticket that was called with its owner; none where nobody waits, or where
     /// someone else ended that turn. A full barrier.
+    #[inline]
     pub(super) fn call(&self, ticket: u32) -> Option<(u32, u32)> {
         let next = ticket.wrapping_add(1);
         // Release pairs with the acquire in `turn`.

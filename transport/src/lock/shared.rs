@@ -81,6 +81,7 @@ impl Claim {
     }
 
     /// Whether it is held.
+    #[inline]
     pub fn is_held(&self) -> bool {
         matches!(self.stage, Stage::Held(_))
     }
@@ -88,6 +89,7 @@ impl Claim {
 
 impl<'a> SharedLock<'a> {
     /// Bytes of shared memory, zeroed at first, that a lock of `users` takes: a multiple of 64.
+    #[inline]
     pub fn bytes(users: u32) -> u64 {
         64 + 8
             * (u64::from(users.div_ceil(64)) + u64::from(users.next_power_of_two()))
@@ -98,6 +100,7 @@ impl<'a> SharedLock<'a> {
     ///
     /// # Panics
     /// If they aren't inside.
+    #[inline]
     pub fn new(memory: &'a Mapping, offset: u64, users: u32) -> Self {
         let places = users.next_power_of_two();
         let holders = memory.slice(offset + 64, users.div_ceil(64) as usize);
@@ -106,6 +109,7 @@ impl<'a> SharedLock<'a> {
     }
 
     /// The lock over these words: a power of two places, at least one for each user, and a bit for each.
+    #[inline]
     pub fn over(head: &'a LockHead, places: &'a [Le64], holders: &'a [Le64]) -> Self {
         Self { queue: Queue::new(head, places), holders }
     }
@@ -175,12 +179,14 @@ impl<'a> SharedLock<'a> {
     }
 
     /// Sets a user's bit. A full barrier: pairs with the one in `Queue::enter`.
+    #[inline]
     fn mark(&self, user: u32) {
         self.holders[user as usize / 64].set_bits(1 << (user % 64), AcqRel);
         barrier_after_exchange();
     }
 
     /// Takes a user's bit back; who waits for that is woken.
+    #[inline]
     fn leave(&self, user: u32, wake: impl Fn(User)) {
         // Release pairs with the acquire in `is_shared`: what was written under the lock is seen.
         self.holders[user as usize / 64].clear_bits(1 << (user % 64), AcqRel);
@@ -191,6 +197,7 @@ impl<'a> SharedLock<'a> {
     }
 
     /// Whether a living user shares the lock. The bits of the dead are cleared.
+    #[inline]
     fn is_shared(&self, is_dead: impl Fn(u32) -> bool) -> bool {
         let mut shared = false;
         for (word, base) in self.holders.iter().zip((0..).step_by(64)) {
