@@ -147,8 +147,9 @@ impl Waiter {
             found
         } else {
             threads.on_bell = true;
-            drop(threads);
+            // Before others rely on it: what they look for in shared memory is told by the bell alone.
             self.doorbell.arm();
+            drop(threads);
             let found = look();
             if found.is_none() {
                 self.doorbell.sleep(NAP);

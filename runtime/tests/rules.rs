@@ -620,7 +620,13 @@ fn rule_9_asserts_tell_the_truth() {
         expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
         window.fence_with(Assert::NOSTORE, Assert::NOSTORE, |_| Ok(())).unwrap();
         let by_message = window.route(target).unwrap() == longshore::Route::Message;
-        let outcome = window.fence_with(Assert::NOPUT, Assert::NONE, put);
+        let outcome = window.fence_with(Assert::NOPUT, Assert::NONE, |epoch| {
+            world.barrier()?; // all have made their promise
+            put(epoch)?;
+            // Behind the put, which is there before its target takes the promise back.
+            world.send(&[0i32], target, 0)?;
+            world.recv(&mut [0i32], (me + world.size() - 1) % world.size(), 0).map(drop)
+        });
         if by_message {
             expect(&outcome.unwrap_err(), Class::RmaSync, &["NOPUT", "rule 9", "refused"]);
         }
@@ -708,5 +714,95 @@ fn rule_13_a_request_is_neither_freed_nor_cancelled() {
             .unwrap();
         assert_eq!(window.get::<f64>(0).unwrap(), 1.0);
         window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_9_a_promise_is_about_the_epoch_after_it() {
+    windows(|world, window, double| {
+        let me = world.rank();
+        for from in 0..world.size() {
+            let other = (from + 1) % world.size();
+            let both = window.fences(|chain| {
+                chain.epoch_with(
+                    if me == other { Assert::NOPUT } else { Assert::NONE },
+                    |epoch| {
+                        match me {
+                            // The other one is in its fence by now, or about to be.
+                            _ if me == from => {
+                                world.recv(&mut [0i32], other, 0)?;
+                                epoch.put(&[1.0f64], other, 0, 1, double)
+                            }
+                            _ if me == other => world.send(&[0i32], from, 0),
+                            _ => Ok(()),
+                        }
+                    },
+                )?;
+                chain.epoch(|_| world.barrier())?;
+                chain.epoch(|epoch| match me == from {
+                    true => epoch.put(&[2.0f64], other, 1, 1, double),
+                    false => Ok(()),
+                })
+            });
+            both.unwrap();
+            if me == other {
+                assert_eq!([0, 1].map(|at| window.get::<f64>(at).unwrap()), [1.0, 2.0]);
+            }
+        }
+    });
+}
+
+/// A target's refusal is told by the call that ends what was done there, and by no other's; nor does it cost a lock.
+#[test]
+fn a_refusal_is_told_by_the_end_of_its_own_target() {
+    // A long has 8 bytes at rank 0 and 4 at the others.
+    let architectures = [Architecture::S390X, Architecture::I686, Architecture::I686];
+    job(&architectures, Routes::Best, |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 8, 1, &Info::default()).unwrap();
+        let long = rank.commit(&Datatype::long()).unwrap();
+        let mut memory = rank.buffer::<i64>(2).unwrap();
+        if world.rank() == 0 {
+            memory.write(0, &[1 << 40, 7]).unwrap();
+            let exclusive = LockType::Exclusive;
+            let too_long = || Origin::typed(&memory, 1, &long);
+            let refused = window.lock(1, exclusive, |one| {
+                one.put(too_long(), 1, 0, 1, &long)?;
+                // What the target says to it is here before the answer to this.
+                world.send(&[0i32], 1, 0)?;
+                world.recv(&mut [0i32], 1, 0)?;
+                window.lock(2, exclusive, |two| {
+                    let seven = Origin::typed(&memory, 1, &long).at(8);
+                    two.put(seven, 2, 0, 1, &long)?;
+                    two.flush(PROC_NULL, |_| Ok(()))?;
+                    two.flush(2, |_| Ok(()))
+                })
+            });
+            expect(&refused.unwrap_err(), Class::Conversion, &["put at rank 0", "target 1"]);
+            // Within lock_all it is the first operation that locks.
+            let refused = window.lock_all(|all| {
+                all.put(too_long(), 1, 0, 1, &long)?;
+                world.send(&[0i32], 1, 0)?;
+                world.recv(&mut [0i32], 1, 0)?;
+                all.flush(2, |all| {
+                    all.put(Origin::typed(&memory, 1, &long).at(8), 2, 4, 1, &long)
+                })?;
+                Ok(all.flush(1, |_| Ok(())).unwrap_err())
+            });
+            expect(&refused.unwrap(), Class::Conversion, &["put at rank 0", "target 1"]);
+        } else if world.rank() == 1 {
+            for _ in 0..2 {
+                world.recv(&mut [0i32], 0, 0).unwrap();
+                world.send(&[0i32], 0, 0).unwrap();
+            }
+        }
+        world.barrier().unwrap();
+        // Nobody holds a lock that it was told it hadn't got.
+        window.lock(2, LockType::Exclusive, |_| Ok(())).unwrap();
+        if world.rank() == 2 {
+            assert_eq!([0, 4].map(|at| window.get::<i32>(at).unwrap()), [7, 7]);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
     });
 }

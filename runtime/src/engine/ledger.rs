@@ -1,19 +1,17 @@
 //! The account of a window's operations: how many each target has done, and what failed.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
-
-/// Failures that are kept until the call that returns the first; there can be as many as operations.
-const KEPT: usize = 16;
 
 /// Between the window, which counts what it issues, and the engine, which counts what is done.
 pub(crate) struct Ledger {
     issued: Box<[AtomicU64]>,
     acknowledged: Box<[AtomicU64]>,
     failed: AtomicBool,
-    failures: Mutex<Vec<Error>>,
+    /// The first failure on each target, until it is taken: there can be as many as operations.
+    failures: Mutex<Vec<(u32, Error)>>,
 }
 
 impl Ledger {
@@ -75,27 +73,37 @@ impl Ledger {
     /// A target is gone: what it had not done has failed.
     pub(super) fn target_gone(&self, target: u32, error: impl FnOnce() -> Error) {
         if self.outstanding(target) > 0 {
-            self.fail(error());
+            self.fail(target, error());
         }
         self.release(target);
     }
 
-    /// An operation failed.
-    pub(crate) fn fail(&self, error: Error) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() < KEPT {
-            failures.push(error);
+    /// An operation on a target failed.
+    pub(crate) fn fail(&self, target: u32, error: Error) {
+        let mut failures = self.failures();
+        if !failures.iter().any(|(of, _)| *of == target) {
+            failures.push((target, error));
         }
         self.failed.store(true, Ordering::Release);
     }
 
-    /// The first failure since the last call; the others are forgotten.
-    pub(crate) fn take_failure(&self) -> Option<Error> {
+    /// The first failure on a target, or on any, since it was last asked for; later ones are forgotten with it.
+    pub(crate) fn take_failure(&self, target: Option<u32>) -> Option<Error> {
         if !self.failed.load(Ordering::Acquire) {
             return None;
         }
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        self.failed.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *failures).into_iter().next()
+        let mut failures = self.failures();
+        let first =
+            failures.iter().position(|(of, _)| target.is_none_or(|target| target == *of))?;
+        let (_, failure) = failures.remove(first);
+        if target.is_none() {
+            failures.clear();
+        }
+        self.failed.store(!failures.is_empty(), Ordering::Relaxed);
+        Some(failure)
+    }
+
+    fn failures(&self) -> MutexGuard<'_, Vec<(u32, Error)>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,8 +15,8 @@ use crate::wire::{Brief, Header, Kind};
 /// What peers have and wait for.
 #[derive(Default)]
 pub(super) struct Locks {
-    /// By window and peer.
-    claims: HashMap<(u32, u32), Claim>,
+    /// By window and peer, with the number by which each is answered.
+    claims: HashMap<(u32, u32), (Claim, u64)>,
     /// Those of the claims that aren't granted.
     waiting: Vec<(u32, u32)>,
 }
@@ -79,7 +79,7 @@ impl State {
             });
         match claimed {
             Ok(claim) => {
-                self.locks.claims.insert((window, peer), claim);
+                self.locks.claims.insert((window, peer), (claim, operation));
                 self.locks.waiting.push((window, peer));
                 self.grant();
             }
@@ -95,25 +95,31 @@ impl State {
         if self.locks.waiting.is_empty() {
             return false;
         }
-        let before = self.locks.waiting.len();
-        let State { locks: Locks { claims, waiting }, windows, peers, .. } = self;
+        let mut granted = Vec::new();
+        let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| {
             let claim = claims.get_mut(&(window, peer));
-            let (Some(claim), Some(exposure)) = (claim, windows.get(&window)) else { return false };
+            let (Some((claim, operation)), Some(exposure)) = (claim, windows.get(&window)) else {
+                return false;
+            };
             let control = &exposure.control;
-            if !control.poll(control.rank(), claim, true) {
-                return true;
+            let waits = !control.poll(control.rank(), claim, true);
+            if !waits {
+                granted.push((window, peer, *operation));
             }
-            peers[peer as usize].acknowledge(window);
-            false
+            waits
         });
-        waiting.len() < before
+        for &(context, peer, operation) in &granted {
+            let done = Brief { kind: Kind::Done, context, operation, value: 0 };
+            self.push(peer, Outgoing::brief(done));
+        }
+        !granted.is_empty()
     }
 
     pub(super) fn handle_unlock(&mut self, peer: u32, window: u32) -> Result<(), String> {
         // Nobody waits for an unlock to arrive: the window may be freed by then, as one that all have left.
         let Some(exposure) = self.windows.get(&window) else { return Ok(()) };
-        let claim = self.locks.claims.remove(&(window, peer)).ok_or("an unlock of no lock")?;
+        let (claim, _) = self.locks.claims.remove(&(window, peer)).ok_or("an unlock of no lock")?;
         exposure.control.release(exposure.control.rank(), claim);
         self.grant();
         Ok(())
@@ -133,7 +139,7 @@ impl State {
     pub(super) fn forget_locks(&mut self, of: impl Fn(u32, u32) -> bool) {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| !of(window, peer));
-        claims.retain(|&(window, peer), claim| {
+        claims.retain(|&(window, peer), (claim, _)| {
             let forget = of(window, peer);
             // Does nothing to one whose turn hasn't come.
             if let (true, Some(exposure)) = (forget, windows.get(&window)) {

@@ -25,7 +25,7 @@ impl Ticket {
     }
 
     /// What went wrong, once.
-    fn take_failure(&self) -> Option<Error> {
+    pub(crate) fn take_failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -70,9 +70,11 @@ impl Tickets {
     pub(super) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
         match self.0.get(&operation) {
             Some(ticket) if Arc::strong_count(ticket) > 1 => {
-                *ticket.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                // What this rank found says more than the target's answer to it.
+                let mut failure = ticket.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(error);
             }
-            _ => ledger.fail(error),
+            _ => ledger.fail(operation.target, error),
         }
     }
 

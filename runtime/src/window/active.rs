@@ -32,11 +32,16 @@ impl Core {
         self.process.note(Activity::Fence, self.window);
         let truth = self.check_asserts(assert, used);
         let settled = self.settle(None);
-        if assert.contains(Assert::NOPUT) != self.control.is_no_put() {
-            // Nobody can put before the meeting.
-            self.control.set_no_put(assert.contains(Assert::NOPUT));
+        // Puts of the epoch that ends arrive until the meeting is over, those of the next from before this rank sees that it
+        // is: none of either is refused for a promise about the other.
+        let (promised, no_put) = (self.control.is_no_put(), assert.contains(Assert::NOPUT));
+        if promised && !no_put {
+            self.control.set_no_put(false);
         }
         let met = self.process.meet(&self.barrier);
+        if no_put && !promised {
+            self.control.set_no_put(true);
+        }
         self.process.note(Activity::Computing, 0);
         let place = |error: crate::Error| error.at(|| self.place("fence", None, None));
         let settled = settled.map_err(place).map_err(|error| error.within(|| before.to_string()));

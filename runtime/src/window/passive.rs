@@ -1,12 +1,14 @@
 //! Passive target synchronisation: lock and unlock, flush, sync (MPI-5.0 sections 12.5.3 and 12.5.4), and what flushes and
 //! the ends of all epochs share.
 
+use std::sync::Arc;
+
 use longshore_transport::lock::{Sharing, User};
 
 use super::assert::Assert;
 use super::core::{Core, Target};
 use super::state::{Access, EpochState, Step};
-use crate::engine::EXPOSED;
+use crate::engine::{EXPOSED, Operation, Ticket};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::full_barrier;
@@ -159,7 +161,14 @@ impl Core {
     fn flush_as(&self, call: &'static str, rank: Option<i32>) -> Result<()> {
         let flush = || -> Result<()> {
             self.passive()?;
-            let target = rank.map(|rank| self.target(rank)).transpose()?.flatten();
+            let target = match rank {
+                // Nothing is under way to PROC_NULL.
+                Some(rank) => match self.target(rank)? {
+                    None => return Ok(()),
+                    target => target,
+                },
+                None => None,
+            };
             if let (Some(target), EpochState::Locks(_)) = (target, self.epoch.get()) {
                 if target.access.get() == Access::Closed {
                     return Err(ErrorKind::Epoch(NOT_LOCKED).into());
@@ -181,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Waits until operations on a target, or on all, are done; gives the first failure since it was last asked for.
+    /// Waits until operations on a target, or on all, are done; gives the first of them to fail.
     #[inline]
     pub(super) fn settle(&self, target: Option<&Target>) -> Result<()> {
         // Before whatever tells another rank of it, and before this rank's own loads.
@@ -189,7 +198,7 @@ impl Core {
         if self.shipped.get() {
             self.wait_settled(target)?;
         }
-        self.ledger.take_failure().map_or(Ok(()), Err)
+        self.ledger.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
     }
 
     #[cold]
@@ -263,22 +272,30 @@ impl Core {
 
     #[cold]
     fn claim_by_message(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        let ticket = Arc::new(Ticket::default());
         {
             let mut engine = self.process.engine();
-            if let Some(gone) = engine.state().gone(target.peer) {
+            let state = engine.state();
+            if let Some(gone) = state.gone(target.peer) {
                 return Err(gone);
             }
             self.process.check_job()?;
             let number = self.ledger.issue(target.peer);
-            engine.state().start_lock(target.peer, self.window, number, sharing);
+            state.ticket(
+                Operation { target: target.peer, window: self.window, number },
+                ticket.clone(),
+            );
+            state.start_lock(target.peer, self.window, number, sharing);
             engine.progress();
         }
-        let granted = || self.ledger.outstanding(target.peer) == 0;
-        if let Err(error) = self.await_one(Activity::Lock, target, granted) {
+        if let Err(error) = self.await_one(Activity::Lock, target, || ticket.is_done()) {
             self.process.engine().state().give_up(self.window);
             return Err(error);
         }
-        self.ledger.take_failure().map_or(Ok(Access::Granted), Err)
+        let Some(refused) = ticket.take_failure() else { return Ok(Access::Granted) };
+        // That the target is gone has failed the account too, of which nothing else is open.
+        self.ledger.take_failure(Some(target.peer));
+        Err(refused)
     }
 
     /// Gives a target's lock back, after what was done under it.

@@ -71,7 +71,7 @@ fn only_bounded_failures_are_kept_and_the_first_is_returned() {
         let error = window
             .fence(|_| {
                 for count in 0..1000 {
-                    ledger.fail(crate::error::ErrorKind::Count(count).into());
+                    ledger.fail(0, crate::error::ErrorKind::Count(count).into());
                 }
                 Ok(())
             })
