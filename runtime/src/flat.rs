@@ -34,7 +34,8 @@ use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
 use crate::origin::Destination;
 use crate::packed;
-use crate::process::{Process, Rank};
+use crate::process::Process;
+use crate::rank::Rank;
 use crate::types::Type;
 
 impl Type {

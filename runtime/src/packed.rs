@@ -10,7 +10,8 @@ use crate::communicator::Communicator;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Scope;
 use crate::origin::{Destination, Elementwise, Origin};
-use crate::process::{Process, Rank};
+use crate::process::Process;
+use crate::rank::Rank;
 use crate::types::Type;
 
 /// What a communicator of unlike members packs in.

@@ -1,75 +1,22 @@
-//! A rank of a job: its life from `init` to `finalize`, and how its calls wait.
+//! What all handles of a rank share: its engine, its life from `init` to `finalize`, and how its calls wait.
 
-use std::any::Any;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::shm::ShmLink;
 use longshore_transport::{JobState, Link, Range, RankState, Segment};
-use shipable::{Architecture, Datatype, Element};
+use shipable::Architecture;
 
-use crate::attribute::{Cacheable, Callbacks, Holder, Keyval};
 use crate::barrier::Barrier;
-use crate::buffer::Buffer;
-use crate::communicator::Communicator;
 use crate::engine::{Context, Engine, Me, State};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Environment, Routes};
-use crate::tap::Tapped;
-use crate::types::{Elements, Names, Type};
+use crate::types::{Elements, Names};
 use crate::waiter::Waiter;
 use crate::wire::Founding;
-
-/// This process as a rank of its job (MPI-5.0 section 11.2): what [`init`] gives, and [`finalize`](Rank::finalize) takes.
-///
-/// No state is global: several ranks can live in one process, as [`sim`](crate::sim) has them.
-///
-/// ```
-/// let rank = longshore::init()?; // without a launcher: a job of one
-/// let world = rank.world();
-/// println!("rank {} of {}", world.rank(), world.size());
-/// world.barrier()?;
-/// rank.finalize()?;
-/// # Ok::<(), longshore::Error>(())
-/// ```
-pub struct Rank {
-    process: Arc<Process>,
-    world: Communicator,
-    alone: Communicator,
-}
-
-/// Joins the job that the environment tells of, or makes a job of one.
-///
-/// Returns once all ranks have called it: they know each other's architecture from here on.
-///
-/// # Errors
-/// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
-pub fn init() -> Result<Rank> {
-    let adversary = crate::job::adversary()?;
-    let Some(environment) = Environment::from_env()? else {
-        let segment = Segment::create(1)?.as_rank(0)?;
-        let link = Box::new(ShmLink::new(segment.clone())?);
-        return Setup { adversary, ..Setup::new(segment, link) }.start();
-    };
-    let duplicate = environment.segment.try_clone();
-    let fd = duplicate.map_err(crate::job::Error::Segment)?;
-    let segment = Segment::attach(fd, environment.rank)?;
-    let link = Box::new(ShmLink::new(segment.clone())?);
-    let mut setup = Setup::new(segment, link);
-    if let Some(name) = &environment.arch {
-        setup.architecture = Architecture::by_name(name)?;
-    }
-    setup.routes = environment.routes;
-    setup.adversary = adversary;
-    setup.progress = environment.progress;
-    setup.secret = environment.secret.bytes().to_vec();
-    setup.environment = Some(environment);
-    setup.start()
-}
 
 /// What a rank is made of.
 pub(crate) struct Setup {
@@ -136,8 +83,8 @@ impl Setup {
         }
     }
 
-    /// Says hello to everyone, and waits for everyone's.
-    pub(crate) fn start(self) -> Result<Rank> {
+    /// Says hello to everyone, and waits for everyone's. Gives the barrier of all ranks as well.
+    pub(crate) fn start(self) -> Result<(Arc<Process>, Barrier)> {
         let Setup {
             segment,
             link,
@@ -207,9 +154,7 @@ impl Setup {
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
-        let world = Communicator::world(process.clone(), barrier);
-        let alone = Communicator::alone(process.clone());
-        Ok(Rank { process, world, alone })
+        Ok((process, barrier))
     }
 }
 
@@ -217,133 +162,6 @@ impl Setup {
 fn random_identity() -> u128 {
     let word = || u128::from(RandomState::new().build_hasher().finish());
     word() << 64 | word()
-}
-
-impl Rank {
-    pub(crate) fn process(&self) -> &Arc<Process> {
-        &self.process
-    }
-
-    /// The communicator of all ranks of the job.
-    pub fn world(&self) -> &Communicator {
-        &self.world
-    }
-
-    /// The communicator of this rank alone: MPI_COMM_SELF.
-    pub fn alone(&self) -> &Communicator {
-        &self.alone
-    }
-
-    /// The representation of this rank's memory: the machine's, or the one that it was told to emulate.
-    pub fn architecture(&self) -> &Architecture {
-        &self.process.me.architecture
-    }
-
-    /// Whether this rank's representation is another than its machine's.
-    pub fn is_emulated(&self) -> bool {
-        self.process.me.emulated
-    }
-
-    /// Commits a datatype for this rank's memory (MPI-5.0 section 5.1.9).
-    ///
-    /// # Errors
-    /// What the architecture can't represent, such as a Fortran kind that it lacks: TYPE.
-    pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
-        self.process.ready()?;
-        Type::new(&self.process.names, datatype, &self.process.me.architecture, None)
-    }
-
-    /// A key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2), with what is done with them when their
-    /// object is duplicated or ends. See [`Keyval`].
-    pub fn create_keyval<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        callbacks: Callbacks<T>,
-    ) -> Result<Keyval<K, T>> {
-        self.process.ready()?;
-        Ok(Keyval::new(&self.process.names, callbacks))
-    }
-
-    /// Registers what is called whenever a type of this rank is freed, by [`Type::free`] or by handle, while it is still
-    /// valid: for packages that keep something about types (seed 000 of 1995). There can be several; each call adds one.
-    ///
-    /// ```
-    /// use std::sync::atomic::{AtomicUsize, Ordering};
-    /// use std::sync::Arc;
-    ///
-    /// # let rank = longshore::init()?;
-    /// let freed = Arc::new(AtomicUsize::new(0));
-    /// let count = freed.clone();
-    /// rank.type_free_handler(move |_| {
-    ///     count.fetch_add(1, Ordering::Relaxed);
-    /// })?;
-    /// rank.commit(&longshore::Datatype::contiguous(3, &longshore::Datatype::int())?)?.free()?;
-    /// assert_eq!(freed.load(Ordering::Relaxed), 1);
-    /// # rank.finalize()?;
-    /// # Ok::<(), longshore::Error>(())
-    /// ```
-    pub fn type_free_handler(
-        &self,
-        handler: impl Fn(&Holder<'_>) + Send + Sync + 'static,
-    ) -> Result<()> {
-        self.process.ready()?;
-        self.process.names.add_free_handler(Arc::new(handler));
-        Ok(())
-    }
-
-    /// The type of `T` in this rank's memory: portable for numbers, and for structs that C would lay out.
-    ///
-    /// # Errors
-    /// On a rank that emulates another architecture: a struct with a layout of its own has none there. TYPE.
-    pub fn type_of<T: Element>(&self) -> Result<Type> {
-        self.process.elements.in_memory::<T>()
-    }
-
-    /// Memory for `len` elements in this rank's representation, all zero.
-    ///
-    /// # Errors
-    /// As [`type_of`](Rank::type_of).
-    pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
-        Buffer::new(&self.process.elements, &self.process.me.architecture, len)
-    }
-
-    /// Records frames from here on, or stops and forgets.
-    pub fn tap(&self, on: bool) {
-        self.process.engine().state().tap.turn(on);
-    }
-
-    /// The frames that were sent and received since the last call, at most the last 4096.
-    pub fn tapped(&self) -> Vec<Tapped> {
-        self.process.engine().state().tap.take()
-    }
-
-    /// How many frames this rank has sent since it joined: what its calls cost on the route of messages.
-    pub fn frames_sent(&self) -> u64 {
-        self.process.engine().state().tap.sent
-    }
-
-    /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Calls on what this rank made fail afterwards.
-    ///
-    /// # Errors
-    /// A rank that died before it came here.
-    pub fn finalize(self) -> Result<()> {
-        self.process.ready()?;
-        self.process.note(Activity::Finalize, 0);
-        // MPI-5.0 section 11.2.4: first of all the attributes of MPI_COMM_SELF, the last one set first.
-        let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
-        let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
-        let met = self.world.barrier_as(Activity::Finalize);
-        self.process.life.store(Life::Finalized as u8, Ordering::Release);
-        self.process.waiter.ring();
-        if let Some(server) = self.process.server().take() {
-            // One that panicked has said so.
-            let _ = server.join();
-        }
-        self.process.segment.mark(self.process.me.rank, RankState::Finalized);
-        if let Some(environment) = &mut *self.process.environment() {
-            environment.finalize()?;
-        }
-        flushed.and(met).and(cleared)
-    }
 }
 
 impl Process {
@@ -527,6 +345,21 @@ impl Process {
             self.waiter.nudge(0);
         }
         moved
+    }
+
+    /// Takes part in the job no more; all ranks have come here.
+    pub(crate) fn end(&self) -> Result<()> {
+        self.life.store(Life::Finalized as u8, Ordering::Release);
+        self.waiter.ring();
+        if let Some(server) = self.server().take() {
+            // One that panicked has said so.
+            let _ = server.join();
+        }
+        self.segment.mark(self.me.rank, RankState::Finalized);
+        if let Some(environment) = &mut *self.environment() {
+            environment.finalize()?;
+        }
+        Ok(())
     }
 
     /// Whether the rank takes part in the job no more.

@@ -10,7 +10,8 @@ use shipable::Architecture;
 
 use crate::error::Result;
 use crate::job::Routes;
-use crate::process::{Rank, Setup};
+use crate::process::Setup;
+use crate::rank::Rank;
 
 /// What a simulated job is like.
 ///
@@ -90,7 +91,7 @@ pub fn run<T: Send>(
     let outcomes = cluster.run(|seat| {
         let mut setup = options.setup(seat.segment, Box::new(seat.link));
         setup.spin = false;
-        setup.start().map(&body)
+        Rank::start(setup).map(&body)
     });
     outcomes.into_iter().collect()
 }
@@ -113,7 +114,7 @@ pub fn run_shared<T: Send>(
         let link = Box::new(ShmLink::new(segment.clone())?);
         let mut setup = options.setup(segment, link);
         setup.progress = options.progress;
-        setup.start().map(&body)
+        Rank::start(setup).map(&body)
     };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let start = &start;

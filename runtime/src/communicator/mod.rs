@@ -205,7 +205,7 @@ impl Communicator {
 
 #[cfg(test)]
 mod tests {
-    use crate::process::Rank;
+    use crate::rank::Rank;
     use crate::sim::{Options, run_shared};
 
     #[test]

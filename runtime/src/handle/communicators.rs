@@ -7,7 +7,7 @@ use shipable::flat::{CommunicatorDescription, Comparison};
 
 use crate::communicator::Communicator;
 use crate::error::{ErrorKind, Result};
-use crate::process::Rank;
+use crate::rank::Rank;
 
 /// Names a communicator. Numbers aren't used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

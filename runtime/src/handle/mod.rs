@@ -27,7 +27,8 @@ use shipable::{Bounds, Datatype, Signature};
 use crate::attribute::{Card, Holder, Keyval};
 use crate::error::{ErrorKind, Result};
 use crate::flat;
-use crate::process::{Process, Rank};
+use crate::process::Process;
+use crate::rank::Rank;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
 
 /// Names a type. Numbers aren't used again.

@@ -6,7 +6,7 @@ use super::{Assert, Info, LockType, Window};
 use crate::error::Result;
 use crate::memory::{Loan, Scope};
 use crate::origin::Origin;
-use crate::process::Rank;
+use crate::rank::Rank;
 use crate::sim::{Options, run};
 use crate::types::Type;
 use crate::window::core::Core;
