@@ -28,7 +28,7 @@ pub struct Buffer<T> {
     elements: PhantomData<T>,
 }
 
-/// Moves elements between Rust's values and memory in a rank's representation.
+/// Moves elements between Rust's values and memory in a rank's representation, this one's or another's.
 #[derive(Clone)]
 pub(crate) struct Codec {
     /// In a slice: the machine's representation.
@@ -45,7 +45,7 @@ impl Codec {
     ) -> Result<Codec> {
         Ok(Codec {
             slices: elements.in_slices::<T>()?,
-            memory: elements.in_memory::<T>()?,
+            memory: elements.on::<T>(architecture)?,
             architecture: *architecture,
         })
     }

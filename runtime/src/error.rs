@@ -374,6 +374,21 @@ pub enum ErrorKind {
         /// What is wrong.
         problem: String,
     },
+    /// Rule 16.
+    #[error("{call} is for a window of flavor {wanted}, and this one's is {flavor}: make it so")]
+    Flavor {
+        /// The call.
+        call: &'static str,
+        /// The window's flavor.
+        flavor: crate::window::Flavor,
+        /// The one that the call takes.
+        wanted: crate::window::Flavor,
+    },
+    /// Rule 17.
+    #[error(
+        "{0}: make the window on ranks that can map all of it (split_type), or let it be smaller (rule 17)"
+    )]
+    NotShared(String),
     /// A value for an info key that the key doesn't take.
     #[error("info {key}={value}: expected {expected}")]
     Info {
@@ -531,6 +546,8 @@ impl ErrorKind {
             ErrorKind::Assert { .. } => Class::Assert,
             ErrorKind::LockType(_) => Class::Locktype,
             ErrorKind::WindowFreed => Class::Win,
+            ErrorKind::Flavor { .. } => Class::RmaFlavor,
+            ErrorKind::NotShared(_) => Class::RmaShared,
             ErrorKind::WindowArgument { class, .. }
             | ErrorKind::Refused { class, .. }
             | ErrorKind::Elsewhere { class, .. } => *class,

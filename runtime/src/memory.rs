@@ -12,6 +12,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use longshore_transport::Mapping;
 use shipable::program::copy;
@@ -46,6 +47,11 @@ impl Span {
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Where it starts.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
     }
 
     /// The same memory, displacement 0 being where displacement `by` was; `None` where that leaves `i64`.
@@ -512,7 +518,7 @@ pub(crate) struct Exposed {
 }
 
 enum Owner {
-    Segment { _mapping: Mapping },
+    Segment { mapping: Arc<Mapping> },
     User(Box<dyn Any + Send>),
 }
 
@@ -521,7 +527,19 @@ impl Exposed {
     pub(crate) fn allocated(mapping: Mapping, len: u64) -> Exposed {
         let len = len.min(mapping.len() as u64);
         let span = Span { start: mapping.as_ptr(), len, origin: 0 };
-        Exposed { span, owner: Owner::Segment { _mapping: mapping } }
+        Exposed { span, owner: Owner::Segment { mapping: Arc::new(mapping) } }
+    }
+
+    /// `len` bytes of a part of the segment, from byte `start` on, which keep all of it; `None` where it hasn't got them.
+    pub(crate) fn part(&self, start: u64, len: u64) -> Option<Exposed> {
+        let Owner::Segment { mapping } = &self.owner else { return None };
+        if start > self.span.len || len > self.span.len - start {
+            return None;
+        }
+        // No further than one past the end of what is mapped.
+        let first = self.span.start.wrapping_add(start as usize);
+        let owner = Owner::Segment { mapping: mapping.clone() };
+        Some(Exposed { span: Span { start: first, len, origin: 0 }, owner })
     }
 
     /// Memory of the user.

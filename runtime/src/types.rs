@@ -525,11 +525,13 @@ pub(crate) struct Elements {
     names: Arc<Names>,
     architecture: Architecture,
     known: Mutex<HashMap<TypeId, (Type, Type)>>,
+    /// In other ranks' representations, for memory that is shared with them.
+    elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
 }
 
 impl Elements {
     pub(crate) fn new(names: Arc<Names>, architecture: Architecture) -> Elements {
-        Elements { names, architecture, known: Mutex::default() }
+        Elements { names, architecture, known: Mutex::default(), elsewhere: Mutex::default() }
     }
 
     /// `T` in the memory of Rust's slices: the machine's own representation.
@@ -542,30 +544,49 @@ impl Elements {
         self.find::<T>().map(|(_, memory)| memory)
     }
 
+    /// `T` in memory of another representation.
+    pub(crate) fn on<T: Element>(&self, architecture: &Architecture) -> Result<Type> {
+        if architecture.same_representation(&self.architecture) {
+            return self.in_memory::<T>();
+        }
+        let slices = self.in_slices::<T>()?;
+        let mut elsewhere = self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<T>(), *architecture);
+        if let Some(memory) = elsewhere.get(&key) {
+            return Ok(memory.clone());
+        }
+        let memory = self.lay_out::<T>(&slices, architecture)?;
+        elsewhere.insert(key, memory.clone());
+        Ok(memory)
+    }
+
     fn find<T: Element>(&self) -> Result<(Type, Type)> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(both) = known.get(&TypeId::of::<T>()) {
             return Ok(both.clone());
         }
-        // A struct's offsets are those of this machine; where its members follow C's rules they can be found on others.
-        let portable = T::simple();
         let element = Some(TypeId::of::<T>());
         let slices = Type::new(&self.names, &T::datatype(), &Architecture::NATIVE, element)?;
-        let native = self.architecture.same_representation(&Architecture::NATIVE);
-        let memory = match portable {
-            Some(portable) => Type::new(&self.names, &portable, &self.architecture, element)?,
-            None if native => slices.clone(),
-            None => {
-                return Err(ErrorKind::LocaleTarget {
-                    datatype: slices.to_string(),
-                    culprit: slices.form().culprit().map(Datatype::to_string).unwrap_or_default(),
-                    hint: "; only structs that follow C's layout rules have a place in an emulated representation",
-                }
-                .into());
-            }
-        };
+        let memory = self.lay_out::<T>(&slices, &self.architecture)?;
         known.insert(TypeId::of::<T>(), (slices.clone(), memory.clone()));
         Ok((slices, memory))
+    }
+
+    /// A struct's offsets are those of this machine; where its members follow C's rules they can be found on others.
+    fn lay_out<T: Element>(&self, slices: &Type, architecture: &Architecture) -> Result<Type> {
+        let native = architecture.same_representation(&Architecture::NATIVE);
+        match T::simple() {
+            Some(portable) => {
+                Type::new(&self.names, &portable, architecture, Some(TypeId::of::<T>()))
+            }
+            None if native => Ok(slices.clone()),
+            None => Err(ErrorKind::LocaleTarget {
+                datatype: slices.to_string(),
+                culprit: slices.form().culprit().map(Datatype::to_string).unwrap_or_default(),
+                hint: "; only structs that follow C's layout rules have a place in another representation than the machine's",
+            }
+            .into()),
+        }
     }
 }
 

@@ -255,6 +255,8 @@ fn rule_26_windows_have_sizes_and_units() {
         let outcome = Window::allocate(world, if me == 1 { -8 } else { 8 }, 8, &info);
         let words: &[_] = if me == 1 { &["-8 bytes"] } else { &["failed at rank 1", "-8 bytes"] };
         expect(&outcome.err().unwrap(), Class::Size, words);
+        let outcome = Window::allocate_shared(world, if me == 1 { -8 } else { 8 }, 8, &info);
+        expect(&outcome.err().unwrap(), Class::Size, words);
         let outcome = Window::allocate(world, 8, if me == 2 { 0 } else { 8 }, &info);
         expect(&outcome.err().unwrap(), Class::Disp, &["unit of 0 bytes"]);
         let same = info.set("same_size", "true").unwrap();
@@ -272,6 +274,45 @@ fn rule_26_windows_have_sizes_and_units() {
         let window = Window::allocate(world, 8 * me, 1 + me, &info).unwrap();
         assert_eq!((window.size(), window.disp_unit()), (8 * me as u64, 1 + me as u32));
         window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_16_a_call_is_for_its_flavor() {
+    everywhere(|rank, world| {
+        let words =
+            ["shared_query", "MPI_WIN_FLAVOR_SHARED", "MPI_WIN_FLAVOR_ALLOCATE", "target 1"];
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        expect(&window.shared_query(1).err().unwrap(), Class::RmaFlavor, &words);
+        window.free().unwrap();
+        let memory = rank.buffer::<f64>(1).unwrap();
+        let window = Window::create(world, memory, 8, &Info::default()).unwrap();
+        let words = ["shared_query", "MPI_WIN_FLAVOR_CREATE"];
+        expect(&window.shared_query(1).err().unwrap(), Class::RmaFlavor, &words);
+        window.free().unwrap();
+    });
+}
+
+/// Pointers of 4 bytes reach no 6 GiB, whoever brings them.
+#[test]
+fn rule_17_memory_is_shared_among_ranks_that_can_reach_it() {
+    job(&[Architecture::NATIVE, Architecture::NATIVE, Architecture::I686], Routes::Best, |rank| {
+        let world = rank.world();
+        // Whoever brings a part could reach that one.
+        let size = if world.rank() < 2 { 3 << 30 } else { 8 };
+        let outcome = Window::allocate_shared(world, size, 8, &Info::default());
+        let words = ["pointers of 4 bytes", "6442450952 bytes", "split_type", "allocate_shared"];
+        expect(&outcome.err().unwrap(), Class::RmaShared, &words);
+        // Those that can, do.
+        let kind = Some(longshore::SplitType::Architecture);
+        let alike = world.split_type(kind, 0).unwrap().unwrap();
+        if alike.size() == 2 && Architecture::NATIVE.pointer().size == 8 {
+            let window = Window::allocate_shared(&alike, size, 8, &Info::default()).unwrap();
+            window.shared_query(0).unwrap().set((3 << 27) - 1, 2.5f64).unwrap();
+            window.free().unwrap();
+        }
+        alike.free().unwrap();
+        rank.finalize().unwrap();
     });
 }
 

@@ -25,4 +25,6 @@ pub mod shm;
 pub mod sim;
 
 pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
-pub use segment::{Cause, JobState, Mapping, Note, Range, RankState, Segment, SegmentError};
+pub use segment::{
+    Cause, GRANULE, JobState, Mapping, Note, Range, RankState, Segment, SegmentError,
+};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use longshore_transport::Range;
 use shipable::Architecture;
 
+use super::flavor::Flavor;
 use super::state::{Access, EpochState, FREE_IN_EPOCH, Step};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
@@ -23,7 +24,10 @@ use crate::window::accumulate::Recent;
 pub(crate) struct Core {
     pub(super) process: Arc<Process>,
     pub(super) window: u32,
+    pub(super) flavor: Flavor,
     pub(super) exposed: Arc<Exposed>,
+    /// All of the memory that the ranks share.
+    pub(super) whole: Option<Whole>,
     pub(super) measures: Measures,
     pub(super) policy: Policy,
     /// By rank in the window's communicator.
@@ -78,6 +82,13 @@ pub(super) struct Target {
     pub completes: Cell<u32>,
 }
 
+/// The memory that the ranks of a window share, mapped.
+pub(super) struct Whole {
+    /// Where it lies in the segment.
+    pub place: Range,
+    pub exposed: Exposed,
+}
+
 /// A target's memory, mapped.
 pub(super) struct Door {
     pub span: Span,
@@ -118,6 +129,36 @@ impl Core {
             Some(target) => Ok(Some(target)),
             None => self.communicator.member(rank).map(|_| None),
         }
+    }
+
+    /// Rule 16.
+    pub(super) fn check_flavor(&self, call: &'static str, wanted: Flavor) -> Result<()> {
+        match self.flavor {
+            flavor if flavor == wanted => Ok(()),
+            flavor => Err(ErrorKind::Flavor { call, flavor, wanted }.into()),
+        }
+    }
+
+    /// The rank whose part of a shared window is asked for: with PROC_NULL the lowest that has one of any bytes.
+    pub(super) fn shared_query(&self, rank: i32) -> Result<&Target> {
+        const CALL: &str = "shared_query";
+        let query = || -> Result<&Target> {
+            self.process.ready()?;
+            self.check_flavor(CALL, Flavor::Shared)?;
+            let first = || self.targets.iter().find(|target| target.measures.size > 0);
+            Ok(self.target(rank)?.or_else(first).unwrap_or(&self.targets[0]))
+        };
+        query().map_err(|error| self.failed(error, CALL, Some(rank)))
+    }
+
+    /// A rank's part of the memory that the ranks share.
+    pub(super) fn part(&self, target: &Target) -> Result<Exposed> {
+        let part = || {
+            let (whole, range) = (self.whole.as_ref()?, target.range?);
+            whole.exposed.part(range.offset.checked_sub(whole.place.offset)?, range.len)
+        };
+        let outside = || format!("rank {}'s part lies outside of what is shared", target.peer);
+        part().ok_or_else(|| ErrorKind::NotShared(outside()).into())
     }
 
     /// Waits until all operations of this rank are done.
@@ -167,8 +208,8 @@ impl Core {
         let place = |error: Error| error.at(|| self.place("free", None, None));
         end().map_err(place)?;
         let cleared = cleared.map_err(place);
-        let Core { process, exposed, targets, barrier, control, ranges, .. } = self;
-        drop((targets, barrier, control));
+        let Core { process, exposed, whole, targets, barrier, control, ranges, .. } = self;
+        drop((whole, targets, barrier, control));
         let exposed = Arc::into_inner(exposed);
         // All of them, even where one fails.
         let freed: Vec<_> = ranges.into_iter().map(|range| process.segment().free(range)).collect();

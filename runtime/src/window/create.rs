@@ -3,13 +3,14 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
-use longshore_transport::Range;
+use longshore_transport::{GRANULE, Range};
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
 use super::accumulate::Recent;
-use super::core::{Core, Target};
-use super::info::{Info, check};
+use super::core::{Core, Target, Whole};
+use super::flavor::Flavor;
+use super::info::{Info, check, fits};
 use super::state::{Access, EpochState};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
@@ -20,15 +21,17 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory};
+use crate::process::Process;
 use crate::route::{Pair, Route, choose};
 
 /// What a rank brings to a window.
 #[derive(Debug, Serialize, Deserialize)]
 struct Offer {
+    flavor: Flavor,
     size: u64,
     unit: u32,
     same_layout: bool,
-    /// Where its memory lies in the segment, if it does.
+    /// Where its memory lies in the segment, if it does; from rank 0 where everyone's does that is shared.
     range: Option<(u64, u64)>,
     /// From rank 0: where the window's barrier lies, and its control blocks.
     shared: Option<[(u64, u64); 2]>,
@@ -40,9 +43,31 @@ struct Offer {
 
 /// A rank's memory and where it lies.
 struct Brought {
-    exposed: Exposed,
+    ground: Ground,
     measures: Measures,
     range: Option<Range>,
+}
+
+enum Ground {
+    /// Its own memory.
+    Own(Exposed),
+    /// A part of the memory that rank 0 allocated for all.
+    Shared(Layout),
+}
+
+/// Where the parts of shared memory begin, by rank, and how long it is.
+struct Layout {
+    starts: Vec<u64>,
+    total: u64,
+}
+
+/// What a rank tells before shared memory is laid out.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wish {
+    size: u64,
+    noncontig: bool,
+    /// The class and text of what is wrong at this rank.
+    error: Option<(u8, String)>,
 }
 
 pub(super) fn allocate(
@@ -53,16 +78,93 @@ pub(super) fn allocate(
 ) -> Result<Core> {
     let segment = communicator.process().segment();
     let bring = || {
-        let (size, unit) = check(size, unit)?;
+        let (size, unit) = check(size, unit, pointer(communicator))?;
         let range = segment.allocate(size.max(1))?;
         // More than this process can map, perhaps.
         let mapping = segment.map(range).inspect_err(|_| {
             let _ = segment.free(range);
         })?;
         let exposed = Exposed::allocated(mapping, size);
-        Ok(Brought { exposed, measures: Measures { size, unit }, range: Some(range) })
+        let (ground, measures) = (Ground::Own(exposed), Measures { size, unit });
+        Ok(Brought { ground, measures, range: Some(range) })
     };
-    open(communicator, "allocate", bring, info)
+    open(communicator, Flavor::Allocate, bring, info)
+}
+
+/// Where a rank's part begins depends on the sizes of those before it: all ranks tell theirs first, and rank 0 allocates
+/// the memory of all.
+pub(super) fn allocate_shared(
+    communicator: &Communicator,
+    size: i64,
+    unit: i64,
+    info: &Info,
+) -> Result<Core> {
+    let bring = || {
+        let checked = check(size, unit, pointer(communicator));
+        let wish = Wish {
+            size: checked.as_ref().map_or(0, |(size, _)| *size),
+            noncontig: info.alloc_shared_noncontig,
+            error: checked.as_ref().err().map(told),
+        };
+        let wishes: Vec<Wish> = communicator.tell(&wish)?;
+        let (size, unit) = checked?;
+        let layout = Layout::new(&wishes, communicator.group())?;
+        check_shareable(communicator, layout.total)?;
+        let range = match communicator.rank() {
+            0 => Some(communicator.process().segment().allocate(layout.total.max(1))?),
+            _ => None,
+        };
+        Ok(Brought { ground: Ground::Shared(layout), measures: Measures { size, unit }, range })
+    };
+    open(communicator, Flavor::Shared, bring, info)
+}
+
+impl Layout {
+    fn new(wishes: &[Wish], group: &Group) -> Result<Layout> {
+        let failed = |(by, wish): (&u32, &Wish)| Some((*by, wish.error.clone()?));
+        if let Some((by, (class, text))) = group.processes().iter().zip(wishes).find_map(failed) {
+            return Err(ErrorKind::elsewhere(by, class, text).into());
+        }
+        let noncontig = wishes[0].noncontig;
+        if let Some(rank) = wishes.iter().position(|wish| wish.noncontig != noncontig) {
+            let problem = format!(
+                "ranks 0 and {rank} give different alloc_shared_noncontig: give the same at all ranks"
+            );
+            return Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into());
+        }
+        let place = |end: &mut u64, wish: &Wish| -> Option<u64> {
+            let start = if noncontig { end.checked_next_multiple_of(GRANULE)? } else { *end };
+            *end = start.checked_add(wish.size)?;
+            Some(start)
+        };
+        let mut total = 0;
+        let starts = wishes.iter().map(|wish| place(&mut total, wish)).collect();
+        let problem = || "the parts of all ranks together are longer than 2^64 bytes".to_owned();
+        let starts: Option<Vec<u64>> = starts;
+        let starts = starts
+            .ok_or_else(|| ErrorKind::WindowArgument { class: Class::Size, problem: problem() })?;
+        Ok(Layout { starts, total })
+    }
+}
+
+/// Rule 17, as far as everyone can tell: all ranks reach all of the memory.
+fn check_shareable(communicator: &Communicator, total: u64) -> Result<()> {
+    let mut engine = communicator.process().engine();
+    for &peer in communicator.group().processes() {
+        let pointer = engine.state().representation(peer).map_or(0, |(of, _)| of.pointer().size);
+        if !fits(total, pointer) {
+            let what = format!(
+                "rank {peer}'s pointers of {pointer} bytes can't reach the {total} bytes that are shared"
+            );
+            return Err(ErrorKind::NotShared(what).into());
+        }
+    }
+    Ok(())
+}
+
+/// Bytes in this rank's pointers.
+fn pointer(communicator: &Communicator) -> u8 {
+    communicator.process().me().architecture.pointer().size
 }
 
 pub(super) fn create<M: Memory>(
@@ -77,10 +179,12 @@ pub(super) fn create<M: Memory>(
             return Err(ErrorKind::Emulated.into());
         }
         let exposed = Exposed::created(memory)?;
-        let (size, unit) = check(exposed.span().len() as i64, unit)?;
-        Ok(Brought { exposed, measures: Measures { size, unit }, range: None })
+        let size = exposed.span().len() as i64;
+        let (size, unit) = check(size, unit, pointer(communicator))?;
+        let (ground, measures) = (Ground::Own(exposed), Measures { size, unit });
+        Ok(Brought { ground, measures, range: None })
     };
-    open(communicator, "create", bring, info)
+    open(communicator, Flavor::Create, bring, info)
 }
 
 /// The user's memory back out of a freed window.
@@ -90,7 +194,7 @@ pub(super) fn give_back<M: Memory>(exposed: Exposed) -> Result<M> {
 
 fn open(
     communicator: &Communicator,
-    call: &'static str,
+    flavor: Flavor,
     bring: impl FnOnce() -> Result<Brought>,
     info: &Info,
 ) -> Result<Core> {
@@ -100,7 +204,7 @@ fn open(
     let brought = bring();
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
-    let opened = agree(communicator, brought, &mut ranges, info);
+    let opened = agree(communicator, flavor, brought, &mut ranges, info);
     process.note(Activity::Computing, 0);
     if opened.is_err() {
         for range in ranges {
@@ -108,7 +212,7 @@ fn open(
             let _ = process.segment().free(range);
         }
     }
-    let place = || Place { call, rank: process.me().rank, ..Place::default() };
+    let place = || Place { call: flavor.call(), rank: process.me().rank, ..Place::default() };
     opened.map_err(|error| error.at(place))
 }
 
@@ -118,12 +222,13 @@ fn open(
 ///    can come.
 fn agree(
     communicator: &Communicator,
+    flavor: Flavor,
     brought: Result<Brought>,
     ranges: &mut Vec<Range>,
     info: &Info,
 ) -> Result<Core> {
     let (process, group) = (communicator.process(), communicator.group());
-    let mut offer = offer(&brought, info, process.next_window());
+    let mut offer = offer(flavor, &brought, info, process.next_window());
     if communicator.rank() == 0 {
         let size = group.size() as u32;
         let allocate = |bytes| {
@@ -188,7 +293,19 @@ fn open_at(
     let barrier = process.barrier_at(Some(barrier), group, rank)?;
     let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
     let control = Arc::new(control.ok_or_else(missing)?);
-    let Brought { exposed, measures, .. } = brought;
+    let Brought { ground, measures, .. } = brought;
+    let (exposed, shared) = match ground {
+        Ground::Own(exposed) => (exposed, None),
+        Ground::Shared(layout) => {
+            let place =
+                offers[0].range.ok_or_else(|| protocol(group.process(0), "it shared no memory"))?;
+            let whole = share(process, Range { offset: place.0, len: place.1 }, layout.total)?;
+            let own = whole.exposed.part(layout.starts[rank as usize], measures.size);
+            let own =
+                own.ok_or_else(|| protocol(group.process(0), "it shared too little memory"))?;
+            (own, Some((whole, layout.starts)))
+        }
+    };
     let exposed = Arc::new(exposed);
     let ledger = Arc::new(Ledger::new(me.size));
     let exposure = Exposure {
@@ -205,7 +322,12 @@ fn open_at(
             .state()
             .representation(peer)
             .ok_or_else(|| protocol(peer, "it said no hello"))?;
-        let range = offer.range.map(|(offset, len)| Range { offset, len });
+        let range = match &shared {
+            Some((Whole { place, .. }, starts)) => {
+                Some(Range { offset: place.offset + starts[rank as usize], len: offer.size })
+            }
+            None => offer.range.map(|(offset, len)| Range { offset, len }),
+        };
         let route = choose(Pair {
             message_only: process.routes() == Routes::Message,
             emulated: emulated || me.emulated,
@@ -238,7 +360,9 @@ fn open_at(
     Ok(Core {
         process: process.clone(),
         window,
+        flavor: offers[rank as usize].flavor,
         exposed,
+        whole: shared.map(|(whole, _)| whole),
         measures,
         policy: info.target_types,
         targets,
@@ -259,10 +383,21 @@ fn open_at(
     })
 }
 
-fn offer(brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
+/// Maps the memory that all ranks share (rule 17).
+fn share(process: &Process, place: Range, total: u64) -> Result<Whole> {
+    let mapping = process.segment().map(place).map_err(|error| {
+        let me = process.me().rank;
+        ErrorKind::NotShared(format!(
+            "rank {me} can't map the {total} bytes that are shared: {error}"
+        ))
+    })?;
+    Ok(Whole { place, exposed: Exposed::allocated(mapping, total) })
+}
+
+fn offer(flavor: Flavor, brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
     let same_layout = info.target_types == Policy::SameLayout;
-    let nothing =
-        Offer { size: 0, unit: 1, same_layout, range: None, shared: None, number, error: None };
+    let (range, shared, error) = (None, None, None);
+    let nothing = Offer { flavor, size: 0, unit: 1, same_layout, range, shared, number, error };
     match brought {
         Ok(Brought { measures, range, .. }) => Offer {
             size: measures.size,
@@ -285,6 +420,12 @@ fn compare(offers: &[Offer], group: &Group, info: &Info) -> Result<()> {
         Some((other, what(&offers[other]), what(&offers[0])))
     };
     let wrong = |problem| Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into());
+    if let Some(rank) = offers.iter().position(|offer| offer.flavor != offers[0].flavor) {
+        let (one, other) = (offers[0].flavor.call(), offers[rank].flavor.call());
+        return wrong(format!(
+            "rank 0 calls {one} and rank {rank} {other}: make a window by one call at all ranks"
+        ));
+    }
     if let Some((rank, ..)) = differ(&|offer| offer.same_layout.into()) {
         return wrong(format!(
             "ranks 0 and {rank} give different target_types: give the same at all ranks"

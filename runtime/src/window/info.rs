@@ -25,6 +25,9 @@ pub struct Info {
     pub same_size: bool,
     /// All ranks give the same displacement unit; key `same_disp_unit`, `true` or `false`.
     pub same_disp_unit: bool,
+    /// The ranks' parts of a shared window need not follow each other, so that each begins on a page of its own; key
+    /// `alloc_shared_noncontig`, `true` or `false`.
+    pub alloc_shared_noncontig: bool,
 }
 
 /// Which pairs of accumulates of one origin to one place are ordered (MPI-5.0 section 12.7.2).
@@ -107,18 +110,27 @@ impl Info {
             }
             "same_size" => self.same_size = flag("same_size")?,
             "same_disp_unit" => self.same_disp_unit = flag("same_disp_unit")?,
+            "alloc_shared_noncontig" => {
+                self.alloc_shared_noncontig = flag("alloc_shared_noncontig")?;
+            }
             _ => {}
         }
         Ok(self)
     }
 }
 
-/// Rule 26: the arguments of one rank.
-pub(super) fn check(size: i64, unit: i64) -> Result<(u64, u32)> {
+/// Rule 26: the arguments of one rank, whose pointers have so many bytes.
+pub(super) fn check(size: i64, unit: i64, pointer: u8) -> Result<(u64, u32)> {
     let wrong = |class, problem| Err(ErrorKind::WindowArgument { class, problem }.into());
     let Ok(bytes) = u64::try_from(size) else {
         return wrong(Class::Size, format!("a window of {size} bytes: use 0 or more"));
     };
+    if !fits(bytes, pointer) {
+        let problem = format!(
+            "a window of {size} bytes, which this rank's pointers of {pointer} bytes can't reach: make it smaller"
+        );
+        return wrong(Class::Size, problem);
+    }
     match u32::try_from(unit) {
         Ok(unit) if unit > 0 => Ok((bytes, unit)),
         _ => wrong(
@@ -126,6 +138,11 @@ pub(super) fn check(size: i64, unit: i64) -> Result<(u64, u32)> {
             format!("a displacement unit of {unit} bytes: use 1 to {}", u32::MAX),
         ),
     }
+}
+
+/// Whether pointers of so many bytes reach all of so much memory.
+pub(super) fn fits(bytes: u64, pointer: u8) -> bool {
+    pointer >= 8 || bytes <= 1 << (8 * u32::from(pointer))
 }
 
 #[cfg(test)]

@@ -1,24 +1,69 @@
-//! A rank's own window memory, by accessors that copy: others may write it at any time.
+//! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
 
-use shipable::Element;
+use shipable::{Architecture, Element};
 
-use super::core::Core;
+use super::core::{Core, Target};
 use crate::buffer::Codec;
 use crate::error::{ErrorKind, Result};
-use crate::memory::zeroed;
+use crate::memory::{Span, zeroed};
 
-/// A rank's own memory of a window. Displacements count the window's displacement unit, as in a put.
+/// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
+/// count the displacement unit of whose memory it is, as in a put.
 ///
-/// Elements are read and written in the rank's representation: on a rank that emulates another architecture, a `set` of an
-/// `i32` stores that machine's bytes.
+/// Elements are read and written in the representation of whose memory it is: where a rank emulates another architecture,
+/// a `set` of an `i32` stores that machine's bytes, whoever calls it.
 #[derive(Clone, Copy)]
 pub struct Local<'w> {
     core: &'w Core,
+    owner: &'w Target,
+    span: Span,
 }
 
 impl<'w> Local<'w> {
+    /// Of this rank.
     pub(super) fn new(core: &'w Core) -> Local<'w> {
-        Local { core }
+        let owner = &core.targets[core.control.rank() as usize];
+        Local { core, owner, span: core.exposed.span() }
+    }
+
+    /// Of any rank of a shared window, or of the first that has some.
+    pub(super) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
+        let owner = core.shared_query(rank)?;
+        // The window keeps all of it as long as this borrows the window.
+        Ok(Local { core, owner, span: core.part(owner)?.span() })
+    }
+
+    /// Whose memory it is: a rank of the window's group.
+    pub fn rank(&self) -> i32 {
+        self.owner.rank as i32
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.owner.measures.size
+    }
+
+    /// Bytes that a displacement counts.
+    pub fn disp_unit(&self) -> u32 {
+        self.owner.measures.unit
+    }
+
+    /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
+    /// may write them at any time, and none is this rank's to reach once the window is freed.
+    pub fn base(&self) -> *mut u8 {
+        self.span.start()
+    }
+
+    /// The representation of what lies in it: its owner's.
+    pub fn architecture(&self) -> &'w Architecture {
+        &self.owner.architecture
+    }
+
+    /// Notes a store to this rank's own memory, about which it may make promises.
+    fn note_store(&self) {
+        if self.owner.rank == self.core.control.rank() {
+            self.core.stored.set(true);
+        }
     }
 
     /// The element at a displacement.
@@ -46,7 +91,7 @@ impl<'w> Local<'w> {
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let codec = self.codec::<T>()?;
         let at = self.offset(displacement, values.len(), codec.extent())?;
-        codec.read(self.core.exposed.span(), at, values)
+        codec.read(self.span, at, values)
     }
 
     /// Writes elements, one extent apart.
@@ -56,8 +101,8 @@ impl<'w> Local<'w> {
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let codec = self.codec::<T>()?;
         let at = self.offset(displacement, values.len(), codec.extent())?;
-        self.core.stored.set(true);
-        codec.write(self.core.exposed.span(), at, values)
+        self.note_store();
+        codec.write(self.span, at, values)
     }
 
     /// A copy of `len` bytes from byte `start` on, as they lie in memory.
@@ -67,7 +112,7 @@ impl<'w> Local<'w> {
     pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
         let at = self.byte(start, len)?;
         let mut bytes = vec![0; len as usize];
-        self.core.exposed.span().read(at, &mut bytes);
+        self.span.read(at, &mut bytes);
         Ok(bytes)
     }
 
@@ -77,13 +122,13 @@ impl<'w> Local<'w> {
     /// RMA_RANGE outside of the window.
     pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
         let at = self.byte(start, bytes.len() as u64)?;
-        self.core.stored.set(true);
-        self.core.exposed.span().write(at, bytes);
+        self.note_store();
+        self.span.write(at, bytes);
         Ok(())
     }
 
     fn byte(&self, start: u64, len: u64) -> Result<i64> {
-        let (size, end) = (self.core.size(), i128::from(start) + i128::from(len));
+        let (size, end) = (self.size(), i128::from(start) + i128::from(len));
         match i64::try_from(start) {
             Ok(at) if end <= i128::from(size) => Ok(at),
             _ => Err(self.outside(start.into(), end, start as i64, 1)),
@@ -91,26 +136,29 @@ impl<'w> Local<'w> {
     }
 
     fn codec<T: Element>(&self) -> Result<Codec> {
-        let process = &self.core.process;
-        Codec::new::<T>(process.elements(), &process.me().architecture)
+        Codec::new::<T>(self.core.process.elements(), &self.owner.architecture)
     }
 
     fn offset(&self, displacement: i64, count: usize, extent: i64) -> Result<i64> {
         if displacement < 0 {
             return Err(ErrorKind::Displacement(displacement).into());
         }
-        let unit = self.core.unit();
+        let unit = self.disp_unit();
         let start = i128::from(displacement) * i128::from(unit);
         let end = start + count as i128 * i128::from(extent);
-        if end > i128::from(self.core.size()) {
+        if end > i128::from(self.size()) {
             return Err(self.outside(start, end, displacement, unit));
         }
         i64::try_from(start).map_err(|_| ErrorKind::Displacement(displacement).into())
     }
 
     fn outside(&self, start: i128, end: i128, displacement: i64, unit: u32) -> crate::Error {
-        let size = self.core.size();
+        let size = self.size();
         let error: crate::Error = ErrorKind::Range { start, end, size, displacement, unit }.into();
-        error.at(|| self.core.place("access to the own window", None, Some((start, end))))
+        let bytes = Some((start, end));
+        error.at(|| match self.owner.rank == self.core.control.rank() {
+            true => self.core.place("access to the own window", None, bytes),
+            false => self.core.place("load or store", Some(self.rank()), bytes),
+        })
     }
 }

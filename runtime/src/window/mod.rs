@@ -1,6 +1,6 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
 //!
-//! Left out: dynamic and shared windows.
+//! Left out: dynamic windows.
 
 mod accumulate;
 mod active;
@@ -9,6 +9,7 @@ mod core;
 mod create;
 mod epoch;
 mod fetched;
+mod flavor;
 mod info;
 mod local;
 mod operation;
@@ -35,12 +36,14 @@ use crate::window::epoch::{in_epoch, in_passive};
 pub use assert::Assert;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;
+pub use flavor::{Flavor, Model};
 pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
 pub use request::{Buffers, Given, Request};
 
-/// The memory of a window that [`Window::allocate`] made: it lies in the job's segment, where like ranks reach it directly.
+/// The memory of a window that brought its own, made by [`Window::allocate`] or [`Window::allocate_shared`]: it lies in the
+/// job's segment, where like ranks reach it directly.
 #[derive(Debug)]
 pub enum Allocated {}
 
@@ -82,6 +85,41 @@ impl Window<Allocated> {
         info: &Info,
     ) -> Result<Window<Allocated>> {
         let core = create::allocate(communicator, size, disp_unit, info)?;
+        Ok(Window { core, memory: PhantomData })
+    }
+
+    /// Makes a window whose memory all its ranks load from and store to, each by [`shared_query`](Window::shared_query)
+    /// (MPI-5.0 section 12.2.3). Collective; otherwise as [`allocate`](Window::allocate). The ranks' parts follow each other
+    /// without a gap, unless the info `alloc_shared_noncontig` lets each begin on a page of its own.
+    ///
+    /// Ranks of unlike representation share memory too, since each part says whose representation it has.
+    ///
+    /// ```
+    /// use longshore::{Info, Window};
+    ///
+    /// let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let window = Window::allocate_shared(world, 80, 8, &Info::default())?;
+    /// // Everyone's part, written by its neighbour.
+    /// let next = window.shared_query((world.rank() + 1) % world.size())?;
+    /// next.set(3, 2.5f64)?;
+    /// window.lock_all(|epoch| epoch.sync())?;
+    /// world.barrier()?;
+    /// assert_eq!(window.get::<f64>(3)?, 2.5);
+    /// window.free()?;
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`allocate`](Window::allocate); RMA_SHARED where a rank can't reach the memory of all (rule 17).
+    pub fn allocate_shared(
+        communicator: &Communicator,
+        size: i64,
+        disp_unit: i64,
+        info: &Info,
+    ) -> Result<Window<Allocated>> {
+        let core = create::allocate_shared(communicator, size, disp_unit, info)?;
         Ok(Window { core, memory: PhantomData })
     }
 
@@ -342,6 +380,16 @@ impl<M> Window<M> {
         Local::new(&self.core)
     }
 
+    /// A rank's part of a shared window, to be loaded from and stored to (MPI-5.0 section 12.2.3). With PROC_NULL it is that
+    /// of the lowest rank whose size isn't 0; where all are, rank 0's. As MPI has it, what the ranks load and store at the
+    /// same time is theirs to order: by a lock, by a barrier between two [`sync`](Passive::sync)s, or by a fence.
+    ///
+    /// # Errors
+    /// RMA_FLAVOR on a window that isn't shared (rule 16); RANK.
+    pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
+        Local::shared(&self.core, rank)
+    }
+
     /// The element at a displacement of this rank's own memory; see [`Local::get`].
     ///
     /// # Errors
@@ -398,6 +446,22 @@ impl<M> Window<M> {
     /// This rank's displacement unit in bytes.
     pub fn disp_unit(&self) -> u32 {
         self.core.unit()
+    }
+
+    /// How it was made: the attribute MPI_WIN_CREATE_FLAVOR.
+    pub fn flavor(&self) -> Flavor {
+        self.core.flavor
+    }
+
+    /// The attribute MPI_WIN_MODEL: [`Model::Unified`], as all windows are here. Whatever way an operation takes, it ends in the
+    /// very memory that the target's accessors read.
+    pub fn model(&self) -> Model {
+        Model::Unified
+    }
+
+    /// Where this rank's memory begins: the attribute MPI_WIN_BASE. What holds for [`Local::base`] holds for it.
+    pub fn base(&self) -> *mut u8 {
+        self.local().base()
     }
 
     /// Which types may describe data in targets' windows.

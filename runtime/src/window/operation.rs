@@ -261,6 +261,10 @@ impl Core {
             return Ok(door.span);
         }
         let door = match target.range {
+            Some(_) if self.whole.is_some() => {
+                let part = self.part(target)?;
+                Door { span: part.span(), _memory: Held::Mapped { _mapping: part } }
+            }
             Some(range) if target.peer != self.process.me().rank => {
                 let mapping: Mapping = self.process.segment().map(range)?;
                 let exposed = Exposed::allocated(mapping, target.measures.size);
