@@ -1,7 +1,7 @@
 //! Folds: loops that combine packed operands with packed values in place, for what the machine's own instructions compute.
 //!
 //! Keyed by width and meaning, not by basic type: sums and bits of two's complement need no sign. Each loop has a version
-//! for values in the other byte order, and, on x86, one with AVX2.
+//! for values in the other byte order, and, on x86, one with AVX2 and one with AVX-512.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -89,10 +89,44 @@ unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     unsafe { L::run(operands, target, count) }
 }
 
+/// # Safety
+///
+/// See [`Body`].
+#[rustversion::since(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { L::run(operands, target, count) }
+}
+
+/// A loop over registers of 64 bytes, which sum doubles in a first-level cache nearly twice as fast as those of 32.
+#[rustversion::since(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn widest<L: Loop>() -> Option<Body> {
+    let wide = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    wide.then_some(avx512::<L>)
+}
+
+/// Older compilers have no name for them.
+#[rustversion::before(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn widest<L: Loop>() -> Option<Body> {
+    None
+}
+
 fn body<L: Loop>() -> Body {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if is_x86_feature_detected!("avx2") {
-        return avx2::<L>;
+    {
+        if let Some(body) = widest::<L>() {
+            return body;
+        }
+        if is_x86_feature_detected!("avx2") {
+            return avx2::<L>;
+        }
     }
     baseline::<L>
 }
