@@ -122,5 +122,13 @@ pub(crate) fn spin() {
     loom::thread::yield_now();
 }
 
+/// Lets other processes run, those that aren't ready included.
+pub(crate) fn nap() {
+    #[cfg(not(loom))]
+    std::thread::sleep(std::time::Duration::from_micros(50));
+    #[cfg(loom)]
+    loom::thread::yield_now();
+}
+
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Le64>() == 8 && align_of::<Le64>() == 8);

@@ -2,7 +2,7 @@
 //!
 //! Waiters stand in a queue of places, and a place names who stands there, so that the death of anyone is seen by
 //! whoever comes after. [`FairLock`] blocks, for a short time; [`SharedLock`] is polled, and may be held for long.
-//! [`BriefLock`] has no queue, and costs a third.
+//! [`BriefLock`] has no queue, and costs a quarter.
 //!
 //! What a lock guards must be in order at any moment, since its holder may die at any moment: changes are committed by
 //! single words.

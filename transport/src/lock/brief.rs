@@ -1,13 +1,12 @@
-//! A lock for moments: one exchange to take it and one to give it back.
+//! A lock for moments: one exchange to take it and a store to give it back.
 
-use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, spin};
-use crate::futex::{self, LONGEST_SLEEP};
+use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, nap, spin};
 use crate::segment::Mapping;
 
 /// The lock's word.
 ///
 /// ```text
-///    0 state: u32, 0 or the holder's number + 1; bit 31 is set if somebody may sleep on it
+///    0 state: u32, 0 or the holder's number + 1
 /// ```
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -15,10 +14,9 @@ pub struct BriefWord {
     state: Le32,
 }
 
-const ASLEEP: u32 = 1 << 31;
-
 /// A lock over one word, held for a few memory accesses. Whoever comes takes it when it is free, waiting or not, so that it
-/// costs two exchanges where nobody waits. The death of its holder is seen by those that wait.
+/// costs one exchange where nobody waits. Nobody is woken either: who waits longer than a moment, because the holder lost
+/// its core, naps and looks again. The death of the holder is seen by those that wait.
 ///
 /// ```
 /// use longshore_transport::{Segment, lock::BriefLock};
@@ -56,49 +54,39 @@ impl<'a> BriefLock<'a> {
         Self::new(memory.at(offset))
     }
 
-    /// Takes the lock for `number`, below 2^31 - 1, as soon as it is free. `is_dead` says of a number whether its owner
+    /// Takes the lock for `number`, below 2^32 - 1, as soon as it is free. `is_dead` says of a number whether its owner
     /// will never run again.
     #[inline]
     pub fn acquire(self, number: u32, is_dead: impl Fn(u32) -> bool) -> Briefly<'a> {
-        let state = &self.word.state;
         // Acquire pairs with the release in `drop`: what the last holder wrote is seen.
-        if state.replace(0, number + 1, Acquire).is_err() {
+        if self.word.state.replace(0, number + 1, Acquire).is_err() {
             self.wait(number + 1, is_dead);
         }
         Briefly { word: self.word }
     }
 
-    /// Who waits longer than a moment sleeps, at most 100 ms before it looks whether the holder is alive.
     #[cold]
     fn wait(self, name: u32, is_dead: impl Fn(u32) -> bool) {
-        let state = &self.word.state;
-        for _ in 0..SPINS {
-            if state.load(Relaxed) == 0 && state.replace(0, name, Acquire).is_ok() {
-                return;
-            }
-            spin();
-        }
-        // Others may sleep as well, so whoever takes the lock from here on has to wake somebody.
-        let name = name | ASLEEP;
+        let (state, mut looks) = (&self.word.state, 0);
         loop {
             let seen = state.load(Relaxed);
-            let holder = (seen & !ASLEEP).checked_sub(1);
-            if holder.is_none_or(&is_dead) {
-                // AcqRel on the way to the next: what a dead holder wrote may be seen or not, as its death had it.
-                if state.replace(seen, name, AcqRel).is_ok() {
-                    return;
-                }
-                continue;
+            let free = seen.checked_sub(1).is_none_or(|holder| looks == SPINS && is_dead(holder));
+            // AcqRel on the way to the next: what a dead holder wrote may be seen or not, as its death had it.
+            if free && state.replace(seen, name, AcqRel).is_ok() {
+                return;
             }
-            if seen & ASLEEP != 0 || state.replace(seen, seen | ASLEEP, Relaxed).is_ok() {
-                futex::wait(state, seen | ASLEEP, LONGEST_SLEEP);
+            if looks < SPINS {
+                looks += 1;
+                spin();
+            } else {
+                nap();
             }
         }
     }
 
     /// Who holds the lock, if anyone.
     pub fn holder(self) -> Option<u32> {
-        (self.word.state.load(Acquire) & !ASLEEP).checked_sub(1)
+        self.word.state.load(Acquire).checked_sub(1)
     }
 }
 
@@ -106,9 +94,7 @@ impl Drop for Briefly<'_> {
     #[inline]
     fn drop(&mut self) {
         // Release pairs with the acquire in `acquire`.
-        if self.word.state.swap(0, Release) & ASLEEP != 0 {
-            futex::wake_all(&self.word.state);
-        }
+        self.word.state.store(0, Release);
     }
 }
 
