@@ -54,6 +54,7 @@ mod packed;
 mod process;
 mod progress;
 mod rank;
+mod raw;
 mod route;
 pub mod sim;
 mod tap;
@@ -71,6 +72,7 @@ pub use group::{Comparison, Group};
 pub use memory::Memory;
 pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
 pub use rank::{Rank, init};
+pub use raw::Pointed;
 pub use route::Route;
 pub use shipable;
 pub use shipable::flat::CommunicatorDescription;
@@ -83,7 +85,7 @@ pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
     AccumulateOps, AccumulateOrdering, Allocated, Assert, Buffers, Chain, Epoch, Fetched, Flavor,
-    Given, Info, Local, LockType, Model, Passive, Request, Window,
+    Given, Info, Local, LockType, Model, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

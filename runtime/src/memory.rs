@@ -1,11 +1,13 @@
 //! Joins memory to programs: the one module of this crate with unsafe code.
 //!
-//! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is under way. Three things
+//! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is under way. Four things
 //! make its use sound:
 //!
 //! - memory of windows is held by the [`Exposed`] that gave the span, and whoever keeps the span keeps that too;
 //! - memory that a user lends is lent in a [`scope`], whose drain lets go of every span before the scope ends, whatever
 //!   the body does: return, fail, panic, or leak what it was given;
+//! - memory that a user points to ([`raw`](crate::raw)) is theirs to keep until the operation is complete, as the
+//!   unsafe call's contract says;
 //! - a span's bytes are reached by pointers with a checked length, never as a slice: others may write them at any time.
 #![allow(unsafe_code)]
 
@@ -43,6 +45,18 @@ impl Span {
         Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
     }
 
+    /// Memory that a user points to: displacement 0 is at `place`, and there is memory from `start` to `end` of it. None where
+    /// no memory is that large.
+    pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
+        let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
+        match (isize::try_from(start), len) {
+            (Ok(first), Some(len)) => {
+                Span { start: place.wrapping_offset(first), len: len as u64, origin: -start }
+            }
+            _ => Span { start: place, len: 0, origin: 0 },
+        }
+    }
+
     /// Its length in bytes.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
@@ -66,7 +80,7 @@ impl Span {
     }
 
     fn view<'a>(self) -> Option<View<'a>> {
-        // SAFETY: a span's memory is alive as long as the span is held, by the module's three rules, and nobody has a
+        // SAFETY: a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
         // reference to it but the lender, who lent it shared, or exclusively to this span's holder.
         unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
     }
@@ -176,45 +190,39 @@ impl Span {
         reduction.combine(operands.view().ok_or(OVERFLOW)?, &mut there, elements)
     }
 
-    /// Combines one operand with the element at displacement `at`, which is as long; gives what was there, or `None`, nothing
-    /// done, where the memory hasn't got it.
+    /// Combines one operand with the element at displacement `at`, and copies what was there to `old`; all are as long. False,
+    /// and nothing done, where the memory hasn't got it.
     #[inline]
-    pub(crate) fn fetch<T: Element>(
-        self,
-        reduction: &Reduction,
-        at: i64,
-        operand: &T,
-    ) -> Option<T> {
-        let operand = Span::of(std::ptr::from_ref(operand).cast_mut(), 1);
-        let old = self.peek(at)?;
-        let mut there = self.shifted(at)?.view_mut()?;
-        reduction.combine(operand.view()?, &mut there, 1).ok()?;
-        Some(old)
+    pub(crate) fn fetch(self, reduction: &Reduction, at: i64, operand: Span, old: Span) -> bool {
+        let (Some(operand), Some(mut there)) =
+            (operand.view(), self.shifted(at).and_then(Span::view_mut))
+        else {
+            return false;
+        };
+        old.copy_run(0, self, at, old.len) && reduction.combine(operand, &mut there, 1).is_ok()
     }
 
-    /// As [`swap`](Span::swap), of the element at displacement `at`; `None` as for [`fetch`](Span::fetch).
+    /// As [`Swap::apply`], of the element at displacement `at`; false as for [`fetch`](Span::fetch).
     #[inline]
-    pub(crate) fn swap_one<T: Element>(
+    pub(crate) fn compare_and_swap(
         self,
         swap: &Swap,
         at: i64,
-        compare: &T,
-        new: &T,
-    ) -> Option<T> {
-        let old = self.peek(at)?;
-        let there = self.shifted(at)?.view_mut()?;
-        let [compare, new] =
-            [compare, new].map(|value| Span::of(std::ptr::from_ref(value).cast_mut(), 1).view());
-        swap.apply_views(there, compare?, new?).ok()?;
-        Some(old)
+        [compare, new]: [Span; 2],
+        old: Span,
+    ) -> bool {
+        let (Some(compare), Some(new), Some(there)) =
+            (compare.view(), new.view(), self.shifted(at).and_then(Span::view_mut))
+        else {
+            return false;
+        };
+        old.copy_run(0, self, at, old.len) && swap.apply_views(there, compare, new).is_ok()
     }
 
     /// The value at a displacement, if the memory has it.
     #[inline]
     pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
-        let mut value = zeroed::<T>();
-        let place = Span::of(&raw mut value, 1);
-        place.copy_run(0, self, at, place.len).then_some(value)
+        Span::filled(|value| value.copy_run(0, self, at, value.len))
     }
 
     /// Compares and swaps the element at displacement 0, as [`Swap::apply`].
@@ -258,6 +266,19 @@ impl Span {
     /// Runs `body` on a span of a slice, which lasts as long.
     pub(crate) fn with_slice<T: Element, R>(values: &[T], body: impl FnOnce(Span) -> R) -> R {
         body(Span::of(values.as_ptr().cast_mut(), values.len()))
+    }
+
+    /// Runs `body` on a span of a value, which lasts as long.
+    #[inline]
+    pub(crate) fn with_value<T: Element, R>(value: &T, body: impl FnOnce(Span) -> R) -> R {
+        body(Span::of(std::ptr::from_ref(value).cast_mut(), 1))
+    }
+
+    /// Runs `body` on a span of a value to be written, which lasts as long; gives the value if it was.
+    #[inline]
+    pub(crate) fn filled<T: Element>(body: impl FnOnce(Span) -> bool) -> Option<T> {
+        let mut value = zeroed::<T>();
+        body(Span::of(&raw mut value, 1)).then_some(value)
     }
 
     /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
@@ -397,6 +418,20 @@ impl<'a> Loan<'a> {
     }
 }
 
+impl Loan<'_> {
+    /// Memory that a user points to, and keeps.
+    pub(crate) fn pointed(span: Span) -> Self {
+        Loan { span, lender: PhantomData }
+    }
+}
+
+impl LoanMut<'_> {
+    /// Memory that a user points to, and keeps.
+    pub(crate) fn pointed(span: Span) -> Self {
+        LoanMut { span, lender: PhantomData }
+    }
+}
+
 impl<'a> LoanMut<'a> {
     #[inline]
     pub(crate) fn new<T: Element>(memory: &'a mut [T]) -> LoanMut<'a> {
@@ -451,7 +486,7 @@ pub(crate) mod sealed {
     }
 
     /// A [`Span`], out of users' sight.
-    pub struct Place(pub(super) Span);
+    pub struct Place(pub(crate) Span);
 
     impl<T: Element + Send> Held for Vec<T> {
         fn elements(&self) -> Elements {

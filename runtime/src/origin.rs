@@ -123,6 +123,18 @@ pub(crate) struct Elementwise {
 }
 
 impl What<'_> {
+    /// Whether it is so many elements of this very type, from the memory's displacement 0 on.
+    #[inline]
+    pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
+        match *self {
+            What::Slice { count, element } => count == elements && of.element() == Some(element.id),
+            What::Typed { count, datatype, at: 0, native: None } => {
+                u64::try_from(count) == Ok(elements) && Arc::ptr_eq(datatype.compiled(), of)
+            }
+            What::Typed { .. } => false,
+        }
+    }
+
     /// Checks rules 18 and 27, and that the elements lie in their memory and not in its padding.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {

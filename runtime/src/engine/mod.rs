@@ -41,7 +41,7 @@ pub(crate) use ticket::Ticket;
 use ticket::Tickets;
 
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Keep, Measures, reach};
+pub(crate) use exposure::{Exposure, Keep, Measures, Reach, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
 pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};

@@ -8,20 +8,19 @@ use std::any::TypeId;
 use std::cell::Cell;
 use std::sync::Arc;
 
+use shipable::Leaf;
 use shipable::reduce::{Op, Reduction, Swap};
-use shipable::{Element, Leaf};
 
 use super::core::{Core, Target};
 use super::epoch::Epoch;
-use super::fetched::Fetched;
 use super::operation::Call;
 use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
-use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
-use crate::memory::{Exposed, Span, Typed, zeroed};
+use crate::memory::{Span, Typed};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::route::Route;
-use crate::types::{Compiled, TargetType, Type};
+use crate::types::{Compiled, TargetType};
 use crate::wire::{Header, Kind};
 
 /// Bytes that are combined under the lock at a time: a frame's worth.
@@ -64,18 +63,9 @@ impl<'scope> Epoch<'scope, '_> {
     ) -> Result<()> {
         let origin = origin.into();
         let span = self.scope.lend(origin.loan);
-        let call = Call {
-            kind: Kind::Accumulate,
-            target,
-            displacement: target_disp,
-            count: target_count,
-            target_type: target_type.into(),
-        };
-        if self.core.accumulate_run(span, &origin.what, &call, op).is_some() {
-            return Ok(());
-        }
-        let origin = Lent { span, what: &origin.what, keep: Keep::Lender };
-        self.core.update(&call, op, origin, None, None)
+        let target_type = target_type.into();
+        let call = Call::new(Kind::Accumulate, target, target_disp, target_count, target_type);
+        self.core.accumulate(span, &origin.what, &call, op)
     }
 
     /// As [`accumulate`](Epoch::accumulate), and gets what was there before (MPI-5.0 section 12.3.4). With [`Op::NoOp`] it
@@ -97,67 +87,9 @@ impl<'scope> Epoch<'scope, '_> {
         let (origin, result) = (origin.into(), result.into());
         let span = self.scope.lend(origin.loan);
         let room = self.scope.lend_mut(result.loan);
-        let call = Call {
-            kind: Kind::Fetch,
-            target,
-            displacement: target_disp,
-            count: target_count,
-            target_type: target_type.into(),
-        };
-        let origin = Lent { span, what: &origin.what, keep: Keep::Lender };
-        let result = Lent { span: room, what: &result.what, keep: Keep::Lender };
+        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
+        let (origin, result) = (Lent::new(span, &origin.what), Lent::new(room, &result.what));
         self.core.update(&call, op, origin, Some(result), None)
-    }
-
-    /// As [`get_accumulate`](Epoch::get_accumulate) of one element of a predefined type, which MPI says is likely to be
-    /// faster (MPI-5.0 section 12.3.4). The type is `T`'s at the target as well: [`c::Long`](crate::c::Long) for a window of
-    /// longs, `i64` for one of 64-bit integers.
-    ///
-    /// # Errors
-    /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
-    #[inline]
-    pub fn fetch_and_op<T: Element>(
-        &self,
-        operand: T,
-        target: i32,
-        target_disp: i64,
-        op: Op,
-    ) -> Result<Fetched<T>> {
-        match self.core.fetch_run(&operand, target, target_disp, op) {
-            Some(value) => Ok(Fetched::here(value)),
-            None => self.core.fetch_one(&[operand], target, target_disp, One::Op(op)),
-        }
-    }
-
-    /// Puts `new` where the element at the target equals `compare`, and returns what was there, equal or not (MPI-5.0
-    /// section 12.3.4). Integers, logicals, [`c::Aint`](crate::c::Aint) and its like, and bytes.
-    ///
-    /// ```
-    /// # use longshore::{Info, Window};
-    /// # let rank = longshore::init()?;
-    /// # let mut window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
-    /// let me = rank.world().rank() as i64 + 1;
-    /// let owner = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
-    /// assert!(owner != 0 || window.get::<i64>(0)? == me || rank.world().rank() != 0);
-    /// # window.free()?;
-    /// # rank.finalize()?;
-    /// # Ok::<(), longshore::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
-    #[inline]
-    pub fn compare_and_swap<T: Element>(
-        &self,
-        new: T,
-        compare: T,
-        target: i32,
-        target_disp: i64,
-    ) -> Result<Fetched<T>> {
-        match self.core.swap_run(&new, &compare, target, target_disp) {
-            Some(value) => Ok(Fetched::here(value)),
-            None => self.core.fetch_one(&[compare, new], target, target_disp, One::Swap),
-        }
     }
 }
 
@@ -166,8 +98,8 @@ impl<'scope> Epoch<'scope, '_> {
 pub(super) struct Recent {
     /// By the target type's id.
     accumulate: Cell<Option<(u64, Op, Reduction)>>,
-    fetch: Cell<Option<(TypeId, Op, Reduction)>>,
-    swap: Cell<Option<(TypeId, Swap)>>,
+    pub fetch: Cell<Option<(TypeId, Op, Reduction)>>,
+    pub swap: Cell<Option<(TypeId, Swap)>>,
 }
 
 /// Memory of the rank's own: where operands are, or where what was there goes.
@@ -177,37 +109,39 @@ pub(super) struct Lent<'a> {
     pub keep: Keep,
 }
 
-/// What is done to one element.
-#[derive(Clone, Copy)]
-enum One {
-    Op(Op),
-    Swap,
-}
-
-impl One {
-    fn name(self) -> &'static str {
-        match self {
-            One::Op(_) => "fetch_and_op",
-            One::Swap => "compare_and_swap",
-        }
+impl<'a> Lent<'a> {
+    /// Its lender keeps it until the operation is done.
+    pub(super) fn new(span: Span, what: &'a What<'a>) -> Lent<'a> {
+        Lent { span, what, keep: Keep::Lender }
     }
 }
 
 /// A side of an accumulate, checked.
-struct Side {
-    elements: Elementwise,
-    keep: Keep,
+pub(super) struct Side {
+    pub elements: Elementwise,
+    pub keep: Keep,
 }
 
 impl Core {
-    /// The quick way of an accumulate, as [`Core::put_run`] is one: the last one's operation on elements of the same type.
+    /// Accumulates; see [`Epoch::accumulate`]. The lender of `memory` keeps it until the operation is done.
+    #[inline]
+    pub(super) fn accumulate(
+        &self,
+        memory: Span,
+        what: &What<'_>,
+        call: &Call<'_>,
+        op: Op,
+    ) -> Result<()> {
+        match self.accumulate_run(memory, what, call, op) {
+            Some(()) => Ok(()),
+            None => self.update(call, op, Lent::new(memory, what), None, None),
+        }
+    }
+
+    /// The quick way of an accumulate, as [`Core::run`] is one: the last one's operation on elements of the same type.
     #[inline]
     fn accumulate_run(&self, memory: Span, what: &What<'_>, call: &Call<'_>, op: Op) -> Option<()> {
-        let (&What::Slice { count: elements, element }, TargetType::Own(own_type)) =
-            (what, call.target_type)
-        else {
-            return None;
-        };
+        let TargetType::Own(own_type) = call.target_type else { return None };
         let own = own_type.compiled();
         let (id, last, reduction) = self.recent.accumulate.get()?;
         let target = self.targets.get(usize::try_from(call.target).ok()?)?;
@@ -216,8 +150,9 @@ impl Core {
             return None;
         }
         let own_rank = own_type.is_of(self.process.names());
-        let same = own.element() == Some(element.id) && u64::try_from(call.count) == Ok(elements);
-        if !same || !own_rank || (id, last) != (own.id(), op) || call.displacement < 0 {
+        let elements = u64::try_from(call.count).ok()?;
+        let same = what.is_plain(elements, own) && (id, last) == (own.id(), op);
+        if !same || !own_rank || call.displacement < 0 {
             return None;
         }
         let first = own.native().contiguous(elements)?;
@@ -232,48 +167,13 @@ impl Core {
         let mut done = 0;
         while done < len {
             let part = piece.min(len - done);
-            let operands = memory.shifted(done as i64)?;
+            let operands = memory.shifted(first + done as i64)?;
             let _held = self.control.accumulate(call.target as u32);
             let count = part / reduction.element();
             door.span.combine_run(&reduction, at + done as i64, operands, count).ok()?;
             done += part;
         }
         Some(())
-    }
-
-    /// The quick way of a fetch_and_op.
-    #[inline]
-    fn fetch_run<T: Element>(&self, operand: &T, target: i32, at: i64, op: Op) -> Option<T> {
-        let (id, last, reduction) = self.recent.fetch.get()?;
-        if (id, last) != (TypeId::of::<T>(), op) {
-            return None;
-        }
-        let (span, at) = self.quick_place(target, at)?;
-        let _held = self.control.accumulate(target as u32);
-        span.fetch(&reduction, at, operand)
-    }
-
-    /// The quick way of a compare and swap.
-    #[inline]
-    fn swap_run<T: Element>(&self, new: &T, compare: &T, target: i32, at: i64) -> Option<T> {
-        let (id, swap) = self.recent.swap.get()?;
-        if id != TypeId::of::<T>() {
-            return None;
-        }
-        let (span, at) = self.quick_place(target, at)?;
-        let _held = self.control.accumulate(target as u32);
-        span.swap_one(&swap, at, compare, new)
-    }
-
-    /// Memory that is mapped, and the byte of a displacement in it.
-    #[inline]
-    fn quick_place(&self, target: i32, displacement: i64) -> Option<(Span, i64)> {
-        let target = self.targets.get(usize::try_from(target).ok()?)?;
-        let door = target.door.get()?;
-        if !self.is_accessible(target) || displacement < 0 {
-            return None;
-        }
-        Some((door.span, displacement.checked_mul(i64::from(target.measures.unit))?))
     }
 
     /// An accumulate with all its checks.
@@ -289,7 +189,7 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(call.name(), Some(call.target), bytes)))
+        outcome.map_err(|error| error.at(|| self.place(call.name, Some(call.target), bytes)))
     }
 
     fn checked_update(
@@ -406,7 +306,7 @@ impl Core {
 
     /// Hands an accumulate to the engine.
     #[allow(clippy::too_many_arguments)]
-    fn ship_update(
+    pub(super) fn ship_update(
         &self,
         call: &Call<'_>,
         code: u8,
@@ -436,122 +336,6 @@ impl Core {
         engine.progress();
         Ok(())
     }
-
-    /// One element: what was there, here or on its way.
-    fn fetch_one<T: Element>(
-        &self,
-        operands: &[T],
-        target: i32,
-        displacement: i64,
-        one: One,
-    ) -> Result<Fetched<T>> {
-        self.process.note(Activity::Accumulate, target as u32);
-        let mut bytes = None;
-        let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
-    }
-
-    fn checked_one<T: Element>(
-        &self,
-        operands: &[T],
-        rank: i32,
-        displacement: i64,
-        one: One,
-        bytes: &mut Option<(i128, i128)>,
-    ) -> Result<Fetched<T>> {
-        self.process.ready()?;
-        let Some(target) = self.target(rank)? else {
-            return self.in_epoch().map(|()| Fetched::here(zeroed()));
-        };
-        self.access(target)?;
-        let elements = self.process.elements();
-        let (slices, there) = (elements.in_slices::<T>()?, elements.in_memory::<T>()?);
-        let call = Call {
-            kind: if matches!(one, One::Swap) { Kind::Swap } else { Kind::Fetch },
-            target: rank,
-            displacement,
-            count: 1,
-            target_type: TargetType::Own(&there),
-        };
-        let not_predefined = || {
-            let datatype = slices.datatype().to_string();
-            Error::from(ErrorKind::NotPredefined { call: one.name(), datatype })
-        };
-        let leaf = slices.compiled().single_leaf().ok_or_else(not_predefined)?;
-        if shipable::Signature::of_leaf(leaf) != slices.signature()
-            || !there.compiled().is_portable()
-        {
-            return Err(not_predefined());
-        }
-        match one {
-            One::Op(op) => op.check(leaf)?,
-            One::Swap => shipable::reduce::check_swap(leaf)?,
-        }
-        let bounds = call.target_type.bounds_on(&target.architecture)?;
-        let reach = reach(target.measures, displacement, 1, &bounds, &target.architecture)?;
-        *bytes = Some(reach.bytes);
-        let architecture = &self.process.me().architecture;
-        match target.route {
-            Route::Direct => {
-                self.door(target)?;
-                let refused = || ErrorKind::Displacement(displacement).into();
-                let (id, value) = (TypeId::of::<T>(), &operands[0]);
-                match (one, operands) {
-                    (One::Op(op), _) => {
-                        let reduction = Reduction::new(op, leaf, architecture)?;
-                        self.recent.fetch.set(Some((id, op, reduction)));
-                        self.fetch_run(value, rank, displacement, op)
-                    }
-                    (One::Swap, [compare, new]) => {
-                        self.recent.swap.set(Some((id, Swap::new(leaf, architecture)?)));
-                        self.swap_run(new, compare, rank, displacement)
-                    }
-                    (One::Swap, _) => None,
-                }
-                .map(Fetched::here)
-                .ok_or_else(refused)
-            }
-            Route::Message => {
-                let packed = match one {
-                    One::Op(Op::NoOp) => Vec::new(),
-                    _ => pack(operands, &slices, architecture)?,
-                };
-                let code = match one {
-                    One::Op(op) => op.wire(),
-                    One::Swap => 0,
-                };
-                let memory = Arc::new(Exposed::created(vec![zeroed::<T>()])?);
-                let keep = Keep::Shared { _memory: memory.clone() };
-                let elements = Elementwise {
-                    datatype: slices.compiled().clone(),
-                    count: 1,
-                    span: memory.span(),
-                };
-                let result = Some(Side { elements, keep });
-                let source = (packed.len() as u64, Source::Bytes(packed.into()));
-                let ticket = Arc::new(Ticket::default());
-                let waits = Some(ticket.clone());
-                self.ship_update(&call, code, target, 1, source, result, waits, reach.bytes)?;
-                let place = self.place(one.name(), Some(rank), Some(reach.bytes));
-                Ok(Fetched::coming(self.process.clone(), ticket, memory, place))
-            }
-        }
-    }
-}
-
-/// Elements of a slice, packed in a representation.
-fn pack<T: Element>(
-    values: &[T],
-    datatype: &Type,
-    architecture: &shipable::Architecture,
-) -> Result<Vec<u8>> {
-    let program = datatype.program(architecture)?;
-    let count = values.len() as u64;
-    let mut packed = vec![0; program.stream_length(count)? as usize];
-    Span::with_slice(values, |span| span.pack(&program, count, 0, &mut packed))
-        .map_err(conversion)?;
-    Ok(packed)
 }
 
 /// Rule 21: the one predefined type of all sides, or none where there are no items.

@@ -14,7 +14,9 @@ mod info;
 mod local;
 mod operation;
 mod passive;
+mod raw;
 mod request;
+mod single;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,7 @@ pub use flavor::{Flavor, Model};
 pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
+pub use raw::Raw;
 pub use request::{Buffers, Given, Request};
 
 /// The memory of a window that brought its own, made by [`Window::allocate`] or [`Window::allocate_shared`]: it lies in the
@@ -420,6 +423,28 @@ impl<M> Window<M> {
     /// As [`Local::write`].
     pub fn write<T: Element>(&mut self, displacement: i64, values: &[T]) -> Result<()> {
         self.local().write(displacement, values)
+    }
+
+    /// The calls of epochs without scopes, with pointers to the origin's memory (MPI-5.0 sections 12.3 and 12.5): what this type's own
+    /// are made of.
+    ///
+    /// ```
+    /// use longshore::{Info, LockType, Window, Assert};
+    ///
+    /// let rank = longshore::init()?;
+    /// let window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// let (long, value) = (rank.type_of::<i64>()?, 7i64);
+    /// let calls = window.raw();
+    /// calls.lock(0, LockType::Exclusive, Assert::NONE)?;
+    /// // SAFETY: the value stays where it is until the unlock has returned.
+    /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 0, 1, &long)? };
+    /// calls.unlock(0)?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    pub fn raw(&self) -> Raw<'_> {
+        Raw::new(&self.core)
     }
 
     attributes!(Window);

@@ -23,6 +23,7 @@ const OUTSTANDING: u64 = 256;
 
 /// An operation as it was called.
 pub(super) struct Call<'a> {
+    pub name: &'static str,
     pub kind: Kind,
     pub target: i32,
     pub displacement: i64,
@@ -30,9 +31,17 @@ pub(super) struct Call<'a> {
     pub target_type: TargetType<'a>,
 }
 
-impl Call<'_> {
-    pub(super) fn name(&self) -> &'static str {
-        self.kind.call()
+impl<'a> Call<'a> {
+    /// One that is called as its kind.
+    #[inline]
+    pub(super) fn new(
+        kind: Kind,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'a>,
+    ) -> Call<'a> {
+        Call { name: kind.call(), kind, target, displacement, count, target_type }
     }
 }
 
@@ -48,7 +57,7 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
-        let call = Call { kind: Kind::Put, target, displacement, count, target_type };
+        let call = Call::new(Kind::Put, target, displacement, count, target_type);
         if self.run(memory, what, &call).is_some() {
             return Ok(());
         }
@@ -66,31 +75,28 @@ impl Core {
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
-        let call = Call { kind: Kind::Get, target, displacement, count, target_type };
+        let call = Call::new(Kind::Get, target, displacement, count, target_type);
         if self.run(memory, what, &call).is_some() {
             return Ok(());
         }
         self.operate(Lent { span: memory, what, keep: Keep::Lender }, &call, None)
     }
 
-    /// The quick way: a slice's elements, as one run, to or from memory that is mapped. Checks what the long way checks, and leaves
-    /// to it whatever isn't so simple, errors too.
+    /// The quick way: elements of the target's type, as one run, to or from memory that is mapped. Checks what the long way checks,
+    /// and leaves to it whatever isn't so simple, errors too.
     #[inline]
     fn run(&self, memory: Span, what: &What<'_>, call: &Call<'_>) -> Option<()> {
-        let Call { kind, target, displacement, count, target_type } = *call;
-        let (&What::Slice { count: elements, element }, TargetType::Own(own)) = (what, target_type)
-        else {
-            return None;
-        };
+        let Call { kind, target, displacement, count, target_type, .. } = *call;
+        let TargetType::Own(own_type) = target_type else { return None };
         let target = self.targets.get(usize::try_from(target).ok()?)?;
         let door = target.door.get()?;
         if !self.is_accessible(target) {
             return None;
         }
-        let own_rank = own.is_of(self.process.names());
-        let own = own.compiled();
-        let same = own.element() == Some(element.id) && u64::try_from(count) == Ok(elements);
-        if !same || !own_rank || !own.is_portable() || displacement < 0 {
+        let own_rank = own_type.is_of(self.process.names());
+        let own = own_type.compiled();
+        let elements = u64::try_from(count).ok()?;
+        if !what.is_plain(elements, own) || !own_rank || !own.is_portable() || displacement < 0 {
             return None;
         }
         let first = own.native().contiguous(elements)?;
@@ -120,7 +126,7 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked(memory, call, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(call.name(), Some(call.target), bytes)))
+        outcome.map_err(|error| error.at(|| self.place(call.name, Some(call.target), bytes)))
     }
 
     fn checked(

@@ -209,10 +209,12 @@ impl Core {
             return settled;
         };
         let settled = || self.ledger.outstanding(target.peer) == 0;
-        if !settled() {
-            self.await_one(Activity::Flush, target, settled)?;
+        if settled() {
+            return Ok(());
         }
-        Ok(())
+        // Who can't wait gives the operations up: nothing touches their memory any more.
+        self.await_one(Activity::Flush, target, settled)
+            .inspect_err(|_| self.process.engine().state().give_up(self.window))
     }
 
     /// Waits for what one target does.

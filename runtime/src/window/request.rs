@@ -51,7 +51,7 @@ pub struct Request<B> {
     buffers: PhantomData<B>,
 }
 
-/// What a request gives back: its memory, or an origin's and a result's.
+/// What a request gives back: its memory, or an origin's and a result's; nothing where it was [given pointers](crate::Raw).
 pub trait Buffers: Sized + private::GiveBack {}
 
 mod private {
@@ -73,6 +73,13 @@ mod private {
     impl<M: Memory> GiveBack for M {
         fn give_back(memory: Returned) -> Option<M> {
             one(memory.0.into_iter().next())
+        }
+    }
+
+    /// Of pointers.
+    impl GiveBack for () {
+        fn give_back(_: Returned) -> Option<()> {
+            Some(())
         }
     }
 
@@ -106,6 +113,10 @@ impl<B: Buffers> Request<B> {
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, .. } = self;
         let outcome = ticket.wait(&process, place.process);
+        if let (false, Some(window)) = (ticket.is_done(), place.window) {
+            // The job is being ended: the operation won't be done, and touches nothing any more.
+            process.engine().state().give_up(window);
+        }
         // The engine lets go of memory before it says that an operation is done.
         let gone = || ErrorKind::Aborting { by: None }.into();
         outcome
@@ -189,7 +200,8 @@ impl Epoch<'_, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
-        let call = call(Kind::Put, target, target_disp, target_count, target_type.into());
+        let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
+        let call = Call { name: "rput", ..call };
         self.core.request(call, None, vec![Taken::new(origin.into(), &self.core.process)?])
     }
 
@@ -205,7 +217,8 @@ impl Epoch<'_, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
-        let call = call(Kind::Get, target, target_disp, target_count, target_type.into());
+        let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
+        let call = Call { name: "rget", ..call };
         self.core.request(call, None, vec![Taken::new(destination.into(), &self.core.process)?])
     }
 
@@ -222,7 +235,9 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<Request<M>> {
-        let call = call(Kind::Accumulate, target, target_disp, target_count, target_type.into());
+        let call =
+            Call::new(Kind::Accumulate, target, target_disp, target_count, target_type.into());
+        let call = Call { name: "raccumulate", ..call };
         self.core.request(call, Some(op), vec![Taken::new(origin.into(), &self.core.process)?])
     }
 
@@ -242,21 +257,12 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<Request<(O, M)>> {
-        let call = call(Kind::Fetch, target, target_disp, target_count, target_type.into());
+        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
+        let call = Call { name: "rget_accumulate", ..call };
         let process = &self.core.process;
         let taken = vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?];
         self.core.request(call, Some(op), taken)
     }
-}
-
-fn call(
-    kind: Kind,
-    target: i32,
-    displacement: i64,
-    count: i64,
-    target_type: TargetType<'_>,
-) -> Call<'_> {
-    Call { kind, target, displacement, count, target_type }
 }
 
 impl Core {
@@ -266,36 +272,42 @@ impl Core {
         op: Option<Op>,
         taken: Vec<Taken>,
     ) -> Result<Request<B>> {
-        let name = match call.kind {
-            Kind::Put => "rput",
-            Kind::Get => "rget",
-            Kind::Accumulate => "raccumulate",
-            _ => "rget_accumulate",
-        };
-        let place = self.place(name, Some(call.target), None);
-        self.passive().map_err(|error| error.at(|| place.clone()))?;
-        let ticket = Arc::new(Ticket::default());
         let whats: Vec<_> = taken.iter().map(Taken::what).collect();
         let mut lents = taken.iter().zip(&whats).map(|(taken, what)| Lent {
             span: taken.memory.span(),
             what,
             keep: taken.keep(),
         });
-        if let (Some(first), second) = (lents.next(), lents.next()) {
-            let ticket = Some(ticket.clone());
-            match op {
-                Some(op) => self.update(&call, op, first, second, ticket)?,
-                None => self.operate(first, &call, ticket)?,
-            }
-        }
+        let (first, second) = (lents.next().ok_or(ErrorKind::WindowFreed)?, lents.next());
+        let Request { process, ticket, place, .. } =
+            self.start_request(&call, op, first, second)?;
         drop(lents);
+        drop(whats);
+        let memory = taken.into_iter().map(|taken| taken.memory).collect();
+        Ok(Request { process, ticket, memory, place, buffers: PhantomData })
+    }
+
+    /// An operation with a request that holds no memory.
+    pub(super) fn start_request(
+        &self,
+        call: &Call<'_>,
+        op: Option<Op>,
+        first: Lent<'_>,
+        second: Option<Lent<'_>>,
+    ) -> Result<Request<()>> {
+        let place = self.place(call.name, Some(call.target), None);
+        self.passive().map_err(|error| error.at(|| place.clone()))?;
+        let ticket = Arc::new(Ticket::default());
+        let waits = Some(ticket.clone());
+        match op {
+            Some(op) => self.update(call, op, first, second, waits)?,
+            None => self.operate(first, call, waits)?,
+        }
         // What the engine has no part in is done.
         if Arc::strong_count(&ticket) == 1 && !ticket.is_done() {
             ticket.settle_now();
         }
-        drop(whats);
-        let memory = taken.into_iter().map(|taken| taken.memory).collect();
         let process = self.process.clone();
-        Ok(Request { process, ticket, memory, place, buffers: PhantomData })
+        Ok(Request { process, ticket, memory: Vec::new(), place, buffers: PhantomData })
     }
 }

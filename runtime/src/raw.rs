@@ -1,0 +1,161 @@
+//! Memory by pointer, for calls that take any other: what a C interface stands on.
+//!
+//! [`Origin::raw`] and [`Destination::raw`] point to what a call reads and writes, [`Pointed`] to memory that a window is
+//! made over. Pointers need no length: count and type say what is reached, as in MPI. The calls of a window's epochs without
+//! scopes are those of [`Raw`](crate::Raw).
+//!
+//! Memory that is pointed to is the rank's own, so it lies there in the rank's representation, on a rank that emulates
+//! another architecture too.
+#![allow(unsafe_code)]
+
+use crate::error::Result;
+use crate::memory::sealed::{Held, Place};
+use crate::memory::{Elements, Loan, LoanMut, Memory, Span};
+use crate::origin::{Destination, ElementType, Origin, What};
+use crate::types::Type;
+
+/// `count` elements of a type around a place, and which they are.
+pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Span, What<'a>) {
+    // What has no range is refused by the call, which finds it has none.
+    let reach = u64::try_from(count).ok();
+    let reach = reach.and_then(|count| datatype.compiled().native().range(count).ok());
+    let (start, end) = reach.map_or((0, 0), |reach| (reach.start, reach.end));
+    let what = What::Typed { count, datatype, at: 0, native: None };
+    (Span::around(place, start, end), what)
+}
+
+impl<'a> Origin<'a> {
+    /// `count` elements of `datatype`, displacement 0 being at `place`.
+    ///
+    /// ```
+    /// use longshore::{Destination, Origin};
+    ///
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let (values, mut sums) = ([0.5, 1.5], [0.0; 2]);
+    /// // SAFETY: both arrays hold two doubles, and outlive the call.
+    /// let (from, to) = unsafe {
+    ///     let to = sums.as_mut_ptr().cast();
+    ///     (Origin::raw(values.as_ptr().cast(), 2, &double), Destination::raw(to, 2, &double))
+    /// };
+    /// rank.world().allreduce(from, to, longshore::Op::Max)?;
+    /// assert_eq!(sums, values);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// For as long as the origin and the operation that it is given to last, every byte that the elements consist of is memory
+    /// that may be read, has been written, and is written by nobody.
+    pub unsafe fn raw(place: *const u8, count: i64, datatype: &'a Type) -> Origin<'a> {
+        let (span, what) = pointed(place.cast_mut(), count, datatype);
+        Origin { loan: Loan::pointed(span), what }
+    }
+}
+
+impl<'a> Destination<'a> {
+    /// Room for `count` elements of `datatype`, displacement 0 being at `place`; see [`Origin::raw`].
+    ///
+    /// ```
+    /// use longshore::Destination;
+    ///
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let mut limits = if rank.world().rank() == 0 { [0.5, 1.5] } else { [0.0; 2] };
+    /// // SAFETY: there is room for two doubles, which outlives the call and which nobody else looks at meanwhile.
+    /// let room = unsafe { Destination::raw(limits.as_mut_ptr().cast(), 2, &double) };
+    /// rank.world().bcast(room, 0)?;
+    /// assert_eq!(limits, [0.5, 1.5]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// For as long as the destination and the operation that it is given to last, every byte that the elements consist of is
+    /// memory that may be read and written, and is neither read nor written by anybody else. Where the call reads it (a
+    /// broadcast's root), it has been written.
+    pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
+        let (span, what) = pointed(place, count, datatype);
+        Destination { loan: LoanMut::pointed(span), what }
+    }
+}
+
+/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`.
+///
+/// ```
+/// use longshore::{Info, Pointed, Window};
+///
+/// # let rank = longshore::init()?;
+/// let mut values = [0i64; 4];
+/// // SAFETY: the array outlives the window, and is reached by others through this pointer alone until then.
+/// let memory = unsafe { Pointed::new(values.as_mut_ptr().cast(), 32) };
+/// let mut window = Window::create(rank.world(), memory, 8, &Info::default())?;
+/// let long = rank.type_of::<i64>()?;
+/// window.fence(|epoch| epoch.put(&[7i64], rank.world().rank(), 2, 1, &long))?;
+/// window.free()?;
+/// assert_eq!(values[2], 7);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Pointed {
+    start: *mut u8,
+    len: usize,
+}
+
+impl Pointed {
+    /// `len` bytes from `start` on.
+    ///
+    /// # Safety
+    /// Until a window that is made over it has been freed with success, or the job has ended, it is memory that may be read
+    /// and written from any thread, each byte of it has been written, and no reference to it is used: others write it at any
+    /// time that MPI lets them.
+    pub unsafe fn new(start: *mut u8, len: usize) -> Pointed {
+        Pointed { start, len }
+    }
+
+    /// Where it starts.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+// SAFETY: an address and a number; who made it promised that any thread may use the memory.
+unsafe impl Send for Pointed {}
+
+impl Memory for Pointed {}
+
+impl Held for Pointed {
+    type Held = Pointed;
+
+    fn hold(self) -> Result<Pointed> {
+        Ok(self)
+    }
+
+    fn give_back(held: Pointed) -> Pointed {
+        held
+    }
+
+    fn place(held: &mut Pointed) -> Place {
+        Place(Span::around(held.start, 0, held.len as i64))
+    }
+
+    fn elements(&self) -> Elements {
+        Elements::Slice { count: self.len as u64, element: ElementType::of::<u8>() }
+    }
+
+    fn native_element() -> Option<usize> {
+        // The rank's own memory.
+        None
+    }
+}

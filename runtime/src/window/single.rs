@@ -1,0 +1,377 @@
+//! Operations on one element of a predefined type: fetch_and_op and compare_and_swap (MPI-5.0 section 12.3.4).
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use shipable::reduce::{Op, Reduction, Swap};
+use shipable::{Element, Leaf};
+
+use super::accumulate::Side;
+use super::core::{Core, Target};
+use super::epoch::Epoch;
+use super::fetched::Fetched;
+use super::operation::Call;
+use crate::engine::{Keep, Reach, Source, Ticket, reach};
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::job::Activity;
+use crate::memory::{Exposed, Span, Typed, zeroed};
+use crate::origin::Elementwise;
+use crate::route::Route;
+use crate::types::{TargetType, Type};
+use crate::wire::Kind;
+
+impl Epoch<'_, '_> {
+    /// As [`get_accumulate`](Epoch::get_accumulate) of one element of a predefined type, which MPI says is likely to be
+    /// faster (MPI-5.0 section 12.3.4). The type is `T`'s at the target as well: [`c::Long`](crate::c::Long) for a window of
+    /// longs, `i64` for one of 64-bit integers.
+    ///
+    /// # Errors
+    /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
+    #[inline]
+    pub fn fetch_and_op<T: Element>(
+        &self,
+        operand: T,
+        target: i32,
+        target_disp: i64,
+        op: Op,
+    ) -> Result<Fetched<T>> {
+        match self.core.fetch_here(&operand, target, target_disp, op) {
+            Some(value) => Ok(Fetched::here(value)),
+            None => self.core.fetch_one(&[operand], target, target_disp, One::Op(op)),
+        }
+    }
+
+    /// Puts `new` where the element at the target equals `compare`, and returns what was there, equal or not (MPI-5.0
+    /// section 12.3.4). Integers, logicals, [`c::Aint`](crate::c::Aint) and its like, and bytes.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
+    /// let me = rank.world().rank() as i64 + 1;
+    /// let owner = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
+    /// assert!(owner != 0 || window.get::<i64>(0)? == me || rank.world().rank() != 0);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
+    #[inline]
+    pub fn compare_and_swap<T: Element>(
+        &self,
+        new: T,
+        compare: T,
+        target: i32,
+        target_disp: i64,
+    ) -> Result<Fetched<T>> {
+        match self.core.swap_here(&new, &compare, target, target_disp) {
+            Some(value) => Ok(Fetched::here(value)),
+            None => self.core.fetch_one(&[compare, new], target, target_disp, One::Swap),
+        }
+    }
+}
+
+/// What is done to one element.
+#[derive(Clone, Copy)]
+pub(super) enum One {
+    Op(Op),
+    Swap,
+}
+
+impl One {
+    fn name(self) -> &'static str {
+        match self {
+            One::Op(_) => "fetch_and_op",
+            One::Swap => "compare_and_swap",
+        }
+    }
+
+    fn wire(self) -> u8 {
+        match self {
+            One::Op(op) => op.wire(),
+            One::Swap => 0,
+        }
+    }
+}
+
+/// An operation on one element, and the types that describe it.
+struct Single<'a> {
+    one: One,
+    target: i32,
+    displacement: i64,
+    /// In the origin's memory.
+    here: &'a Type,
+    /// In the target's.
+    there: &'a Type,
+}
+
+impl Core {
+    /// The quick way of a fetch_and_op on an element of this Rust type.
+    #[inline]
+    fn fetch_run(
+        &self,
+        element: TypeId,
+        operand: Span,
+        old: Span,
+        target: i32,
+        at: i64,
+        op: Op,
+    ) -> bool {
+        let Some((id, last, reduction)) = self.recent.fetch.get() else { return false };
+        let place = self.quick_place(target, at).filter(|_| (id, last) == (element, op));
+        let Some((span, at)) = place else { return false };
+        let _held = self.control.accumulate(target as u32);
+        span.fetch(&reduction, at, operand, old)
+    }
+
+    /// The quick way of a compare and swap.
+    #[inline]
+    fn swap_run(
+        &self,
+        element: TypeId,
+        operands: [Span; 2],
+        old: Span,
+        target: i32,
+        at: i64,
+    ) -> bool {
+        let Some((id, swap)) = self.recent.swap.get() else { return false };
+        let place = self.quick_place(target, at).filter(|_| id == element);
+        let Some((span, at)) = place else { return false };
+        let _held = self.control.accumulate(target as u32);
+        span.compare_and_swap(&swap, at, operands, old)
+    }
+
+    #[inline]
+    fn fetch_here<T: Element>(&self, operand: &T, target: i32, at: i64, op: Op) -> Option<T> {
+        Span::with_value(operand, |operand| {
+            Span::filled(|old| self.fetch_run(TypeId::of::<T>(), operand, old, target, at, op))
+        })
+    }
+
+    #[inline]
+    fn swap_here<T: Element>(&self, new: &T, compare: &T, target: i32, at: i64) -> Option<T> {
+        let id = TypeId::of::<T>();
+        Span::with_value(compare, |compare| {
+            Span::with_value(new, |new| {
+                Span::filled(|old| self.swap_run(id, [compare, new], old, target, at))
+            })
+        })
+    }
+
+    /// Memory that is mapped, and the byte of a displacement in it.
+    #[inline]
+    fn quick_place(&self, target: i32, displacement: i64) -> Option<(Span, i64)> {
+        let target = self.targets.get(usize::try_from(target).ok()?)?;
+        let door = target.door.get()?;
+        if !self.is_accessible(target) || displacement < 0 {
+            return None;
+        }
+        Some((door.span, displacement.checked_mul(i64::from(target.measures.unit))?))
+    }
+
+    /// One element: what was there, here or on its way.
+    fn fetch_one<T: Element>(
+        &self,
+        operands: &[T],
+        target: i32,
+        displacement: i64,
+        one: One,
+    ) -> Result<Fetched<T>> {
+        self.process.note(Activity::Accumulate, target as u32);
+        let mut bytes = None;
+        let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
+        self.process.note(Activity::Computing, 0);
+        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
+    }
+
+    fn checked_one<T: Element>(
+        &self,
+        operands: &[T],
+        rank: i32,
+        displacement: i64,
+        one: One,
+        bytes: &mut Option<(i128, i128)>,
+    ) -> Result<Fetched<T>> {
+        self.process.ready()?;
+        let elements = self.process.elements();
+        let (here, there) = (&elements.in_slices::<T>()?, &elements.in_memory::<T>()?);
+        let single = Single { one, target: rank, displacement, here, there };
+        let Some(place) = self.check_single(&single, bytes)? else {
+            return Ok(Fetched::here(zeroed()));
+        };
+        if place.target.route == Route::Direct {
+            let (id, architecture) = (TypeId::of::<T>(), &self.process.me().architecture);
+            self.door(place.target)?;
+            let old = match (one, operands) {
+                (One::Op(op), [value, ..]) => {
+                    let reduction = Reduction::new(op, place.leaf, architecture)?;
+                    self.recent.fetch.set(Some((id, op, reduction)));
+                    self.fetch_here(value, rank, displacement, op)
+                }
+                (One::Swap, [compare, new]) => {
+                    self.recent.swap.set(Some((id, Swap::new(place.leaf, architecture)?)));
+                    self.swap_here(new, compare, rank, displacement)
+                }
+                _ => None,
+            };
+            return old.map(Fetched::here).ok_or_else(|| single.refused());
+        }
+        let count = operands.len() as u64;
+        let packed = Span::with_slice(operands, |span| single.pack(self, span, count))?;
+        let memory = Arc::new(Exposed::created(vec![zeroed::<T>()])?);
+        let keep = Keep::Shared { _memory: memory.clone() };
+        let old = single.old(memory.span(), keep);
+        let ticket = Arc::new(Ticket::default());
+        self.ship_single(&single, &place, packed, old, Some(ticket.clone()))?;
+        let place = self.place(one.name(), Some(rank), *bytes);
+        Ok(Fetched::coming(self.process.clone(), ticket, memory, place))
+    }
+
+    /// Does it by pointers: the operands are one element each, compare_and_swap's in the order compare, new; what was there
+    /// goes to `old`. Who gives the memory keeps it until the operation is done.
+    pub(super) fn single(
+        &self,
+        one: One,
+        operands: &[Span],
+        old: Span,
+        datatype: &Type,
+        target: i32,
+        displacement: i64,
+    ) -> Result<()> {
+        self.process.note(Activity::Accumulate, target as u32);
+        let single = Single { one, target, displacement, here: datatype, there: datatype };
+        let mut bytes = None;
+        let outcome = self.checked_single(&single, operands, old, &mut bytes);
+        self.process.note(Activity::Computing, 0);
+        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
+    }
+
+    fn checked_single(
+        &self,
+        single: &Single<'_>,
+        operands: &[Span],
+        old: Span,
+        bytes: &mut Option<(i128, i128)>,
+    ) -> Result<()> {
+        self.process.ready()?;
+        let Some(place) = self.check_single(single, bytes)? else { return Ok(()) };
+        if place.target.route == Route::Message {
+            let parts = operands.iter().map(|&span| single.pack(self, span, 1));
+            let packed = parts.collect::<Result<Vec<_>>>()?.concat();
+            return self.ship_single(single, &place, packed, single.old(old, Keep::Lender), None);
+        }
+        let door = self.door(place.target)?;
+        let there = door.shifted(place.reach.base).ok_or_else(|| single.refused())?;
+        let architecture = &self.process.me().architecture;
+        let typed = |span| Typed { program: single.here.compiled().native(), count: 1, span };
+        match (single.one, operands) {
+            (One::Op(op), _) => {
+                let reduction = Reduction::new(op, place.leaf, architecture)?;
+                let operand = operands.first().map_or(there, |operand| *operand);
+                let _held = self.control.accumulate(single.target as u32);
+                let all = 0..reduction.element();
+                Span::combine(&reduction, &typed(operand), &typed(there), Some(&typed(old)), all)
+                    .map_err(conversion)
+            }
+            (One::Swap, &[compare, new]) => {
+                let swap = Swap::new(place.leaf, architecture)?;
+                let _held = self.control.accumulate(single.target as u32);
+                match there.compare_and_swap(&swap, 0, [compare, new], old) {
+                    true => Ok(()),
+                    false => Err(single.refused()),
+                }
+            }
+            (One::Swap, _) => Err(single.refused()),
+        }
+    }
+
+    /// Where the operation takes place, once everything about it is right; nowhere for PROC_NULL.
+    fn check_single(
+        &self,
+        single: &Single<'_>,
+        bytes: &mut Option<(i128, i128)>,
+    ) -> Result<Option<Place<'_>>> {
+        let Some(target) = self.target(single.target)? else {
+            return self.in_epoch().map(|()| None);
+        };
+        self.access(target)?;
+        let call = single.call();
+        call.target_type.check_rank(self.process.names())?;
+        let leaf = single.check()?;
+        let bounds = call.target_type.bounds_on(&target.architecture)?;
+        let displacement = single.displacement;
+        let reach = reach(target.measures, displacement, 1, &bounds, &target.architecture)?;
+        *bytes = Some(reach.bytes);
+        Ok(Some(Place { target, leaf, reach }))
+    }
+
+    fn ship_single(
+        &self,
+        single: &Single<'_>,
+        place: &Place<'_>,
+        packed: Vec<u8>,
+        old: Side,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Result<()> {
+        let source = (packed.len() as u64, Source::Bytes(packed.into()));
+        let (code, bytes) = (single.one.wire(), place.reach.bytes);
+        self.ship_update(&single.call(), code, place.target, 1, source, Some(old), ticket, bytes)
+    }
+}
+
+/// Where an operation takes place.
+struct Place<'a> {
+    target: &'a Target,
+    leaf: Leaf,
+    reach: Reach,
+}
+
+impl Single<'_> {
+    fn call(&self) -> Call<'_> {
+        let kind = if matches!(self.one, One::Swap) { Kind::Swap } else { Kind::Fetch };
+        let &Single { one, target, displacement, there, .. } = self;
+        let target_type = TargetType::Own(there);
+        Call { name: one.name(), kind, target, displacement, count: 1, target_type }
+    }
+
+    /// Rule 21: the predefined type that the element is of, here and there.
+    fn check(&self) -> Result<Leaf> {
+        let not_predefined = || {
+            let datatype = self.here.datatype().to_string();
+            Error::from(ErrorKind::NotPredefined { call: self.one.name(), datatype })
+        };
+        let leaf = self.here.compiled().single_leaf().ok_or_else(not_predefined)?;
+        let whole = shipable::Signature::of_leaf(leaf) == self.here.signature();
+        if !whole || !self.there.compiled().is_portable() {
+            return Err(not_predefined());
+        }
+        match self.one {
+            One::Op(op) => op.check(leaf)?,
+            One::Swap => shipable::reduce::check_swap(leaf)?,
+        }
+        Ok(leaf)
+    }
+
+    /// Operands that lie one after the other, packed in the rank's representation; an operation without any has none.
+    fn pack(&self, core: &Core, operands: Span, count: u64) -> Result<Vec<u8>> {
+        if matches!(self.one, One::Op(Op::NoOp)) {
+            return Ok(Vec::new());
+        }
+        let program = self.here.program(&core.process.me().architecture)?;
+        let mut packed = vec![0; program.stream_length(count)? as usize];
+        operands.pack(&program, count, 0, &mut packed).map_err(conversion)?;
+        Ok(packed)
+    }
+
+    /// Where what was there goes.
+    fn old(&self, span: Span, keep: Keep) -> Side {
+        let datatype = self.here.compiled().clone();
+        Side { elements: Elementwise { datatype, count: 1, span }, keep }
+    }
+
+    fn refused(&self) -> Error {
+        ErrorKind::Displacement(self.displacement).into()
+    }
+}
