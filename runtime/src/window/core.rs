@@ -199,11 +199,13 @@ impl Core {
             self.process.note(Activity::FreeWindow, self.window);
             // The others count on this rank, whatever its callbacks say.
             cleared = self.card.clear(None);
-            // By messages: the barrier is of what is given back.
-            let met = self.communicator.rendezvous();
+            // Once all are here nobody begins anything. What still comes, an unlock, must find the window closed before its
+            // memory is another's: so they meet again, by messages, since the barrier is of what is given back.
+            let met = self.process.meet(&self.barrier);
             self.process.engine().state().close_window(self.window);
+            let closed = met.and_then(|()| self.communicator.rendezvous());
             self.process.note(Activity::Computing, 0);
-            met
+            closed
         };
         let place = |error: Error| error.at(|| self.place("free", None, None));
         end().map_err(place)?;

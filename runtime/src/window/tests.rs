@@ -160,3 +160,23 @@ fn rules_3_to_5_and_11_on_calls_without_scopes() {
         window.free().unwrap();
     });
 }
+
+/// An unlock that travels by message may come when its sender has left the window: what it changes there is nobody else's
+/// yet. (Rank 1 hears nothing from rank 0 while it frees a window of four.)
+#[test]
+fn what_comes_late_to_a_freed_window_changes_nothing() {
+    for seed in 0..shipable::oracle::cases(40) {
+        let options = Options { routes: crate::job::Routes::Message, seed, ..Options::default() };
+        run(4, &options, |rank| {
+            for _ in 0..4 {
+                let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+                if rank.world().rank() == 0 {
+                    window.lock(1, LockType::Exclusive, |_| Ok(())).unwrap();
+                }
+                window.free().unwrap();
+            }
+            rank.finalize().unwrap();
+        })
+        .unwrap();
+    }
+}
