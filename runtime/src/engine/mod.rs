@@ -282,9 +282,6 @@ impl State {
                 let place = || self.place(kind, peer, window, None);
                 if let Some(ledger) = self.ledgers.get(&window) {
                     self.tickets.fail(operation, error.at(place), ledger);
-                    if self.peers[peer as usize].gone.is_some() {
-                        ledger.release(peer);
-                    }
                 }
             }
             _ => {}

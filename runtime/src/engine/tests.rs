@@ -6,7 +6,10 @@ use longshore_transport::sim::{Cluster, SimLink};
 use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
-use super::{Engine, Exposure, Landing, Ledger, Me, Pattern, Policy, Sender};
+use super::{
+    Engine, Exposure, Landing, Ledger, Me, Operation, Outgoing, Pattern, Policy, Purpose, Sender,
+    Source, Ticket,
+};
 use crate::control::Control;
 use crate::group::Group;
 use crate::memory::Exposed;
@@ -221,7 +224,7 @@ fn frames_of_any_bytes_do_no_harm() {
             let length = 1 + random() % 120;
             let mut bytes: Vec<u8> =
                 (0..length).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            bytes[0] = (random() % 18) as u8;
+            bytes[0] = (random() % 25) as u8;
             if let Some(context) = bytes.get_mut(4) {
                 *context = (random() % 3) as u8;
             }
@@ -296,5 +299,25 @@ fn a_dead_rank_has_no_message_to_wait_for() {
         let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
         let received = pair.engine.state().take_received(number);
         assert_eq!(class_of(received), Some(Class::ProcAborted));
+    }
+}
+
+/// A put on its way without a request, behind it one with a request that hasn't left yet.
+#[test]
+fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
+    let mut pair = Pair::new();
+    let state = pair.engine.state();
+    let ledger = state.ledgers[&1].clone();
+    ledger.issue(1);
+    let operation = Operation { target: 1, window: 1, number: ledger.issue(1) };
+    let ticket = Arc::new(Ticket::default());
+    state.ticket(operation, ticket.clone());
+    let header = Header { context: 1, operation: operation.number, ..Header::new(Kind::Put) };
+    let purpose = Purpose::Operation(Kind::Put, operation);
+    state.push(1, Outgoing::new(header, Source::Empty, purpose));
+    state.handle_rank_state(1, killed());
+    assert!(ticket.is_done() && ledger.outstanding(1) == 0);
+    for failure in [ticket.take_failure(), ledger.take_failure(Some(1))] {
+        assert_eq!(failure.unwrap().class(), Class::ProcAborted);
     }
 }
