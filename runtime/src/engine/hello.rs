@@ -46,6 +46,9 @@ impl State {
         if hello.secret != self.secret || hello.rank != peer {
             return Err("it can't prove that it belongs to this job".to_owned());
         }
+        if self.peers[peer as usize].architecture().is_some() {
+            return Err("it said hello twice".to_owned());
+        }
         let architecture = Architecture::from_descriptor(&hello.architecture)
             .map_err(|error| error.to_string())?;
         if peer == 0 {

@@ -105,8 +105,6 @@ impl State {
                 self.handle_get(peer, &header);
                 return Ok(());
             }
-            // Nobody is left to send the message.
-            Kind::Announce if self.peers[peer as usize].gone.is_some() => return Ok(()),
             Kind::Announce => {
                 self.mail.announced(peer, &header);
                 self.match_mail();
@@ -320,7 +318,7 @@ impl State {
                         None
                     }
                 };
-                self.complete(Operation { target: peer, window, number }, error);
+                self.complete(Operation { target: peer, window, number }, error)?;
             }
             (Kind::Bulk, Sink::Receive(receiving)) => {
                 let cut = cut.then(|| ErrorKind::Conversion(CUT.to_owned()).into());

@@ -5,6 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
+/// So many are done of a target of which nobody waits for anything any more.
+const RELEASED: u64 = u64::MAX;
+
 /// Between the window, which counts what it issues, and the engine, which counts what is done.
 pub(crate) struct Ledger {
     issued: Box<[AtomicU64]>,
@@ -58,16 +61,25 @@ impl Ledger {
         self.acknowledged[target as usize].load(Ordering::Acquire)
     }
 
-    /// So many more are done.
-    pub(super) fn acknowledge(&self, target: u32, count: u64) {
+    /// So many more are done; an error if that is more than were issued.
+    pub(super) fn acknowledge(&self, target: u32, count: u64) -> Result<(), String> {
         let word = &self.acknowledged[target as usize];
-        // One writer: the engine, under its lock.
-        word.store(word.load(Ordering::Relaxed).saturating_add(count), Ordering::Release);
+        // One writer: the engine, under its lock. What is issued is counted under it too.
+        let before = word.load(Ordering::Relaxed);
+        if before == RELEASED {
+            return Ok(());
+        }
+        let outstanding = self.outstanding(target);
+        if count > outstanding {
+            return Err(format!("{count} operations done, where {outstanding} were under way"));
+        }
+        word.store(before + count, Ordering::Release);
+        Ok(())
     }
 
     /// All that was or will be issued to a target that is gone counts as done.
     pub(super) fn release(&self, target: u32) {
-        self.acknowledged[target as usize].store(u64::MAX, Ordering::Release);
+        self.acknowledged[target as usize].store(RELEASED, Ordering::Release);
     }
 
     /// A target is gone: what it had not done has failed.

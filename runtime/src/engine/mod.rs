@@ -179,6 +179,10 @@ impl Engine {
                 Ok(Some(frame)) => {
                     let peer = frame.peer();
                     self.state.tap.record(Direction::Received, peer, &frame);
+                    // All that counts of one that is gone was taken in before.
+                    if self.state.peers[peer as usize].gone.is_some() {
+                        continue;
+                    }
                     (peer, self.state.handle_frame(peer, &frame))
                 }
                 Ok(None) => return taken > 0,
@@ -448,14 +452,15 @@ impl State {
     }
 
     /// Forgets an operation on a window whose answer is here.
-    fn complete(&mut self, operation: Operation, error: Option<Error>) {
+    fn complete(&mut self, operation: Operation, error: Option<Error>) -> Result<(), String> {
         if let Some(ledger) = self.ledgers.get(&operation.window) {
             if let Some(error) = error {
                 self.tickets.fail(operation, error, ledger);
             }
-            ledger.acknowledge(operation.target, 1);
+            ledger.acknowledge(operation.target, 1)?;
         }
         self.tickets.settle(operation);
+        Ok(())
     }
 
     fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
@@ -483,7 +488,7 @@ impl State {
             Kind::Retire => self.peers[peer as usize].forms.retire(brief.operation),
             Kind::Ack => {
                 if let Some(ledger) = self.ledgers.get(&brief.context) {
-                    ledger.acknowledge(peer, brief.value);
+                    ledger.acknowledge(peer, brief.value)?;
                 }
             }
             Kind::Lock => self.handle_lock(peer, &brief),
@@ -492,7 +497,7 @@ impl State {
             Kind::Complete => self.handle_tally(peer, brief.context, Tally::Completes),
             Kind::Done => {
                 let (window, number) = (brief.context, brief.operation);
-                self.complete(Operation { target: peer, window, number }, None);
+                self.complete(Operation { target: peer, window, number }, None)?;
             }
             Kind::Credit => self.peers[peer as usize].credit(brief.value)?,
             Kind::Clear => {

@@ -75,7 +75,6 @@ impl State {
         let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);
         let bytes = refusal.bytes.map(|(start, end)| (start.into(), end.into()));
         let error = error.at(|| self.place(kind, peer, window, bytes));
-        self.complete(operation, Some(error));
-        Ok(())
+        self.complete(operation, Some(error))
     }
 }

@@ -321,3 +321,31 @@ fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
         assert_eq!(failure.unwrap().class(), Class::ProcAborted);
     }
 }
+
+#[test]
+fn no_more_is_done_than_was_asked_for() {
+    let answers = [
+        Brief { kind: Kind::Ack, context: 1, operation: 0, value: 2 },
+        Brief { kind: Kind::Done, context: 1, operation: 1, value: 0 },
+    ];
+    for (answer, asked) in answers.into_iter().zip([1, 0]) {
+        let mut pair = Pair::new();
+        let ledger = pair.engine.state().ledgers[&1].clone();
+        (0..asked).for_each(|_| _ = ledger.issue(1));
+        pair.send(&answer.encode());
+        let gone = pair.engine.state().gone(1).unwrap().to_string();
+        assert!(gone.contains("broke the protocol"), "{gone}");
+    }
+}
+
+/// Who spoke nonsense once is as good as dead, whatever it says later: it can't lock a window for ever.
+#[test]
+fn a_rank_that_broke_the_protocol_is_not_listened_to() {
+    let mut pair = Pair::new();
+    let greeting = hello(greeting());
+    pair.send(&greeting);
+    assert!(pair.engine.state().gone(1).unwrap().to_string().contains("hello twice"));
+    let lock = Brief { kind: Kind::Lock, context: 1, operation: 1, value: 2 };
+    pair.send(&lock.encode());
+    assert_eq!(pair.engine.state().windows[&1].control.locker(0), None);
+}
