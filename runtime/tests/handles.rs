@@ -156,6 +156,35 @@ fn arrays_that_are_too_short_are_named_and_left_alone() {
         assert!(error.to_string().contains(named), "{error}");
         assert_eq!((integers, addresses, datatypes), ([-7; 2], [-7; 1], [Handle::NULL; 1]));
     }
+    // With large counts all three numbers are of one array.
+    let envelope = types.envelope(outer, Counts::Large).unwrap();
+    assert_eq!((envelope.integers, envelope.addresses, envelope.large_counts), (0, 0, 3));
+    for room in [2, 4] {
+        let (mut large_counts, mut datatypes) = ([-7; 4], [Handle::NULL]);
+        let arrays = Arrays {
+            large_counts: &mut large_counts[..room],
+            datatypes: &mut datatypes,
+            ..Arrays::default()
+        };
+        match types.contents(outer, Counts::Large, arrays) {
+            Ok(()) => {
+                assert_eq!(large_counts, [4, 1, 64, -7]);
+                assert_eq!(types.print(datatypes[0]).unwrap(), types.print(inner).unwrap());
+                types.free(datatypes[0]).unwrap();
+            }
+            Err(error) => {
+                assert_eq!((room, error.class()), (2, Class::Arg));
+                assert!(error.to_string().contains("array_of_large_counts"), "{error}");
+                assert_eq!((large_counts, datatypes), ([-7; 4], [Handle::NULL]));
+            }
+        }
+    }
+    // A count past an int has a place in that version alone.
+    let long = types.insert(Datatype::contiguous(1 << 31, &Datatype::int()).unwrap()).unwrap();
+    let refused = types.contents(long, Counts::Int, Arrays::default()).unwrap_err();
+    assert_eq!(refused.class(), Class::Type);
+    assert!(refused.to_string().contains("ask for the version with large counts"), "{refused}");
+    assert_eq!(types.envelope(long, Counts::Large).unwrap().large_counts, 1);
     // Erroneous on a named type, which can't be freed either.
     let double = Handle::predefined(Basic::Double);
     let error = types.contents(double, Counts::Int, Arrays::default()).unwrap_err();

@@ -84,6 +84,33 @@ x86-64
 }
 
 #[test]
+fn bounds_of_a_negative_extent_are_marked_at_the_ends() {
+    assert_eq!(
+        picture(&["U1(RZ:d:8:-16)", "--arch", "x86-64"]),
+        "\
+x86-64
+  size 8, extent -16 from lb 8 to ub -8, true extent 8 from 0 to 8
+      -8 0  8
+         d--
+   ub^      ^lb
+         ^true lb
+    true ub^
+
+  d MPI_DOUBLE"
+    );
+    let image = printed(&["U1(RZ:d:8:-16)", "--svg", "-"]);
+    assert_eq!(image.matches("class=\"bound\"").count(), 3, "two, and the legend's:\n{image}");
+}
+
+#[test]
+fn a_picture_without_cells_has_no_empty_lines() {
+    let drawn = picture(&["LB", "--arch", "x86-64"]);
+    assert_eq!(drawn, "x86-64\n  size 0, extent 0 from lb 0 to ub 0\n  nothing to draw");
+    let nowhere = inspect(&["U1(FR:18:4000)", "--arch", "ppc64le"]);
+    assert!(nowhere.stdout.starts_with(b"ppc64le has no type"));
+}
+
+#[test]
 fn large_types_are_folded_and_orders_numbered() {
     let drawn = picture(&["U1(V:U2(SS:2:c/1,d/1):1000:2:5)", "--arch", "x86-64"]);
     assert_eq!(

@@ -176,6 +176,17 @@ impl Picture {
     pub fn units(&self) -> i64 {
         self.pitch / self.unit
     }
+
+    /// Whether a bound is marked in a row: an upper one behind its last byte, a lower one before its first. Where the extent is
+    /// negative they lie the other way round, and the picture's own ends take them too.
+    pub fn bounds(&self, row: &Row, at: Address, upper: bool) -> bool {
+        let end = row.start + i128::from(self.pitch);
+        let ends = |line: Option<&Line>| line.is_some_and(|line| line.start() == row.start);
+        match upper {
+            true => row.start < at && at <= end || at == row.start && ends(self.lines.first()),
+            false => (row.start..end).contains(&at) || at == end && ends(self.lines.last()),
+        }
+    }
 }
 
 /// All that there is to be seen: the bounds, and the data within them and outside.

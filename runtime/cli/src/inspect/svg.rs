@@ -283,18 +283,13 @@ impl Pen<'_> {
     /// A bar at each bound that lies in the row above: of all, longer than the row is high, and of data.
     fn bars(&mut self, picture: &Picture, row: &Row, group: &Group) {
         const OVER: i64 = 6;
-        let end = row.start + i128::from(picture.pitch);
         let (span, reach) = (&group.span, &group.reach);
         let mut bounds = vec![(span.start, false, "bound"), (span.end, true, "bound")];
         if group.bounds.size > 0 {
             bounds.extend([(reach.start, false, "true"), (reach.end, true, "true")]);
         }
         for (at, upper, class) in bounds {
-            let here = match upper {
-                true => row.start < at && at <= end,
-                false => (row.start..end).contains(&at),
-            };
-            if here {
+            if picture.bounds(row, at, upper) {
                 let x = self.x((at - row.start) as i64, picture);
                 let over = if class == "bound" { OVER } else { 0 };
                 self.bar(class, x, self.y - ROW - over, self.y + over);

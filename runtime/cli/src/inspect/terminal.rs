@@ -80,9 +80,11 @@ pub fn draw(layouts: &Layouts, count: u64, lines: usize, screen: Screen) -> Stri
     let letters = (room / sheet.units.max(1) as usize).clamp(1, widest);
     let pen = Pen { sheet: &sheet, screen, gutter, letters };
     let mut text = String::new();
-    for group in &sheet.groups {
+    for (at, group) in sheet.groups.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
         pen.group(group, count, &mut text);
-        text.push('\n');
     }
     pen.legend(&mut text);
     text
@@ -234,14 +236,9 @@ impl Pen<'_> {
         marks: &[(Address, String, bool)],
         text: &mut String,
     ) {
-        let end = row.start + i128::from(picture.pitch);
         let mut lines: Vec<String> = Vec::new();
         for (at, name, upper) in marks {
-            let here = match upper {
-                true => row.start < *at && *at <= end,
-                false => (row.start..end).contains(at),
-            };
-            if !here {
+            if !picture.bounds(row, *at, *upper) {
                 continue;
             }
             let units = ((at - row.start) / i128::from(picture.unit)) as usize;
@@ -291,6 +288,10 @@ impl Pen<'_> {
                 if self.screen.colour { self.screen.paint(QUIET, "░░") } else { ".".into() };
             entry(gap, 2, "gap");
         }
+        if entries.is_empty() {
+            return;
+        }
+        text.push('\n');
         let (mut line, mut used) = (String::new(), 0);
         for (entry, letters) in entries {
             if used > 0 && used + 3 + letters > self.screen.width {
