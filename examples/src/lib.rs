@@ -4,6 +4,7 @@ pub mod foreign;
 pub mod halo;
 pub mod hashtable;
 pub mod hex;
+pub mod histogram;
 pub mod object;
 pub mod overflow;
 pub mod packed;
@@ -11,6 +12,7 @@ pub mod records;
 pub mod shipments;
 pub mod show;
 pub mod stealing;
+pub mod stencil;
 pub mod table;
 
 use std::error::Error;
@@ -20,8 +22,19 @@ use std::process::ExitCode;
 use longshore::Rank;
 
 /// The examples that the demo plays, in its order. None takes an argument but [`TABLE`], its file.
-pub const NAMES: [&str; 9] =
-    ["halo", "records", "foreign", "overflow", "packed", "object", "hashtable", "stealing", TABLE];
+pub const NAMES: [&str; 11] = [
+    "halo",
+    "stencil",
+    "records",
+    "foreign",
+    "overflow",
+    "packed",
+    "object",
+    "hashtable",
+    "stealing",
+    "histogram",
+    TABLE,
+];
 
 /// The one that reads a CSV of shipments; `make-shipments` makes one.
 pub const TABLE: &str = "table";
@@ -39,6 +52,7 @@ pub fn play(name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
 fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     match (name, arguments) {
         ("halo", []) => halo::run(rank),
+        ("stencil", []) => stencil::run(rank),
         ("records", []) => records::run(rank),
         ("foreign", []) => foreign::run(rank),
         ("overflow", []) => overflow::run(rank),
@@ -46,6 +60,7 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("object", []) => object::run(rank),
         ("hashtable", []) => hashtable::run(rank),
         ("stealing", []) => stealing::run(rank),
+        ("histogram", []) => histogram::run(rank),
         (TABLE, [input]) => table::run(rank, input),
         (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
         (name, [argument, ..]) if NAMES.contains(&name) => {

@@ -38,6 +38,11 @@ fn halo() {
 }
 
 #[test]
+fn stencil() {
+    play(env!("CARGO_BIN_EXE_stencil"), &[]);
+}
+
+#[test]
 fn records() {
     play(env!("CARGO_BIN_EXE_records"), &[]);
 }
@@ -70,6 +75,11 @@ fn hashtable() {
 #[test]
 fn stealing() {
     play(env!("CARGO_BIN_EXE_stealing"), &[]);
+}
+
+#[test]
+fn histogram() {
+    play(env!("CARGO_BIN_EXE_histogram"), &[]);
 }
 
 #[test]
