@@ -11,12 +11,14 @@ mod support;
 
 use std::fmt::Debug;
 use std::ops::Add;
+use std::os::linux::fs::MetadataExt as _;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use longshore::{
-    Assert, Buffer, Communicator, Datatype, Element, Epoch, Info, LockType, Op, Rank, Result, Type,
-    Window,
+    Assert, Buffer, Communicator, Datatype, Element, Epoch, Info, LockType, Op, Passive, Rank,
+    Result, Type, Window,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -28,6 +30,8 @@ const LEN: usize = 90;
 const ROUNDS: u64 = 8;
 /// What resident memory may grow by from window to window, in all: pages that are touched for the first time.
 const GROWTH: usize = 3 << 20;
+/// And what the segment may grow by: pages of rings that are touched for the first time.
+const SHARED_GROWTH: u64 = 4 << 20;
 
 #[derive(Clone)]
 struct Random(u64);
@@ -125,9 +129,28 @@ fn issue<'scope, T: Number>(
     }
 }
 
+/// Likewise by a request, which is waited for at once.
+fn ask<T: Number>(epoch: &Passive<'_, '_>, mine: &mut Mine<'_, T>) -> Result<()> {
+    let Transfer { target, kind, at, values, .. } = mine.transfer;
+    let (target, at, values) = (*target, *at as i64, values.clone());
+    match kind {
+        Kind::Put => drop(epoch.rput(values, target, at, 1, &mine.datatype)?.wait()?),
+        Kind::Get => {
+            let room = std::mem::take(&mut mine.room);
+            mine.room = epoch.rget(room, target, at, 1, &mine.datatype)?.wait()?;
+        }
+        Kind::Sum => {
+            drop(epoch.raccumulate(values, target, at, 1, &mine.datatype, Op::Sum)?.wait()?);
+        }
+    }
+    Ok(())
+}
+
 /// A window of this rank and what all ranks' windows hold.
 struct Ground<'a, T, M> {
     rank: &'a Rank,
+    /// Of the window: all ranks, or a part of them.
+    world: &'a Communicator,
     window: Window<M>,
     /// Whether its epochs are passive or post and start; a fence goes with both.
     passive: bool,
@@ -137,7 +160,7 @@ struct Ground<'a, T, M> {
 impl<T: Number, M> Ground<'_, T, M> {
     /// A round of operations in some kind of epoch.
     fn round(&mut self, random: &mut Random) -> Result<()> {
-        let world = self.rank.world();
+        let world = self.world;
         let all = transfers::<T>(random, world.size())?;
         let here = all
             .iter()
@@ -149,7 +172,7 @@ impl<T: Number, M> Ground<'_, T, M> {
             mine.push(Mine { transfer, datatype, room });
         }
         let kind = match self.passive {
-            true => *random.one_of(&["fence", "lock", "lock_all"]),
+            true => *random.one_of(&["fence", "lock", "lock_all", "flush", "requests"]),
             false => *random.one_of(&["fence", "post"]),
         };
         let exclusive = random.below(2) == 0;
@@ -166,6 +189,18 @@ impl<T: Number, M> Ground<'_, T, M> {
             }
             "lock_all" => {
                 window.lock_all(|epoch| mine.iter_mut().try_for_each(|each| issue(epoch, each)))?;
+            }
+            "flush" => {
+                window.lock_all(|epoch| {
+                    for each in &mut mine {
+                        let target = each.transfer.target;
+                        epoch.flush(target, |epoch| issue(epoch, each))?;
+                    }
+                    Ok(())
+                })?;
+            }
+            "requests" => {
+                window.lock_all(|epoch| mine.iter_mut().try_for_each(|each| ask(epoch, each)))?;
             }
             _ => {
                 window.post(world.group(), Assert::NONE)?;
@@ -208,9 +243,14 @@ impl<T: Number, M> Ground<'_, T, M> {
 }
 
 /// Rounds on a window; gives it back.
-fn live<T: Number, M>(rank: &Rank, random: &mut Random, window: Window<M>) -> Result<Window<M>> {
-    let model = vec![vec![T::from(0); LEN]; rank.world().size() as usize];
-    let mut ground = Ground { rank, window, passive: random.below(2) == 0, model };
+fn live<T: Number, M>(
+    rank: &Rank,
+    world: &Communicator,
+    random: &mut Random,
+    window: Window<M>,
+) -> Result<Window<M>> {
+    let model = vec![vec![T::from(0); LEN]; world.size() as usize];
+    let mut ground = Ground { rank, world, window, passive: random.below(2) == 0, model };
     for _ in 0..ROUNDS {
         ground.round(random)?;
     }
@@ -242,43 +282,118 @@ fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
     copy.free()
 }
 
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+/// Tickets out of a counter, each to be had once, and a word that is set by who finds it as it expects.
+fn draw(world: &Communicator, random: &mut Random) -> Result<()> {
+    const DRAWN: i64 = 5;
+    let (me, size) = (world.rank(), world.size());
+    let owner = random.below(size as usize) as i32;
+    let window = Window::allocate(world, 16, 8, &Info::default())?;
+    let mut mine = window.lock_all(|epoch| {
+        let drawn: Vec<_> =
+            (0..DRAWN).map(|_| epoch.fetch_and_op(1, owner, 0, Op::Sum)).collect::<Result<_>>()?;
+        drawn.into_iter().map(|value| value.wait()).collect::<Result<Vec<i64>>>()
+    })?;
+    assert!(mine.is_sorted(), "rank {me} drew {mine:?}");
+    loop {
+        let before = window.lock(owner, LockType::Exclusive, |epoch| {
+            epoch.compare_and_swap(i64::from(me) + 1, i64::from(me), owner, 1)?.wait()
+        })?;
+        if before == i64::from(me) {
+            break;
+        }
+        assert!((0..i64::from(me)).contains(&before), "rank {me} found {before}");
+        // Who computes meanwhile lets others run.
+        thread::sleep(Duration::from_micros(100));
+    }
+    mine = world.allgather(&mine)?;
+    mine.sort_unstable();
+    assert!(mine.iter().copied().eq(0..DRAWN * i64::from(size)), "drawn: {mine:?}");
+    window.free()
 }
 
-/// Resident bytes, but for what is shared.
-fn resident() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+/// What a rank and its job have of the system.
+#[derive(Debug)]
+struct Usage {
+    descriptors: usize,
+    threads: usize,
+    mappings: usize,
+    /// Resident bytes, but for what is shared.
+    resident: usize,
+    /// Bytes of the job's segment that were ever touched, and are not given back.
+    shared: u64,
+}
+
+impl Usage {
+    fn now() -> Usage {
+        let count = |folder| std::fs::read_dir(folder).unwrap().count();
+        let read = |file| std::fs::read_to_string(file).unwrap();
+        let status = read("/proc/self/status");
+        let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
+        let kib: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|fd| fd.path());
+        let is_segment = |path: &PathBuf| {
+            std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("memfd:"))
+        };
+        let segment = fds.filter(is_segment).find_map(|path| std::fs::metadata(path).ok());
+        Usage {
+            descriptors: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+            mappings: read("/proc/self/maps").lines().filter(|map| map.contains("memfd:")).count(),
+            resident: kib << 10,
+            shared: segment.expect("a segment").st_blocks() * 512,
+        }
+    }
+
+    /// Nothing has grown since.
+    fn check(&self, since: &Usage) {
+        let grown = self.descriptors > since.descriptors
+            // The progress thread comes with the first window that needs it.
+            || self.threads > since.threads + 1
+            || self.mappings > since.mappings
+            || self.resident > since.resident + GROWTH
+            || self.shared > since.shared + SHARED_GROWTH;
+        assert!(!grown, "{since:?} grew to {self:?}");
+    }
 }
 
 fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<()> {
-    let world = rank.world();
     let unit = size_of::<T>() as i64;
-    let mut start = (0, 0);
+    let world = rank.world();
+    // All pairs have their rings, and all ranks their barrier.
+    (0..world.size()).try_for_each(|peer| world.send(&[peer], peer, 0))?;
+    (0..world.size()).try_for_each(|peer| world.recv(&mut [0], peer, 0).map(drop))?;
+    let mut start = None;
     for number in 0..windows {
-        match random.below(2) {
+        // Each part has its own windows, which take as many draws as they like.
+        let parts = [1, 1, 2][random.below(3)];
+        let mut own = Random(random.next());
+        let part = world.split(Some(world.rank() % parts), 0)?;
+        let part = part.expect("all ranks have a part");
+        match own.below(2) {
             0 => {
-                let window = Window::allocate(world, LEN as i64 * unit, unit, &Info::default())?;
-                live::<T, _>(rank, random, window)?.free()?;
+                let window = Window::allocate(&part, LEN as i64 * unit, unit, &Info::default())?;
+                live::<T, _>(rank, &part, &mut own, window)?.free()?;
             }
             _ => {
                 let memory: Buffer<T> = rank.buffer(LEN)?;
-                let window = Window::create(world, memory, unit, &Info::default())?;
-                let memory = live::<T, _>(rank, random, window)?.free()?;
+                let window = Window::create(&part, memory, unit, &Info::default())?;
+                let memory = live::<T, _>(rank, &part, &mut own, window)?.free()?;
                 assert_eq!(memory.len(), LEN);
             }
         }
+        draw(&part, &mut own)?;
+        part.free()?;
         talk::<T>(world, random)?;
-        if number == 1 {
-            start = (descriptors(), resident());
+        if number > 0 {
+            // All have left what they had.
+            world.barrier()?;
+            let now = Usage::now();
+            world.barrier()?;
+            match &start {
+                Some(start) => now.check(start),
+                None => start = Some(now),
+            }
         }
-    }
-    if windows > 2 {
-        let end = (descriptors(), resident());
-        assert!(end.0 <= start.0, "descriptors grew from {} to {}", start.0, end.0);
-        assert!(end.1 <= start.1 + GROWTH, "memory grew from {} to {}", start.1, end.1);
     }
     Ok(())
 }
@@ -307,12 +422,13 @@ fn rank() {
 /// Runs one random job.
 fn soak(seed: u64) {
     let mut random = Random(seed);
-    let size = 2 + random.below(5);
+    // Far more than there are cores, now and then.
+    let size = if random.below(12) == 0 { 32 } else { 2 + random.below(5) };
     let archs: Vec<&str> = (0..size)
         .map(|_| *random.one_of(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
         .collect();
     let like = random.below(3) == 0;
-    let mut words: Vec<String> = ["--timeout", "100", "-n"].map(str::to_owned).to_vec();
+    let mut words: Vec<String> = ["--timeout", "50", "-n"].map(str::to_owned).to_vec();
     words.push(size.to_string());
     if !like {
         words.extend(["--arch".to_owned(), archs.join(",")]);
@@ -323,7 +439,10 @@ fn soak(seed: u64) {
     if random.below(3) == 0 {
         words.extend(["--adversary".to_owned(), random.below(1000).to_string()]);
     }
-    let windows = 1 + random.below(6);
+    if random.below(3) == 0 {
+        words.extend(["--progress", "off"].map(str::to_owned));
+    }
+    let windows = if size > 6 { 1 + random.below(3) } else { 1 + random.below(6) };
     words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
     println!("seed {seed}: {}", words.join(" "));
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
