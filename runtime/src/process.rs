@@ -45,6 +45,8 @@ pub(crate) struct Process {
     waiter: Arc<Waiter>,
     /// Whether a thread answers while the program computes, where there is something to answer.
     progress: bool,
+    /// Whether peers reach a window of this rank by messages, and no thread answers them: calls that don't wait do.
+    unserved: AtomicBool,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
     /// The job's events that the engine has heard of.
@@ -131,6 +133,7 @@ impl Setup {
             segment,
             waiter,
             progress,
+            unserved: AtomicBool::new(false),
             server: Mutex::default(),
             life: AtomicU8::new(Life::Starting as u8),
             next_window: AtomicU32::new(1),
@@ -327,8 +330,12 @@ impl Process {
 
     /// Peers reach a window of this rank by messages: starts the progress thread, unless there is one, or is to be none.
     pub(crate) fn answer_peers(self: &Arc<Process>) -> Result<()> {
+        if !self.progress {
+            self.unserved.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
         let mut server = self.server();
-        if self.progress && server.is_none() {
+        if server.is_none() {
             self.waiter.serve();
             let thread = crate::progress::start(self, self.waiter.clone());
             *server = Some(thread.map_err(crate::job::Error::Thread)?);
@@ -378,6 +385,16 @@ impl Process {
         self.check_job()
     }
 
+    /// Makes progress in a call that has nothing to wait for, where no thread does: its caller may repeat it until a peer has
+    /// done something, and that peer may need this rank's answer for it (MPI-5.0 section 12.7.3).
+    ///
+    /// # Errors
+    /// As [`poll`](Process::poll).
+    #[inline]
+    pub(crate) fn oblige(&self) -> Result<()> {
+        if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
+    }
+
     /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
     /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
@@ -389,7 +406,7 @@ impl Process {
         }
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
-            return Ok(());
+            return self.oblige();
         }
         self.wait(|state, arming| {
             if barrier.poll(&mut entered, arming) {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Datatype, Destination, Info, LockType, Op, Origin, Pointed, Rank,
-    Route, Window,
+    Architecture, Assert, Class, Datatype, Destination, Info, LockType, Op, Origin, Passive,
+    Pointed, Rank, Route, Window,
 };
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
@@ -300,6 +300,43 @@ fn a_computing_target_serves_its_peers() {
         window.free().unwrap();
         rank.finalize().unwrap();
     };
+    run_shared(2, &options, body).unwrap();
+}
+
+/// Without a progress thread a rank still serves its peers in each call, also where it has nothing to wait for.
+#[test]
+fn who_polls_its_own_window_answers_peers() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        if world.rank() == 1 {
+            for at in 0..2 {
+                let put = |epoch: &Passive<'_, '_>| epoch.put(&[1i64], 0, at, 1, &long);
+                window.lock(0, LockType::Shared, put).unwrap();
+            }
+        } else {
+            let start = Instant::now();
+            let hopeful = || start.elapsed() < Duration::from_secs(20);
+            while window.get::<i64>(0).unwrap() == 0 {
+                assert!(hopeful(), "locks that are free answer nobody");
+                window.lock(0, LockType::Exclusive, |_| Ok(())).unwrap();
+            }
+            let until_there = |epoch: &Passive<'_, '_>| {
+                while window.get::<i64>(1)? == 0 {
+                    assert!(hopeful(), "syncs answer nobody");
+                    epoch.sync()?;
+                }
+                Ok(())
+            };
+            window.lock_all(until_there).unwrap();
+        }
+        world.barrier().unwrap();
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    let options = Options { routes: Routes::Message, ..Options::default() };
+    run(2, &options, body).unwrap();
     run_shared(2, &options, body).unwrap();
 }
 

@@ -185,7 +185,7 @@ impl Core {
             EpochState::Freed => Err(self.failed(ErrorKind::WindowFreed.into(), "sync", None)),
             _ => {
                 full_barrier();
-                Ok(())
+                self.process.oblige().map_err(|error| self.failed(error, "sync", None))
             }
         }
     }
@@ -195,8 +195,9 @@ impl Core {
     pub(super) fn settle(&self, target: Option<&Target>) -> Result<()> {
         // Before whatever tells another rank of it, and before this rank's own loads.
         full_barrier();
-        if self.shipped.get() {
-            self.wait_settled(target)?;
+        match self.shipped.get() {
+            true => self.wait_settled(target)?,
+            false => self.process.oblige()?,
         }
         self.ledger.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
     }
@@ -210,7 +211,7 @@ impl Core {
         };
         let settled = || self.ledger.outstanding(target.peer) == 0;
         if settled() {
-            return Ok(());
+            return self.process.oblige();
         }
         // Who can't wait gives the operations up: nothing touches their memory any more.
         self.await_one(Activity::Flush, target, settled)
