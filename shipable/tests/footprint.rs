@@ -108,3 +108,21 @@ fn a_regular_type_takes_the_memory_that_it_takes_whatever_its_count() {
     };
     assert_eq!(commit(100), commit(100_000_000));
 }
+
+#[test]
+fn members_of_one_type_share_its_operations() {
+    let leaves = [Datatype::int(), Datatype::double(), Datatype::char()];
+    let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
+    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    const MANY: i64 = 5000;
+    let places: Vec<_> = (0..MANY).map(|at| 1000 * at + at % 3).collect();
+    let records = vec![record; MANY as usize];
+    let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2).collect();
+    let records = Datatype::struct_(&lengths, &places, &records).unwrap();
+    let committed = Committed::new(&records, &Architecture::X86_64).unwrap();
+    let (_, kept, most) =
+        footprint(|| committed.program(&Architecture::S390X).map(|program| program.stream_size()));
+    println!("{} kept, {} at most of each member", kept / MANY, most / MANY);
+    assert!(kept < 700 * MANY && most < 2000 * MANY, "{kept} {most}");
+}

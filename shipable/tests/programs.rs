@@ -100,36 +100,58 @@ fn refused(error: Error) -> ConversionError {
     }
 }
 
+/// Packs random memory in parts; whether a value was refused.
+fn packs_as_the_oracle_does(case: &Case, random: &mut Random, seed: u64) -> bool {
+    let memory = random.bytes(case.length);
+    let (expected, refusal) = case.oracle_pack(&memory);
+    let length = case.program.stream_length(case.count).unwrap() as usize;
+    let mut packed = vec![0xee; length];
+    let mut met = None;
+    for part in cuts(random, length) {
+        let position = part.start as u64;
+        let out = &mut packed[part.clone()];
+        match case.program.pack(case.count, case.view(&memory), position, out) {
+            Ok(written) => assert_eq!(written, part.len()),
+            Err(error) => {
+                met = Some(refused(error));
+                break;
+            }
+        }
+    }
+    assert_eq!(packed[..expected.len()], expected, "seed {seed}: {}", case.describe());
+    let items = refusal.as_ref().map(|refusal| (refusal.item as u64, &refusal.error.value));
+    let ours = met.as_ref().map(|refusal| (refusal.item, &refusal.value));
+    assert_eq!(ours, items, "seed {seed}: {}", case.describe());
+    refusal.is_some()
+}
+
 #[test]
 fn pack_agrees_with_the_oracle_at_any_cut() {
     let (mut refusals, mut converted) = (0, 0);
     for seed in 0..cases(1500) {
         let random = &mut Random::new(seed, Options::default());
         let case = Case::random(random);
-        let memory = random.bytes(case.length);
-        let (expected, refusal) = case.oracle_pack(&memory);
-        let length = case.program.stream_length(case.count).unwrap() as usize;
-        let mut packed = vec![0xee; length];
-        let mut met = None;
-        for part in cuts(random, length) {
-            let position = part.start as u64;
-            let out = &mut packed[part.clone()];
-            match case.program.pack(case.count, case.view(&memory), position, out) {
-                Ok(written) => assert_eq!(written, part.len()),
-                Err(error) => {
-                    met = Some(refused(error));
-                    break;
-                }
-            }
-        }
-        assert_eq!(packed[..expected.len()], expected, "seed {seed}: {}", case.describe());
-        let items = refusal.as_ref().map(|refusal| (refusal.item as u64, &refusal.error.value));
-        let ours = met.as_ref().map(|refusal| (refusal.item, &refusal.value));
-        assert_eq!(ours, items, "seed {seed}: {}", case.describe());
-        refusals += u64::from(refusal.is_some());
+        refusals += u64::from(packs_as_the_oracle_does(&case, random, seed));
         converted += u64::from(!case.program.is_all_copy());
     }
     assert!(refusals > 0 && converted > 0, "the random types are too tame");
+}
+
+/// So many members that those of one type share its operations.
+#[test]
+fn structs_of_many_members_pack_as_the_oracle_does() {
+    for seed in 0..cases(20) {
+        let random = &mut Random::new(seed, Options { items: 12, ..Options::default() });
+        random.options.architecture = random.architecture();
+        let kinds: Vec<_> = (0..3).map(|_| random.datatype()).collect();
+        let members: Vec<_> = (0..300).map(|_| random.pick(&kinds).clone()).collect();
+        let lengths: Vec<_> = members.iter().map(|_| random.below(3) as i64).collect();
+        let places: Vec<_> = (0..300).map(|at| 3000 * at + random.below(9) as i64).collect();
+        let record = Datatype::struct_(&lengths, &places, &members).unwrap();
+        let stream = random.architecture();
+        let case = Case::new(random, record, stream);
+        packs_as_the_oracle_does(&case, random, seed);
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! A sequence too long to be copied into every place that repeats it becomes the body of a loop, which is shared. So a
 //! program is no larger than its form, however often parts of it are repeated.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use crate::kernels::Offsets;
 /// The longest sequence of operations that is copied into what repeats it.
 const COPIED: usize = 16;
 
-/// The most operations that an array makes by copying several of its child; beyond, its runs share them.
+/// The most operations that an array or a struct makes by copying several of a child; beyond, they are shared.
 const MANY: usize = 256;
 
 /// The shortest sequence of runs that becomes a table.
@@ -158,16 +159,26 @@ fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Ga
     Ok(Some(builder.finish()))
 }
 
-/// Members one after the other: each a child, how many of it, and where.
+/// Members one after the other: each a child, how many of it, and where. Where they would make too many operations, members of
+/// one type share theirs.
 fn structure(
-    members: impl Iterator<Item = (u32, u64, i64)>,
+    members: impl Iterator<Item = (u32, u64, i64)> + Clone,
     lowered: &[Vec<Op>],
     layouts: &[Bounds],
 ) -> Vec<Op> {
+    let all: usize = members.clone().map(|(child, ..)| lowered[child as usize].len()).sum();
+    let mut shared: HashMap<u32, Op> = HashMap::new();
     let mut ops = Vec::new();
     for (child, length, place) in members {
         let extent = layouts[child as usize].extent();
-        let mut member = repeat(lowered[child as usize].clone(), length, extent);
+        let one = &lowered[child as usize];
+        let one = match one.len() {
+            2.. if all > MANY => {
+                vec![shared.entry(child).or_insert_with(|| once(one.clone())).clone()]
+            }
+            _ => one.clone(),
+        };
+        let mut member = repeat(one, length, extent);
         // The bounds of the struct were found, so its bytes lie within i64.
         member.iter_mut().for_each(|op| op.shift(place));
         ops.append(&mut member);
