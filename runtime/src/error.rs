@@ -384,6 +384,46 @@ pub enum ErrorKind {
         /// The one that the call takes.
         wanted: crate::window::Flavor,
     },
+    /// Rule 15: memory that is attached already.
+    #[error(
+        "bytes {start:#x} to {end:#x} overlap {:#x} to {:#x}, which is attached already: detach it first (rule 15)", there.0, there.1
+    )]
+    AttachedTwice {
+        /// First byte.
+        start: u64,
+        /// End.
+        end: u64,
+        /// The range that is attached.
+        there: (u64, u64),
+    },
+    /// Rule 15: an operation outside of what is attached.
+    #[error(
+        "bytes {start:#x} to {end:#x} don't lie in one attachment of the target{}: use addresses of memory that is attached \
+         (rule 15)", touched.map(|(start, end)| format!(" (one has {start:#x} to {end:#x})")).unwrap_or_default()
+    )]
+    NotAttached {
+        /// First byte.
+        start: i128,
+        /// End.
+        end: i128,
+        /// An attachment that has some of them.
+        touched: Option<(u64, u64)>,
+    },
+    /// Rule 15: memory that isn't attached to this window.
+    #[error(
+        "what is to be detached isn't attached to this window: detach it from its own, once (rule 15)"
+    )]
+    Detached,
+    /// Rules 15 and 29: memory without an address.
+    #[error(
+        "{size} bytes have no place among the addresses of this rank, of {pointer} bytes: attach less, or detach some (rule 15)"
+    )]
+    NoAddress {
+        /// Its size.
+        size: u64,
+        /// Bytes in the rank's pointers.
+        pointer: u8,
+    },
     /// Rule 17.
     #[error(
         "{0}: make the window on ranks that can map all of it (split_type), or let it be smaller (rule 17)"
@@ -537,7 +577,9 @@ impl ErrorKind {
             ErrorKind::NoOp | ErrorKind::UnknownOperation(_) => Class::Op,
             ErrorKind::Request(_) => Class::Request,
             ErrorKind::Displacement(_) => Class::Disp,
-            ErrorKind::Range { .. } | ErrorKind::Address { .. } => Class::RmaRange,
+            ErrorKind::Range { .. } | ErrorKind::Address { .. } | ErrorKind::NotAttached { .. } => {
+                Class::RmaRange
+            }
             ErrorKind::NoBuffer
             | ErrorKind::Buffer { .. }
             | ErrorKind::Padding { .. }
@@ -548,6 +590,9 @@ impl ErrorKind {
             ErrorKind::WindowFreed => Class::Win,
             ErrorKind::Flavor { .. } => Class::RmaFlavor,
             ErrorKind::NotShared(_) => Class::RmaShared,
+            ErrorKind::AttachedTwice { .. } | ErrorKind::NoAddress { .. } | ErrorKind::Detached => {
+                Class::RmaAttach
+            }
             ErrorKind::WindowArgument { class, .. }
             | ErrorKind::Refused { class, .. }
             | ErrorKind::Elsewhere { class, .. } => *class,

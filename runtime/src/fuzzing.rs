@@ -7,7 +7,7 @@ use longshore_transport::{Link, Refused};
 use shipable::Architecture;
 
 use crate::control::Control;
-use crate::engine::{Engine, Exposure, Ledger, Me, Policy};
+use crate::engine::{Engine, Exposure, Ledger, Me, Opened, Policy};
 use crate::group::Group;
 use crate::memory::Exposed;
 use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
@@ -40,7 +40,9 @@ impl Target {
         let control = Control::new(&segment, place, &group, 0).expect("shared memory");
         let exposure = Exposure {
             window: Target::WINDOW,
-            exposed: Arc::new(Exposed::created(vec![0u8; 4096]).expect("bytes have no padding")),
+            opened: Opened::Whole(Arc::new(
+                Exposed::created(vec![0u8; 4096]).expect("bytes have no padding"),
+            )),
             unit: 8,
             policy: Policy::SameLayout,
             group,

@@ -84,8 +84,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
-    AccumulateOps, AccumulateOrdering, Allocated, Assert, Buffers, Chain, Epoch, Fetched, Flavor,
-    Given, Info, Local, LockType, Model, Passive, Raw, Request, Window,
+    AccumulateOps, AccumulateOrdering, Allocated, Assert, Attached, Buffers, Chain, Epoch, Fetched,
+    Flavor, Given, Info, Local, LockType, Model, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

@@ -278,12 +278,94 @@ fn rule_26_windows_have_sizes_and_units() {
 }
 
 #[test]
+fn rule_15_operations_stay_within_what_is_attached() {
+    everywhere(|rank, world| {
+        let info = Info::default();
+        let mut window = Window::create_dynamic(world, &info).unwrap();
+        let other = Window::create_dynamic(world, &info).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let memory = window.attach(rank.buffer::<f64>(10).unwrap()).unwrap();
+        let places = world.allgather(&[memory.address()]).unwrap();
+        let me = world.rank();
+        let mut refused = |place: i64, words: &[&str]| {
+            let outcome = window.fence(|epoch| match me {
+                0 => epoch.put(&[1.0, 2.0], 1, place, 2, &double),
+                _ => Ok(()),
+            });
+            match me {
+                0 => expect(&outcome.unwrap_err(), Class::RmaRange, words),
+                _ => outcome.unwrap(),
+            }
+        };
+        let place = places[1];
+        let words = ["one attachment", "rule 15", "refused", "put at rank 0", "target 1"];
+        refused(place + 72, &words);
+        refused(place + 72, &[&format!("{:#x} to {:#x}", place + 72, place + 88)]);
+        refused(place - 8, &words);
+        // Nothing of it was written.
+        assert_eq!(window.get::<f64>(places[me as usize] + 72).unwrap(), 0.0);
+        let error = window.get::<f64>(places[me as usize] + 80).unwrap_err();
+        expect(&error, Class::RmaRange, &["one attachment", "own window"]);
+        // What is detached is out of reach.
+        let memory = window.detach(memory).unwrap();
+        world.barrier().unwrap();
+        let outcome = window.fence(|epoch| match me {
+            0 => epoch.put(&[1.0], 1, place, 1, &double),
+            _ => Ok(()),
+        });
+        assert_eq!(outcome.is_err(), me == 0);
+        let memory = window.attach(memory).unwrap();
+        let error = other.detach(memory).err().unwrap();
+        expect(
+            &error,
+            Class::RmaAttach,
+            &["isn't attached to this window", "rule 15", "detach at"],
+        );
+        other.free().unwrap();
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_29_addresses_of_dynamic_windows_fit_the_targets_pointers() {
+    let unlike = [Architecture::S390X, Architecture::I686, Architecture::NATIVE];
+    job(&unlike, Routes::Best, |rank| {
+        let world = rank.world();
+        let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let memory = window.attach(rank.buffer::<f64>(2).unwrap()).unwrap();
+        let places = world.allgather(&[memory.address()]).unwrap();
+        assert!(places[1] < 1 << 32, "{places:?}");
+        let outcome = window.fence(|epoch| match world.rank() {
+            0 => epoch.put(&[1.0], 1, places[1] + (1 << 32), 1, &double),
+            // The other way an address is longer than the origin's pointers.
+            1 => epoch.put(&[1.0], 2, places[2], 1, &double),
+            _ => Ok(()),
+        });
+        match world.rank() {
+            0 => expect(&outcome.unwrap_err(), Class::RmaRange, &["pointers of 4 bytes"]),
+            _ => outcome.unwrap(),
+        }
+        assert_eq!(window.detach(memory).unwrap().get(0).unwrap() == 1.0, world.rank() == 2);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    });
+}
+
+#[test]
 fn rule_16_a_call_is_for_its_flavor() {
     everywhere(|rank, world| {
         let words =
             ["shared_query", "MPI_WIN_FLAVOR_SHARED", "MPI_WIN_FLAVOR_ALLOCATE", "target 1"];
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
         expect(&window.shared_query(1).err().unwrap(), Class::RmaFlavor, &words);
+        let words = ["attach is for", "MPI_WIN_FLAVOR_DYNAMIC", "MPI_WIN_FLAVOR_ALLOCATE"];
+        expect(&window.attach(vec![0u8; 8]).err().unwrap(), Class::RmaFlavor, &words);
+        let dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
+        let attached = dynamic.attach(vec![0u8; 8]).unwrap();
+        expect(&window.detach(attached).unwrap_err(), Class::RmaFlavor, &["detach is for"]);
+        expect(&dynamic.shared_query(0).err().unwrap(), Class::RmaFlavor, &["FLAVOR_DYNAMIC"]);
+        dynamic.free().unwrap();
         window.free().unwrap();
         let memory = rank.buffer::<f64>(1).unwrap();
         let window = Window::create(world, memory, 8, &Info::default()).unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use longshore_transport::lock::Briefly;
 use shipable::{Architecture, Bounds, Tag};
 
+use super::attachments::Attachments;
 use super::forms::Received;
 use crate::control::Control;
 use crate::error::{ErrorKind, Result};
@@ -25,7 +26,7 @@ pub enum Policy {
 /// A window at its owner.
 pub(crate) struct Exposure {
     pub window: u32,
-    pub exposed: Arc<Exposed>,
+    pub opened: Opened,
     pub unit: u32,
     pub policy: Policy,
     /// Whose window it is: errors name ranks of it.
@@ -34,12 +35,18 @@ pub(crate) struct Exposure {
     pub control: Arc<Control>,
 }
 
+/// The memory of a window.
+pub(crate) enum Opened {
+    /// All of it.
+    Whole(Arc<Exposed>),
+    /// What is attached when an operation comes: displacements are addresses.
+    Attached(Arc<Attachments>),
+}
+
 /// What keeps memory that the engine reads or writes.
 pub(crate) enum Keep {
     /// Its lender, who waits until the engine has let go of it.
     Lender,
-    /// The window that it is of.
-    Window { _window: Arc<Exposure> },
     /// Whoever holds this, the engine included.
     Shared { _memory: Arc<Exposed> },
 }
@@ -91,6 +98,16 @@ pub(crate) fn reach(
     Ok(Reach { base, bytes: (start, end) })
 }
 
+/// Whether pointers of so many bytes reach all of so much memory.
+pub(crate) fn fits(bytes: u64, pointer: u8) -> bool {
+    bytes <= address_space(pointer)
+}
+
+/// How much memory pointers of so many bytes reach, as far as displacements do.
+pub(crate) fn address_space(pointer: u8) -> u64 {
+    1 << (8 * u32::from(pointer)).min(63)
+}
+
 impl Exposure {
     /// Takes the window's accumulate lock.
     pub(super) fn lock_accumulates(&self) -> Briefly<'_> {
@@ -105,19 +122,23 @@ impl Exposure {
         architecture: &Architecture,
     ) -> Result<Reach> {
         let bounds = form.bounds(architecture)?;
-        let measures = Measures { size: self.exposed.span().len(), unit: self.unit };
+        let size = match &self.opened {
+            Opened::Whole(memory) => memory.span().len(),
+            Opened::Attached(_) => address_space(architecture.pointer().size),
+        };
+        let measures = Measures { size, unit: self.unit };
         reach(measures, header.displacement, header.count, &bounds, architecture)
     }
 
-    /// Checks an operation of a peer before it touches a byte: rules T1 to T6 by the form's tag, 14, 19, 27 and 29. Gives
-    /// the memory, displacement 0 being where the operation's lies.
+    /// Checks an operation of a peer before it touches a byte: rules T1 to T6 by the form's tag, 14, 15, 19, 27 and 29.
+    /// Gives the memory, displacement 0 being where the operation's lies, and who keeps it.
     pub(super) fn admit(
         &self,
         header: &Header,
         form: &Received,
         me: u32,
         architecture: &Architecture,
-    ) -> Result<Span> {
+    ) -> Result<(Span, Arc<Exposed>)> {
         if form.form.tag() == Tag::Locale && form.builder != me {
             let shared = form.form.builder_architecture();
             let same = shared.is_some_and(|built| built.same_representation(architecture));
@@ -142,10 +163,13 @@ impl Exposure {
             }
             .into());
         }
-        self.exposed
-            .span()
-            .shifted(reach.base)
-            .ok_or_else(|| ErrorKind::Displacement(header.displacement).into())
+        let (memory, start) = match &self.opened {
+            Opened::Whole(memory) => (memory.clone(), 0),
+            Opened::Attached(attachments) => attachments.find(reach.bytes)?,
+        };
+        let at = reach.base.checked_sub(start).and_then(|base| memory.span().shifted(base));
+        let span = at.ok_or(ErrorKind::Displacement(header.displacement))?;
+        Ok((span, memory))
     }
 }
 

@@ -6,8 +6,9 @@ use shipable::Program;
 use shipable::reduce::{Carry, Op, Reduction, Stage, Swap};
 
 use super::State;
-use super::exposure::Exposure;
+use super::exposure::{Exposure, Keep};
 use super::forms::Received;
+use super::incoming::Admitted;
 use super::outbox::{Outgoing, Purpose, Source};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Span, Typed};
@@ -24,6 +25,7 @@ pub(super) struct Folding {
     /// What was there, in this rank's representation, for an operation that fetches.
     fetched: Option<Vec<u8>>,
     exposure: Arc<Exposure>,
+    _keep: Keep,
 }
 
 /// A compare and swap whose two elements are on their way.
@@ -34,12 +36,13 @@ pub(super) struct Swapping {
     /// The element to compare with and the new one, in the origin's representation.
     bytes: Vec<u8>,
     exposure: Arc<Exposure>,
+    _keep: Keep,
 }
 
 impl Folding {
     /// Takes the next operands in.
     pub(super) fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
-        let Folding { reduction, stage, program, count, span, carry, fetched, exposure } = self;
+        let Folding { reduction, stage, program, count, span, carry, fetched, exposure, .. } = self;
         let target = Typed { program, count: *count, span: *span };
         let _held = exposure.lock_accumulates();
         Span::take(reduction, stage, target, position, data, carry, fetched.as_mut())
@@ -59,7 +62,7 @@ impl Swapping {
 
     /// Both elements are here: gives what was there.
     pub(super) fn carry_out(self) -> Result<Vec<u8>> {
-        let Swapping { swap, stage, span, bytes, exposure } = self;
+        let Swapping { swap, stage, span, bytes, exposure, _keep } = self;
         let converted = stage.convert_all(&bytes).map_err(conversion)?;
         let (compare, new) = converted.split_at(converted.len() / 2);
         let mut old = vec![0; compare.len()];
@@ -84,15 +87,15 @@ fn leaf(form: &Received, pairs: bool) -> Result<shipable::Leaf> {
 impl State {
     /// Checks an accumulate of a peer: what a put's is checked for, and rule 21.
     pub(super) fn admit_folding(&self, peer: u32, header: &Header) -> Result<Folding> {
-        let (exposure, form, span) = self.admit(peer, header)?;
+        let Admitted { exposure, form, span, keep } = self.admit(peer, header)?;
         let op = operation(header)?;
         let leaf = leaf(&form, matches!(op, Op::Maxloc | Op::Minloc))?;
         let reduction = Reduction::new(op, leaf, &self.me.architecture)?;
         let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
         let program = form.packing(&self.me.architecture)?;
         let length = program.stream_length(header.count)?;
-        // What doesn't overlap itself, as rule 20 has it, is no longer than the window: so much memory may be fetched.
-        if length > exposure.exposed.span().len() {
+        // What doesn't overlap itself, as rule 20 has it, is no longer than its memory: so much of it may be fetched.
+        if length > span.len() {
             let (count, datatype) = (header.count as i64, form.form.to_string());
             return Err(ErrorKind::Overlap { count, datatype }.into());
         }
@@ -116,6 +119,7 @@ impl State {
             carry: Carry::default(),
             fetched: fetches.then(Vec::new),
             exposure,
+            _keep: keep,
         };
         if op == Op::NoOp {
             folding.fetched = Some(folding.read(length)?);
@@ -125,7 +129,7 @@ impl State {
 
     /// Checks a compare and swap of a peer.
     pub(super) fn admit_swapping(&self, peer: u32, header: &Header) -> Result<Swapping> {
-        let (exposure, form, span) = self.admit(peer, header)?;
+        let Admitted { exposure, form, span, keep } = self.admit(peer, header)?;
         let leaf = leaf(&form, false)?;
         let swap = Swap::new(leaf, &self.me.architecture)?;
         let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
@@ -139,7 +143,7 @@ impl State {
                 return Err(ErrorKind::Protocol { peer, what }.into());
             }
         };
-        Ok(Swapping { swap, stage, span, bytes: Vec::new(), exposure })
+        Ok(Swapping { swap, stage, span, bytes: Vec::new(), exposure, _keep: keep })
     }
 
     /// Answers with what was there.

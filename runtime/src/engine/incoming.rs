@@ -92,6 +92,15 @@ struct Scatter {
     _keep: Keep,
 }
 
+/// An operation of a peer on a window, checked.
+pub(super) struct Admitted {
+    pub exposure: Arc<Exposure>,
+    pub form: Arc<forms::Received>,
+    /// Its memory, displacement 0 being where the operation's lies.
+    pub span: Span,
+    pub keep: Keep,
+}
+
 impl State {
     /// Takes in an opening frame.
     pub(super) fn handle_opening(
@@ -190,7 +199,7 @@ impl State {
     }
 
     fn admit_put(&self, peer: u32, header: &Header) -> Result<Scatter> {
-        let (exposure, form, span) = self.admit(peer, header)?;
+        let Admitted { form, span, keep, .. } = self.admit(peer, header)?;
         let stream = self.stream_of(peer)?;
         let program = form.unpacking(&self.me.architecture, &stream)?;
         let due = program.stream_length(header.count)?;
@@ -204,19 +213,15 @@ impl State {
             span,
             partial: Partial::default(),
             answers: None,
-            _keep: Keep::Window { _window: exposure },
+            _keep: keep,
         })
     }
 
-    pub(super) fn admit(
-        &self,
-        peer: u32,
-        header: &Header,
-    ) -> Result<(Arc<Exposure>, Arc<forms::Received>, Span)> {
+    pub(super) fn admit(&self, peer: u32, header: &Header) -> Result<Admitted> {
         let exposure = self.windows.get(&header.context).ok_or(ErrorKind::WindowFreed)?.clone();
         let form = self.peers[peer as usize].forms.get(header.form, peer)?;
-        let span = exposure.admit(header, &form, self.me.rank, &self.me.architecture)?;
-        Ok((exposure, form, span))
+        let (span, memory) = exposure.admit(header, &form, self.me.rank, &self.me.architecture)?;
+        Ok(Admitted { exposure, form, span, keep: Keep::Shared { _memory: memory } })
     }
 
     /// The bytes of its window that an operation of a peer touches, if it can be told.
@@ -240,7 +245,7 @@ impl State {
     }
 
     fn admit_get(&self, peer: u32, header: &Header) -> Result<Outgoing> {
-        let (exposure, form, span) = self.admit(peer, header)?;
+        let Admitted { form, span, keep, .. } = self.admit(peer, header)?;
         let program = form.packing(&self.me.architecture)?;
         let length = program.stream_length(header.count)?;
         let reply = Header {
@@ -249,8 +254,7 @@ impl State {
             length,
             ..Header::new(Kind::Reply)
         };
-        let _keep = Keep::Window { _window: exposure };
-        let source = Source::Typed { program, count: header.count, span, _keep };
+        let source = Source::Typed { program, count: header.count, span, _keep: keep };
         Ok(Outgoing::new(reply, source, Purpose::None))
     }
 

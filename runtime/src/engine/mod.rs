@@ -7,6 +7,7 @@
 //! Getters aside, methods are of three kinds: `handle_*` take frames in, `start_*` and `push` are what calls use, and
 //! `take_*` and `progress` give results out.
 
+mod attachments;
 mod exposure;
 mod folding;
 mod forms;
@@ -40,8 +41,9 @@ use peer::{Gone, Peer};
 pub(crate) use ticket::Ticket;
 use ticket::Tickets;
 
+pub(crate) use attachments::{Addresses, Attachments};
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Keep, Measures, Reach, reach};
+pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
 pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};

@@ -7,8 +7,8 @@ use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
-    Engine, Exposure, Landing, Ledger, Me, Operation, Outgoing, Pattern, Policy, Purpose, Sender,
-    Source, Ticket,
+    Engine, Exposure, Landing, Ledger, Me, Opened, Operation, Outgoing, Pattern, Policy, Purpose,
+    Sender, Source, Ticket,
 };
 use crate::control::Control;
 use crate::group::Group;
@@ -42,8 +42,14 @@ impl Pair {
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
         let group = Group::of_job(2, 0);
         let control = control(&cluster.segment(0).unwrap(), &group);
-        let exposure =
-            Exposure { window: 1, exposed, unit: 8, policy: Policy::Strict, group, control };
+        let exposure = Exposure {
+            window: 1,
+            opened: Opened::Whole(exposed),
+            unit: 8,
+            policy: Policy::Strict,
+            group,
+            control,
+        };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
         Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
     }
@@ -160,7 +166,8 @@ fn the_target_checks_what_the_origin_should_have() {
     refused(pair.put(|put| put.count = 2), Class::Type, "signatures differ");
     refused(pair.put(|put| put.signature ^= 1), Class::Type, "signatures differ");
     // Everything else had left the window as it was.
-    let window = pair.engine.state().windows[&1].exposed.span();
+    let Opened::Whole(window) = &pair.engine.state().windows[&1].opened else { panic!() };
+    let window = window.span();
     let mut bytes = [0; 80];
     assert!(window.read(0, &mut bytes));
     assert_eq!(bytes[..8], 1.5f64.to_le_bytes());

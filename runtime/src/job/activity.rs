@@ -81,6 +81,8 @@ activities! {
     Accumulate = 32, "an accumulate to rank {}";
     /// Waiting for one operation on rank *argument*.
     Request = 33, "a wait for an operation on rank {}";
+    /// Waiting for operations on what is detached from window *argument*.
+    Detach = 34, "a detach from window {}";
 }
 
 impl Activity {
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..24).chain(32..34) {
+        for code in (0..24).chain(32..35) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -12,7 +12,7 @@ use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::Communicator;
 use crate::control::Control;
-use crate::engine::{Ledger, Measures, Policy};
+use crate::engine::{Attachments, Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::Activity;
 use crate::memory::{Exposed, Span};
@@ -28,6 +28,8 @@ pub(crate) struct Core {
     pub(super) exposed: Arc<Exposed>,
     /// All of the memory that the ranks share.
     pub(super) whole: Option<Whole>,
+    /// The memory of a dynamic window.
+    pub(super) attachments: Option<Arc<Attachments>>,
     pub(super) measures: Measures,
     pub(super) policy: Policy,
     /// By rank in the window's communicator.

@@ -10,13 +10,15 @@ use shipable::Class;
 use super::accumulate::Recent;
 use super::core::{Core, Target, Whole};
 use super::flavor::Flavor;
-use super::info::{Info, check, fits};
+use super::info::{Info, check};
 use super::state::{Access, EpochState};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
-use crate::engine::{Exposure, Ledger, Measures, Policy};
+use crate::engine::{
+    Addresses, Attachments, Exposure, Ledger, Measures, Opened, Policy, address_space, fits,
+};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::Group;
 use crate::job::{Activity, Routes};
@@ -173,11 +175,8 @@ pub(super) fn create<M: Memory>(
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
-    let emulated = communicator.process().me().emulated;
     let bring = || {
-        if emulated && M::native_element().is_some_and(|size| size > 1) {
-            return Err(ErrorKind::Emulated.into());
-        }
+        check_native::<M>(communicator.process())?;
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
         let (size, unit) = check(size, unit, pointer(communicator))?;
@@ -185,6 +184,23 @@ pub(super) fn create<M: Memory>(
         Ok(Brought { ground, measures, range: None })
     };
     open(communicator, Flavor::Create, bring, info)
+}
+
+/// Memory is attached later.
+pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Core> {
+    let bring = || {
+        let ground = Ground::Own(Exposed::created(Vec::<u8>::new())?);
+        Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, range: None })
+    };
+    open(communicator, Flavor::Dynamic, bring, info)
+}
+
+/// A rank that emulates another machine takes no elements of its own.
+pub(super) fn check_native<M: Memory>(process: &Process) -> Result<()> {
+    match process.me().emulated && M::native_element().is_some_and(|size| size > 1) {
+        true => Err(ErrorKind::Emulated.into()),
+        false => Ok(()),
+    }
 }
 
 /// The user's memory back out of a freed window.
@@ -307,10 +323,21 @@ fn open_at(
         }
     };
     let exposed = Arc::new(exposed);
+    let flavor = offers[rank as usize].flavor;
+    let is_dynamic = flavor == Flavor::Dynamic;
+    let addresses = match me.emulated {
+        true => Addresses::Emulated(me.architecture.pointer().size),
+        false => Addresses::Real,
+    };
+    let attachments = is_dynamic.then(|| Arc::new(Attachments::new(addresses)));
+    let opened = match &attachments {
+        Some(attachments) => Opened::Attached(attachments.clone()),
+        None => Opened::Whole(exposed.clone()),
+    };
     let ledger = Arc::new(Ledger::new(me.size));
     let exposure = Exposure {
         window,
-        exposed: exposed.clone(),
+        opened,
         unit: measures.unit,
         policy: info.target_types,
         group: group.clone(),
@@ -332,9 +359,12 @@ fn open_at(
             message_only: process.routes() == Routes::Message,
             emulated: emulated || me.emulated,
             same_representation: architecture.same_representation(&me.architecture),
-            reachable: range.is_some() || peer == me.rank,
+            reachable: range.is_some() || peer == me.rank && !is_dynamic,
         });
-        let measures = Measures { size: offer.size, unit: offer.unit };
+        // What is attached, its rank alone knows.
+        let space = || address_space(architecture.pointer().size);
+        let size = if is_dynamic { space() } else { offer.size };
+        let measures = Measures { size, unit: offer.unit };
         tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
         Ok(Target {
             rank,
@@ -360,9 +390,10 @@ fn open_at(
     Ok(Core {
         process: process.clone(),
         window,
-        flavor: offers[rank as usize].flavor,
+        flavor,
         exposed,
         whole: shared.map(|(whole, _)| whole),
+        attachments,
         measures,
         policy: info.target_types,
         targets,

@@ -15,6 +15,8 @@ pub enum Flavor {
     /// With memory that all its ranks load from and store to:
     /// [`Window::allocate_shared`](crate::Window::allocate_shared).
     Shared,
+    /// Over memory that comes and goes: [`Window::create_dynamic`](crate::Window::create_dynamic).
+    Dynamic,
 }
 
 /// How a window's memory and what the others see of it go together (MPI-5.0 section 12.4): the attribute MPI_WIN_MODEL.
@@ -33,6 +35,7 @@ impl Flavor {
             Flavor::Create => "create",
             Flavor::Allocate => "allocate",
             Flavor::Shared => "allocate_shared",
+            Flavor::Dynamic => "create_dynamic",
         }
     }
 }
@@ -43,6 +46,7 @@ impl fmt::Display for Flavor {
             Flavor::Create => "MPI_WIN_FLAVOR_CREATE",
             Flavor::Allocate => "MPI_WIN_FLAVOR_ALLOCATE",
             Flavor::Shared => "MPI_WIN_FLAVOR_SHARED",
+            Flavor::Dynamic => "MPI_WIN_FLAVOR_DYNAMIC",
         })
     }
 }

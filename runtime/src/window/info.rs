@@ -2,7 +2,7 @@
 
 use shipable::Class;
 
-use crate::engine::Policy;
+use crate::engine::{Policy, fits};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Hints and assurances, the same at all ranks.
@@ -138,11 +138,6 @@ pub(super) fn check(size: i64, unit: i64, pointer: u8) -> Result<(u64, u32)> {
             format!("a displacement unit of {unit} bytes: use 1 to {}", u32::MAX),
         ),
     }
-}
-
-/// Whether pointers of so many bytes reach all of so much memory.
-pub(super) fn fits(bytes: u64, pointer: u8) -> bool {
-    pointer >= 8 || bytes <= 1 << (8 * u32::from(pointer))
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 //! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
 
+use std::sync::Arc;
+
 use shipable::{Architecture, Element};
 
 use super::core::{Core, Target};
 use crate::buffer::Codec;
-use crate::error::{ErrorKind, Result};
-use crate::memory::{Span, zeroed};
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{Exposed, Span, zeroed};
 
 /// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
-/// count the displacement unit of whose memory it is, as in a put.
+/// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
 ///
 /// Elements are read and written in the representation of whose memory it is: where a rank emulates another architecture,
 /// a `set` of an `i32` stores that machine's bytes, whoever calls it.
@@ -38,9 +40,12 @@ impl<'w> Local<'w> {
         self.owner.rank as i32
     }
 
-    /// Its size in bytes.
+    /// Its size in bytes; 0 in a dynamic window.
     pub fn size(&self) -> u64 {
-        self.owner.measures.size
+        match self.core.attachments {
+            Some(_) => 0,
+            None => self.owner.measures.size,
+        }
     }
 
     /// Bytes that a displacement counts.
@@ -49,9 +54,12 @@ impl<'w> Local<'w> {
     }
 
     /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
-    /// may write them at any time, and none is this rank's to reach once the window is freed.
+    /// may write them at any time, and none is this rank's to reach once the window is freed. Null in a dynamic window.
     pub fn base(&self) -> *mut u8 {
-        self.span.start()
+        match self.core.attachments {
+            Some(_) => std::ptr::null_mut(),
+            None => self.span.start(),
+        }
     }
 
     /// The representation of what lies in it: its owner's.
@@ -90,8 +98,8 @@ impl<'w> Local<'w> {
     /// As [`get`](Local::get).
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let codec = self.codec::<T>()?;
-        let at = self.offset(displacement, values.len(), codec.extent())?;
-        codec.read(self.span, at, values)
+        let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
+        codec.read(span, at, values)
     }
 
     /// Writes elements, one extent apart.
@@ -100,9 +108,9 @@ impl<'w> Local<'w> {
     /// As [`set`](Local::set).
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let codec = self.codec::<T>()?;
-        let at = self.offset(displacement, values.len(), codec.extent())?;
+        let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
         self.note_store();
-        codec.write(self.span, at, values)
+        codec.write(span, at, values)
     }
 
     /// A copy of `len` bytes from byte `start` on, as they lie in memory.
@@ -110,9 +118,9 @@ impl<'w> Local<'w> {
     /// # Errors
     /// RMA_RANGE outside of the window.
     pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
-        let at = self.byte(start, len)?;
+        let (_memory, span, at) = self.reach_bytes(start, len)?;
         let mut bytes = vec![0; len as usize];
-        self.span.read(at, &mut bytes);
+        span.read(at, &mut bytes);
         Ok(bytes)
     }
 
@@ -121,41 +129,62 @@ impl<'w> Local<'w> {
     /// # Errors
     /// RMA_RANGE outside of the window.
     pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
-        let at = self.byte(start, bytes.len() as u64)?;
+        let (_memory, span, at) = self.reach_bytes(start, bytes.len() as u64)?;
         self.note_store();
-        self.span.write(at, bytes);
+        span.write(at, bytes);
         Ok(())
     }
 
-    fn byte(&self, start: u64, len: u64) -> Result<i64> {
-        let (size, end) = (self.size(), i128::from(start) + i128::from(len));
-        match i64::try_from(start) {
-            Ok(at) if end <= i128::from(size) => Ok(at),
-            _ => Err(self.outside(start.into(), end, start as i64, 1)),
-        }
+    fn reach_bytes(&self, start: u64, len: u64) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        let end = i128::from(start) + i128::from(len);
+        self.place((start.into(), end), start as i64, 1)
     }
 
     fn codec<T: Element>(&self) -> Result<Codec> {
         Codec::new::<T>(self.core.process.elements(), &self.owner.architecture)
     }
 
-    fn offset(&self, displacement: i64, count: usize, extent: i64) -> Result<i64> {
+    /// Where `count` elements lie, and what keeps them there.
+    fn reach(
+        &self,
+        displacement: i64,
+        count: usize,
+        extent: i64,
+    ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
         if displacement < 0 {
             return Err(ErrorKind::Displacement(displacement).into());
         }
         let unit = self.disp_unit();
         let start = i128::from(displacement) * i128::from(unit);
         let end = start + count as i128 * i128::from(extent);
-        if end > i128::from(self.size()) {
-            return Err(self.outside(start, end, displacement, unit));
-        }
-        i64::try_from(start).map_err(|_| ErrorKind::Displacement(displacement).into())
+        self.place((start, end), displacement, unit)
     }
 
-    fn outside(&self, start: i128, end: i128, displacement: i64, unit: u32) -> crate::Error {
+    /// The memory of these bytes: the window's, or what is attached there.
+    fn place(
+        &self,
+        (start, end): (i128, i128),
+        displacement: i64,
+        unit: u32,
+    ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        if let Some(attachments) = &self.core.attachments {
+            let found = attachments.find((start, end));
+            let (memory, base) = found.map_err(|error| self.failed(error, (start, end)))?;
+            let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
+            return Ok((Some(memory), span, at));
+        }
         let size = self.size();
-        let error: crate::Error = ErrorKind::Range { start, end, size, displacement, unit }.into();
-        let bytes = Some((start, end));
+        match i64::try_from(start) {
+            Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
+            _ => {
+                let outside = ErrorKind::Range { start, end, size, displacement, unit };
+                Err(self.failed(outside.into(), (start, end)))
+            }
+        }
+    }
+
+    fn failed(&self, error: Error, bytes: (i128, i128)) -> Error {
+        let bytes = Some(bytes);
         error.at(|| match self.owner.rank == self.core.control.rank() {
             true => self.core.place("access to the own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),

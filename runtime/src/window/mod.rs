@@ -1,10 +1,9 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
-//!
-//! Left out: dynamic windows.
 
 mod accumulate;
 mod active;
 mod assert;
+mod attach;
 mod core;
 mod create;
 mod epoch;
@@ -36,6 +35,7 @@ use crate::window::core::Core;
 use crate::window::epoch::{in_epoch, in_passive};
 
 pub use assert::Assert;
+pub use attach::Attached;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;
 pub use flavor::{Flavor, Model};
@@ -45,8 +45,8 @@ pub use passive::LockType;
 pub use raw::Raw;
 pub use request::{Buffers, Given, Request};
 
-/// The memory of a window that brought its own, made by [`Window::allocate`] or [`Window::allocate_shared`]: it lies in the
-/// job's segment, where like ranks reach it directly.
+/// The memory of a window that isn't made over the user's: that of [`Window::allocate`] and [`Window::allocate_shared`] lies in
+/// the job's segment, where like ranks reach it directly, and [`Window::create_dynamic`] brings none.
 #[derive(Debug)]
 pub enum Allocated {}
 
@@ -126,7 +126,36 @@ impl Window<Allocated> {
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Ends the window (MPI-5.0 section 12.2.5). Collective.
+    /// Makes a window without memory, to which each rank [attaches](Window::attach) its own as it likes (MPI-5.0 section 12.2.4).
+    /// Collective. Displacements are addresses at the target, and the other ranks reach them by messages.
+    ///
+    /// ```
+    /// use longshore::{Info, Window};
+    ///
+    /// let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let mut window = Window::create_dynamic(world, &Info::default())?;
+    /// let list = window.attach(rank.buffer::<f64>(10)?)?;
+    /// // Everyone learns where everyone's list is.
+    /// let lists = world.allgather(&[list.address()])?;
+    /// let next = (world.rank() + 1) % world.size();
+    /// let double = rank.type_of::<f64>()?;
+    /// window.fence(|epoch| epoch.put(&[2.5], next, lists[next as usize] + 8 * 3, 1, &double))?;
+    /// assert_eq!(window.get::<f64>(list.address() + 8 * 3)?, 2.5);
+    /// assert_eq!(window.detach(list)?.get(3)?, 2.5);
+    /// window.free()?;
+    /// rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`allocate`](Window::allocate).
+    pub fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Window<Allocated>> {
+        let core = create::create_dynamic(communicator, info)?;
+        Ok(Window { core, memory: PhantomData })
+    }
+
+    /// Ends the window (MPI-5.0 section 12.2.5). Collective. What is still attached to it goes with it.
     ///
     /// # Errors
     /// RMA_SYNC within an epoch; PROC_ABORTED where a rank died.

@@ -1,0 +1,201 @@
+//! Memory that is attached to a dynamic window, by addresses (MPI-5.0 section 12.2.4).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::exposure::fits;
+use crate::error::{ErrorKind, Result};
+use crate::memory::Exposed;
+
+/// What is attached to a window of this rank at the moment.
+pub(crate) struct Attachments {
+    addresses: Addresses,
+    /// By address.
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    all: Vec<Attachment>,
+    /// How many there ever were.
+    ever: u64,
+}
+
+struct Attachment {
+    number: u64,
+    start: u64,
+    memory: Arc<Exposed>,
+}
+
+/// Where memory lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Addresses {
+    /// Where it lies in this process.
+    Real,
+    /// Where the machine that this rank emulates, whose pointers have so many bytes, might have put it.
+    Emulated(u8),
+}
+
+/// Addresses of an emulated machine begin here, and are multiples of the second.
+const FIRST: u64 = 1 << 16;
+const ALIGNMENT: u64 = 64;
+
+impl Attachment {
+    fn len(&self) -> u64 {
+        self.memory.span().len()
+    }
+
+    /// At most 2^63.
+    fn end(&self) -> u64 {
+        self.start + self.len()
+    }
+}
+
+impl Attachments {
+    pub(crate) fn new(addresses: Addresses) -> Attachments {
+        Attachments { addresses, list: Mutex::default() }
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Attaches memory (rule 15); gives the attachment's number and its address.
+    pub(crate) fn attach(&self, memory: Arc<Exposed>) -> Result<(u64, i64)> {
+        let mut list = self.list();
+        let (len, start) = (memory.span().len(), memory.span().start() as u64);
+        let start = match self.addresses {
+            Addresses::Real => start,
+            Addresses::Emulated(pointer) => {
+                let gap = list.gap(len, pointer);
+                gap.ok_or(ErrorKind::NoAddress { size: len, pointer })?
+            }
+        };
+        let unreachable = || ErrorKind::NoAddress { size: len, pointer: 8 };
+        let address = i64::try_from(start).ok().ok_or_else(unreachable)?;
+        let end = address.checked_add_unsigned(len).ok_or_else(unreachable)? as u64;
+        let clash = list.all.iter().find(|there| {
+            // What is empty overlaps nothing.
+            len > 0 && there.len() > 0 && there.start < end && start < there.end()
+        });
+        if let Some(there) = clash {
+            let there = (there.start, there.end());
+            return Err(ErrorKind::AttachedTwice { start, end, there }.into());
+        }
+        list.ever += 1;
+        let number = list.ever;
+        let place = list.all.partition_point(|there| there.start <= start);
+        list.all.insert(place, Attachment { number, start, memory });
+        Ok((number, address))
+    }
+
+    /// Ends an attachment, if there is one of this number. Operations under way may still hold its memory.
+    pub(crate) fn detach(&self, number: u64) -> Option<Arc<Exposed>> {
+        let all = &mut self.list().all;
+        let place = all.iter().position(|there| there.number == number)?;
+        Some(all.remove(place).memory)
+    }
+
+    /// The memory that has all of these bytes (rule 15), and its address.
+    pub(crate) fn find(&self, (start, end): (i128, i128)) -> Result<(Arc<Exposed>, i64)> {
+        let list = self.list();
+        let near = list.all.partition_point(|there| i128::from(there.start) <= start);
+        // Empty ones may lie where others begin.
+        let mut before = list.all[..near].iter().rev();
+        match before.find(|there| there.len() > 0 || start == end) {
+            Some(there) if end <= there.end().into() => {
+                Ok((there.memory.clone(), there.start as i64))
+            }
+            _ => {
+                let touched = |there: &&Attachment| {
+                    i128::from(there.start) < end && start < there.end().into()
+                };
+                let touched = list.all.iter().find(touched);
+                let touched = touched.map(|there| (there.start, there.end()));
+                Err(ErrorKind::NotAttached { start, end, touched }.into())
+            }
+        }
+    }
+}
+
+impl List {
+    /// The first addresses that nothing has.
+    fn gap(&self, len: u64, pointer: u8) -> Option<u64> {
+        let mut start = FIRST;
+        for there in &self.all {
+            if there.start.checked_sub(start)? >= len.max(1) {
+                break;
+            }
+            start = (there.end().max(there.start + 1)).checked_next_multiple_of(ALIGNMENT)?;
+        }
+        fits(start.checked_add(len)?, pointer).then_some(start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_transport::Segment;
+    use shipable::Class;
+
+    use super::*;
+
+    /// Parts of one piece of memory.
+    fn memory() -> Exposed {
+        let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
+        Exposed::allocated(segment.map(segment.allocate(4096).unwrap()).unwrap(), 4096)
+    }
+
+    #[test]
+    fn rule_15_attachments_do_not_overlap() {
+        let memory = memory();
+        let attachments = Attachments::new(Addresses::Real);
+        let attach = |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()));
+        let (first, address) = attach(100, 100).unwrap();
+        assert_eq!(address, memory.span().start() as i64 + 100);
+        for (start, len) in [(100, 100), (150, 10), (50, 51), (199, 1), (0, 4096)] {
+            let error = attach(start, len).unwrap_err();
+            assert_eq!(error.class(), Class::RmaAttach);
+            let words = ["attached already", &format!("{address:#x}"), "detach it"];
+            assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
+        }
+        for (start, len) in [(200, 100), (0, 100), (150, 0), (100, 0)] {
+            attach(start, len).unwrap();
+        }
+        assert!(attachments.detach(first).is_some());
+        assert!(attachments.detach(first).is_none());
+        attach(120, 20).unwrap();
+    }
+
+    #[test]
+    fn rule_15_a_range_lies_in_one_attachment() {
+        let memory = memory();
+        let attachments = Attachments::new(Addresses::Real);
+        let attach = |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()));
+        let base = i128::from(attach(0, 100).unwrap().1);
+        attach(100, 100).unwrap();
+        attach(100, 0).unwrap();
+        let find = |start, end| attachments.find((base + start, base + end));
+        assert_eq!(find(10, 100).unwrap().1, base as i64);
+        assert_eq!(find(100, 200).unwrap().1, base as i64 + 100);
+        for (start, end) in [(99, 101), (-1, 5), (199, 201), (300, 308)] {
+            let error = find(start, end).err().unwrap();
+            assert_eq!(error.class(), Class::RmaRange);
+            assert!(error.to_string().contains("one attachment"), "{error}");
+        }
+    }
+
+    #[test]
+    fn emulated_addresses_fit_their_pointers_and_are_used_again() {
+        let memory = memory();
+        let attachments = Attachments::new(Addresses::Emulated(4));
+        let attach = |len| attachments.attach(Arc::new(memory.part(0, len).unwrap()));
+        let (first, address) = attach(100).unwrap();
+        assert_eq!(address, 65536);
+        assert_eq!(attach(0).unwrap().1, 65536 + 128);
+        assert_eq!(attach(4096).unwrap().1, 65536 + 192);
+        attachments.detach(first);
+        assert_eq!(attach(60).unwrap().1, 65536);
+        let small = Attachments::new(Addresses::Emulated(2));
+        let error = small.attach(Arc::new(memory.part(0, 1).unwrap())).unwrap_err();
+        assert_eq!(error.class(), Class::RmaAttach);
+    }
+}

@@ -1,0 +1,103 @@
+//! Dynamic windows: memory comes and goes, and displacements are addresses (MPI-5.0 section 12.2.4).
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::Window;
+use super::core::Core;
+use super::create::{check_native, give_back};
+use super::flavor::Flavor;
+use crate::engine::Attachments;
+use crate::error::{ErrorKind, Result};
+use crate::job::Activity;
+use crate::memory::{Exposed, Memory};
+
+/// Memory that is attached to a dynamic window; [`Window::detach`] gives it back.
+///
+/// One that is dropped leaves its memory attached until the window is freed, and the memory goes with it then.
+#[must_use = "the memory comes back from `detach`"]
+pub struct Attached<M> {
+    attachments: Arc<Attachments>,
+    number: u64,
+    address: i64,
+    size: u64,
+    memory: PhantomData<fn() -> M>,
+}
+
+impl<M> Attached<M> {
+    /// Where it begins: the displacement of its first byte in operations on this rank. Those of others count bytes from there.
+    ///
+    /// It is where the memory lies; on a rank that emulates another architecture, where that machine might have put it.
+    /// A rank tells it to its peers as an `i64`, whatever the size of its pointers.
+    pub fn address(&self) -> i64 {
+        self.address
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl<M> Window<M> {
+    /// Attaches memory to a dynamic window: peers reach it from now on, by the addresses from
+    /// [`Attached::address`] on (MPI-5.0 section 12.2.4). Not collective. This rank reaches it by [`local`](Window::local), whose
+    /// displacements are addresses too.
+    ///
+    /// # Errors
+    /// RMA_FLAVOR on another window (rule 16); RMA_ATTACH for memory that has no address, as on a rank that emulates pointers
+    /// too short for it; BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of anything but bytes.
+    pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
+        let attach = || -> Result<Attached<A>> {
+            let attachments = self.core.attachments("attach")?;
+            check_native::<A>(&self.core.process)?;
+            let memory = Exposed::created(memory)?;
+            let size = memory.span().len();
+            let (number, address) = attachments.attach(Arc::new(memory))?;
+            let attachments = attachments.clone();
+            Ok(Attached { attachments, number, address, size, memory: PhantomData })
+        };
+        attach().map_err(|error| self.core.failed(error, "attach", None))
+    }
+
+    /// Ends an attachment and gives its memory back (MPI-5.0 section 12.2.4). Not collective. Operations that reach this rank
+    /// afterwards are refused; for those under way it waits.
+    ///
+    /// # Errors
+    /// RMA_FLAVOR on a window that isn't dynamic (rule 16), RMA_ATTACH for what is attached to another (rule 15);
+    /// PROC_ABORTED where the job is being ended. The memory is lost then.
+    pub fn detach<A: Memory>(&self, attached: Attached<A>) -> Result<A> {
+        let detach = || -> Result<A> {
+            let attachments = self.core.attachments("detach")?;
+            if !Arc::ptr_eq(attachments, &attached.attachments) {
+                return Err(ErrorKind::Detached.into());
+            }
+            give_back(self.core.detach(attached.number)?)
+        };
+        detach().map_err(|error| self.core.failed(error, "detach", None))
+    }
+}
+
+impl Core {
+    /// What is attached (rule 16).
+    pub(super) fn attachments(&self, call: &'static str) -> Result<&Arc<Attachments>> {
+        self.process.ready()?;
+        let (flavor, wanted) = (self.flavor, Flavor::Dynamic);
+        let other = ErrorKind::Flavor { call, flavor, wanted };
+        self.attachments.as_ref().ok_or_else(|| other.into())
+    }
+
+    /// Ends an attachment, once no operation holds its memory any more.
+    pub(super) fn detach(&self, number: u64) -> Result<Exposed> {
+        let detached = self.attachments("detach")?.detach(number);
+        let mut memory = Some(detached.ok_or(ErrorKind::Detached)?);
+        let mut unhand = || match Arc::try_unwrap(memory.take()?) {
+            Ok(memory) => Some(Ok(memory)),
+            Err(held) => {
+                memory = Some(held);
+                None
+            }
+        };
+        self.process.during(Activity::Detach, self.window, || self.process.wait(|_, _| unhand()))
+    }
+}
