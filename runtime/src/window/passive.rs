@@ -7,7 +7,6 @@ use longshore_transport::lock::{Sharing, User};
 
 use super::assert::Assert;
 use super::core::{Core, Target};
-use super::flavor::Flavor;
 use super::state::{Access, EpochState, Step};
 use crate::engine::{EXPOSED, Operation, Ticket};
 use crate::error::{Error, ErrorKind, Result};
@@ -85,15 +84,19 @@ impl Core {
             }
             let state = self.epoch.get();
             self.step(Step::Unlock)?;
-            let settled = self.settle(Some(target));
+            // To give back a claim is a full barrier.
+            let settled = match target.access.get() {
+                Access::Claimed(_) => self.await_done(Some(target)),
+                _ => self.settle(Some(target)),
+            };
             self.give_back(target);
             settled.map_err(|error| error.within(|| state.to_string()))
         };
         call().map_err(|error| self.failed(error, "unlock", Some(rank)))
     }
 
-    /// Opens all targets. Their locks are taken when the first operation needs them, but at once where this rank's loads and
-    /// stores need them: its own, and all those of a shared window.
+    /// Opens all targets. Their locks are taken when the first operation needs them, this rank's own at once: its own
+    /// loads and stores need it too.
     #[inline]
     pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
         let call = || -> Result<()> {
@@ -101,15 +104,8 @@ impl Core {
             assert.allowed("lock_all", Assert::NOCHECK)?;
             let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
             self.step(Step::LockAll { unchecked })?;
-            let own = self.control.rank() as usize;
-            let at_once = match self.flavor {
-                Flavor::Shared => &self.targets[..],
-                _ => &self.targets[own..=own],
-            };
-            at_once.iter().try_for_each(|target| self.lock_lazily(target)).inspect_err(|_| {
-                self.give_all_back();
-                self.epoch.set(before);
-            })
+            let own = &self.targets[self.control.rank() as usize];
+            self.lock_lazily(own).inspect_err(|_| self.epoch.set(before))
         };
         call().map_err(|error| self.failed(error, "lock_all", None))
     }
@@ -120,7 +116,9 @@ impl Core {
             let state = self.epoch.get();
             self.step(Step::UnlockAll)?;
             let settled = self.settle(None);
-            self.give_all_back();
+            for rank in self.opened.take() {
+                self.give_back(&self.targets[rank as usize]);
+            }
             settled.map_err(|error| error.within(|| state.to_string()))
         };
         call().map_err(|error| self.failed(error, "unlock_all", None))
@@ -201,6 +199,12 @@ impl Core {
     pub(super) fn settle(&self, target: Option<&Target>) -> Result<()> {
         // Before whatever tells another rank of it, and before this rank's own loads.
         full_barrier();
+        self.await_done(target)
+    }
+
+    /// The same, without a barrier.
+    #[inline]
+    fn await_done(&self, target: Option<&Target>) -> Result<()> {
         match self.shipped.get() {
             true => self.wait_settled(target)?,
             false => self.process.oblige()?,
@@ -252,34 +256,27 @@ impl Core {
         }
         let user = User { number: self.control.rank(), served: false };
         let mut claim = self.control.claim(target.rank, user, sharing);
-        let bereft = self.process.is_bereft();
-        if claim.is_held() && !bereft {
+        if claim.is_held() {
             return Ok(Access::Claimed(claim));
         }
         let wait = || {
-            if !bereft && self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
+            if self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
                 return Ok(());
             }
             self.process.wait(|state, arming| {
-                // The lock of a rank that died is to be had, as whoever is dead is passed over; that it died is heard of soon.
-                if let Some(gone) = state.gone(target.peer) {
-                    return Some(Err(gone));
-                }
                 if self.control.poll(target.rank, &mut claim, arming) {
-                    return (!self.control.is_dead(target.rank)).then_some(Ok(()));
+                    return Some(Ok(()));
                 }
                 if arming {
                     let holder = self.control.locker(target.rank);
                     self.process.note_wait(holder.map(|rank| self.control.group().process(rank)));
                 }
-                None
+                state.gone(target.peer).map(Err)
             })
         };
         match self.process.during(Activity::Lock, target.peer, wait) {
             Ok(()) => Ok(Access::Claimed(claim)),
             Err(error) => {
-                // If it still stands in the queue it stays there. Nobody behind it waits for long: the target is gone, or the
-                // job is being ended, and that ends their calls too.
                 self.control.release(target.rank, claim);
                 Err(error)
             }
@@ -312,14 +309,6 @@ impl Core {
         // That the target is gone has failed the account too, of which nothing else is open.
         self.ledger.take_failure(Some(target.peer));
         Err(refused)
-    }
-
-    /// Gives back the locks that lock_all took.
-    fn give_all_back(&self) {
-        self.opened
-            .take()
-            .into_iter()
-            .for_each(|rank| self.give_back(&self.targets[rank as usize]));
     }
 
     /// Gives a target's lock back, after what was done under it.

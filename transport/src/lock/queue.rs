@@ -2,19 +2,19 @@
 //!
 //! Every step is one compare and swap:
 //!
-//! 1. *Queue*: put (ticket, rank) into the place of the ticket at the tail. That commits; advancing the tail is
-//!    anyone's work after it, so death between the two leaves no gap.
+//! 1. *Queue*: put (ticket, rank) into the first place, from the head's on, that holds an older ticket. The name is all
+//!    that there is to it, so death leaves no gap.
 //! 2. It is the *turn* of the ticket at the head. A head whose owner is dead is passed over by whoever waits behind it.
 //! 3. *Call* the next one: advance the head, and wake the one whose ticket it is now.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Le64, Release, barrier_after_exchange};
 
-/// A queue's state: the ticket whose turn it is, and the next to be given. Equal where nobody is in the queue.
+/// A queue's state: the ticket whose turn it is, given or not.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LockHead {
-    pub(super) head: Le32,
-    pub(super) tail: Le32,
+    head: Le32,
+    zero: u32,
 }
 
 /// A place in a queue, of which its name is part: ticket in the high half, owner + 1 in the low one.
@@ -46,6 +46,12 @@ fn name(ticket: u32, owner: u32) -> u64 {
     u64::from(ticket) << 32 | u64::from(owner + 1)
 }
 
+/// Whether a place's name is of a ticket before this one, or of none.
+#[inline]
+fn is_older(name: u64, ticket: u32) -> bool {
+    name as u32 == 0 || ticket.wrapping_sub((name >> 32) as u32) as i32 > 0
+}
+
 impl<'a, P: Place> Queue<'a, P> {
     /// A queue over `head` and `places`: a power of two, and at least as many as tickets may be out at a time. Zeroed words
     /// are an empty queue.
@@ -70,9 +76,10 @@ impl<'a, P: Place> Queue<'a, P> {
     /// Whether nobody is in the queue.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        // The head first: it never passes the tail, so equal means empty at the time of the second load.
-        let head = self.head.head.load(Acquire);
-        head == self.head.tail.load(Acquire)
+        // A head moves on only once its ticket was given: where it isn't yet, it was the head still.
+        let ticket = self.turn();
+        let seen = self.place(ticket).name().load(Acquire);
+        is_older(seen, ticket)
     }
 
     /// Whose ticket it is, if it was given.
@@ -85,22 +92,19 @@ impl<'a, P: Place> Queue<'a, P> {
     /// Takes a ticket. A full barrier.
     #[inline]
     pub(super) fn enter(&self, owner: u32) -> u32 {
+        let mut ticket = self.turn();
         loop {
-            let ticket = self.head.tail.load(Acquire);
-            let place = self.place(ticket);
-            let seen = place.name().load(Acquire);
-            let age = ticket.wrapping_sub((seen >> 32) as u32) as i32;
-            if seen as u32 == 0 || age > 0 {
-                // The place holds an older ticket, long served. AcqRel: the name is in place before the tail moves.
-                if place.name().replace(seen, name(ticket, owner), AcqRel).is_err() {
-                    continue;
-                }
-                let _ = self.head.tail.replace(ticket, ticket.wrapping_add(1), AcqRel);
+            let name = self.place(ticket).name();
+            let seen = name.load(Acquire);
+            if !is_older(seen, ticket) {
+                // Where the place has a newer one, others have gone on since we looked at the head.
+                let given = (seen >> 32) as u32 == ticket;
+                ticket = if given { ticket.wrapping_add(1) } else { self.turn() };
+            } else if name.replace(seen, self::name(ticket, owner), AcqRel).is_ok() {
+                // All tickets before this one were given. The place's last one was served long ago.
                 barrier_after_exchange(); // the name, before the look at the head; pairs with the one in `call`
                 return ticket;
             }
-            // Taken: its owner has not moved the tail yet, or (age < 0) others have gone on since we looked.
-            let _ = self.head.tail.replace(ticket, ticket.wrapping_add(1), AcqRel);
         }
     }
 

@@ -38,7 +38,7 @@ pub(crate) const SIZE: u64 = 1 << 40;
 ///    0 magic: u64        8 version: u32    12 ranks: u32
 ///   16 ring bytes: u32  20 zero: u32       24 size: u64
 ///   64 job state: u64   72 events: u32
-///  128 lock: head u32, tail u32
+///  128 lock: head u32, zero
 ///  192 ranges: u32, the entries ever used
 /// ```
 #[repr(C)]
