@@ -176,18 +176,18 @@ impl Span {
         reduction.apply_typed(operands, &mut target.sides()?, result.as_mut(), range)
     }
 
-    /// Combines packed operands with as many elements that lie one after the other from displacement `at` on, as
-    /// [`Reduction::combine`].
+    /// Combines `bytes` of packed operands with the elements that lie one after the other from displacement `at` on, as
+    /// [`Reduction::combine_packed`].
     #[inline]
     pub(crate) fn combine_run(
         self,
         reduction: &Reduction,
         at: i64,
         operands: Span,
-        elements: u64,
+        bytes: u64,
     ) -> shipable::Result<()> {
         let mut there = self.shifted(at).and_then(Span::view_mut).ok_or(OVERFLOW)?;
-        reduction.combine(operands.view().ok_or(OVERFLOW)?, &mut there, elements)
+        reduction.combine_packed(operands.view().ok_or(OVERFLOW)?, &mut there, bytes)
     }
 
     /// Combines one operand with the element at displacement `at`, and copies what was there to `old`; all are as long. False,
@@ -211,12 +211,30 @@ impl Span {
         [compare, new]: [Span; 2],
         old: Span,
     ) -> bool {
+        if !old.copy_run(0, self, at, old.len) {
+            return false;
+        }
+        if let (Some(wanted), Some(there)) = (compare.word(), old.word()) {
+            return !swap.is_equal(wanted, there) || self.copy_run(at, new, 0, new.len);
+        }
         let (Some(compare), Some(new), Some(there)) =
             (compare.view(), new.view(), self.shifted(at).and_then(Span::view_mut))
         else {
             return false;
         };
-        old.copy_run(0, self, at, old.len) && swap.apply_views(there, compare, new).is_ok()
+        swap.apply_views(there, compare, new).is_ok()
+    }
+
+    /// Its bits, if it is as long as a word.
+    #[inline]
+    fn word(self) -> Option<u64> {
+        match self.len {
+            8 => self.peek(0),
+            4 => self.peek::<u32>(0).map(u64::from),
+            2 => self.peek::<u16>(0).map(u64::from),
+            1 => self.peek::<u8>(0).map(u64::from),
+            _ => None,
+        }
     }
 
     /// The value at a displacement, if the memory has it.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
@@ -54,8 +54,6 @@ pub(crate) struct Process {
     /// Whether one of them was a death.
     lost: AtomicBool,
     life: AtomicU8,
-    /// Held while a communicator or window is made.
-    making: Mutex<()>,
     /// The lowest number that no window had.
     next_window: AtomicU32,
     /// The lowest number that no communicator had.
@@ -138,7 +136,6 @@ impl Setup {
             unserved: AtomicBool::new(false),
             server: Mutex::default(),
             life: AtomicU8::new(Life::Starting as u8),
-            making: Mutex::default(),
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
@@ -187,25 +184,12 @@ impl Process {
         &self.elements
     }
 
-    /// Begins to agree with others on the number of a communicator or window, which none of them had before: one at a time, since
-    /// two agreements at once might come to the same one. Lasts until what this gives is dropped.
-    ///
-    /// # Errors
-    /// Another thread is at it. Waiting for it might be for ever: it waits for other ranks, which may wait for this thread.
-    pub(crate) fn begin_making(&self) -> Result<MutexGuard<'_, ()>> {
-        match self.making.try_lock() {
-            Ok(making) => Ok(making),
-            Err(TryLockError::Poisoned(making)) => Ok(making.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(ErrorKind::MakingTwo.into()),
-        }
-    }
-
     pub(crate) fn next_window(&self) -> u32 {
         self.next_window.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_next_window(&self, number: u32) {
-        self.next_window.fetch_max(number, Ordering::Relaxed);
+        self.next_window.store(number, Ordering::Relaxed);
     }
 
     pub(crate) fn next_context(&self) -> u32 {
@@ -213,7 +197,7 @@ impl Process {
     }
 
     pub(crate) fn set_next_context(&self, number: u32) {
-        self.next_context.fetch_max(number, Ordering::Relaxed);
+        self.next_context.store(number, Ordering::Relaxed);
     }
 
     pub(crate) fn segment(&self) -> &Segment {
@@ -411,16 +395,10 @@ impl Process {
         if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
     }
 
-    /// Whether this rank has heard of a death.
-    #[inline]
-    pub(crate) fn is_bereft(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
-    }
-
     /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
     /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
-        if self.is_bereft() {
+        if self.lost.load(Ordering::Relaxed) {
             let mut engine = self.engine();
             if let Some(error) = engine.state().dead_among(barrier.group()) {
                 return Err(error);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use longshore_transport::lock::Briefly;
-use shipable::reduce::Op;
 use shipable::{Architecture, Bounds, Tag};
 
 use super::attachments::Attachments;
@@ -152,8 +151,7 @@ impl Exposure {
                 .into());
             }
         }
-        let no_op = header.kind == Kind::Fetch && header.tag == Op::NoOp.wire();
-        if header.kind != Kind::Get && !no_op && self.control.is_no_put() {
+        if header.kind != Kind::Get && self.control.is_no_put() {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
         let reach = self.reach(header, form, architecture)?;

@@ -23,8 +23,9 @@ use crate::route::Route;
 use crate::types::{Compiled, TargetType};
 use crate::wire::{Header, Kind};
 
-/// Bytes that are combined under the lock at a time: a frame's worth.
-const PIECE: u64 = 32 << 10;
+/// Bytes that are combined under the lock at a time: a few microseconds' worth. Each time the lock is taken, the processor
+/// waits for the stores of the last piece: 60 ns of the 600 that 32 KiB take. (Zen 5; bench rma, accumulate 1 MiB.)
+const PIECE: u64 = 128 << 10;
 
 impl<'scope> Epoch<'scope, '_> {
     /// Combines data with what a target's window holds (MPI-5.0 section 12.3.4), in the target's representation: `op` of
@@ -163,14 +164,15 @@ impl Core {
         if len != memory.len() || !door.span.covers(at, end) {
             return None;
         }
-        let piece = PIECE / reduction.element() * reduction.element();
         let mut done = 0;
         while done < len {
-            let part = piece.min(len - done);
+            let part = match len - done {
+                rest @ ..=PIECE => rest,
+                _ => PIECE / reduction.element() * reduction.element(),
+            };
             let operands = memory.shifted(first + done as i64)?;
             let _held = self.control.accumulate(call.target as u32);
-            let count = part / reduction.element();
-            door.span.combine_run(&reduction, at + done as i64, operands, count).ok()?;
+            door.span.combine_run(&reduction, at + done as i64, operands, part).ok()?;
             done += part;
         }
         Some(())

@@ -217,10 +217,7 @@ fn open(
     let process = communicator.process();
     process.ready()?;
     process.note(Activity::CreateWindow, 0);
-    let (_making, brought) = match process.begin_making() {
-        Ok(making) => (Some(making), bring()),
-        Err(error) => (None, Err(error)),
-    };
+    let brought = bring();
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
     let opened = agree(communicator, flavor, brought, &mut ranges, info);
@@ -266,7 +263,7 @@ fn agree(
     let brought = brought?;
     compare(&offers, group, info)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
-    process.set_next_window(window.saturating_add(1));
+    process.set_next_window(window + 1);
     let opened = open_at(communicator, window, brought, &offers, info);
     let failed = opened.as_ref().err().map(told);
     let close = || process.engine().state().close_window(window);

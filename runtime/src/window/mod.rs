@@ -217,14 +217,8 @@ impl<M> Window<M> {
         closing: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
-        let allowed = closing.allowed_to_fence();
-        allowed.map_err(|error| self.core.failed(error, "fence", None))?;
-        let close = |core: &Core| core.fence(closing | Assert::NOSUCCEED);
-        match self.core.fence(opening) {
-            Err(error) if !self.core.is_fenced() => Err(error),
-            // Who broke a promise has met the others all the same, and meets them again.
-            opened => in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch))),
-        }
+        self.core.open_epochs(opening)?;
+        in_epoch(&self.core, |core| core.fence(closing | Assert::NOSUCCEED), body)
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
@@ -252,7 +246,7 @@ impl<M> Window<M> {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
-        self.core.fence(Assert::NONE).inspect_err(|_| self.core.end_epochs())?;
+        self.core.open_epochs(Assert::NONE)?;
         let mut chain = Chain::new(&self.core);
         let outcome = body(&mut chain);
         self.core.end_epochs();
@@ -308,8 +302,7 @@ impl<M> Window<M> {
     }
 
     /// Locks all targets, shared, runs the operations of `body`, and unlocks them (MPI-5.0 section 12.5.3). Not collective.
-    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it. Only of a
-    /// [shared](Window::allocate_shared) window all are taken at once, for loads and stores.
+    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it.
     ///
     /// # Errors
     /// As [`lock`](Window::lock).

@@ -28,7 +28,7 @@ pub use apply::Sides;
 pub use op::{Op, check_swap};
 pub use stage::{Carry, Stage};
 
-use crate::arch::{Architecture, Scalar};
+use crate::arch::{Architecture, Scalar, Value};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Class, Error, Result};
@@ -114,12 +114,23 @@ impl Reduction {
         target: &mut ViewMut<'_>,
         elements: u64,
     ) -> Result<()> {
-        let bytes = self.bytes(elements)?;
-        self.combine_at(operands, target, 0, bytes)
+        let bytes = elements.checked_mul(self.element());
+        let bytes = bytes.ok_or(Error::Overflow { what: "the packed size" })?;
+        self.combine_packed(operands, target, bytes)
     }
 
-    fn bytes(&self, elements: u64) -> Result<u64> {
-        elements.checked_mul(self.element()).ok_or(Error::Overflow { what: "the packed size" })
+    /// The same of so many bytes, which are whole elements.
+    ///
+    /// # Errors
+    /// As [`combine`](Reduction::combine).
+    #[inline]
+    pub fn combine_packed(
+        &self,
+        operands: View<'_>,
+        target: &mut ViewMut<'_>,
+        bytes: u64,
+    ) -> Result<()> {
+        self.combine_at(operands, target, 0, bytes)
     }
 
     /// Combines `bytes` of operands with the elements from `at` on.
@@ -204,6 +215,15 @@ impl Swap {
             target.write(0, new)?;
         }
         Ok(())
+    }
+
+    /// Whether two values are equal, which are no longer than this, and zero beyond their bytes.
+    #[inline]
+    pub fn is_equal(&self, a: u64, b: u64) -> bool {
+        match self.scalar.value {
+            Value::Logical { .. } => (a != 0) == (b != 0),
+            _ => a == b,
+        }
     }
 
     /// As [`apply`](Swap::apply), all at displacement 0 of memory; what was there isn't told.

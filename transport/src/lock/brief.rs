@@ -15,7 +15,7 @@ pub struct BriefWord {
 }
 
 /// A lock over one word, held for a few memory accesses. Whoever comes takes it when it is free, waiting or not, so that it
-/// costs one exchange where nobody waits. Nobody is woken either: who waits longer than a moment, because the holder lost
+/// costs one exchange where nobody waits. Nobody is woken either: who waits for longer than the work takes, because the holder lost
 /// its core, naps and looks again. The death of the holder is seen by those that wait.
 ///
 /// ```
@@ -98,8 +98,8 @@ impl Drop for Briefly<'_> {
     }
 }
 
-/// About a microsecond, as long as the work that it guards.
+/// A few microseconds, as long as the work that it guards.
 #[cfg(not(loom))]
-const SPINS: u32 = 100;
+const SPINS: u32 = 400;
 #[cfg(loom)]
 const SPINS: u32 = 0;
