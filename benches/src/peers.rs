@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use crate::rma::Row;
+
 /// An MPI library.
 #[derive(Debug)]
 pub struct Peer {
@@ -64,11 +66,11 @@ impl Peer {
         Ok(Worker { child, input, output })
     }
 
-    /// Runs it on two ranks: rows by name, in microseconds.
+    /// Runs it on two ranks: its rows.
     ///
     /// # Errors
     /// A program that can't be run, or fails.
-    pub fn run(&self) -> Result<Vec<(String, f64)>, Box<dyn Error>> {
+    pub fn run(&self) -> Result<Vec<Row>, Box<dyn Error>> {
         let mut command = Command::new(self.bin.join("mpiexec"));
         if self.name == "Open MPI" {
             command.args(["--allow-run-as-root", "--bind-to", "none"]);
@@ -77,9 +79,7 @@ impl Peer {
         if !output.status.success() {
             return Err(format!("{}: {}", self.name, output.status).into());
         }
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let rows = text.lines().filter_map(|line| line.split_once('\t'));
-        Ok(rows.filter_map(|(name, time)| Some((name.to_owned(), time.parse().ok()?))).collect())
+        Ok(String::from_utf8_lossy(&output.stdout).lines().filter_map(Row::parse).collect())
     }
 }
 

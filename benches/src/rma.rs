@@ -1,227 +1,394 @@
 //! One-sided operations between two pinned ranks, as rows that `benches/peers/rma.c` has as well.
+//!
+//! What waits for another core takes three to four times as long where the host has put the two cores far apart, and it
+//! moves them during a run. So the time of a cache line from one to the other is taken before and after each row.
 
 use std::time::{Duration, Instant};
 
-use longshore::{Assert, Info, LockType, Op, Rank, Result, Window};
+use longshore::{Assert, Communicator, Info, LockType, Op, Rank, Result, Type, Window};
 
-/// Times of a row are medians over so many rounds,
+/// A row has so many rounds,
 const ROUNDS: usize = 41;
-/// each of so many calls.
+/// each of so many calls where they are short.
 const CALLS: usize = 2000;
 /// Bytes of the window, and of the longest operation.
-const MOST: usize = 1 << 20;
+const MOST: usize = 4 << 20;
 
 /// A measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// What was called, as the peers' program names it.
-    pub name: &'static str,
-    /// The median time of a call, in microseconds.
-    pub micros: f64,
+    pub name: String,
+    /// Microseconds a call takes: the lower limit of all rounds but the fastest in twenty.
+    pub low: f64,
+    /// The median of the rounds.
+    pub median: f64,
+    /// Nanoseconds that a cache line took from core to core before and after.
+    pub line: [f64; 2],
 }
 
-/// Measures on the job's first two ranks, which it pins to a core each. Collective; every rank has its own view.
+/// How far apart the cores were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distance {
+    /// A line takes some 50 ns.
+    Near,
+    /// It takes some 250.
+    Far,
+}
+
+impl Row {
+    /// A line of text; see [`parse`](Row::parse).
+    pub fn print(&self) -> String {
+        let [before, after] = self.line;
+        format!("{}\t{:.5}\t{:.5}\t{before:.1}\t{after:.1}", self.name, self.low, self.median)
+    }
+
+    /// What [`print`](Row::print) and the peers' program print.
+    pub fn parse(line: &str) -> Option<Row> {
+        let mut words = line.split('\t');
+        let name = words.next()?.to_owned();
+        let mut number = || words.next()?.parse().ok();
+        Some(Row { name, low: number()?, median: number()?, line: [number()?, number()?] })
+    }
+
+    /// How far apart the cores were; none if that changed meanwhile.
+    pub fn distance(&self) -> Option<Distance> {
+        const BETWEEN: f64 = 150.0;
+        match self.line.map(|line| line > BETWEEN) {
+            [false, false] => Some(Distance::Near),
+            [true, true] => Some(Distance::Far),
+            _ => None,
+        }
+    }
+}
+
+/// Measures on the job's two ranks, which it pins to a core each. Collective; every rank has its own view.
 ///
 /// # Errors
 /// What the communication meets.
 pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
-    let world = rank.world();
-    pin(world.rank());
-    let other = (world.rank() + 1) % world.size();
-    let double = rank.type_of::<f64>()?;
-    let value = [1.5_f64];
-    let mut window = Window::allocate(world, MOST as i64, double.extent(), &Info::default())?;
-    let mut rows = window.fences(|chain| {
-        let fence = rounds(|| {
-            let start = Instant::now();
-            for _ in 0..CALLS {
-                chain.epoch(|_| Ok(()))?;
-            }
-            Ok(start.elapsed())
-        })?;
-        let put_and_fence = rounds(|| {
-            let start = Instant::now();
-            for call in 0..CALLS {
-                chain.epoch(|epoch| epoch.put(&value, other, call as i64 % 512, 1, &double))?;
-            }
-            Ok(start.elapsed())
-        })?;
-        let put = rounds(|| {
-            chain.epoch(|epoch| {
-                let start = Instant::now();
-                for call in 0..CALLS {
-                    epoch.put(&value, other, call as i64 % 512, 1, &double)?;
-                }
-                Ok(start.elapsed())
-            })
-        })?;
-        Ok(vec![
-            Row { name: "fence", micros: fence },
-            Row { name: "put8+fence", micros: put_and_fence },
-            Row { name: "put8", micros: put },
-        ])
-    })?;
-    rows.extend(accumulates(rank, &mut window)?);
-    rows.extend(synchronisation(rank, &window)?);
-    rows.push(computing(rank)?);
-    Ok(rows)
+    let mut bench = Bench::new(rank)?;
+    let size = bench.double.extent();
+    let mut window = Window::allocate(rank.world(), MOST as i64, size, &Info::default())?;
+    bench.fences(&mut window)?;
+    bench.atomics(&window)?;
+    bench.passive(&window)?;
+    bench.posts(rank, &window)?;
+    window.free()?;
+    bench.created(rank)?;
+    bench.computing(rank)?;
+    bench.line.free()?;
+    Ok(bench.rows)
 }
 
-/// Passive target and post, start, complete, wait.
-fn synchronisation(rank: &Rank, window: &Window) -> Result<Vec<Row>> {
-    let world = rank.world();
-    let (other, double) = (1 - world.rank(), rank.type_of::<f64>()?);
-    let (value, mut got, mut rows) = ([1.5f64], [0.0f64], Vec::new());
-    let mut row = |name, round: &mut dyn FnMut() -> Result<()>| -> Result<()> {
-        let micros = rounds(|| {
-            let start = Instant::now();
-            round()?;
-            Ok(start.elapsed())
-        })?;
-        rows.push(Row { name, micros });
-        Ok(())
-    };
-    if world.rank() == 0 {
-        window.lock_all(|epoch| {
-            row("put8+flush", &mut || {
-                for call in 0..CALLS as i64 {
-                    epoch.flush(other, |epoch| epoch.put(&value, other, call % 512, 1, &double))?;
+/// Measures a put of 1 MiB with its flush, the job's only row.
+///
+/// # Errors
+/// What the communication meets.
+pub fn bulk(rank: &Rank) -> Result<Vec<Row>> {
+    const BYTES: usize = 1 << 20;
+    let mut bench = Bench::new(rank)?;
+    let window = Window::allocate(rank.world(), BYTES as i64, 8, &Info::default())?;
+    let values = vec![1.5f64; BYTES / 8];
+    window.lock_all(|epoch| {
+        let double = bench.double.clone();
+        bench.of_first("put 1 MiB+flush", 20, &mut |_| {
+            let count = values.len() as i64;
+            epoch.flush(1, |epoch| epoch.put(&values, 1, 0, count, &double))
+        })
+    })?;
+    window.free()?;
+    bench.line.free()?;
+    Ok(bench.rows)
+}
+
+struct Bench<'a> {
+    world: &'a Communicator,
+    other: i32,
+    double: Type,
+    long: Type,
+    /// What the cores pass to each other.
+    line: Window,
+    /// How often they have.
+    trips: i64,
+    last: f64,
+    rows: Vec<Row>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(rank: &'a Rank) -> Result<Bench<'a>> {
+        let world = rank.world();
+        pin(world.rank());
+        let line = Window::allocate(world, 8, 8, &Info::default())?;
+        let (double, long) = (rank.type_of::<f64>()?, rank.type_of::<i64>()?);
+        let other = 1 - world.rank();
+        let mut bench =
+            Bench { world, other, double, long, line, trips: 0, last: 0.0, rows: Vec::new() };
+        bench.last = bench.distance()?;
+        Ok(bench)
+    }
+
+    /// Nanoseconds of a cache line from core to core: put on one side, looked for on the other.
+    fn distance(&mut self) -> Result<f64> {
+        const TRIPS: i64 = 30;
+        let (first, other) = (self.world.rank() == 0, self.other);
+        if self.line.route(other)? != longshore::Route::Direct {
+            return Ok(0.0);
+        }
+        let mut lowest = f64::MAX;
+        for _ in 0..10 {
+            self.world.barrier()?;
+            let from = self.trips + 1;
+            self.trips += TRIPS;
+            let trips: Vec<[i64; 1]> = (from..=self.trips).map(|trip| [trip]).collect();
+            let took = self.line.lock_all(|epoch| {
+                let start = Instant::now();
+                for trip in &trips {
+                    if first {
+                        epoch.put(trip, other, 0, 1, &self.long)?;
+                    }
+                    while epoch.local().get::<i64>(0)? < trip[0] {
+                        epoch.sync()?;
+                    }
+                    if !first {
+                        epoch.put(trip, other, 0, 1, &self.long)?;
+                    }
                 }
-                Ok(())
+                Ok(start.elapsed())
             })?;
-            row("get8+flush", &mut || {
-                for call in 0..CALLS as i64 {
-                    epoch
-                        .flush(other, |epoch| epoch.get(&mut got, other, call % 512, 1, &double))?;
-                }
-                Ok(())
+            lowest = lowest.min(took.as_nanos() as f64 / TRIPS as f64 / 2.0);
+        }
+        Ok(lowest)
+    }
+
+    /// A row of what both ranks do.
+    fn of_both(
+        &mut self,
+        name: &str,
+        calls: usize,
+        call: &mut dyn FnMut(i64) -> Result<()>,
+    ) -> Result<()> {
+        self.rounds(name, calls, &mut || {
+            let start = Instant::now();
+            for at in 0..calls as i64 {
+                call(at)?;
+            }
+            Ok(start.elapsed())
+        })
+    }
+
+    /// A row of what rank 0 does, while the other waits in a barrier.
+    fn of_first(
+        &mut self,
+        name: &str,
+        calls: usize,
+        call: &mut dyn FnMut(i64) -> Result<()>,
+    ) -> Result<()> {
+        match self.world.rank() {
+            0 => self.of_both(name, calls, call),
+            _ => self.rounds(name, calls, &mut || Ok(Duration::ZERO)),
+        }
+    }
+
+    fn rounds(
+        &mut self,
+        name: &str,
+        calls: usize,
+        round: &mut dyn FnMut() -> Result<Duration>,
+    ) -> Result<()> {
+        let mut took = Vec::with_capacity(ROUNDS);
+        for _ in 0..ROUNDS {
+            took.push(round()?);
+        }
+        self.note(name, calls, took)
+    }
+
+    fn note(&mut self, name: &str, calls: usize, mut took: Vec<Duration>) -> Result<()> {
+        self.world.barrier()?;
+        let before = self.last;
+        self.last = self.distance()?;
+        took.sort_unstable();
+        let micros = |at: usize| took[at].as_secs_f64() * 1e6 / calls as f64;
+        let (low, median) = (micros(took.len() / 20), micros(took.len() / 2));
+        self.rows.push(Row { name: name.to_owned(), low, median, line: [before, self.last] });
+        Ok(())
+    }
+
+    fn fences(&mut self, window: &mut Window) -> Result<()> {
+        let (other, double, value) = (self.other, self.double.clone(), [1.5f64]);
+        window.fences(|chain| {
+            self.of_both("fence", CALLS, &mut |_| chain.epoch(|_| Ok(())))?;
+            self.of_both("put8+fence", CALLS, &mut |at| {
+                chain.epoch(|epoch| epoch.put(&value, other, at % 512, 1, &double))
+            })?;
+            self.rounds("put8", CALLS, &mut || {
+                chain.epoch(|epoch| {
+                    let start = Instant::now();
+                    for at in 0..CALLS as i64 {
+                        epoch.put(&value, other, at % 512, 1, &double)?;
+                    }
+                    Ok(start.elapsed())
+                })
+            })
+        })
+    }
+
+    /// Accumulates of rank 0 at the other, each done before the next.
+    fn atomics(&mut self, window: &Window) -> Result<()> {
+        let (other, double) = (self.other, self.double.clone());
+        let operands = vec![0.0f64; MOST / 8];
+        window.lock_all(|epoch| {
+            self.of_first("fetch_and_op", CALLS, &mut |_| {
+                epoch.fetch_and_op(1i64, other, 0, Op::Sum)?.wait().map(drop)
+            })?;
+            self.of_first("compare_and_swap", CALLS, &mut |_| {
+                epoch.compare_and_swap(1i64, 0, other, 1)?.wait().map(drop)
+            })?;
+            for (name, bytes) in [
+                ("accumulate 8 B", 8),
+                ("accumulate 1 KiB", 1 << 10),
+                ("accumulate 8 KiB", 8 << 10),
+                ("accumulate 64 KiB", 64 << 10),
+                ("accumulate 1 MiB", 1 << 20),
+                ("accumulate 4 MiB", MOST),
+            ] {
+                let (operands, count) = (&operands[..bytes / 8], bytes as i64 / 8);
+                self.of_first(name, calls_of(bytes), &mut |_| {
+                    epoch.flush(other, |epoch| {
+                        epoch.accumulate(operands, other, 0, count, &double, Op::Sum)
+                    })
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Flushes and locks.
+    fn passive(&mut self, window: &Window) -> Result<()> {
+        let (other, double) = (self.other, self.double.clone());
+        let (value, mut got) = ([1.5f64], [0.0f64]);
+        window.lock_all(|epoch| {
+            self.of_first("put8+flush", CALLS, &mut |at| {
+                epoch.flush(other, |epoch| epoch.put(&value, other, at % 512, 1, &double))
+            })?;
+            self.of_first("get8+flush", CALLS, &mut |at| {
+                epoch.flush(other, |epoch| epoch.get(&mut got, other, at % 512, 1, &double))
             })
         })?;
         for (name, lock_type) in [
             ("lock+put8+unlock", LockType::Exclusive),
             ("lock+put8+unlock, shared", LockType::Shared),
         ] {
-            row(name, &mut || {
-                for call in 0..CALLS as i64 {
-                    window.lock(other, lock_type, |epoch| {
-                        epoch.put(&value, other, call % 512, 1, &double)
-                    })?;
-                }
-                Ok(())
+            self.of_first(name, CALLS, &mut |at| {
+                window
+                    .lock(other, lock_type, |epoch| epoch.put(&value, other, at % 512, 1, &double))
             })?;
-        }
-    }
-    world.barrier()?;
-    let both = world.group().incl(&[other])?;
-    row("post+start+put8+complete+wait", &mut || {
-        for call in 0..CALLS as i64 {
-            window.post(&both, Assert::NONE)?;
-            window.start(&both, Assert::NONE, |epoch| {
-                epoch.put(&value, other, call % 512, 1, &double)
-            })?;
-            window.wait()?;
         }
         Ok(())
-    })?;
-    Ok(rows)
-}
-
-/// Put and flush, by message, to a rank that computes and calls nothing.
-fn computing(rank: &Rank) -> Result<Row> {
-    const COMPUTES: Duration = Duration::from_millis(200);
-    let world = rank.world();
-    let (double, value) = (rank.type_of::<f64>()?, [1.5f64]);
-    let window = Window::create(world, vec![0.0f64; 512], 8, &Info::default())?;
-    let mut took = Vec::new();
-    for call in 0..5 {
-        world.barrier()?;
-        let start = Instant::now();
-        if world.rank() == 0 {
-            std::thread::sleep(COMPUTES / 20);
-            window.lock_all(|epoch| {
-                epoch.flush(1, |_| Ok(()))?;
-                let start = Instant::now();
-                epoch.flush(1, |epoch| epoch.put(&value, 1, call, 1, &double))?;
-                took.push(start.elapsed());
-                Ok(())
-            })?;
-        } else {
-            while start.elapsed() < COMPUTES {
-                std::hint::spin_loop();
-            }
-        }
     }
-    world.barrier()?;
-    window.free()?;
-    took.sort_unstable();
-    let micros = took.get(2).map_or(0.0, |median| median.as_secs_f64() * 1e6);
-    Ok(Row { name: "put8+flush, computing target", micros })
-}
 
-/// Accumulates of rank 0 at rank 1, which waits meanwhile, each done before the next.
-fn accumulates(rank: &Rank, window: &mut Window) -> Result<Vec<Row>> {
-    let world = rank.world();
-    let double = rank.type_of::<f64>()?;
-    let operands = vec![0.0f64; MOST / 8];
-    let mut rows = Vec::new();
-    if world.rank() == 0 {
+    /// Post, start, complete, wait, of both on each other.
+    fn posts(&mut self, rank: &Rank, window: &Window) -> Result<()> {
+        let (other, double, value) = (self.other, self.double.clone(), [1.5f64]);
+        let both = rank.world().group().incl(&[other])?;
+        self.of_both("post+start+put8+complete+wait", CALLS, &mut |at| {
+            window.post(&both, Assert::NONE)?;
+            window.start(&both, Assert::NONE, |epoch| {
+                epoch.put(&value, other, at % 512, 1, &double)
+            })?;
+            window.wait()
+        })
+    }
+
+    /// Puts into memory of the program's own, which peers reach by messages alone; the target waits in a barrier.
+    fn created(&mut self, rank: &Rank) -> Result<()> {
+        let (other, double) = (self.other, self.double.clone());
+        let values = vec![1.5f64; (1 << 20) / 8];
+        let window = Window::create(rank.world(), values.clone(), 8, &Info::default())?;
         window.lock_all(|epoch| {
-            let micros = rounds_of(CALLS, || {
-                let start = Instant::now();
-                for _ in 0..CALLS {
-                    epoch.fetch_and_op(1i64, 1, 0, Op::Sum)?.wait()?;
-                }
-                Ok(start.elapsed())
-            })?;
-            rows.push(Row { name: "fetch_and_op", micros });
-            let micros = rounds_of(CALLS, || {
-                let start = Instant::now();
-                for _ in 0..CALLS {
-                    epoch.compare_and_swap(1i64, 0, 1, 1)?.wait()?;
-                }
-                Ok(start.elapsed())
-            })?;
-            rows.push(Row { name: "compare_and_swap", micros });
             for (name, bytes) in [
-                ("accumulate 8 B", 8),
-                ("accumulate 1 KiB", 1 << 10),
-                ("accumulate 8 KiB", 8 << 10),
-                ("accumulate 64 KiB", 64 << 10),
-                ("accumulate 1 MiB", MOST),
+                ("created: put8+flush", 8),
+                ("created: put 4 KiB+flush", 4 << 10),
+                ("created: put 1 MiB+flush", 1 << 20),
             ] {
-                let calls = if bytes > 8 << 10 { 50 } else { CALLS };
-                let (operands, count) = (&operands[..bytes / 8], bytes as i64 / 8);
-                let micros = rounds_of(calls, || {
-                    let start = Instant::now();
-                    for _ in 0..calls {
-                        epoch.flush(1, |epoch| {
-                            epoch.accumulate(operands, 1, 0, count, &double, Op::Sum)
-                        })?;
-                    }
-                    Ok(start.elapsed())
+                let (values, count) = (&values[..bytes / 8], bytes as i64 / 8);
+                self.of_first(name, calls_of(bytes) / 4, &mut |_| {
+                    epoch.flush(other, |epoch| epoch.put(values, other, 0, count, &double))
                 })?;
-                rows.push(Row { name, micros });
             }
             Ok(())
         })?;
+        window.free().map(drop)
     }
+
+    /// Put and flush, by message, to a rank that computes and calls nothing.
+    fn computing(&mut self, rank: &Rank) -> Result<()> {
+        const COMPUTES: Duration = Duration::from_millis(200);
+        let (double, value) = (self.double.clone(), [1.5f64]);
+        let window = Window::create(rank.world(), vec![0.0f64; 512], 8, &Info::default())?;
+        let mut took = Vec::new();
+        for call in 0..5 {
+            self.world.barrier()?;
+            let start = Instant::now();
+            if self.world.rank() == 0 {
+                std::thread::sleep(COMPUTES / 20);
+                window.lock_all(|epoch| {
+                    epoch.flush(1, |_| Ok(()))?;
+                    let start = Instant::now();
+                    epoch.flush(1, |epoch| epoch.put(&value, 1, call, 1, &double))?;
+                    took.push(start.elapsed());
+                    Ok(())
+                })?;
+            } else {
+                while start.elapsed() < COMPUTES {
+                    std::hint::spin_loop();
+                }
+                took.push(COMPUTES);
+            }
+        }
+        self.note("put8+flush, computing target", 1, took)?;
+        window.free().map(drop)
+    }
+}
+
+/// So many calls of an operation of so many bytes make a round.
+fn calls_of(bytes: usize) -> usize {
+    match bytes {
+        0..=8192 => CALLS,
+        8193..=65536 => 200,
+        _ => 16,
+    }
+}
+
+/// Microseconds of a fence and of a lock_all, and frames that one sends, on as many ranks as the job has; bytes that a window
+/// adds to a rank's memory.
+///
+/// # Errors
+/// What the communication meets.
+pub fn many(rank: &Rank) -> std::result::Result<[f64; 5], Box<dyn std::error::Error>> {
+    const CALLS: u32 = 100;
+    const WINDOWS: usize = 16;
+    let world = rank.world();
+    let before = crate::launch::memory(rank)?;
+    let windows = (0..WINDOWS).map(|_| Window::allocate(world, 8, 8, &Info::default()));
+    let mut windows = windows.collect::<Result<Vec<_>>>()?;
+    let mut cost = [0.0; 5];
+    cost[4] = (crate::launch::memory(rank)? - before) * 1024.0 / WINDOWS as f64;
+    let per_call = |start: Instant, sent: u64| {
+        let frames = (rank.frames_sent() - sent) as f64 / f64::from(CALLS);
+        (start.elapsed().as_secs_f64() * 1e6 / f64::from(CALLS), frames)
+    };
     world.barrier()?;
-    Ok(rows)
-}
-
-/// The median time of a call, in microseconds.
-fn rounds(round: impl FnMut() -> Result<Duration>) -> Result<f64> {
-    rounds_of(CALLS, round)
-}
-
-/// The same where a round has so many calls.
-fn rounds_of(calls: usize, mut round: impl FnMut() -> Result<Duration>) -> Result<f64> {
-    let mut took = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
-        took.push(round()?);
-    }
-    took.sort_unstable();
-    Ok(took[ROUNDS / 2].as_secs_f64() * 1e6 / calls as f64)
+    let (start, sent) = (Instant::now(), rank.frames_sent());
+    windows[0].fences(|chain| (0..CALLS).try_for_each(|_| chain.epoch(|_| Ok(()))))?;
+    (cost[0], cost[1]) = per_call(start, sent);
+    world.barrier()?;
+    let (start, sent) = (Instant::now(), rank.frames_sent());
+    (0..CALLS).try_for_each(|_| windows[0].lock_all(|_| Ok(())))?;
+    (cost[2], cost[3]) = per_call(start, sent);
+    world.barrier()?;
+    windows.into_iter().try_for_each(|window| window.free())?;
+    Ok(cost)
 }
 
 /// Keeps this process, and those it starts, on the core of that number where the machine has it.
