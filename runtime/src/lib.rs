@@ -43,6 +43,7 @@ pub mod error;
 mod flat;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod given;
 mod group;
 pub mod handle;
 pub mod job;
@@ -68,9 +69,11 @@ pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use error::{Error, ErrorKind, Place, Result};
+pub use given::Given;
 pub use group::{Comparison, Group};
 pub use memory::Memory;
 pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
+pub use p2p::{Envelope, Matched, Receiving, Sending};
 pub use rank::{Rank, init};
 pub use raw::Pointed;
 pub use route::Route;
@@ -85,7 +88,7 @@ pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
     AccumulateOps, AccumulateOrdering, Allocated, Assert, Attached, Buffers, Chain, Epoch, Fetched,
-    Flavor, Given, Info, Local, LockType, Model, Passive, Raw, Request, Window,
+    Flavor, Info, Local, LockType, Model, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

@@ -1,6 +1,9 @@
 //! Messages between two ranks: typed data, and types themselves (MPI-5.0 section 3.2; seed 004).
 //!
-//! Left out: nonblocking calls, probe, other modes than the standard one.
+//! Left out: other modes than the standard one, persistent requests.
+
+mod probe;
+mod request;
 
 use std::cell::Cell;
 
@@ -17,6 +20,9 @@ use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
+
+pub use probe::{Envelope, Matched};
+pub use request::{Receiving, Sending};
 
 impl Communicator {
     /// Sends data to a rank; returns once the data may be changed again (MPI-5.0 section 3.4).
@@ -141,12 +147,14 @@ impl Communicator {
                 |scope| {
                     let receives = pattern.is_some();
                     if let Some(pattern) = pattern {
-                        let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
+                        let span = scope.lend_mut(room.loan);
+                        let landing = self.landing(span, &room.what, Keep::Lender)?;
                         transfer.start_receive(pattern, landing);
                     }
                     if let Some(peer) = peer {
                         let span = scope.lend(data.loan);
-                        let message = self.message(span, &data.what, send_tag, Channel::Data)?;
+                        let (data, keep) = (&data.what, Keep::Lender);
+                        let message = self.message(span, data, send_tag, Channel::Data, keep)?;
                         transfer.start_send(peer, message)?;
                     }
                     transfer.finish_send()?;
@@ -166,7 +174,8 @@ impl Communicator {
             |_| transfer.abandon(),
             |scope| {
                 let span = scope.lend(data.loan);
-                transfer.start_send(peer, self.message(span, &data.what, tag, channel)?)?;
+                let message = self.message(span, &data.what, tag, channel, Keep::Lender)?;
+                transfer.start_send(peer, message)?;
                 transfer.finish_send()
             },
         )
@@ -187,14 +196,21 @@ impl Communicator {
         scope(
             |_| transfer.abandon(),
             |scope| {
-                let landing = self.landing(scope.lend_mut(room.loan), &room.what)?;
-                transfer.start_receive(pattern, landing);
+                let span = scope.lend_mut(room.loan);
+                transfer.start_receive(pattern, self.landing(span, &room.what, Keep::Lender)?);
                 transfer.finish_receive()
             },
         )
     }
 
-    fn message(&self, span: Span, what: &What<'_>, tag: i32, channel: Channel) -> Result<Message> {
+    fn message(
+        &self,
+        span: Span,
+        what: &What<'_>,
+        tag: i32,
+        channel: Channel,
+        keep: Keep,
+    ) -> Result<Message> {
         let process = self.process();
         let Elementwise { datatype, count, span } = what.resolve(process, span)?;
         let program = datatype.program(&process.me().architecture)?;
@@ -205,15 +221,16 @@ impl Communicator {
             tag,
             length: program.stream_length(count)?,
             signature,
-            source: Source::Typed { program, count, span, _keep: Keep::Lender },
+            source: Source::Typed { program, count, span, _keep: keep },
         })
     }
 
-    fn landing(&self, span: Span, what: &What<'_>) -> Result<Landing> {
+    fn landing(&self, span: Span, what: &What<'_>, keep: Keep) -> Result<Landing> {
         let elements = what.resolve(self.process(), span)?;
         elements.check_disjoint()?;
         let Elementwise { datatype, count, span } = elements;
-        Ok(Landing::Typed { datatype, count, span, packed: *self.packed_representation() })
+        let packed = *self.packed_representation();
+        Ok(Landing::Typed { datatype, count, span, packed, keep })
     }
 
     fn pattern(&self, source: i32, tag: i32, channel: Channel) -> Result<Pattern> {
@@ -275,11 +292,8 @@ impl<'a> Transfer<'a> {
     fn finish_receive(&self) -> Result<Status> {
         let (number, sender) = self.receiving.get().unwrap_or_default();
         self.process.note_wait(sender);
-        let mut status = self.wait(|state| state.take_received(number))?.status;
-        // The engine knows ranks of the job alone; all senders are members.
-        let source = self.group.rank_of(status.source as u32);
-        status.source = source.map_or(ANY_SOURCE, |source| source as i32);
-        Ok(status)
+        let status = self.wait(|state| state.take_received(number))?.status;
+        Ok(in_group(self.group, status))
     }
 
     /// Lets go of what was lent, where the call failed before the engine did.
@@ -290,6 +304,12 @@ impl<'a> Transfer<'a> {
             self.process.engine().state().abandon(number);
         }
     }
+}
+
+/// A status as the communicator's ranks have it: the engine knows those of the job. All senders are members.
+fn in_group(group: &Group, status: Status) -> Status {
+    let source = group.rank_of(status.source as u32);
+    Status { source: source.map_or(ANY_SOURCE, |source| source as i32), ..status }
 }
 
 /// What is received of no rank.

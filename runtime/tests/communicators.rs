@@ -3,8 +3,8 @@
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Comparison, Info, PROC_NULL, Rank,
-    SplitType, Window,
+    ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Comparison, Datatype, Given, Info,
+    PROC_NULL, Rank, SplitType, UNDEFINED, Window,
 };
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
@@ -206,6 +206,136 @@ fn what_is_wrong_with_a_communicator_all_hear() {
         let empty = world.group().incl(&[]).unwrap();
         assert!(world.create(&empty).unwrap().is_none());
         world.dup().unwrap().free().unwrap();
+    });
+}
+
+/// Short messages, which are here when they are probed for, and long ones, which wait at their sender.
+#[test]
+fn probes_say_what_will_be_received() {
+    everywhere(3, |rank, world| {
+        let (me, double) = (world.rank(), rank.type_of::<f64>().unwrap());
+        // Backwards, so that ranks aren't those of the job.
+        let turned = world.split(Some(0), -me).unwrap().unwrap();
+        for length in [3usize, 5000] {
+            if me == 0 {
+                let mut sources = Vec::new();
+                for _ in 0..2 {
+                    let coming = turned.probe(ANY_SOURCE, ANY_TAG).unwrap();
+                    let wanted = length as i64 + i64::from(coming.tag());
+                    assert_eq!(coming.count(&double).unwrap(), wanted);
+                    assert_eq!(coming.elements(&double).unwrap(), wanted);
+                    let three = Datatype::contiguous(3, &Datatype::double()).unwrap();
+                    let three = rank.commit(&three).unwrap();
+                    let threes = if wanted % 3 == 0 { wanted / 3 } else { UNDEFINED };
+                    assert_eq!(coming.count(&three).unwrap(), threes);
+                    let long = rank.type_of::<i64>().unwrap();
+                    expect(&coming.count(&long).unwrap_err(), Class::Type, &["a message of"]);
+                    // It is still there, and the next receive gets it.
+                    let again = turned.iprobe(coming.source(), coming.tag()).unwrap().unwrap();
+                    assert_eq!((again.source(), again.tag()), (coming.source(), coming.tag()));
+                    let mut room = vec![0.0; wanted as usize];
+                    let status = turned.recv(&mut room, coming.source(), coming.tag()).unwrap();
+                    assert_eq!((status.source, status.count), (coming.source(), wanted));
+                    assert!(room.iter().all(|value| *value == f64::from(status.source)));
+                    sources.push(status.source);
+                }
+                sources.sort();
+                assert_eq!(sources, [0, 1]);
+                assert!(turned.iprobe(ANY_SOURCE, ANY_TAG).unwrap().is_none());
+            } else {
+                let data = vec![f64::from(turned.rank()); length + me as usize];
+                turned.send(&data, 2, me).unwrap();
+            }
+            turned.barrier().unwrap();
+        }
+        let nobody = world.probe(PROC_NULL, 0).unwrap();
+        assert_eq!((nobody.source(), nobody.count(&double).unwrap()), (PROC_NULL, 0));
+        assert_eq!(world.mprobe(PROC_NULL, 0).unwrap().recv(&mut [0]).unwrap().source, PROC_NULL);
+        expect(&world.probe(3, 0).unwrap_err(), Class::Rank, &["no rank 3"]);
+        expect(&world.iprobe(0, -5).unwrap_err(), Class::Tag, &["tag -5"]);
+        turned.free().unwrap();
+    });
+}
+
+#[test]
+fn a_matched_message_is_nobody_elses() {
+    everywhere(2, |_, world| {
+        let (me, other) = (world.rank(), 1 - world.rank());
+        for length in [2usize, 5000] {
+            // Two with the same tag: the first is taken out, so a receive gets the second.
+            let sending = [1, 2, 3]
+                .map(|value| world.isend(vec![10 * me + value; length], other, 4).unwrap());
+            let first = world.mprobe(other, 4).unwrap();
+            assert_eq!((first.envelope().source(), first.envelope().tag()), (other, 4));
+            let mut room = vec![0; length];
+            world.recv(&mut room, other, ANY_TAG).unwrap();
+            assert_eq!(room[length - 1], 10 * other + 2);
+            let status = first.recv(&mut room).unwrap();
+            assert_eq!((room[length - 1], status.count), (10 * other + 1, length as i64));
+            // One that is dropped is gone, and one that has no room too; their senders go on.
+            let third = loop {
+                if let Some(third) = world.improbe(other, 4).unwrap() {
+                    break third;
+                }
+            };
+            drop(third);
+            for data in sending.map(|sending| sending.wait().unwrap()) {
+                assert_eq!(data.len(), length);
+            }
+            let sending = world.isend(vec![1; length], other, 5).unwrap();
+            let error = world.mprobe(other, 5).unwrap().recv(&mut [0]).unwrap_err();
+            expect(&error, Class::Truncate, &["mrecv"]);
+            sending.wait().unwrap();
+            world.barrier().unwrap();
+            assert!(world.iprobe(ANY_SOURCE, ANY_TAG).unwrap().is_none());
+            world.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn sends_and_receives_are_waited_for_later() {
+    everywhere(3, |rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        for length in [1usize, 5000] {
+            // In any order, and with a datatype, from the rank's own memory into a slice's.
+            let room = [1, 2].map(|tag| world.irecv(vec![0.0; length], before, tag).unwrap());
+            let double = rank.type_of::<f64>().unwrap();
+            let mut own = rank.buffer::<f64>(length + 1).unwrap();
+            own.write(1, &vec![f64::from(me); length]).unwrap();
+            let own = Given::typed(own, length as i64, &double, 8);
+            let second = world.isend(own, next, 2).unwrap();
+            let first = world.isend(vec![-f64::from(me); length], next, 1).unwrap();
+            let [one, two] = room;
+            while !two.test().unwrap() {}
+            let (got, status) = two.wait().unwrap();
+            assert_eq!((status.source, status.tag, status.count), (before, 2, length as i64));
+            assert_eq!(got, vec![f64::from(before); length]);
+            assert_eq!(one.wait().unwrap().0, vec![-f64::from(before); length]);
+            while !first.test().unwrap() {}
+            assert_eq!(first.wait().unwrap().len(), length);
+            assert_eq!(second.wait().unwrap().len(), length + 1);
+            // A send that is dropped goes on; a receive that is dropped, or taken back, gets nothing.
+            drop(world.irecv(vec![0; length], before, 3).unwrap());
+            let back = world.irecv(vec![me; length], before, 3).unwrap().cancel().unwrap();
+            assert_eq!(back, (vec![me; length], None));
+            world.barrier().unwrap();
+            drop(world.isend(vec![me; length], next, 3).unwrap());
+            let mut room = vec![0; length];
+            world.recv(&mut room, before, 3).unwrap();
+            assert_eq!(room, vec![before; length]);
+        }
+        // What is wrong with a message, its wait says; what is wrong with the call, the call.
+        let short = world.irecv(vec![0i32; 1], before, 4).unwrap();
+        world.isend(vec![0i32; 2], next, 4).unwrap().wait().unwrap();
+        expect(&short.wait().err().unwrap(), Class::Truncate, &["irecv"]);
+        expect(&world.isend(vec![0], size, 0).err().unwrap(), Class::Rank, &["isend"]);
+        expect(&world.irecv(vec![0], 0, -7).err().unwrap(), Class::Tag, &["irecv"]);
+        let nobody = world.irecv(vec![1], PROC_NULL, 0).unwrap().wait().unwrap();
+        assert_eq!((nobody.0, nobody.1.source), (vec![1], PROC_NULL));
+        assert_eq!(world.isend(vec![1], PROC_NULL, 0).unwrap().wait().unwrap(), [1]);
+        world.barrier().unwrap();
     });
 }
 

@@ -4,11 +4,12 @@
 //! one, or one for which there is no room, is announced; its data follow once a receive has matched it. So a rank never
 //! holds more than a bounded number of bytes that nobody asked for.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use shipable::{Architecture, Basic, Partial, Program, Signature};
 
+use super::exposure::Keep;
 use super::outbox::{Outgoing, Purpose, Source};
 use super::{EAGER, State};
 use crate::error::{Error, ErrorKind, Result, conversion};
@@ -107,7 +108,7 @@ pub(crate) enum Landing {
     /// Into typed memory of at most `count` elements.
     ///
     /// What was sent as MPI_PACKED is in the representation `packed`.
-    Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture },
+    Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture, keep: Keep },
     /// Into bytes of its own.
     Bytes,
 }
@@ -143,15 +144,27 @@ pub(super) struct Mail {
     received: HashMap<u64, Result<Delivery>>,
     announced: HashMap<u64, (u32, Outgoing)>,
     sent: HashMap<u64, Result<()>>,
+    /// Sends whose end nobody asks for.
+    forgotten: HashSet<u64>,
+    /// What a probe has taken out, to be received by its number.
+    claimed: HashMap<u64, Arrived>,
     last: u64,
 }
 
-struct Arrived {
-    peer: u32,
+/// A message before it is received: all but its data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
+    /// Its sender, by rank in the job.
+    pub peer: u32,
     context: u32,
-    tag: i32,
+    pub tag: i32,
     signature: u128,
+    /// In bytes, in its sender's representation.
     length: u64,
+}
+
+struct Arrived {
+    letter: Letter,
     body: Body,
 }
 
@@ -176,7 +189,7 @@ pub(super) struct Receiving {
 }
 
 enum Sink {
-    Typed { program: Arc<Program>, count: u64, span: Span, partial: Partial },
+    Typed { program: Arc<Program>, count: u64, span: Span, partial: Partial, _keep: Keep },
     Bytes(Vec<u8>),
 }
 
@@ -186,45 +199,31 @@ impl Receiving {
     }
 
     /// Checks a message against its landing.
-    fn new(posted: Posted, arrived: &Arrived, stream: &Architecture) -> Result<Receiving> {
+    fn new(
+        number: u64,
+        landing: Landing,
+        letter: &Letter,
+        stream: &Architecture,
+    ) -> Result<Receiving> {
         let mut status =
-            Status { source: arrived.peer as i32, tag: arrived.tag, count: 0, elements: 0 };
-        let sink = match posted.landing {
+            Status { source: letter.peer as i32, tag: letter.tag, count: 0, elements: 0 };
+        let sink = match landing {
             Landing::Bytes => {
-                status.count = arrived.length as i64;
+                status.count = letter.length as i64;
                 Sink::Bytes(Vec::new())
             }
-            Landing::Typed { datatype, count: room, span, packed } => {
-                let relaxed = is_relaxed(&datatype, arrived, stream, &packed);
-                let stream = if relaxed { &packed } else { stream };
-                let program = datatype.program(stream)?;
-                let size = program.stream_size();
-                let longest = program.stream_length(room)?;
-                if arrived.length > longest {
-                    return Err(
-                        ErrorKind::Truncate { length: arrived.length, room: longest }.into()
-                    );
+            Landing::Typed { datatype, count: room, span, packed, keep } => {
+                let fit = letter.fit(&datatype, stream, &packed)?;
+                let longest = fit.program.stream_length(room)?;
+                if letter.length > longest {
+                    return Err(ErrorKind::Truncate { length: letter.length, room: longest }.into());
                 }
-                // The last element may be there in part.
-                let count = arrived.length.checked_div(size).unwrap_or(0);
-                let signature = datatype.committed().signature_in(arrived.length, stream)?;
-                let matching =
-                    signature.filter(|prefix| relaxed || prefix.hash == arrived.signature);
-                let Some(Signature { count: elements, .. }) = matching else {
-                    return Err(ErrorKind::Signature {
-                        origin: format!("a message of {} bytes", arrived.length),
-                        target: format!("{count} of {datatype}"),
-                    }
-                    .into());
-                };
-                let whole = count * size == arrived.length;
-                status.count = if whole { count as i64 } else { UNDEFINED };
-                status.elements = elements as i64;
-                let count = count + u64::from(!whole);
-                Sink::Typed { program, count, span, partial: Partial::default() }
+                (status.count, status.elements) = (fit.count, fit.elements);
+                let (program, count) = (fit.program, fit.touched);
+                Sink::Typed { program, count, span, partial: Partial::default(), _keep: keep }
             }
         };
-        Ok(Receiving { number: posted.number, status, sink, error: None })
+        Ok(Receiving { number, status, sink, error: None })
     }
 
     /// Takes the next bytes in.
@@ -234,7 +233,7 @@ impl Receiving {
         }
         match &mut self.sink {
             Sink::Bytes(bytes) => bytes.extend_from_slice(data),
-            Sink::Typed { program, count, span, partial } => {
+            Sink::Typed { program, count, span, partial, .. } => {
                 let taken = span.unpack(program, *count, position, data, partial);
                 self.error = taken.map_err(conversion).err();
             }
@@ -242,20 +241,67 @@ impl Receiving {
     }
 }
 
-/// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes can be received as what they are,
-/// and anything as bytes to unpack, if it travels in the representation that packed buffers have.
-fn is_relaxed(
-    datatype: &Compiled,
-    arrived: &Arrived,
-    stream: &Architecture,
-    packed: &Architecture,
-) -> bool {
-    let bytes = |count| Signature::of_leaf(Basic::Packed.into()).repeat(count);
-    if bytes(arrived.length).is_some_and(|bytes| bytes.hash == arrived.signature) {
-        return true;
+/// A message as elements of a type.
+pub(crate) struct Fit {
+    program: Arc<Program>,
+    /// How many there are; [`UNDEFINED`] where the last one is there in part.
+    pub count: i64,
+    /// How many basic elements.
+    pub elements: i64,
+    /// How many, one in part included.
+    touched: u64,
+}
+
+impl Letter {
+    /// Checks it against a type, `stream` being the representation that it travels in.
+    ///
+    /// # Errors
+    /// TYPE for elements of another signature.
+    pub(crate) fn fit(
+        &self,
+        datatype: &Compiled,
+        stream: &Architecture,
+        packed: &Architecture,
+    ) -> Result<Fit> {
+        let relaxed = self.is_relaxed(datatype, stream, packed);
+        let stream = if relaxed { packed } else { stream };
+        let program = datatype.program(stream)?;
+        let size = program.stream_size();
+        // The last element may be there in part.
+        let count = self.length.checked_div(size).unwrap_or(0);
+        let signature = datatype.committed().signature_in(self.length, stream)?;
+        let matching = signature.filter(|prefix| relaxed || prefix.hash == self.signature);
+        let Some(Signature { count: elements, .. }) = matching else {
+            return Err(ErrorKind::Signature {
+                origin: format!("a message of {} bytes", self.length),
+                target: format!("{count} of {datatype}"),
+            }
+            .into());
+        };
+        let whole = count * size == self.length;
+        Ok(Fit {
+            program,
+            count: if whole { count as i64 } else { UNDEFINED },
+            elements: elements as i64,
+            touched: count + u64::from(!whole),
+        })
     }
-    let signature = datatype.signature();
-    bytes(signature.count) == Some(signature) && stream.same_representation(packed)
+
+    /// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes can be received as what
+    /// they are, and anything as bytes to unpack, if it travels in the representation that packed buffers have.
+    fn is_relaxed(
+        &self,
+        datatype: &Compiled,
+        stream: &Architecture,
+        packed: &Architecture,
+    ) -> bool {
+        let bytes = |count| Signature::of_leaf(Basic::Packed.into()).repeat(count);
+        if bytes(self.length).is_some_and(|bytes| bytes.hash == self.signature) {
+            return true;
+        }
+        let signature = datatype.signature();
+        bytes(signature.count) == Some(signature) && stream.same_representation(packed)
+    }
 }
 
 impl Mail {
@@ -275,21 +321,22 @@ impl Mail {
     }
 
     fn arrive(&mut self, peer: u32, header: &Header, body: Body) {
-        self.arrived.push_back(Arrived {
+        let letter = Letter {
             peer,
             context: header.context,
             tag: header.displacement as i32,
             signature: header.signature,
             length: header.length,
-            body,
-        });
+        };
+        self.arrived.push_back(Arrived { letter, body });
     }
 
     /// The first message that has a receive, and that receive.
     fn meet(&mut self) -> Option<(Arrived, Posted)> {
         let (message, receive) =
             self.arrived.iter().enumerate().find_map(|(message, arrived)| {
-                let receive = self.posted.iter().position(|posted| posted.pattern.fits(arrived))?;
+                let receive =
+                    self.posted.iter().position(|posted| posted.pattern.fits(&arrived.letter))?;
                 Some((message, receive))
             })?;
         Some((self.arrived.remove(message)?, self.posted.remove(receive)?))
@@ -319,7 +366,9 @@ impl Mail {
 
     /// A message has left, or can't.
     pub(super) fn sent(&mut self, number: u64, outcome: Result<()>) {
-        self.sent.insert(number, outcome);
+        if !self.forgotten.remove(&number) {
+            self.sent.insert(number, outcome);
+        }
     }
 
     /// Nothing more comes from a peer, nor goes there.
@@ -327,7 +376,7 @@ impl Mail {
         let announced = std::mem::take(&mut self.announced);
         for (number, (to, bulk)) in announced {
             if to == peer {
-                self.sent.insert(number, Err(gone()));
+                self.sent(number, Err(gone()));
             } else {
                 self.announced.insert(number, (to, bulk));
             }
@@ -341,7 +390,7 @@ impl Mail {
         }
         // What is here already can still be received; what is not never comes.
         self.arrived
-            .retain(|arrived| arrived.peer != peer || matches!(arrived.body, Body::Here(_)));
+            .retain(|arrived| arrived.letter.peer != peer || matches!(arrived.body, Body::Here(_)));
         for posted in std::mem::take(&mut self.posted) {
             if posted.pattern.sender.may_be(peer) {
                 self.received.insert(posted.number, Err(gone()));
@@ -353,10 +402,10 @@ impl Mail {
 }
 
 impl Pattern {
-    fn fits(&self, arrived: &Arrived) -> bool {
-        self.context == arrived.context
-            && self.sender.may_be(arrived.peer)
-            && self.tag.is_none_or(|tag| tag == arrived.tag)
+    fn fits(&self, letter: &Letter) -> bool {
+        self.context == letter.context
+            && self.sender.may_be(letter.peer)
+            && self.tag.is_none_or(|tag| tag == letter.tag)
     }
 }
 
@@ -396,6 +445,18 @@ impl State {
         self.mail.sent.remove(&number)
     }
 
+    /// Whether a send has ended.
+    pub(crate) fn is_sent(&self, number: u64) -> bool {
+        self.mail.sent.contains_key(&number)
+    }
+
+    /// Nobody asks how a send ended: it goes on.
+    pub(crate) fn forget_send(&mut self, number: u64) {
+        if self.mail.sent.remove(&number).is_none() {
+            self.mail.forgotten.insert(number);
+        }
+    }
+
     /// Waits for a message. Gives the number under which [`take_received`](State::take_received) tells of it.
     pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
         let number = self.mail.next();
@@ -403,16 +464,65 @@ impl State {
         self.mail.posted.push_back(Posted { number, pattern, landing });
         self.match_mail();
         let unmatched = self.mail.posted.iter().any(|posted| posted.number == number);
-        let lost = match sender {
-            _ if !unmatched => None,
-            Sender::One(sender) => self.gone(sender),
-            Sender::Any(group) => group.processes().iter().find_map(|&rank| self.gone(rank)),
-        };
+        let lost = if unmatched { self.lost(&sender) } else { None };
         if let Some(gone) = lost {
             self.mail.posted.retain(|posted| posted.number != number);
             self.mail.received.insert(number, Err(gone));
         }
         number
+    }
+
+    /// The error of waiting for a message where someone who may send it is gone.
+    fn lost(&self, sender: &Sender) -> Option<Error> {
+        match sender {
+            Sender::One(sender) => self.gone(*sender),
+            Sender::Any(group) => group.processes().iter().find_map(|&rank| self.gone(rank)),
+        }
+    }
+
+    /// The first message that a receive with this pattern would get, if there is one, which stays where it is.
+    pub(crate) fn probe(&self, pattern: &Pattern) -> Option<Result<Letter>> {
+        let mut letters = self.mail.arrived.iter().map(|arrived| arrived.letter);
+        let found = letters.find(|letter| pattern.fits(letter)).map(Ok);
+        found.or_else(|| self.lost(&pattern.sender).map(Err))
+    }
+
+    /// Likewise, and takes it out: it is received by its number alone.
+    pub(crate) fn claim(&mut self, pattern: &Pattern) -> Option<Result<(Letter, u64)>> {
+        let at = self.mail.arrived.iter().position(|arrived| pattern.fits(&arrived.letter));
+        let Some(arrived) = at.and_then(|at| self.mail.arrived.remove(at)) else {
+            return self.lost(&pattern.sender).map(Err);
+        };
+        let (letter, number) = (arrived.letter, self.mail.next());
+        self.mail.claimed.insert(number, arrived);
+        Some(Ok((letter, number)))
+    }
+
+    /// Receives what was taken out; [`take_received`](State::take_received) tells of it under the same number.
+    pub(crate) fn receive_claimed(&mut self, number: u64, landing: Landing) {
+        let Some(arrived) = self.mail.claimed.remove(&number) else { return };
+        match (&arrived.body, self.gone(arrived.letter.peer)) {
+            (Body::There(_), Some(gone)) => _ = self.mail.received.insert(number, Err(gone)),
+            _ => self.deliver(arrived, number, landing),
+        }
+    }
+
+    /// Throws away what was taken out.
+    pub(crate) fn discard_claimed(&mut self, number: u64) {
+        self.receive_claimed(number, Landing::Bytes);
+        self.abandon(number);
+    }
+
+    /// Takes a receive back; false if a message has met it.
+    pub(crate) fn withdraw(&mut self, number: u64) -> bool {
+        let posted = self.mail.posted.len();
+        self.mail.posted.retain(|posted| posted.number != number);
+        self.mail.posted.len() < posted
+    }
+
+    /// Whether a receive has ended.
+    pub(crate) fn is_received(&self, number: u64) -> bool {
+        self.mail.received.contains_key(&number)
     }
 
     /// How a receive ended, if it has.
@@ -438,38 +548,45 @@ impl State {
 
     /// Brings messages and receives together.
     pub(super) fn match_mail(&mut self) {
-        while let Some((arrived, posted)) = self.mail.meet() {
-            let number = posted.number;
-            let architecture = self.peers[arrived.peer as usize].architecture();
-            let stream = architecture.unwrap_or(self.me.architecture);
-            let receiving = Receiving::new(posted, &arrived, &stream);
-            match (arrived.body, receiving) {
-                (Body::Here(bytes), receiving) => {
-                    self.peers[arrived.peer as usize].owe(arrived.length + Header::SIZE as u64);
-                    match receiving {
-                        Ok(mut receiving) => {
-                            receiving.take(0, &bytes);
-                            self.mail.received(receiving, None);
-                        }
-                        Err(error) => {
-                            self.mail.received.insert(number, Err(error));
-                        }
+        while let Some((arrived, Posted { number, landing, .. })) = self.mail.meet() {
+            self.deliver(arrived, number, landing);
+        }
+    }
+
+    fn deliver(&mut self, Arrived { letter, body }: Arrived, number: u64, landing: Landing) {
+        let stream = self.stream(letter.peer);
+        let receiving = Receiving::new(number, landing, &letter, &stream);
+        match (body, receiving) {
+            (Body::Here(bytes), receiving) => {
+                self.peers[letter.peer as usize].owe(letter.length + Header::SIZE as u64);
+                match receiving {
+                    Ok(mut receiving) => {
+                        receiving.take(0, &bytes);
+                        self.mail.received(receiving, None);
                     }
-                }
-                (Body::There(operation), receiving) => {
-                    // The sender waits for its clearance even where the message fits no landing: its data are ignored then.
-                    match receiving {
-                        Ok(receiving) => {
-                            self.mail.receiving.insert((arrived.peer, operation), receiving);
-                        }
-                        Err(error) => {
-                            self.mail.received.insert(number, Err(error));
-                        }
+                    Err(error) => {
+                        self.mail.received.insert(number, Err(error));
                     }
-                    let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
-                    self.push(arrived.peer, Outgoing::brief(clear));
                 }
             }
+            (Body::There(operation), receiving) => {
+                // The sender waits for its clearance even where the message fits no landing: its data are ignored then.
+                match receiving {
+                    Ok(receiving) => {
+                        self.mail.receiving.insert((letter.peer, operation), receiving);
+                    }
+                    Err(error) => {
+                        self.mail.received.insert(number, Err(error));
+                    }
+                }
+                let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
+                self.push(letter.peer, Outgoing::brief(clear));
+            }
         }
+    }
+
+    /// The representation that a peer's messages travel in.
+    pub(crate) fn stream(&self, peer: u32) -> Architecture {
+        self.peers[peer as usize].architecture().unwrap_or(self.me.architecture)
     }
 }

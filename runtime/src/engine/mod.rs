@@ -46,7 +46,7 @@ pub use exposure::Policy;
 pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
 pub(crate) use forms::tag_to_wire;
 pub(crate) use ledger::Ledger;
-pub(crate) use mail::{Channel, Context, Landing, Message, Pattern, Sender};
+pub(crate) use mail::{Channel, Context, Landing, Letter, Message, Pattern, Sender};
 pub use mail::{Status, UNDEFINED};
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;

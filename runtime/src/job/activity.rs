@@ -77,6 +77,8 @@ activities! {
     Reduce = 22, "a reduction";
     /// In a scan, or an exscan.
     Scan = 23, "a scan";
+    /// Waiting for a message of rank *argument*.
+    Probe = 24, "a probe for rank {}";
     /// An accumulate to rank *argument*, or one of its kin.
     Accumulate = 32, "an accumulate to rank {}";
     /// Waiting for one operation on rank *argument*.
@@ -106,7 +108,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..24).chain(32..35) {
+        for code in (0..25).chain(32..35) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

@@ -43,7 +43,7 @@ pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
 pub use raw::Raw;
-pub use request::{Buffers, Given, Request};
+pub use request::{Buffers, Request};
 
 /// The memory of a window that isn't made over the user's: that of [`Window::allocate`] and [`Window::allocate_shared`] lies in
 /// the job's segment, where like ranks reach it directly, and [`Window::create_dynamic`] brings none.

@@ -7,35 +7,14 @@ use super::accumulate::Lent;
 use super::core::Core;
 use super::epoch::Epoch;
 use super::operation::Call;
-use crate::engine::{Keep, Ticket};
+use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
-use crate::memory::{Elements, Exposed, Memory};
-use crate::origin::What;
+use crate::given::{Given, Taken};
+use crate::memory::{Exposed, Memory};
 use crate::process::Process;
-use crate::types::{TargetType, Type};
+use crate::types::TargetType;
 use crate::wire::Kind;
 use shipable::reduce::Op;
-
-/// Memory given to a request-based operation, which gives it back when it is done: a `Vec`, a `Box` or a
-/// [`Buffer`](crate::Buffer), all of it, or what an explicit datatype picks out of it.
-pub struct Given<M> {
-    memory: M,
-    typed: Option<(i64, Type, i64)>,
-}
-
-impl<M: Memory> Given<M> {
-    /// `count` elements of `datatype`, displacement 0 being `bytes` after the memory's start; as
-    /// [`Origin::typed`](crate::Origin::typed).
-    pub fn typed(memory: M, count: i64, datatype: &Type, bytes: i64) -> Given<M> {
-        Given { memory, typed: Some((count, datatype.clone(), bytes)) }
-    }
-}
-
-impl<M: Memory> From<M> for Given<M> {
-    fn from(memory: M) -> Given<M> {
-        Given { memory, typed: None }
-    }
-}
 
 /// A request-based operation under way (MPI-5.0 section 12.3.5).
 ///
@@ -147,43 +126,6 @@ impl<B: Buffers> Request<B> {
     fn refuse(&self, why: &'static str) -> Result<()> {
         let error: crate::Error = ErrorKind::Request(why).into();
         Err(error.at(|| self.place.clone()))
-    }
-}
-
-/// Memory of a request, held by it and the engine, and which elements it is about.
-struct Taken {
-    memory: Arc<Exposed>,
-    elements: Elements,
-    typed: Option<(i64, Type, i64)>,
-}
-
-impl Taken {
-    fn new<M: Memory>(given: Given<M>, process: &Process) -> Result<Taken> {
-        let Given { memory, typed } = given;
-        let native = M::native_element().is_some_and(|size| size > 1);
-        if typed.is_some() && native && process.me().emulated {
-            return Err(ErrorKind::Emulated.into());
-        }
-        let elements = memory.elements();
-        Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, typed })
-    }
-
-    fn what(&self) -> What<'_> {
-        match (&self.typed, &self.elements) {
-            (Some((count, datatype, at)), _) => {
-                What::Typed { count: *count, datatype, at: *at, native: None }
-            }
-            (None, Elements::Slice { count, element }) => {
-                What::Slice { count: *count, element: *element }
-            }
-            (None, Elements::Typed { count, datatype }) => {
-                What::Typed { count: *count, datatype, at: 0, native: None }
-            }
-        }
-    }
-
-    fn keep(&self) -> Keep {
-        Keep::Shared { _memory: self.memory.clone() }
     }
 }
 

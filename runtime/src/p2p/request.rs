@@ -1,0 +1,236 @@
+//! Sends and receives that are waited for later (MPI-5.0 section 3.7). Each owns its memory until then.
+
+use std::sync::Arc;
+
+use super::{NOTHING, checked_tag, in_group};
+use crate::communicator::{Communicator, PROC_NULL};
+use crate::engine::{Channel, Status};
+use crate::error::{Error, ErrorKind, Result};
+use crate::given::{Given, Taken};
+use crate::job::Activity;
+use crate::memory::{Exposed, Memory};
+
+/// A send under way. It owns its data, and [`wait`](Sending::wait) gives them back; dropped, it goes on all the same.
+#[must_use = "the data come back from `wait`"]
+pub struct Sending<M: Memory> {
+    held: Held<M>,
+}
+
+/// A receive that waits for its message, or takes it in. It owns its room, and [`wait`](Receiving::wait) gives it back; dropped,
+/// it takes nothing any more, and a message that it has met is lost.
+#[must_use = "what is received comes from `wait`"]
+pub struct Receiving<M: Memory> {
+    held: Held<M>,
+}
+
+/// What both have.
+struct Held<M> {
+    communicator: Communicator,
+    /// The other rank, as the call named it.
+    other: i32,
+    /// Its number in the engine, unless it is done.
+    number: Option<u64>,
+    memory: Option<Arc<Exposed>>,
+    kind: std::marker::PhantomData<M>,
+}
+
+impl<M: Memory> Held<M> {
+    fn new(communicator: &Communicator, other: i32, number: Option<u64>, taken: Taken) -> Held<M> {
+        let communicator = communicator.share();
+        let memory = Some(taken.memory);
+        Held { communicator, other, number, memory, kind: std::marker::PhantomData }
+    }
+
+    fn at(&self, call: &'static str, error: Error) -> Error {
+        error.at(|| self.communicator.toward(call, self.other))
+    }
+
+    /// The memory, of which the engine has let go.
+    fn give_back(&mut self) -> Result<M> {
+        let memory = self.memory.take().and_then(Arc::into_inner);
+        let memory = memory.and_then(Exposed::give_back);
+        memory.ok_or_else(|| ErrorKind::Aborting { by: None }.into())
+    }
+}
+
+impl<M: Memory> Sending<M> {
+    /// Whether the data may be changed, so that [`wait`](Sending::wait) returns at once. Makes progress.
+    ///
+    /// # Errors
+    /// PROC_ABORTED where the job is being ended.
+    pub fn test(&self) -> Result<bool> {
+        let Some(number) = self.held.number else { return Ok(true) };
+        let process = self.held.communicator.process();
+        process.poll().map_err(|error| self.held.at("isend", error))?;
+        Ok(process.engine().state().is_sent(number))
+    }
+
+    /// Waits until the data may be changed, and gives them back.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`]; the data are lost then.
+    pub fn wait(mut self) -> Result<M> {
+        if let Some(number) = self.held.number {
+            let (communicator, dest) = (&self.held.communicator, self.held.other);
+            let process = communicator.process();
+            let wait = || {
+                process.note_wait(communicator.member(dest).ok().flatten());
+                process.wait(|state, _| state.take_sent(number))
+            };
+            let sent = process.during(Activity::Send, dest as u32, wait);
+            sent.map_err(|error| self.held.at("isend", error))?;
+            self.held.number = None;
+        }
+        self.held.give_back()
+    }
+}
+
+impl<M: Memory> Drop for Sending<M> {
+    fn drop(&mut self) {
+        if let Some(number) = self.held.number {
+            self.held.communicator.process().engine().state().forget_send(number);
+        }
+    }
+}
+
+impl<M: Memory> Receiving<M> {
+    /// Whether a message is here, so that [`wait`](Receiving::wait) returns at once. Makes progress.
+    ///
+    /// # Errors
+    /// PROC_ABORTED where the job is being ended.
+    pub fn test(&self) -> Result<bool> {
+        let Some(number) = self.held.number else { return Ok(true) };
+        let process = self.held.communicator.process();
+        process.poll().map_err(|error| self.held.at("irecv", error))?;
+        Ok(process.engine().state().is_received(number))
+    }
+
+    /// Waits for the message, and gives back the room that it is in.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`]; the room is lost then.
+    pub fn wait(mut self) -> Result<(M, Status)> {
+        let mut status = NOTHING;
+        if let Some(number) = self.held.number {
+            let (communicator, source) = (&self.held.communicator, self.held.other);
+            let process = communicator.process();
+            let wait = || {
+                process.note_wait(communicator.member(source).ok().flatten());
+                process.wait(|state, _| state.take_received(number))
+            };
+            let received = process.during(Activity::Receive, source as u32, wait);
+            let received = received.map_err(|error| self.held.at("irecv", error))?;
+            status = in_group(communicator.group(), received.status);
+            self.held.number = None;
+        }
+        Ok((self.held.give_back()?, status))
+    }
+
+    /// Takes the receive back (MPI-5.0 section 3.8.4): gives the room, and no status, unless a message has met it already; then
+    /// it is waited for.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let receiving = rank.alone().irecv(vec![7], 0, 0)?;
+    /// assert_eq!(receiving.cancel()?, (vec![7], None));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`wait`](Receiving::wait).
+    pub fn cancel(mut self) -> Result<(M, Option<Status>)> {
+        let process = self.held.communicator.process();
+        match self.held.number {
+            Some(number) if process.engine().state().withdraw(number) => {
+                self.held.number = None;
+                Ok((self.held.give_back()?, None))
+            }
+            _ => self.wait().map(|(room, status)| (room, Some(status))),
+        }
+    }
+}
+
+impl<M: Memory> Drop for Receiving<M> {
+    fn drop(&mut self) {
+        if let Some(number) = self.held.number {
+            self.held.communicator.process().engine().state().abandon(number);
+        }
+    }
+}
+
+impl Communicator {
+    /// As [`send`](Communicator::send), of memory that is given to it and waited for later (MPI-5.0 section 3.7.2).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// let sending = world.isend(vec![world.rank(); 100_000], next, 0)?;
+    /// let receiving = world.irecv(vec![-1; 100_000], before, 0)?;
+    /// let (got, status) = receiving.wait()?;
+    /// assert_eq!((got[99_999], status.count), (before, 100_000));
+    /// let mut data = sending.wait()?;
+    /// data.clear(); // free again
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`send`](Communicator::send). The data are lost then.
+    pub fn isend<M: Memory>(
+        &self,
+        data: impl Into<Given<M>>,
+        dest: i32,
+        tag: i32,
+    ) -> Result<Sending<M>> {
+        let process = self.process();
+        process.ready()?;
+        let start = || -> Result<Sending<M>> {
+            let taken = Taken::new(data.into(), process)?;
+            let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
+            let (span, keep) = (taken.memory.span(), taken.keep());
+            let message = self.message(span, &taken.what(), tag, Channel::Data, keep)?;
+            let mut engine = process.engine();
+            let number = match peer {
+                Some(peer) => engine.state().start_send(peer, message)?,
+                None => None,
+            };
+            engine.progress();
+            drop(engine);
+            Ok(Sending { held: Held::new(self, dest, number, taken) })
+        };
+        start().map_err(|error| error.at(|| self.toward("isend", dest)))
+    }
+
+    /// As [`recv`](Communicator::recv), into memory that is given to it and waited for later (MPI-5.0 section 3.7.2); an
+    /// example at [`isend`](Communicator::isend).
+    ///
+    /// # Errors
+    /// RANK, TAG, COUNT, BUFFER for what they name, and the room is lost. What is wrong with the message, the wait says.
+    pub fn irecv<M: Memory>(
+        &self,
+        room: impl Into<Given<M>>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Receiving<M>> {
+        let process = self.process();
+        process.ready()?;
+        let start = || -> Result<Receiving<M>> {
+            let taken = Taken::new(room.into(), process)?;
+            let landing = self.landing(taken.memory.span(), &taken.what(), taken.keep())?;
+            let number = match source {
+                PROC_NULL => None,
+                _ => {
+                    let pattern = self.pattern(source, tag, Channel::Data)?;
+                    let mut engine = process.engine();
+                    let number = engine.state().start_receive(pattern, landing);
+                    engine.progress();
+                    Some(number)
+                }
+            };
+            Ok(Receiving { held: Held::new(self, source, number, taken) })
+        };
+        start().map_err(|error| error.at(|| self.toward("irecv", source)))
+    }
+}
