@@ -87,6 +87,13 @@ fn every_row_of_the_argument_table() {
         let beside = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut other), In(world));
         expect(beside, Class::Arg, "give a null beside");
         expect(pack(tables, NONE, 1, column, &mut packed, &mut 0, world), Class::Buffer, "buffer");
+        // Data of no bytes are nowhere.
+        pack(tables, NONE, 0, column, &mut packed, &mut position, world).unwrap();
+        let nowhere = In(column);
+        unpack(tables, &packed, &mut position, NO_ROOM, 0, nowhere, In(world)).unwrap();
+        assert_eq!(position, data + 16);
+        let nowhere = unpack(tables, &packed, &mut 0, NO_ROOM, 1, In(column), In(world));
+        expect(nowhere, Class::Buffer, "buffer");
         let (mut late, mut past) = (2040, 4096);
         let short = pack(tables, NONE, 1, column, &mut packed, &mut late, null);
         expect(short, Class::Truncate, "at position 2040, of which the buffer of 2048 has 8");

@@ -3,7 +3,9 @@
 //! The markers LB and UB are sticky, as MPI-1 has them: where a type map holds one, the bound is
 //! that of the lowest (highest) marker and what the data would give is of no account. RESIZED,
 //! SUBARRAY and DARRAY set both. Where there is no UB, a struct's extent is padded to a multiple of
-//! its alignment (the epsilon of section 5.1.6); other constructors don't pad. A simple struct has the
+//! its alignment (the epsilon of section 5.1.6); other constructors don't pad. By the standard's letter
+//! they do, which shows where blocks lie at bytes that aren't multiples of their alignment; its rationale
+//! speaks of arrays of structures, and MPICH pads these alone, too. A simple struct has the
 //! bounds of the C struct that it stands for, and markers don't show through it.
 //!
 //! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.

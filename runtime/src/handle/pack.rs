@@ -10,8 +10,8 @@
 //! | another | one of them null | | an error |
 //! | any | null | null | an error |
 //!
-//! To unpack an object is to give a place for its handle, which has to hold a null one, instead of the handle. The buffer of
-//! data isn't looked at where there are none.
+//! To unpack an object is to give a place for its handle, which has to hold a null one, instead of the handle. A buffer is
+//! needed for data alone, and only where they take any bytes.
 
 use shipable::Class;
 
@@ -97,8 +97,14 @@ pub fn pack<'a, M: RankMemory<'a>>(
 ) -> Result<()> {
     let text = match object(types, communicators, count, datatype, communicator)? {
         Object::Data(datatype, communicator) => {
-            let buffer = buffer.ok_or(ErrorKind::NoBuffer)?;
-            return communicator.pack(Origin::typed(buffer, count, &datatype), packed, position);
+            let data = match buffer {
+                Some(buffer) => Origin::typed(buffer, count, &datatype),
+                None => {
+                    check_no_data(&communicator, count, &datatype)?;
+                    Origin::typed(&[0u8; 0][..], count, &datatype)
+                }
+            };
+            return communicator.pack(data, packed, position);
         }
         Object::Datatype(datatype) => types.flat(datatype)?,
         Object::Communicator(handle) => communicators.own(handle)?.flat()?,
@@ -165,9 +171,23 @@ pub fn unpack<'a, M: RankMemoryMut<'a>>(
         (In(datatype), In(communicator)) => {
             let datatype = types.as_own(datatype, Role::Pack)?;
             let communicator = communicators.own(communicator)?;
-            let buffer = buffer.ok_or(ErrorKind::NoBuffer)?;
-            communicator.unpack(packed, position, Destination::typed(buffer, count, &datatype))
+            let room = match buffer {
+                Some(buffer) => Destination::typed(buffer, count, &datatype),
+                None => {
+                    check_no_data(&communicator, count, &datatype)?;
+                    Destination::typed(&mut [0u8; 0][..], count, &datatype)
+                }
+            };
+            communicator.unpack(packed, position, room)
         }
+    }
+}
+
+/// Data that take no bytes need no buffer.
+fn check_no_data(communicator: &Communicator, count: i64, datatype: &Type) -> Result<()> {
+    match communicator.pack_size(count, datatype)? {
+        0 => Ok(()),
+        _ => Err(ErrorKind::NoBuffer.into()),
     }
 }
 
