@@ -484,6 +484,15 @@ pub enum ErrorKind {
         /// Who asked for it; the launcher where none.
         by: Option<u32>,
     },
+    /// Rule 8, where uses of windows are checked: the report.
+    #[error("ranks make different collective calls on one communicator (rule 8):\n{0}")]
+    OutOfOrder(String),
+    /// Ranks that wait for each other, where uses of windows are checked.
+    #[error("ranks wait for each other in a circle, so that none of their calls can end:\n{0}")]
+    Circle(String),
+    /// What was found, where that is to be an error.
+    #[error("--check found {0} things to report: see standard error")]
+    Found(u64),
     /// A peer sent what no peer of this version sends.
     #[error("rank {peer} broke the protocol: {what}")]
     Protocol {
@@ -545,6 +554,7 @@ impl ErrorKind {
             | ErrorKind::Finalized
             | ErrorKind::Job(_)
             | ErrorKind::Callback { .. }
+            | ErrorKind::Found(_)
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Keyval(_) => Class::Keyval,
             ErrorKind::Segment(_) => Class::NoMem,
@@ -584,7 +594,10 @@ impl ErrorKind {
             | ErrorKind::Buffer { .. }
             | ErrorKind::Padding { .. }
             | ErrorKind::Emulated => Class::Buffer,
-            ErrorKind::Epoch(_) | ErrorKind::LockedWindow { .. } => Class::RmaSync,
+            ErrorKind::Epoch(_)
+            | ErrorKind::LockedWindow { .. }
+            | ErrorKind::OutOfOrder(_)
+            | ErrorKind::Circle(_) => Class::RmaSync,
             ErrorKind::Assert { .. } => Class::Assert,
             ErrorKind::LockType(_) => Class::Locktype,
             ErrorKind::WindowFreed => Class::Win,

@@ -36,6 +36,7 @@
 mod attribute;
 mod barrier;
 mod buffer;
+mod check;
 mod communicator;
 mod control;
 mod engine;

@@ -10,10 +10,12 @@ use longshore_transport::{JobState, Link, Range, RankState, Segment};
 use shipable::Architecture;
 
 use crate::barrier::Barrier;
+use crate::check::Check;
+use crate::check::circle::Circle;
 use crate::engine::{Context, Engine, Me, State};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
-use crate::job::{Activity, Environment, Routes};
+use crate::job::{Activity, Checking, Environment, Routes};
 use crate::types::{Elements, Names};
 use crate::waiter::Waiter;
 use crate::wire::Founding;
@@ -26,6 +28,8 @@ pub(crate) struct Setup {
     pub routes: Routes,
     /// The seed of what decides all that may be one way or another; it implies messages.
     pub adversary: Option<u64>,
+    /// Whether uses of windows are checked; it implies messages.
+    pub check: Checking,
     pub secret: Vec<u8>,
     pub environment: Option<Environment>,
     /// Whether waiting may spin.
@@ -38,6 +42,7 @@ pub(crate) struct Setup {
 pub(crate) struct Process {
     me: Me,
     routes: Routes,
+    check: Checking,
     names: Arc<Names>,
     elements: Elements,
     engine: Mutex<Engine>,
@@ -78,6 +83,7 @@ impl Setup {
             architecture: Architecture::NATIVE,
             routes: Routes::Best,
             adversary: None,
+            check: Checking::Off,
             secret: Vec::new(),
             environment: None,
             spin: true,
@@ -93,6 +99,7 @@ impl Setup {
             architecture,
             routes,
             adversary,
+            check,
             secret,
             environment,
             spin,
@@ -100,6 +107,7 @@ impl Setup {
         } = self;
         let (link, routes): (Box<dyn Link>, _) = match adversary {
             Some(seed) => (Box::new(Faulty::new(link, Faults::adversary(seed))), Routes::Message),
+            None if check != Checking::Off => (link, Routes::Message),
             None => (link, routes),
         };
         let me = Me {
@@ -125,6 +133,7 @@ impl Setup {
         let process = Arc::new(Process {
             me,
             routes,
+            check,
             elements: Elements::new(names.clone(), architecture),
             engine: Mutex::new(Engine::new(me, link, secret, names.clone(), founding)),
             names,
@@ -143,6 +152,9 @@ impl Setup {
         process.note(Activity::Init, 0);
         process.engine().state().chance =
             adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        if check != Checking::Off {
+            process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
+        }
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());
         let founding = process.wait(|state, _| {
@@ -174,6 +186,17 @@ impl Process {
 
     pub(crate) fn routes(&self) -> Routes {
         self.routes
+    }
+
+    /// Whether uses of windows are checked.
+    #[inline]
+    pub(crate) fn checks(&self) -> bool {
+        self.check != Checking::Off
+    }
+
+    /// Whether what was found is an error in the end.
+    pub(crate) fn check_fails(&self) -> bool {
+        self.check == Checking::Fail
     }
 
     pub(crate) fn names(&self) -> &Arc<Names> {
@@ -278,7 +301,7 @@ impl Process {
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let mut idle = 0;
+        let (mut idle, mut circle) = (0, None);
         loop {
             let mut engine = self.engine();
             let moved = engine.progress();
@@ -311,6 +334,7 @@ impl Process {
             }
             if found.is_none() {
                 self.check_launcher();
+                self.check_circle(&mut circle)?;
             }
         }
     }
@@ -459,6 +483,18 @@ impl Process {
             JobState::Running => Ok(()),
             JobState::Aborting { by, .. } => Err(ErrorKind::Aborting { by }.into()),
         }
+    }
+
+    /// Where uses of windows are checked: whether this rank waits in a circle of ranks, each in one call for so long that no
+    /// frame can be under way which ends it.
+    fn check_circle(&self, seen: &mut Option<Circle>) -> Result<()> {
+        if self.checks() {
+            let circle = Circle::of(&self.segment, self.me.rank, self.me.size);
+            if let Some(text) = circle.and_then(|circle| circle.has_lasted(seen)) {
+                return Err(ErrorKind::Circle(text).into());
+            }
+        }
+        Ok(())
     }
 
     /// A rank whose launcher is gone ends: nobody else can end it.

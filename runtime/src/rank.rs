@@ -1,6 +1,7 @@
 //! A rank of a job as a program has it, from `init` to `finalize`.
 
 use std::any::Any;
+use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::Segment;
@@ -42,10 +43,11 @@ pub struct Rank {
 /// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
 pub fn init() -> Result<Rank> {
     let adversary = crate::job::adversary()?;
+    let check = crate::job::checking()?;
     let Some(environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        return Rank::start(Setup { adversary, ..Setup::new(segment, link) });
+        return Rank::start(Setup { adversary, check, ..Setup::new(segment, link) });
     };
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
@@ -57,6 +59,7 @@ pub fn init() -> Result<Rank> {
     }
     setup.routes = environment.routes;
     setup.adversary = adversary;
+    setup.check = check;
     setup.progress = environment.progress;
     setup.secret = environment.secret.bytes().to_vec();
     setup.environment = Some(environment);
@@ -158,6 +161,14 @@ impl Rank {
         Buffer::new(self.process.elements(), &self.process.me().architecture, len)
     }
 
+    /// What was reported so far of uses of windows by this rank or in its windows, where they are checked
+    /// ([`Checking`](crate::job::Checking)): the texts.
+    pub fn reports(&self) -> Vec<String> {
+        let mut engine = self.process.engine();
+        let check = engine.state().check.as_ref();
+        check.map_or_else(Vec::new, |check| check.texts().to_vec())
+    }
+
     /// Records frames from here on, or stops and forgets.
     pub fn tap(&self, on: bool) {
         self.process.engine().state().tap.turn(on);
@@ -177,13 +188,14 @@ impl Rank {
     ///
     /// # Errors
     /// A rank that died before it came here.
+    #[track_caller]
     pub fn finalize(self) -> Result<()> {
         self.process.ready()?;
         self.process.note(Activity::Finalize, 0);
         // MPI-5.0 section 11.2.4: first of all the attributes of MPI_COMM_SELF, the last one set first.
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
-        let met = self.world.barrier_as(Activity::Finalize);
+        let met = self.world.barrier_as(Activity::Finalize, Location::caller());
         self.process.end()?;
         flushed.and(met).and(cleared)
     }

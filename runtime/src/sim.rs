@@ -9,7 +9,7 @@ use longshore_transport::{Link, Segment};
 use shipable::Architecture;
 
 use crate::error::Result;
-use crate::job::Routes;
+use crate::job::{Checking, Routes};
 use crate::process::Setup;
 use crate::rank::Rank;
 
@@ -39,6 +39,8 @@ pub struct Options {
     /// The seed of an adversary: what MPI leaves open about the order of operations, and a link about frames, is decided by
     /// it, and all travels as messages. By default what the environment's `LONGSHORE_ADVERSARY` says, if it says anything.
     pub adversary: Option<u64>,
+    /// Whether uses of windows are checked that MPI leaves undefined. By default what the environment's `LONGSHORE_CHECK` says.
+    pub check: Checking,
     /// The longest frame between two ranks, in bytes; at least 128.
     pub frame: usize,
     /// Frames under way between two ranks, at most.
@@ -54,6 +56,7 @@ impl Default for Options {
             architectures: Vec::new(),
             routes: Routes::Best,
             adversary: crate::job::adversary().unwrap_or_default(),
+            check: crate::job::checking().unwrap_or_default(),
             frame: 4096,
             frames: 16,
             progress: true,
@@ -70,6 +73,7 @@ impl Options {
         }
         setup.routes = self.routes;
         setup.adversary = self.adversary;
+        setup.check = self.check;
         setup
     }
 }

@@ -71,6 +71,6 @@ pub use element::{Element, c, fortran};
 pub use error::{Class, Error, Result};
 pub use form::{Form, Tag};
 pub use memory::{View, ViewMut};
-pub use program::{ConversionError, Partial, Program};
+pub use program::{ConversionError, Partial, Program, Stretch};
 pub use shipable_derive::Shipable;
 pub use signature::Signature;

@@ -370,3 +370,39 @@ fn a_value_that_doesnt_fit_among_many_structs_leaves_all_later_ones_unwritten() 
         }
     }
 }
+
+#[test]
+fn stretches_are_the_bytes_that_elements_lie_in() {
+    let mut random = Random::new(17, Options::default());
+    for _ in 0..cases(300) {
+        let case = Case::random(&mut random);
+        let items = oracle::expand(&case.datatype, &case.memory, case.count).unwrap();
+        let mut expected: Vec<i64> = Vec::new();
+        for item in items {
+            expected.extend(item.offset..item.offset + i64::from(item.scalar.size));
+        }
+        let (stretches, whole) = case.program.stretches(case.count, usize::MAX);
+        assert!(whole);
+        let mut found: Vec<i64> = Vec::new();
+        for stretch in &stretches {
+            let mut starts = vec![stretch.start];
+            for &(count, stride) in &stretch.dims {
+                assert!(stride > 0, "{}", case.describe());
+                let steps = |start: &i64| {
+                    let start = *start;
+                    (0..count as i64).map(move |step| start + step * stride)
+                };
+                starts = starts.iter().flat_map(steps).collect();
+            }
+            found.extend(starts.iter().flat_map(|&start| start..start + stretch.len as i64));
+            assert_eq!(found.last().map(|last| last + 1), Some(stretch.end()));
+        }
+        for bytes in [&mut expected, &mut found] {
+            bytes.sort_unstable();
+            bytes.dedup();
+        }
+        assert!(found == expected, "{}: {stretches:?}", case.describe());
+        let (some, all) = case.program.stretches(case.count, 1);
+        assert_eq!((some.len(), all), (stretches.len().min(1), stretches.len() <= 1));
+    }
+}

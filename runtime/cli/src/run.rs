@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
-use longshore::job::{OnDeath, Progress, Routes};
+use longshore::job::{Checking, OnDeath, Progress, Routes};
 use longshore::launcher::{self, Control, Job};
 
 use crate::representation::Representations;
@@ -44,6 +44,10 @@ pub struct Arguments {
     /// Whether a thread of each rank answers its peers while the program computes; it sleeps while nothing comes. [default: on]
     #[arg(long, value_name = "on|off")]
     progress: Option<Progress>,
+    /// Reports conflicting accesses to windows, and calls that don't match, with the places of the calls; implies --route message.
+    /// `fail`: the ranks' finalize fails if anything was reported
+    #[arg(long, value_name = "report|fail", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
+    check: Option<Checking>,
     #[command(flatten)]
     first: Part,
 }
@@ -107,8 +111,17 @@ pub fn main(arguments: Arguments) -> ExitCode {
 }
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
-    let Arguments { label, timeout, watchdog, on_death, route, adversary, progress, mut first } =
-        arguments;
+    let Arguments {
+        label,
+        timeout,
+        watchdog,
+        on_death,
+        route,
+        adversary,
+        progress,
+        check,
+        mut first,
+    } = arguments;
     let watchdog = (watchdog > 0.0).then(|| Duration::from_secs_f64(watchdog));
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
@@ -117,7 +130,8 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
     }
-    Ok(Job { parts, label, timeout, on_death, routes: route, adversary, progress, watchdog })
+    let routes = route;
+    Ok(Job { parts, label, timeout, on_death, routes, adversary, progress, check, watchdog })
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {

@@ -68,11 +68,20 @@ impl<'a> Circle<'a> {
 
     /// Everyone's values, by rank.
     pub(super) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
+        self.tell_within(mine, OFFER)
+    }
+
+    /// Likewise, each of them at most so many bytes long.
+    pub(super) fn tell_within<T: Serialize + DeserializeOwned>(
+        &self,
+        mine: &T,
+        limit: usize,
+    ) -> Result<Vec<T>> {
         let me = self.process.me().rank;
-        let encoded = shipable::codec::encode(mine, OFFER);
+        let encoded = shipable::codec::encode(mine, limit);
         let all = self.allgather(encoded.map_err(|error| protocol(me, &error.to_string()))?)?;
         let decode = |(rank, bytes): (u32, &Vec<u8>)| {
-            let decoded = shipable::codec::decode(bytes, OFFER);
+            let decoded = shipable::codec::decode(bytes, limit);
             decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
         };
         (0..).zip(&all).map(decode).collect()

@@ -7,6 +7,8 @@
 //! Left out: the calls with a count for each rank (MPI_Gatherv and its like), nonblocking and neighbourhood calls, user-defined
 //! operations.
 
+use std::panic::Location;
+
 use shipable::reduce::{Op, Reduction};
 use shipable::{Element, View, ViewMut};
 
@@ -39,6 +41,7 @@ impl Communicator {
     /// # Errors
     /// ROOT; TYPE for data of another signature than the root's; CONVERSION for a value that doesn't fit here; what failed at
     /// the root; PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
         let data = data.into();
         self.collective("bcast", Activity::Broadcast, || {
@@ -75,6 +78,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`bcast`](Communicator::bcast); at the root, COUNT for room that isn't of equal blocks, and what failed elsewhere.
+    #[track_caller]
     pub fn gather<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -95,6 +99,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`gather`](Communicator::gather), at all ranks.
+    #[track_caller]
     pub fn allgather_into<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -113,6 +118,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`allgather_into`](Communicator::allgather_into).
+    #[track_caller]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = mine.repeat(self.size() as usize);
         self.allgather_into(mine, &mut all)?;
@@ -123,6 +129,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`bcast`](Communicator::bcast); COUNT for data that aren't of equal blocks, at all ranks.
+    #[track_caller]
     pub fn scatter<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -146,6 +153,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`allgather_into`](Communicator::allgather_into).
+    #[track_caller]
     pub fn alltoall<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -167,6 +175,7 @@ impl Communicator {
     /// # Errors
     /// As [`gather`](Communicator::gather); OP for an operation that isn't defined on the type, TYPE for a type of several
     /// predefined ones.
+    #[track_caller]
     pub fn reduce<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -199,6 +208,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`reduce`](Communicator::reduce), at all ranks.
+    #[track_caller]
     pub fn allreduce<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -218,6 +228,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`reduce`](Communicator::reduce); what failed at a rank before this one.
+    #[track_caller]
     pub fn scan<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -231,6 +242,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`scan`](Communicator::scan).
+    #[track_caller]
     pub fn exscan<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -240,6 +252,7 @@ impl Communicator {
         self.scan_as("exscan", data.into(), room.into(), op, false)
     }
 
+    #[track_caller]
     fn scan_as(
         &self,
         call: &'static str,
@@ -270,6 +283,7 @@ impl Communicator {
         })
     }
 
+    #[track_caller]
     fn collective<R>(
         &self,
         call: &'static str,
@@ -277,7 +291,11 @@ impl Communicator {
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
         self.process().ready()?;
-        let outcome = self.process().during(activity, 0, body);
+        let caller = Location::caller();
+        let outcome = self.process().during(activity, 0, || {
+            self.announce(|| call.to_owned(), caller)?;
+            body()
+        });
         outcome.map_err(|error| error.at(|| self.place(call)))
     }
 

@@ -5,6 +5,7 @@
 //! each other may have the same one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,7 @@ impl Communicator {
     ///
     /// # Errors
     /// What a copy callback returns, at all ranks; PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn dup(&self) -> Result<Communicator> {
         let card = Card::new(self.process().names());
         let propose = || {
@@ -107,6 +109,7 @@ impl Communicator {
     ///
     /// # Errors
     /// ARG for a negative color, at all ranks; PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn split(&self, color: Option<i32>, key: i32) -> Result<Option<Communicator>> {
         self.make("split", || {
             let part = match color {
@@ -124,6 +127,7 @@ impl Communicator {
     ///
     /// # Errors
     /// PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn split_type(&self, kind: Option<SplitType>, key: i32) -> Result<Option<Communicator>> {
         self.make("split_type", || {
             let part = match kind {
@@ -143,6 +147,7 @@ impl Communicator {
     /// # Errors
     /// GROUP for one with ranks from elsewhere, and where a member gave another group, at all ranks; PROC_ABORTED where a
     /// rank died.
+    #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Communicator>> {
         self.make("create", || self.check_part(group).map(|()| Proposal::of(group)))
     }
@@ -175,9 +180,12 @@ impl Communicator {
     /// # Errors
     /// What a delete callback of this rank returns, and the communicator is gone all the same;
     /// PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn free(self) -> Result<()> {
+        let caller = Location::caller();
         let end = || {
             self.process().ready()?;
+            self.announce(|| "free of a communicator".to_owned(), caller)?;
             // The others count on this rank, whatever its callbacks say.
             let cleared = self.clear_attributes();
             self.rendezvous()?;
@@ -188,13 +196,16 @@ impl Communicator {
         ended.map_err(|error| error.at(|| self.place("free")))
     }
 
+    #[track_caller]
     fn make(
         &self,
         call: &'static str,
         propose: impl FnOnce() -> Result<Proposal>,
     ) -> Result<Option<Communicator>> {
+        let caller = Location::caller();
         let made = || {
             self.process().ready()?;
+            self.announce(|| call.to_owned(), caller)?;
             let (proposal, wrong) = match propose() {
                 Ok(proposal) => (proposal, None),
                 Err(error) => {

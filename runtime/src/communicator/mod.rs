@@ -3,15 +3,18 @@
 //! Left out: intercommunicators, infos and virtual topologies (MPI-5.0 sections 7.4.4, 7.6 and chapter 8), nonblocking dup.
 
 mod agree;
+mod announce;
 mod collective;
 mod create;
 
+use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use shipable::Architecture;
 
 use crate::attribute::{Card, attributes};
 use crate::barrier::Barrier;
+use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::error::{Place, Result};
 use crate::group::{Comparison, Group};
@@ -170,14 +173,21 @@ impl Communicator {
     ///
     /// # Errors
     /// A rank that died before it came here: PROC_ABORTED.
+    #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.process().ready()?;
-        self.barrier_as(Activity::Barrier)
+        self.barrier_as(Activity::Barrier, Location::caller())
     }
 
-    pub(crate) fn barrier_as(&self, activity: Activity) -> Result<()> {
+    pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
-        let met = process.during(activity, 0, || process.meet(self.meeting()?));
+        let met = process.during(activity, 0, || {
+            match activity {
+                Activity::Finalize => self.announce_end(caller)?,
+                _ => self.announce(|| "barrier".to_owned(), caller)?,
+            }
+            process.meet(self.meeting()?)
+        });
         met.map_err(|error| error.at(|| self.place("barrier")))
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Exposure {
     pub opened: Opened,
     pub unit: u32,
     pub policy: Policy,
+    /// Whether accumulates to one place are all of one operation, without MPI_NO_OP: `accumulate_ops=same_op`.
+    pub same_op: bool,
     /// Whose window it is: errors name ranks of it.
     pub group: Group,
     /// The words that its ranks share.

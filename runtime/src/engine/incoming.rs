@@ -9,6 +9,7 @@ use super::folding::{Folding, Swapping};
 use super::mail::Receiving;
 use super::outbox::{Outgoing, Purpose, Source};
 use super::{BY_NUMBER, EAGER, Fetch, Operation, State, forms};
+use crate::check::note::longest;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::Span;
 use crate::wire::{Brief, CONTROL_LIMIT, Header, Kind};
@@ -109,6 +110,12 @@ impl State {
         header: Header,
         data: &[u8],
     ) -> Result<(), String> {
+        if matches!(
+            header.kind,
+            Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap
+        ) {
+            self.record(peer, &header);
+        }
         match header.kind {
             Kind::Get => {
                 self.handle_get(peer, &header);
@@ -171,6 +178,7 @@ impl State {
         match header.kind {
             Kind::Hello | Kind::Refuse => collect(CONTROL_LIMIT as u64),
             Kind::Eager => collect(EAGER),
+            Kind::Note => collect(longest(self.me.size) as u64),
             Kind::Define if header.length > forms::LONGEST => {
                 self.peers[peer as usize].forms.too_long(header.form, header.length);
                 Ok(Sink::Ignore)
@@ -230,6 +238,12 @@ impl State {
         let form = self.peers[peer as usize].forms.get(header.form, peer).ok()?;
         let (start, end) = exposure.reach(header, &form, &self.me.architecture).ok()?.bytes;
         Some((start.try_into().ok()?, end.try_into().ok()?))
+    }
+
+    /// A peer's operation of this number is done.
+    pub(super) fn done(&mut self, peer: u32, context: u32, operation: u64) {
+        let done = Brief { kind: Kind::Done, context, operation, value: 0 };
+        self.push(peer, Outgoing::brief(done));
     }
 
     pub(super) fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
@@ -295,9 +309,7 @@ impl State {
                 self.refuse(peer, &header, &error)
             }
             (Kind::Put | Kind::Accumulate, _) if header.tag & BY_NUMBER != 0 => {
-                let (context, operation) = (window, header.operation);
-                let done = Brief { kind: Kind::Done, context, operation, value: 0 };
-                self.push(peer, Outgoing::brief(done));
+                self.done(peer, window, header.operation);
             }
             (Kind::Put | Kind::Accumulate, _) => self.peers[peer as usize].acknowledge(window),
             (Kind::Fetch | Kind::Swap, _) if cut => {
@@ -338,6 +350,7 @@ impl State {
             (Kind::Refuse, Sink::Collect(bytes)) => {
                 return self.handle_refusal(peer, header, &bytes);
             }
+            (Kind::Note, Sink::Collect(bytes)) => return self.handle_note(peer, &header, &bytes),
             (Kind::Eager, Sink::Collect(bytes)) => {
                 self.mail.arrived(peer, &header, bytes);
                 self.match_mail();

@@ -37,6 +37,11 @@ impl Ledger {
         number
     }
 
+    /// How many operations on a target were issued.
+    pub(crate) fn issued(&self, target: u32) -> u64 {
+        self.issued[target as usize].load(Ordering::Relaxed)
+    }
+
     /// How many operations on a target aren't done.
     #[inline]
     pub(crate) fn outstanding(&self, target: u32) -> u64 {

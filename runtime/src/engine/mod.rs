@@ -8,6 +8,7 @@
 //! `take_*` and `progress` give results out.
 
 mod attachments;
+mod checking;
 mod exposure;
 mod folding;
 mod forms;
@@ -30,6 +31,7 @@ use longshore_transport::fault::{Chance, Faults};
 use longshore_transport::{Link, LinkError, RankState};
 use shipable::Architecture;
 
+use crate::check::Check;
 use crate::control::Tally;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -79,6 +81,8 @@ pub(crate) struct State {
     pub tap: Tap,
     /// Decides in which order operations go that MPI leaves unordered; none: as they come.
     pub chance: Option<Chance>,
+    /// What is recorded of the uses of windows, if it is.
+    pub check: Option<Box<Check>>,
     secret: Vec<u8>,
     peers: Vec<Peer>,
     windows: HashMap<u32, Arc<Exposure>>,
@@ -124,6 +128,7 @@ impl Engine {
             me,
             tap: Tap::default(),
             chance: None,
+            check: None,
             secret,
             peers: (0..me.size).map(|_| Peer::default()).collect(),
             windows: HashMap::new(),
@@ -387,6 +392,9 @@ impl State {
     /// Lets peers reach a window, and the window hear of its operations.
     pub(crate) fn open_window(&mut self, exposure: Arc<Exposure>, ledger: Arc<Ledger>) {
         self.ledgers.insert(exposure.window, ledger);
+        if let Some(check) = &mut self.check {
+            check.open_window(exposure.window, exposure.group.processes(), exposure.same_op);
+        }
         self.windows.insert(exposure.window, exposure);
     }
 
@@ -394,6 +402,9 @@ impl State {
     pub(crate) fn close_window(&mut self, window: u32) {
         self.forget_locks(|of, _| of == window);
         self.windows.remove(&window);
+        if let Some(check) = &mut self.check {
+            check.close_window(window);
+        }
         self.ledgers.remove(&window);
     }
 
@@ -455,13 +466,16 @@ impl State {
 
     /// Forgets an operation on a window whose answer is here.
     fn complete(&mut self, operation: Operation, error: Option<Error>) -> Result<(), String> {
+        let confirmed = self.confirm_alone(operation);
         if let Some(ledger) = self.ledgers.get(&operation.window) {
             if let Some(error) = error {
                 self.tickets.fail(operation, error, ledger);
             }
             ledger.acknowledge(operation.target, 1)?;
         }
-        self.tickets.settle(operation);
+        if !confirmed {
+            self.tickets.settle(operation);
+        }
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::wire::{Brief, Header, Kind};
 #[derive(Default)]
 pub(super) struct Locks {
     /// By window and peer, with the number by which each is answered.
-    claims: HashMap<(u32, u32), (Claim, u64)>,
+    claims: HashMap<(u32, u32), (Claim, u64, Sharing)>,
     /// Those of the claims that aren't granted.
     waiting: Vec<(u32, u32)>,
 }
@@ -47,12 +47,14 @@ impl State {
 
     /// Gives a peer's lock back, behind all that was sent before.
     pub(crate) fn start_unlock(&mut self, peer: u32, window: u32) {
+        self.release(peer);
         let brief = Brief { kind: Kind::Unlock, context: window, operation: 0, value: 0 };
         self.push(peer, Outgoing::brief(brief));
     }
 
     /// Tells a peer of a post or complete, behind all that was sent before.
     pub(crate) fn start_signal(&mut self, peer: u32, window: u32, tally: Tally) {
+        self.release(peer);
         let kind = match tally {
             Tally::Posts => Kind::Post,
             Tally::Completes => Kind::Complete,
@@ -75,11 +77,12 @@ impl State {
                 if control.is_exposed(control.rank()) {
                     return Err(ErrorKind::Epoch(EXPOSED));
                 }
-                Ok(control.claim(control.rank(), User { number, served: true }, sharing))
+                let user = User { number, served: true };
+                Ok((control.claim(control.rank(), user, sharing), sharing))
             });
         match claimed {
-            Ok(claim) => {
-                self.locks.claims.insert((window, peer), (claim, operation));
+            Ok((claim, sharing)) => {
+                self.locks.claims.insert((window, peer), (claim, operation, sharing));
                 self.locks.waiting.push((window, peer));
                 self.grant();
             }
@@ -99,19 +102,20 @@ impl State {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| {
             let claim = claims.get_mut(&(window, peer));
-            let (Some((claim, operation)), Some(exposure)) = (claim, windows.get(&window)) else {
+            let (Some((claim, operation, sharing)), Some(exposure)) = (claim, windows.get(&window))
+            else {
                 return false;
             };
             let control = &exposure.control;
             let waits = !control.poll(control.rank(), claim, true);
             if !waits {
-                granted.push((window, peer, *operation));
+                granted.push((window, peer, *operation, *sharing));
             }
             waits
         });
-        for &(context, peer, operation) in &granted {
-            let done = Brief { kind: Kind::Done, context, operation, value: 0 };
-            self.push(peer, Outgoing::brief(done));
+        for &(window, peer, operation, sharing) in &granted {
+            self.grant_known(peer, window, sharing);
+            self.done(peer, window, operation);
         }
         !granted.is_empty()
     }
@@ -119,8 +123,10 @@ impl State {
     pub(super) fn handle_unlock(&mut self, peer: u32, window: u32) -> Result<(), String> {
         // Nobody waits for an unlock to arrive: the window may be freed by then, as one that all have left.
         let Some(exposure) = self.windows.get(&window) else { return Ok(()) };
-        let (claim, _) = self.locks.claims.remove(&(window, peer)).ok_or("an unlock of no lock")?;
+        let claim = self.locks.claims.remove(&(window, peer));
+        let (claim, _, sharing) = claim.ok_or("an unlock of no lock")?;
         exposure.control.release(exposure.control.rank(), claim);
+        self.unlocked(peer, window, sharing);
         self.grant();
         Ok(())
     }
@@ -139,7 +145,7 @@ impl State {
     pub(super) fn forget_locks(&mut self, of: impl Fn(u32, u32) -> bool) {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| !of(window, peer));
-        claims.retain(|&(window, peer), (claim, _)| {
+        claims.retain(|&(window, peer), (claim, ..)| {
             let forget = of(window, peer);
             // Does nothing to one whose turn hasn't come.
             if let (true, Some(exposure)) = (forget, windows.get(&window)) {

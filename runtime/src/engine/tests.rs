@@ -47,6 +47,7 @@ impl Pair {
             opened: Opened::Whole(exposed),
             unit: 8,
             policy: Policy::Strict,
+            same_op: false,
             group,
             control,
         };

@@ -66,6 +66,11 @@ impl Tickets {
         self.0.insert(operation, ticket);
     }
 
+    /// Whether somebody waits for an operation by itself.
+    pub(super) fn contains(&self, operation: Operation) -> bool {
+        self.0.contains_key(&operation)
+    }
+
     /// An operation failed, which isn't done for that. The failure goes to who waits for it, else to the ledger.
     pub(super) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
         match self.0.get(&operation) {

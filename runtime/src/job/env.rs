@@ -29,3 +29,6 @@ pub const ADVERSARY: &str = "LONGSHORE_ADVERSARY";
 pub const PROGRESS: &str = "LONGSHORE_PROGRESS";
 /// `end` (default) or `report`: what the death of a rank does to the others.
 pub const ON_DEATH: &str = "LONGSHORE_ON_DEATH";
+/// `off` (default), `report` or `fail`, or 0 or 1: whether uses of windows that MPI leaves undefined are reported, and all travels
+/// as messages; [`Checking`](super::Checking). Set by hand or by `longshore run --check`; [`sim`](crate::sim)'s jobs heed it too.
+pub const CHECK: &str = "LONGSHORE_CHECK";

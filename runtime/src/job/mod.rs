@@ -37,6 +37,8 @@ pub struct Environment {
     pub progress: bool,
     /// What another rank's death does to this one.
     pub on_death: OnDeath,
+    /// Whether uses of windows are checked that MPI leaves undefined.
+    pub check: Checking,
     launcher: pmi::Client,
 }
 
@@ -58,6 +60,19 @@ pub enum Progress {
     On,
     /// None does: peers are answered while the rank is inside a call.
     Off,
+}
+
+/// Whether uses of windows are looked for that MPI leaves undefined, and reported on standard error (rules 7, 8, 9, 22 and 23). The same at all ranks.
+/// While they are, all operations go by message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checking {
+    /// They aren't.
+    #[default]
+    Off,
+    /// They are, and the job goes on.
+    Report,
+    /// Likewise, and `finalize` fails at all ranks where any was found at any.
+    Fail,
 }
 
 /// What the death of a rank does to the others.
@@ -108,6 +123,11 @@ pub(crate) fn adversary() -> Result<Option<u64>, Error> {
     optional(env::ADVERSARY, "a number, the adversary's seed")
 }
 
+/// Whether uses of windows are checked, by the environment.
+pub(crate) fn checking() -> Result<Checking, Error> {
+    Ok(optional(env::CHECK, "off, report or fail")?.unwrap_or_default())
+}
+
 impl Environment {
     /// This process's job, or `None` for a process that no launcher started.
     ///
@@ -141,6 +161,7 @@ impl Environment {
             progress: optional::<Progress>(env::PROGRESS, "on or off")?.unwrap_or_default()
                 == Progress::On,
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
+            check: checking()?,
             launcher,
         }))
     }
@@ -245,6 +266,28 @@ impl fmt::Display for Routes {
         f.write_str(match self {
             Routes::Best => "best",
             Routes::Message => "message",
+        })
+    }
+}
+
+impl FromStr for Checking {
+    type Err = UnknownWord;
+    fn from_str(word: &str) -> Result<Checking, UnknownWord> {
+        match word {
+            "off" | "0" => Ok(Checking::Off),
+            "report" | "1" => Ok(Checking::Report),
+            "fail" => Ok(Checking::Fail),
+            _ => Err(UnknownWord("off, report or fail")),
+        }
+    }
+}
+
+impl fmt::Display for Checking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Checking::Off => "off",
+            Checking::Report => "report",
+            Checking::Fail => "fail",
         })
     }
 }

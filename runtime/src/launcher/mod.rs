@@ -33,7 +33,7 @@ use std::time::Duration;
 
 pub use guard::{Control, guarded};
 
-use crate::job::{OnDeath, Progress, Routes};
+use crate::job::{Checking, OnDeath, Progress, Routes};
 
 /// The status of a job that took longer than its timeout, as timeout(1) has it.
 pub const TIMED_OUT: u8 = 124;
@@ -67,6 +67,8 @@ pub struct Job {
     pub adversary: Option<u64>,
     /// Whether each rank has a thread that answers its peers while the program computes; none: the environment decides.
     pub progress: Option<Progress>,
+    /// Whether uses of windows are checked that MPI leaves undefined; none: the environment decides.
+    pub check: Option<Checking>,
     /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
     pub watchdog: Option<Duration>,
 }

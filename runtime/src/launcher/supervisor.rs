@@ -157,6 +157,9 @@ impl<'a> Supervisor<'a> {
         if let Some(progress) = self.job.progress {
             command.env(env::PROGRESS, progress.to_string());
         }
+        if let Some(check) = self.job.check {
+            command.env(env::CHECK, check.to_string());
+        }
         match arch(part, index) {
             Some(name) => command.env(env::ARCH, name),
             None => command.env_remove(env::ARCH),

@@ -6,6 +6,7 @@
 
 use std::any::TypeId;
 use std::cell::Cell;
+use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::Leaf;
@@ -53,6 +54,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// As [`put`](Epoch::put); OP for an operation that the type doesn't take, TYPE where the items are of several types,
     /// or of different ones on the two sides.
     #[inline]
+    #[track_caller]
     pub fn accumulate<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -75,6 +77,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub fn get_accumulate<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -179,6 +182,7 @@ impl Core {
     }
 
     /// An accumulate with all its checks.
+    #[track_caller]
     pub(super) fn update(
         &self,
         call: &Call<'_>,
@@ -187,6 +191,7 @@ impl Core {
         result: Option<Lent<'_>>,
         ticket: Option<Arc<Ticket>>,
     ) -> Result<()> {
+        self.called(Location::caller());
         self.process.note(Activity::Accumulate, call.target as u32);
         let mut bytes = None;
         let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);

@@ -38,7 +38,10 @@ impl Core {
         if promised && !no_put {
             self.control.set_no_put(false);
         }
-        let met = self.process.meet(&self.barrier);
+        let call = || format!("fence of window {}", self.window);
+        let caller = self.caller.get();
+        let agreed = self.communicator.announce_with(call, assert.bits(), caller);
+        let met = agreed.and_then(|_| self.process.meet(&self.barrier));
         if no_put && !promised {
             self.control.set_no_put(true);
         }
@@ -90,8 +93,12 @@ impl Core {
                 let waited = self.process.during(Activity::Start, self.window, || {
                     self.await_tallies(Tally::Posts, &targets)
                 });
-                waited.inspect_err(|_| self.epoch.set(before))?;
+                waited.map_err(|error| {
+                    self.epoch.set(before);
+                    self.unmatched(error, "start", &targets)
+                })?;
             }
+            self.note_start(&targets, assert);
             for &rank in &targets {
                 let target = &self.targets[rank as usize];
                 target.posts.set(target.posts.get().wrapping_add(1) & COUNTS);
@@ -135,6 +142,7 @@ impl Core {
             self.check_asserts(assert, false)?;
             self.control.set_exposed(true);
             self.control.set_no_put(assert.contains(Assert::NOPUT));
+            self.note_post(&origins, assert);
             // What this rank stored is there before its peers hear of the post, by the release in the signal.
             origins
                 .iter()
@@ -176,9 +184,10 @@ impl Core {
             if self.all(origins, |origin| self.has_completed(origin)) {
                 return Ok(());
             }
-            self.process.during(Activity::Wait, self.window, || {
+            let waited = self.process.during(Activity::Wait, self.window, || {
                 self.await_tallies(Tally::Completes, origins)
-            })
+            });
+            waited.map_err(|error| self.unmatched(error, "wait", origins))
         };
         let waited = call();
         if self.posted.borrow().is_some() {
@@ -222,7 +231,9 @@ impl Core {
     }
 
     fn end_exposure(&self) {
-        for rank in self.posted.take().into_iter().flatten() {
+        let origins = self.posted.take().unwrap_or_default();
+        self.note_exposed(&origins);
+        for rank in origins {
             let origin = &self.targets[rank as usize];
             origin.completes.set(origin.completes.get().wrapping_add(1) & COUNTS);
         }
@@ -278,6 +289,10 @@ impl Core {
             return self.control.signal(tally, to.rank, self.control.rank());
         }
         let mut engine = self.process.engine();
+        if tally == Tally::Completes {
+            let (nocheck, caller) = self.started.get();
+            engine.state().note_complete(self.window, to.peer, nocheck, caller);
+        }
         engine.state().start_signal(to.peer, self.window, tally);
         engine.progress();
     }

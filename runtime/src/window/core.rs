@@ -1,6 +1,7 @@
 //! A window's state at its origin side, and its end: what the unscoped calls under the scopes share.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::Range;
@@ -10,6 +11,7 @@ use super::flavor::Flavor;
 use super::state::{Access, EpochState, FREE_IN_EPOCH, Step};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
+use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::control::Control;
 use crate::engine::{Attachments, Ledger, Measures, Policy};
@@ -50,6 +52,9 @@ pub(crate) struct Core {
     pub(super) opened: Cell<Vec<u32>>,
     /// To whom this rank's window is exposed by a post.
     pub(super) posted: RefCell<Option<Vec<u32>>>,
+    /// Where the call under way is made, and the last start, with NOCHECK or without; kept where uses of windows are checked.
+    pub(super) caller: Cell<Option<Caller>>,
+    pub(super) started: Cell<(bool, Option<Caller>)>,
     /// Whether the engine was handed operations since it last had none.
     pub(super) shipped: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
@@ -190,8 +195,9 @@ impl Core {
     }
 
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.
+    #[track_caller]
     pub(super) fn free(self) -> Result<Exposed> {
-        let mut cleared = Ok(());
+        let (caller, mut cleared) = (Location::caller(), Ok(()));
         let mut end = || -> Result<()> {
             self.process.ready()?;
             if self.posted.borrow().is_some() {
@@ -203,7 +209,9 @@ impl Core {
             cleared = self.card.clear(None);
             // Once all are here nobody begins anything. What still comes, an unlock, must find the window closed before its
             // memory is another's: so they meet again, by messages, since the barrier is of what is given back.
-            let met = self.process.meet(&self.barrier);
+            let call = || format!("free of window {}", self.window);
+            let agreed = self.communicator.announce(call, caller);
+            let met = agreed.and_then(|()| self.process.meet(&self.barrier));
             self.process.engine().state().close_window(self.window);
             let closed = met.and_then(|()| self.communicator.rendezvous());
             self.process.note(Activity::Computing, 0);

@@ -1,6 +1,7 @@
 //! The creation of windows: every rank offers, all compare, and either all have a window or none.
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::{GRANULE, Range};
@@ -10,7 +11,7 @@ use shipable::Class;
 use super::accumulate::Recent;
 use super::core::{Core, Target, Whole};
 use super::flavor::Flavor;
-use super::info::{Info, check};
+use super::info::{AccumulateOps, Info, check};
 use super::state::{Access, EpochState};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
@@ -72,6 +73,7 @@ struct Wish {
     error: Option<(u8, String)>,
 }
 
+#[track_caller]
 pub(super) fn allocate(
     communicator: &Communicator,
     size: i64,
@@ -95,6 +97,7 @@ pub(super) fn allocate(
 
 /// Where a rank's part begins depends on the sizes of those before it: all ranks tell theirs first, and rank 0 allocates
 /// the memory of all.
+#[track_caller]
 pub(super) fn allocate_shared(
     communicator: &Communicator,
     size: i64,
@@ -169,6 +172,7 @@ fn pointer(communicator: &Communicator) -> u8 {
     communicator.process().me().architecture.pointer().size
 }
 
+#[track_caller]
 pub(super) fn create<M: Memory>(
     communicator: &Communicator,
     memory: M,
@@ -208,6 +212,7 @@ pub(super) fn give_back<M: Memory>(exposed: Exposed) -> Result<M> {
     exposed.give_back().ok_or_else(|| ErrorKind::WindowFreed.into())
 }
 
+#[track_caller]
 fn open(
     communicator: &Communicator,
     flavor: Flavor,
@@ -217,6 +222,9 @@ fn open(
     let process = communicator.process();
     process.ready()?;
     process.note(Activity::CreateWindow, 0);
+    let place = || Place { call: flavor.call(), rank: process.me().rank, ..Place::default() };
+    let call = || format!("{} of a window", flavor.call());
+    communicator.announce(call, Location::caller()).map_err(|error| error.at(place))?;
     let brought = bring();
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
@@ -228,7 +236,6 @@ fn open(
             let _ = process.segment().free(range);
         }
     }
-    let place = || Place { call: flavor.call(), rank: process.me().rank, ..Place::default() };
     opened.map_err(|error| error.at(place))
 }
 
@@ -340,6 +347,7 @@ fn open_at(
         opened,
         unit: measures.unit,
         policy: info.target_types,
+        same_op: info.accumulate_ops == AccumulateOps::SameOp,
         group: group.clone(),
         control: control.clone(),
     };
@@ -409,6 +417,8 @@ fn open_at(
         opened: Cell::default(),
         posted: RefCell::new(None),
         shipped: Cell::new(false),
+        caller: Cell::new(None),
+        started: Cell::new((false, None)),
         matched: Cell::new(None),
         recent: Recent::default(),
     })

@@ -1,6 +1,7 @@
 //! Epochs as scopes: what is borrowed in one is free again when it ends.
 
 use std::ops::Deref;
+use std::panic::Location;
 
 use crate::error::Result;
 use crate::memory::{Scope, scope};
@@ -31,6 +32,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// they name; RMA_RANGE outside of the target's window; RMA_SYNC without an epoch. Nothing is written then. What the
     /// target refuses, the call that ends the epoch returns.
     #[inline]
+    #[track_caller]
     pub fn put<'t>(
         &self,
         origin: impl Into<Origin<'scope>>,
@@ -48,6 +50,7 @@ impl<'scope> Epoch<'scope, '_> {
     ///
     /// # Errors
     /// As [`put`](Epoch::put); it is the origin's layout that must not overlap itself.
+    #[track_caller]
     pub fn get<'t>(
         &self,
         destination: impl Into<Destination<'scope>>,
@@ -82,6 +85,7 @@ impl<'w> Chain<'w> {
     ///
     /// # Errors
     /// As [`Window::fence`](crate::Window::fence).
+    #[track_caller]
     pub fn epoch<'env, R>(
         &mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -96,6 +100,7 @@ impl<'w> Chain<'w> {
     ///
     /// # Errors
     /// As [`epoch`](Chain::epoch); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't take.
+    #[track_caller]
     pub fn epoch_with<'env, R>(
         &mut self,
         assert: Assert,
@@ -104,7 +109,12 @@ impl<'w> Chain<'w> {
     where
         'w: 'env,
     {
-        in_epoch(self.core, |core| core.fence(assert), body)
+        let caller = Location::caller();
+        let close = |core: &Core| {
+            core.called(caller);
+            core.fence(assert)
+        };
+        in_epoch(self.core, close, body)
     }
 
     /// Accessors to this rank's own memory.

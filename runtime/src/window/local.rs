@@ -1,11 +1,13 @@
 //! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::{Architecture, Element};
 
 use super::core::{Core, Target};
 use crate::buffer::Codec;
+use crate::check::Caller;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Exposed, Span, zeroed};
 
@@ -74,10 +76,24 @@ impl<'w> Local<'w> {
         }
     }
 
+    /// Records an access to this rank's own memory, where uses of windows are checked.
+    #[inline]
+    fn note(&self, displacement: i64, len: i64, stores: bool, caller: Caller) {
+        self.note_bytes(displacement.saturating_mul(self.disp_unit().into()), len, stores, caller);
+    }
+
+    #[inline]
+    fn note_bytes(&self, start: i64, len: i64, stores: bool, caller: Caller) {
+        if self.core.process.checks() && self.owner.rank == self.core.control.rank() {
+            self.core.touched(start..start.saturating_add(len), stores, caller);
+        }
+    }
+
     /// The element at a displacement.
     ///
     /// # Errors
     /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that `T` can't hold.
+    #[track_caller]
     pub fn get<T: Element>(&self, displacement: i64) -> Result<T> {
         let mut value = [zeroed::<T>()];
         self.read(displacement, &mut value)?;
@@ -88,6 +104,7 @@ impl<'w> Local<'w> {
     ///
     /// # Errors
     /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that the rank's representation can't hold.
+    #[track_caller]
     pub fn set<T: Element>(&self, displacement: i64, value: T) -> Result<()> {
         self.write(displacement, &[value])
     }
@@ -96,20 +113,25 @@ impl<'w> Local<'w> {
     ///
     /// # Errors
     /// As [`get`](Local::get).
+    #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let codec = self.codec::<T>()?;
         let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
-        codec.read(span, at, values)
+        codec.read(span, at, values)?;
+        self.note(displacement, values.len() as i64 * codec.extent(), false, Location::caller());
+        Ok(())
     }
 
     /// Writes elements, one extent apart.
     ///
     /// # Errors
     /// As [`set`](Local::set).
+    #[track_caller]
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let codec = self.codec::<T>()?;
         let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
         self.note_store();
+        self.note(displacement, values.len() as i64 * codec.extent(), true, Location::caller());
         codec.write(span, at, values)
     }
 
@@ -117,10 +139,12 @@ impl<'w> Local<'w> {
     ///
     /// # Errors
     /// RMA_RANGE outside of the window.
+    #[track_caller]
     pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
         let (_memory, span, at) = self.reach_bytes(start, len)?;
         let mut bytes = vec![0; len as usize];
         span.read(at, &mut bytes);
+        self.note_bytes(start as i64, len as i64, false, Location::caller());
         Ok(bytes)
     }
 
@@ -128,9 +152,11 @@ impl<'w> Local<'w> {
     ///
     /// # Errors
     /// RMA_RANGE outside of the window.
+    #[track_caller]
     pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
         let (_memory, span, at) = self.reach_bytes(start, bytes.len() as u64)?;
         self.note_store();
+        self.note_bytes(start as i64, bytes.len() as i64, true, Location::caller());
         span.write(at, bytes);
         Ok(())
     }

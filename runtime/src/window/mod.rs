@@ -4,6 +4,7 @@ mod accumulate;
 mod active;
 mod assert;
 mod attach;
+mod checking;
 mod core;
 mod create;
 mod epoch;
@@ -21,6 +22,7 @@ mod state;
 mod tests;
 
 use std::marker::PhantomData;
+use std::panic::Location;
 
 use shipable::Element;
 
@@ -81,6 +83,7 @@ impl Window<Allocated> {
     /// # Errors
     /// SIZE, DISP for the arguments, ARG where the info's assurances don't hold, NO_MEM; the same error's class at all
     /// ranks.
+    #[track_caller]
     pub fn allocate(
         communicator: &Communicator,
         size: i64,
@@ -116,6 +119,7 @@ impl Window<Allocated> {
     ///
     /// # Errors
     /// As [`allocate`](Window::allocate); RMA_SHARED where a rank can't reach the memory of all (rule 17).
+    #[track_caller]
     pub fn allocate_shared(
         communicator: &Communicator,
         size: i64,
@@ -159,6 +163,7 @@ impl Window<Allocated> {
     ///
     /// # Errors
     /// RMA_SYNC within an epoch; PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn free(self) -> Result<()> {
         self.core.free().map(drop)
     }
@@ -171,6 +176,7 @@ impl<M: Memory> Window<M> {
     /// # Errors
     /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
     /// anything but bytes.
+    #[track_caller]
     pub fn create(
         communicator: &Communicator,
         memory: M,
@@ -185,6 +191,7 @@ impl<M: Memory> Window<M> {
     ///
     /// # Errors
     /// As the other `free`; the memory is lost then.
+    #[track_caller]
     pub fn free(self) -> Result<M> {
         self.core.free().and_then(|exposed: Exposed| create::give_back(exposed))
     }
@@ -199,6 +206,7 @@ impl<M> Window<M> {
     /// # Errors
     /// The body's; else the first of its operations to fail, its target's refusals included; else PROC_ABORTED where a rank
     /// died.
+    #[track_caller]
     pub fn fence<'env, R>(
         &'env mut self,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -211,14 +219,21 @@ impl<M> Window<M> {
     /// # Errors
     /// As [`fence`](Window::fence); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't
     /// take.
+    #[track_caller]
     pub fn fence_with<'env, R>(
         &'env mut self,
         opening: Assert,
         closing: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
+        let caller = Location::caller();
+        self.core.called(caller);
         self.core.open_epochs(opening)?;
-        in_epoch(&self.core, |core| core.fence(closing | Assert::NOSUCCEED), body)
+        let close = |core: &Core| {
+            core.called(caller);
+            core.fence(closing | Assert::NOSUCCEED)
+        };
+        in_epoch(&self.core, close, body)
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
@@ -245,7 +260,9 @@ impl<M> Window<M> {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[track_caller]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
+        self.core.called(Location::caller());
         self.core.open_epochs(Assert::NONE)?;
         let mut chain = Chain::new(&self.core);
         let outcome = body(&mut chain);
@@ -373,12 +390,14 @@ impl<M> Window<M> {
     /// rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    #[track_caller]
     pub fn start<'env, R>(
         &'env self,
         group: &Group,
         assert: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
+        self.core.called(Location::caller());
         self.core.start(group, assert)?;
         in_epoch(&self.core, Core::complete, body)
     }
@@ -387,7 +406,9 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); RANK, ASSERT.
+    #[track_caller]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
+        self.core.called(Location::caller());
         self.core.post(group, assert)
     }
 
@@ -395,7 +416,9 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RMA_SYNC without a post (rule 4); PROC_ABORTED where one of them died.
+    #[track_caller]
     pub fn wait(&self) -> Result<()> {
+        self.core.called(Location::caller());
         self.core.wait()
     }
 
@@ -426,6 +449,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// As [`Local::get`].
+    #[track_caller]
     pub fn get<T: Element>(&self, displacement: i64) -> Result<T> {
         self.local().get(displacement)
     }
@@ -434,6 +458,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// As [`Local::set`].
+    #[track_caller]
     pub fn set<T: Element>(&mut self, displacement: i64, value: T) -> Result<()> {
         self.local().set(displacement, value)
     }
@@ -442,6 +467,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// As [`Local::read`].
+    #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         self.local().read(displacement, values)
     }
@@ -450,6 +476,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// As [`Local::write`].
+    #[track_caller]
     pub fn write<T: Element>(&mut self, displacement: i64, values: &[T]) -> Result<()> {
         self.local().write(displacement, values)
     }

@@ -1,5 +1,6 @@
 //! Put and get: what is checked before they go, and the ways that they take.
 
+use std::panic::Location;
 use std::sync::{Arc, MutexGuard};
 
 use longshore_transport::Mapping;
@@ -48,6 +49,7 @@ impl<'a> Call<'a> {
 impl Core {
     /// Puts; see [`Epoch::put`](super::Epoch::put). The lender of `memory` keeps it until the operation is done.
     #[inline]
+    #[track_caller]
     pub(super) fn put(
         &self,
         memory: Span,
@@ -66,6 +68,7 @@ impl Core {
 
     /// Gets; see [`Epoch::get`](super::Epoch::get).
     #[inline]
+    #[track_caller]
     pub(super) fn get(
         &self,
         memory: Span,
@@ -115,12 +118,14 @@ impl Core {
     }
 
     /// An operation with all its checks.
+    #[track_caller]
     pub(super) fn operate(
         &self,
         memory: Lent<'_>,
         call: &Call<'_>,
         ticket: Option<Arc<Ticket>>,
     ) -> Result<()> {
+        self.called(Location::caller());
         let activity = if call.kind == Kind::Put { Activity::Put } else { Activity::Get };
         self.process.note(activity, call.target as u32);
         let mut bytes = None;
@@ -348,6 +353,7 @@ impl Core {
         self.process.check_job()?;
         self.shipped.set(true);
         state.define(rank, call.target_type)?;
+        state.note_call(rank, self.caller.get());
         let signature = call.target_type.signature().repeat(count);
         let number = self.ledger.issue(rank);
         let header = Header {

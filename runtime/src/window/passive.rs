@@ -66,6 +66,9 @@ impl Core {
                 false => self.claim(target, lock_type.into()),
             };
             let access = granted.inspect_err(|_| self.epoch.set(before))?;
+            if let Access::Claimed(claim) = &access {
+                self.own_lock(claim, true);
+            }
             target.access.set(access);
             Ok(())
         };
@@ -131,6 +134,9 @@ impl Core {
             EpochState::LockAll { unchecked: true } => Access::Unchecked,
             _ => self.claim(target, Sharing::Shared)?,
         };
+        if let Access::Claimed(claim) = &access {
+            self.own_lock(claim, true);
+        }
         target.access.set(access);
         let mut opened = self.opened.take();
         opened.push(target.rank);
@@ -215,17 +221,19 @@ impl Core {
     #[cold]
     fn wait_settled(&self, target: Option<&Target>) -> Result<()> {
         let Some(target) = target else {
-            let settled = self.await_all();
+            let settled = self.await_all().and_then(|()| self.confirm(None));
             self.drain();
             return settled;
         };
         let settled = || self.ledger.outstanding(target.peer) == 0;
         if settled() {
-            return self.process.oblige();
+            self.process.oblige()?;
+        } else {
+            // Who can't wait gives the operations up: nothing touches their memory any more.
+            self.await_one(Activity::Flush, target, settled)
+                .inspect_err(|_| self.process.engine().state().give_up(self.window))?;
         }
-        // Who can't wait gives the operations up: nothing touches their memory any more.
-        self.await_one(Activity::Flush, target, settled)
-            .inspect_err(|_| self.process.engine().state().give_up(self.window))
+        self.confirm(Some(target))
     }
 
     /// Waits for what one target does.
@@ -315,7 +323,10 @@ impl Core {
     #[inline]
     fn give_back(&self, target: &Target) {
         match target.access.replace(Access::Closed) {
-            Access::Claimed(claim) => self.control.release(target.rank, claim),
+            Access::Claimed(claim) => {
+                self.own_lock(&claim, false);
+                self.control.release(target.rank, claim);
+            }
             Access::Granted => {
                 let mut engine = self.process.engine();
                 engine.state().start_unlock(target.peer, self.window);

@@ -7,6 +7,8 @@
 //! How long an operation may use its memory says [`Raw`].
 #![allow(unsafe_code)]
 
+use std::panic::Location;
+
 use shipable::reduce::Op;
 
 use super::accumulate::Lent;
@@ -61,7 +63,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Window::fence_with`](crate::Window::fence_with).
+    #[track_caller]
     pub fn fence(self, assert: Assert) -> Result<()> {
+        self.core.called(Location::caller());
         self.core.fence(assert)
     }
 
@@ -88,7 +92,9 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Window::start`](crate::Window::start), but for those of operations.
+    #[track_caller]
     pub fn start(self, group: &Group, assert: Assert) -> Result<()> {
+        self.core.called(Location::caller());
         self.core.start(group, assert)
     }
 
@@ -238,6 +244,7 @@ impl<'w> Raw<'w> {
     /// As [`Epoch::put`](crate::Epoch::put).
     #[inline]
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn put<'t>(
         self,
         origin: *const u8,
@@ -263,6 +270,7 @@ impl<'w> Raw<'w> {
     /// As [`Epoch::get`](crate::Epoch::get).
     #[inline]
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn get<'t>(
         self,
         origin: *mut u8,
@@ -287,6 +295,7 @@ impl<'w> Raw<'w> {
     /// As [`Epoch::accumulate`](crate::Epoch::accumulate).
     #[inline]
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn accumulate<'t>(
         self,
         origin: *const u8,
@@ -330,6 +339,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// As [`Epoch::get_accumulate`](crate::Epoch::get_accumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn get_accumulate<'t>(
         self,
         (origin, origin_count, origin_type): (*const u8, i64, &Type),
@@ -371,6 +381,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op).
+    #[track_caller]
     pub unsafe fn fetch_and_op(
         self,
         origin: *const u8,
@@ -412,6 +423,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
+    #[track_caller]
     pub unsafe fn compare_and_swap(
         self,
         origin: *const u8,
@@ -449,6 +461,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// As [`Epoch::rput`](crate::Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn rput<'t>(
         self,
         origin: *const u8,
@@ -489,6 +502,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// As [`Epoch::rget`](crate::Epoch::rget).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn rget<'t>(
         self,
         origin: *mut u8,
@@ -528,6 +542,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// As [`Epoch::raccumulate`](crate::Epoch::raccumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn raccumulate<'t>(
         self,
         origin: *const u8,
@@ -573,6 +588,7 @@ impl<'w> Raw<'w> {
     /// # Errors
     /// As [`Epoch::rget_accumulate`](crate::Epoch::rget_accumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub unsafe fn rget_accumulate<'t>(
         self,
         (origin, origin_count, origin_type): (*const u8, i64, &Type),

@@ -134,6 +134,7 @@ impl Epoch<'_, '_> {
     ///
     /// # Errors
     /// As [`put`](Epoch::put); RMA_SYNC outside of a passive epoch. The memory is lost then.
+    #[track_caller]
     pub fn rput<'t, M: Memory>(
         &self,
         origin: impl Into<Given<M>>,
@@ -151,6 +152,7 @@ impl Epoch<'_, '_> {
     ///
     /// # Errors
     /// As [`rput`](Epoch::rput).
+    #[track_caller]
     pub fn rget<'t, M: Memory>(
         &self,
         destination: impl Into<Given<M>>,
@@ -168,6 +170,7 @@ impl Epoch<'_, '_> {
     ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
+    #[track_caller]
     pub fn raccumulate<'t, M: Memory>(
         &self,
         origin: impl Into<Given<M>>,
@@ -189,6 +192,7 @@ impl Epoch<'_, '_> {
     /// # Errors
     /// As [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
     pub fn rget_accumulate<'t, O: Memory, M: Memory>(
         &self,
         origin: impl Into<Given<O>>,
@@ -208,6 +212,7 @@ impl Epoch<'_, '_> {
 }
 
 impl Core {
+    #[track_caller]
     fn request<B: Buffers>(
         &self,
         call: Call<'_>,
@@ -230,6 +235,7 @@ impl Core {
     }
 
     /// An operation with a request that holds no memory.
+    #[track_caller]
     pub(super) fn start_request(
         &self,
         call: &Call<'_>,

@@ -1,6 +1,7 @@
 //! Operations on one element of a predefined type: fetch_and_op and compare_and_swap (MPI-5.0 section 12.3.4).
 
 use std::any::TypeId;
+use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::reduce::{Op, Reduction, Swap};
@@ -28,6 +29,7 @@ impl Epoch<'_, '_> {
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
     #[inline]
+    #[track_caller]
     pub fn fetch_and_op<T: Element>(
         &self,
         operand: T,
@@ -59,6 +61,7 @@ impl Epoch<'_, '_> {
     /// # Errors
     /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
     #[inline]
+    #[track_caller]
     pub fn compare_and_swap<T: Element>(
         &self,
         new: T,
@@ -172,6 +175,7 @@ impl Core {
     }
 
     /// One element: what was there, here or on its way.
+    #[track_caller]
     fn fetch_one<T: Element>(
         &self,
         operands: &[T],
@@ -179,6 +183,7 @@ impl Core {
         displacement: i64,
         one: One,
     ) -> Result<Fetched<T>> {
+        self.called(Location::caller());
         self.process.note(Activity::Accumulate, target as u32);
         let mut bytes = None;
         let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
@@ -231,6 +236,7 @@ impl Core {
 
     /// Does it by pointers: the operands are one element each, compare_and_swap's in the order compare, new; what was there
     /// goes to `old`. Who gives the memory keeps it until the operation is done.
+    #[track_caller]
     pub(super) fn single(
         &self,
         one: One,
@@ -240,6 +246,7 @@ impl Core {
         target: i32,
         displacement: i64,
     ) -> Result<()> {
+        self.called(Location::caller());
         self.process.note(Activity::Accumulate, target as u32);
         let single = Single { one, target, displacement, here: datatype, there: datatype };
         let mut bytes = None;

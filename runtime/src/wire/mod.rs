@@ -63,15 +63,17 @@ pub enum Kind {
     Swap = 22,
     /// The operation of this number on this window is done: its origin waits for it alone.
     Done = 23,
+    /// What ranks tell each other besides, under `--check`. Stream of a control message.
+    Note = 24,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 23] = [
+        const KINDS: [Kind; 24] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
-            Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done,
+            Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done, Note,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -292,8 +294,8 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[24; 64]), None);
-        for kind in 1..=23u8 {
+        assert_eq!(Frame::decode(&[25; 64]), None);
+        for kind in 1..=24u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

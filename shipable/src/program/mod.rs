@@ -13,10 +13,12 @@ mod op;
 mod overlap;
 mod pack;
 mod step;
+mod stretches;
 mod text;
 
 pub use pack::{ConversionError, Partial};
 pub use step::copy;
+pub use stretches::Stretch;
 
 pub(crate) use lower::lower;
 pub(crate) use pack::describe;

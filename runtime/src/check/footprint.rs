@@ -1,0 +1,320 @@
+//! The bytes of a window that an access touches, and whether two accesses touch a byte in common.
+//!
+//! A footprint is kept as the strided runs of its form's program, however many bytes they are. Two runs, repeated in
+//! dimensions, meet where a sum of strides, each a bounded number of times, falls into an interval:
+//!
+//! 1. Dimensions of one stride on both sides are one: what counts is how many steps they are apart.
+//! 2. From the longest stride to the shortest, only those numbers of steps are tried from which the shorter ones still reach
+//!    the interval; and none if no multiple of the strides' common divisor lies in it.
+//!
+//! The number of steps tried falls with every stride, and is bounded for both together: beyond [`TRIES`] the question is given
+//! up.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use shipable::{Program, Stretch};
+
+/// Stretches that are kept of an access; the rest isn't looked at.
+pub(crate) const STRETCHES: usize = 4096;
+
+/// Steps after which it is left open whether two accesses meet.
+const TRIES: u32 = 1 << 18;
+
+/// The bytes that an access touches, relative to its displacement 0.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// By their start.
+    stretches: Box<[Stretch]>,
+    /// The greatest end of any stretch up to each.
+    ends: Box<[i64]>,
+    /// Whether these are all.
+    whole: bool,
+}
+
+/// A shape at its place in a window.
+#[derive(Clone, Debug)]
+pub(crate) struct Footprint {
+    shape: Arc<Shape>,
+    base: i64,
+}
+
+/// Whether two footprints have bytes in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meeting {
+    No,
+    /// Such as these.
+    At(Range<i64>),
+    /// It takes too long to tell.
+    Open,
+}
+
+impl Shape {
+    pub(crate) fn new(program: &Program, count: u64) -> Shape {
+        let (stretches, whole) = program.stretches(count, STRETCHES);
+        Shape::of(stretches, whole)
+    }
+
+    fn of(mut stretches: Vec<Stretch>, whole: bool) -> Shape {
+        stretches.sort_by_key(|stretch| stretch.start);
+        let mut last = i64::MIN;
+        let ends = stretches.iter().map(|stretch| {
+            last = last.max(stretch.end());
+            last
+        });
+        let ends = ends.collect();
+        Shape { stretches: stretches.into(), ends, whole }
+    }
+}
+
+impl Footprint {
+    pub(crate) fn new(shape: Arc<Shape>, base: i64) -> Footprint {
+        Footprint { shape, base }
+    }
+
+    /// One run of bytes.
+    pub(crate) fn run(bytes: Range<i64>) -> Footprint {
+        let len = bytes.end.abs_diff(bytes.start);
+        let run = Stretch { start: 0, len, dims: Vec::new() };
+        Footprint { shape: Arc::new(Shape::of(vec![run], true)), base: bytes.start }
+    }
+
+    /// From the first byte to past the last; nothing where there is none.
+    pub(crate) fn bounds(&self) -> Option<Range<i64>> {
+        let (first, end) = (self.shape.stretches.first()?, self.shape.ends.last()?);
+        Some(first.start.saturating_add(self.base)..end.saturating_add(self.base))
+    }
+
+    /// Whether all of its bytes are looked at.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shape.whole
+    }
+
+    /// Its bytes, if they are one run.
+    pub(crate) fn as_run(&self) -> Option<Range<i64>> {
+        match &*self.shape.stretches {
+            [run] if run.dims.is_empty() => self.bounds(),
+            _ => None,
+        }
+    }
+
+    /// Whether both are the same bytes in the same order.
+    pub(crate) fn is(&self, other: &Footprint) -> bool {
+        self.base == other.base
+            && (Arc::ptr_eq(&self.shape, &other.shape)
+                || self.shape.stretches == other.shape.stretches)
+    }
+
+    /// Bytes that both touch.
+    pub(crate) fn meeting(&self, other: &Footprint) -> Meeting {
+        let apart = i128::from(self.base) - i128::from(other.base);
+        let (ours, theirs) = (&self.shape, &other.shape);
+        let (mut tries, mut open) = (TRIES, false);
+        for one in &ours.stretches {
+            let reach = i128::from(one.start) + apart..i128::from(one.end()) + apart;
+            // Of those that start before this one's end, the ends grow: none before the first that reaches it does.
+            let first = theirs.ends.partition_point(|end| i128::from(*end) <= reach.start);
+            let until = theirs.stretches.partition_point(|it| i128::from(it.start) < reach.end);
+            for two in theirs.stretches.get(first..until).unwrap_or_default() {
+                let Some(left) = tries.checked_sub(1) else { return Meeting::Open };
+                tries = left;
+                match meet(one, reach.start, two, &mut tries) {
+                    Meeting::At(bytes) => {
+                        let at = |byte: i64| byte.saturating_add(other.base);
+                        return Meeting::At(at(bytes.start)..at(bytes.end));
+                    }
+                    Meeting::Open => open = true,
+                    Meeting::No => {}
+                }
+            }
+        }
+        if open { Meeting::Open } else { Meeting::No }
+    }
+}
+
+/// Steps of one stride: how many more one side takes than the other.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    stride: i128,
+    least: i128,
+    most: i128,
+    /// The greatest common divisor of this stride and all shorter ones.
+    divisor: i128,
+}
+
+/// Bytes that two stretches touch, the first of which starts at `start` where the second one's displacements count.
+fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Meeting {
+    let mut terms = terms(&one.dims, &two.dims);
+    terms.sort_by_key(|term| -term.stride);
+    let mut divisor = 0;
+    for term in terms.iter_mut().rev() {
+        divisor = gcd(divisor, term.stride);
+        term.divisor = divisor;
+    }
+    // The first starts so far behind the second, at most and at least, where they meet.
+    let apart = start - i128::from(two.start);
+    let wanted = 1 - i128::from(one.len) - apart..i128::from(two.len) - apart;
+    let mut steps = vec![0; terms.len()];
+    match solve(&terms, wanted, &mut steps, tries) {
+        None => Meeting::Open,
+        Some(false) => Meeting::No,
+        Some(true) => {
+            let (first, second) = places(&terms, &steps, start, two.start.into());
+            let end = (first + i128::from(one.len)).min(second + i128::from(two.len));
+            let clamp = |byte: i128| byte.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+            Meeting::At(clamp(first.max(second))..clamp(end))
+        }
+    }
+}
+
+/// Steps of either side, those of one stride together: sums of whole intervals are whole intervals.
+fn terms(ours: &[(u64, i64)], theirs: &[(u64, i64)]) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::new();
+    let mut add = |stride: i64, least: i128, most: i128| {
+        let stride = i128::from(stride);
+        match terms.iter_mut().find(|term| term.stride == stride) {
+            Some(term) => {
+                term.least += least;
+                term.most += most;
+            }
+            None => terms.push(Term { stride, least, most, divisor: 0 }),
+        }
+    };
+    ours.iter().for_each(|&(count, stride)| add(stride, 0, i128::from(count) - 1));
+    theirs.iter().for_each(|&(count, stride)| add(stride, 1 - i128::from(count), 0));
+    terms
+}
+
+/// Finds steps whose sum lies in an interval; none if the tries run out.
+fn solve(terms: &[Term], wanted: Range<i128>, steps: &mut [i128], tries: &mut u32) -> Option<bool> {
+    let Some((term, rest)) = terms.split_first() else { return Some(wanted.contains(&0)) };
+    let multiple = -(-wanted.start).div_euclid(term.divisor) * term.divisor;
+    if multiple >= wanted.end {
+        return Some(false);
+    }
+    let least: i128 = rest.iter().map(|term| term.stride * term.least).sum();
+    let most: i128 = rest.iter().map(|term| term.stride * term.most).sum();
+    // stride * step + (what the rest adds) is in the interval.
+    let first = -(most - wanted.start).div_euclid(term.stride);
+    let last = (wanted.end - 1 - least).div_euclid(term.stride);
+    for step in first.max(term.least)..=last.min(term.most) {
+        *tries = tries.checked_sub(1)?;
+        let by = term.stride * step;
+        steps[0] = step;
+        if solve(rest, wanted.start - by..wanted.end - by, &mut steps[1..], tries)? {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// Where two runs lie that are these steps apart.
+fn places(terms: &[Term], steps: &[i128], first: i128, second: i128) -> (i128, i128) {
+    let (mut first, mut second) = (first, second);
+    for (term, &step) in terms.iter().zip(steps) {
+        // As few steps as there can be: ahead by the first side's, behind by the second's.
+        first += term.stride * step.max(0);
+        second += term.stride * (-step).max(0);
+    }
+    (first, second)
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes one by one.
+    fn bytes(footprint: &Footprint) -> Vec<i64> {
+        let mut all = Vec::new();
+        for stretch in &footprint.shape.stretches {
+            let mut starts = vec![stretch.start + footprint.base];
+            for &(count, stride) in &stretch.dims {
+                let steps = |&start: &i64| (0..count as i64).map(move |step| start + step * stride);
+                starts = starts.iter().flat_map(steps).collect();
+            }
+            all.extend(starts.iter().flat_map(|&start| start..start + stretch.len as i64));
+        }
+        all
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, below: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (self.0 >> 33) % below
+        }
+
+        fn stretch(&mut self) -> Stretch {
+            let dims = (0..self.below(4)).map(|_| (2 + self.below(4), 1 + self.below(30) as i64));
+            let dims = dims.collect();
+            Stretch { start: self.below(100) as i64 - 50, len: 1 + self.below(6), dims }
+        }
+
+        fn footprint(&mut self) -> Footprint {
+            let stretches = (0..1 + self.below(3)).map(|_| self.stretch()).collect();
+            let base = self.below(200) as i64;
+            Footprint::new(Arc::new(Shape::of(stretches, true)), base)
+        }
+    }
+
+    #[test]
+    fn footprints_meet_where_their_bytes_do() {
+        let mut random = Random(7);
+        let mut met = 0;
+        for _ in 0..cases(20_000) {
+            let (one, two) = (random.footprint(), random.footprint());
+            let (first, second) = (bytes(&one), bytes(&two));
+            let common = first.iter().any(|byte| second.contains(byte));
+            match one.meeting(&two) {
+                Meeting::No => assert!(!common, "{one:?} {two:?}"),
+                Meeting::At(range) => {
+                    met += 1;
+                    assert!(!range.is_empty());
+                    for byte in range.clone() {
+                        let both = first.contains(&byte) && second.contains(&byte);
+                        assert!(both, "{byte} of {range:?}: {one:?} {two:?}");
+                    }
+                }
+                Meeting::Open => panic!("{one:?} {two:?}"),
+            }
+            let bounds = one.bounds().unwrap();
+            assert_eq!(bounds.start, *first.iter().min().unwrap());
+            assert_eq!(bounds.end, *first.iter().max().unwrap() + 1);
+        }
+        assert!(met > 100);
+    }
+
+    fn cases(default: u64) -> u64 {
+        std::env::var("LONGSHORE_TEST_CASES")
+            .ok()
+            .and_then(|cases| cases.parse().ok())
+            .unwrap_or(default)
+    }
+
+    #[test]
+    fn a_billion_elements_are_compared_at_once() {
+        let column = |base, count| {
+            let column = Stretch { start: 0, len: 8, dims: vec![(1_000_000_000, 80)] };
+            let rows = Stretch { dims: vec![(count, 1 << 40), (1_000_000_000, 80)], ..column };
+            Footprint::new(Arc::new(Shape::of(vec![rows], true)), base)
+        };
+        assert_eq!(column(0, 3).meeting(&column(8, 3)), Meeting::No);
+        assert_eq!(column(8, 3).meeting(&column(0, 3)), Meeting::No);
+        assert_eq!(column(4, 3).meeting(&column(0, 3)), Meeting::At(4..8));
+        let (third, apart) = (Footprint::run(160..161), Footprint::run(168..240));
+        assert_eq!(column(0, 1).meeting(&third), Meeting::At(160..161));
+        assert_eq!(apart.meeting(&column(0, 1)), Meeting::No);
+        // No multiple of 24 and none of 16 are 4 apart.
+        let every = |base, stride| {
+            let all = Stretch { start: 0, len: 4, dims: vec![(1 << 40, stride)] };
+            Footprint::new(Arc::new(Shape::of(vec![all], true)), base)
+        };
+        assert_eq!(every(0, 24).meeting(&every(4, 16)), Meeting::No);
+        assert_eq!(every(0, 24).meeting(&every(8, 16)), Meeting::At(24..28));
+    }
+}

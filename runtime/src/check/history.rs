@@ -1,0 +1,437 @@
+//! The accesses to one rank's window that a later one may conflict with (rules 22 and 23).
+//!
+//! An access is *settled* once its origin has seen that it is done, by a flush, an unlock, a fence and the like, and the target
+//! knows of that, with the number that the origin's clock then had. It comes before another access exactly if it is settled and
+//! that one's origin knows so much of the first one's past. Two accesses conflict where they have bytes in common, neither comes before the
+//! other, and they aren't of kinds that go together.
+//!
+//! An access that arrives is compared with those here: one that comes before it has arrived, one that it comes before can't
+//! have. Forgotten is what everyone knows to be settled, by [`History::forget_known`]; beyond [`LIMIT`] accesses the oldest
+//! are, settled ones first, and then conflicts with them go unseen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use shipable::Leaf;
+use shipable::reduce::Op;
+
+use super::clock::Clock;
+use super::footprint::{Footprint, Meeting};
+
+/// Accesses to a window that are remembered at a time.
+pub(crate) const LIMIT: usize = 16_384;
+
+/// Conflicts of one access that are told of.
+const TOLD: usize = 4;
+
+/// Granules whose accumulates are told apart.
+const GRANULES: usize = 4096;
+
+/// Bytes of the longest access that is told apart by granules.
+const SHORT: i64 = 64;
+
+/// Where a call stands in its program.
+pub(crate) type Site = Arc<str>;
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Put,
+    Get,
+    /// An accumulate or one of its kin, on items of a predefined type; without an operation, a compare and swap.
+    Accumulate(Option<Op>, Leaf),
+    /// By the window's owner.
+    Load,
+    Store,
+}
+
+impl Deed {
+    /// Whether two at one place are a conflict, and with which rule. `same_op` is the window's `accumulate_ops=same_op`.
+    fn conflicts(self, other: Deed, same_op: bool) -> Option<u8> {
+        use Deed::*;
+        match (self, other) {
+            (Get | Load, Get | Load) => None,
+            // Whoever looks at a place until it changes does that.
+            (Accumulate(..), Load) | (Load, Accumulate(..)) => None,
+            (Accumulate(_, one), Accumulate(_, two)) if one != two => Some(22),
+            (Accumulate(Some(one), _), Accumulate(Some(two), _)) => {
+                let idle = !same_op && (one == Op::NoOp || two == Op::NoOp);
+                (one != two && !idle).then_some(22)
+            }
+            // A lock needs a compare and swap, and something that replaces.
+            (Accumulate(..), Accumulate(..)) => None,
+            _ => Some(23),
+        }
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Deed::Put => f.write_str("put"),
+            Deed::Get => f.write_str("get"),
+            Deed::Accumulate(Some(op), leaf) => write!(f, "accumulate ({op} of {leaf})"),
+            Deed::Accumulate(None, leaf) => write!(f, "compare_and_swap (of {leaf})"),
+            Deed::Load => f.write_str("load"),
+            Deed::Store => f.write_str("store"),
+        }
+    }
+}
+
+/// One access, or several that are alike and one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Its rank in the job.
+    pub origin: u32,
+    pub deed: Deed,
+    pub site: Site,
+    pub footprint: Footprint,
+    /// The origin's number of the operation: operations are settled in this order, but for those that are waited for one by one.
+    pub number: u64,
+    /// Whether it may be settled by itself.
+    pub alone: bool,
+    /// The origin's clock when it is settled.
+    pub settled: Option<u64>,
+}
+
+impl Access {
+    /// Whether it comes before what a rank does that knows so much.
+    fn is_before(&self, known: &Clock) -> bool {
+        self.settled.is_some_and(|settled| known.of(self.origin) >= settled)
+    }
+
+    /// Whether this one, right after another, says all that both do.
+    fn replaces(&self, last: &Access) -> bool {
+        let alike = self.origin == last.origin && self.deed == last.deed && self.site == last.site;
+        alike && (last.settled.is_some() || !last.alone && !self.alone)
+    }
+}
+
+/// Two accesses in conflict.
+#[derive(Clone, Debug)]
+pub(crate) struct Conflict {
+    pub rule: u8,
+    pub earlier: Access,
+    pub bytes: Range<i64>,
+}
+
+/// The accesses to a window that count.
+pub(crate) struct History {
+    same_op: bool,
+    /// By age.
+    accesses: BTreeMap<u64, Access>,
+    /// By the power of two above their length, and by start: the ages of all.
+    places: BTreeMap<u32, BTreeSet<(i64, u64)>>,
+    /// By origin, the ages of what isn't settled.
+    pending: BTreeSet<(u32, u64)>,
+    /// What those know who have accumulated at a place of 8 bytes, and anywhere.
+    atomics: BTreeMap<i64, Clock>,
+    anywhere: Clock,
+    next: u64,
+    /// Accesses, or parts of them, with which conflicts go unseen.
+    pub missed: u64,
+}
+
+impl History {
+    pub(crate) fn new(same_op: bool) -> History {
+        History {
+            same_op,
+            accesses: BTreeMap::new(),
+            places: BTreeMap::new(),
+            pending: BTreeSet::new(),
+            atomics: BTreeMap::new(),
+            anywhere: Clock::default(),
+            next: 0,
+            missed: 0,
+        }
+    }
+
+    /// Takes an access in, by an origin that knows so much: the conflicts with earlier ones, some of them if there are many.
+    pub(crate) fn add(&mut self, access: Access, known: &Clock) -> Vec<Conflict> {
+        let Some(bounds) = access.footprint.bounds() else { return Vec::new() };
+        self.missed += u64::from(!access.footprint.is_whole());
+        let mut conflicts = Vec::new();
+        let mut replaced = Vec::new();
+        for age in self.near(&bounds) {
+            let Some(earlier) = self.accesses.get(&age) else { continue };
+            if access.replaces(earlier) && access.footprint.is(&earlier.footprint) {
+                replaced.push(age);
+            }
+            let Some(rule) = access.deed.conflicts(earlier.deed, self.same_op) else { continue };
+            let ours = access.origin == earlier.origin;
+            // What one rank accumulates is ordered, and so are its own loads and stores.
+            if earlier.is_before(known) || ours && rule == 22 || conflicts.len() == TOLD {
+                continue;
+            }
+            match access.footprint.meeting(&earlier.footprint) {
+                Meeting::No => {}
+                Meeting::Open => self.missed += 1,
+                Meeting::At(bytes) => {
+                    conflicts.push(Conflict { rule, earlier: earlier.clone(), bytes });
+                }
+            }
+        }
+        replaced.into_iter().for_each(|age| self.remove(age));
+        let access = self.joined(access);
+        self.insert(access);
+        if self.accesses.len() > LIMIT {
+            self.make_room();
+        }
+        conflicts
+    }
+
+    /// With the access before it in age, if both are one longer run.
+    fn joined(&mut self, access: Access) -> Access {
+        let Some((&age, last)) = self.accesses.last_key_value() else { return access };
+        let runs = access.footprint.as_run().zip(last.footprint.as_run());
+        match runs {
+            Some((new, old))
+                if access.replaces(last)
+                    && last.settled == access.settled
+                    && new.start <= old.end
+                    && old.start <= new.end =>
+            {
+                self.remove(age);
+                let both = old.start.min(new.start)..old.end.max(new.end);
+                Access { footprint: Footprint::run(both), ..access }
+            }
+            _ => access,
+        }
+    }
+
+    /// The ages of accesses whose bounds overlap these.
+    fn near(&self, bounds: &Range<i64>) -> Vec<u64> {
+        let mut ages = Vec::new();
+        for (&class, places) in &self.places {
+            let first = bounds.start.saturating_sub(1i64.checked_shl(class).unwrap_or(i64::MAX));
+            let near = places.range((first, 0)..(bounds.end, 0));
+            ages.extend(near.map(|&(_, age)| age).filter(|age| {
+                let other = self.accesses.get(age).and_then(|other| other.footprint.bounds());
+                other.is_some_and(|other| other.start < bounds.end && bounds.start < other.end)
+            }));
+        }
+        ages.sort_unstable();
+        ages
+    }
+
+    fn insert(&mut self, access: Access) {
+        if let Some(bounds) = access.footprint.bounds() {
+            let age = self.next;
+            self.next += 1;
+            self.places.entry(class(&bounds)).or_default().insert((bounds.start, age));
+            if access.settled.is_none() {
+                self.pending.insert((access.origin, age));
+            }
+            self.accesses.insert(age, access);
+        }
+    }
+
+    fn remove(&mut self, age: u64) {
+        let Some(access) = self.accesses.remove(&age) else { return };
+        self.pending.remove(&(access.origin, age));
+        let Some(bounds) = access.footprint.bounds() else { return };
+        if let Some(places) = self.places.get_mut(&class(&bounds)) {
+            places.remove(&(bounds.start, age));
+        }
+    }
+
+    /// Forgets an eighth of what there may be.
+    fn make_room(&mut self) {
+        let ages = |settled: bool| {
+            let of = self.accesses.iter().filter(move |(_, it)| it.settled.is_some() == settled);
+            of.map(|(age, _)| *age)
+        };
+        let oldest: Vec<_> = ages(true).chain(ages(false)).take(LIMIT / 8).collect();
+        self.missed += oldest.len() as u64;
+        oldest.into_iter().for_each(|age| self.remove(age));
+    }
+
+    /// An origin has seen all of its operations up to a number done, or that one alone; its clock has this number.
+    pub(crate) fn settle(&mut self, origin: u32, number: u64, alone: bool, clock: u64) {
+        let meant = |access: &Access| match alone {
+            true => access.number == number,
+            false => access.number <= number,
+        };
+        let of_origin = self.pending.range((origin, 0)..=(origin, u64::MAX));
+        let ages: Vec<u64> = of_origin.map(|(_, age)| *age).collect();
+        for age in ages {
+            let access = self.accesses.get_mut(&age).filter(|access| meant(access));
+            if let Some(access) = access {
+                access.settled = Some(clock);
+                self.pending.remove(&(origin, age));
+            }
+        }
+    }
+
+    /// Forgets what all ranks know to be settled.
+    pub(crate) fn forget_known(&mut self, by_all: &Clock) {
+        let known: Vec<_> = self
+            .accesses
+            .iter()
+            .filter(|(_, it)| it.is_before(by_all))
+            .map(|(age, _)| *age)
+            .collect();
+        known.into_iter().for_each(|age| self.remove(age));
+    }
+
+    /// What the origins of accumulates at these bytes knew: whoever fetches from them, knows it too.
+    pub(crate) fn acquired(&self, bytes: &Range<i64>) -> Clock {
+        let mut known = self.anywhere.clone();
+        for clock in self.atomics.range(granules(bytes)).map(|(_, clock)| clock) {
+            known.join(clock);
+        }
+        known
+    }
+
+    /// An origin that knows so much accumulates at these bytes.
+    pub(crate) fn released(&mut self, bytes: &Range<i64>, known: &Clock) {
+        if bytes.end - bytes.start > SHORT || self.atomics.len() >= GRANULES {
+            self.anywhere.join(known);
+            return;
+        }
+        for granule in granules(bytes) {
+            self.atomics.entry(granule).or_default().join(known);
+        }
+    }
+}
+
+fn granules(bytes: &Range<i64>) -> Range<i64> {
+    bytes.start >> 3..((bytes.end - 1) >> 3) + 1
+}
+
+/// The power of two that isn't below its length.
+fn class(bounds: &Range<i64>) -> u32 {
+    bounds.end.abs_diff(bounds.start).next_power_of_two().trailing_zeros()
+}
+
+#[cfg(test)]
+mod tests {
+    use shipable::Basic;
+
+    use super::*;
+
+    const RANKS: u32 = 3;
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, below: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (self.0 >> 33) % below
+        }
+
+        fn deed(&mut self, op: Op) -> Deed {
+            match self.below(4) {
+                0 => Deed::Put,
+                1 => Deed::Get,
+                2 => Deed::Accumulate(None, Basic::Int64.into()),
+                _ => Deed::Accumulate(Some(op), Basic::Int64.into()),
+            }
+        }
+    }
+
+    /// Every access, byte by byte, for ever.
+    #[derive(Default)]
+    struct Naive(Vec<(Access, Range<i64>)>);
+
+    impl Naive {
+        fn conflicts(&self, access: &Access, bytes: &Range<i64>, known: &Clock) -> bool {
+            self.0.iter().any(|(earlier, others)| {
+                let rule = access.deed.conflicts(earlier.deed, false);
+                let ours = access.origin == earlier.origin;
+                rule.is_some_and(|rule| !(ours && rule == 22))
+                    && !earlier.is_before(known)
+                    && bytes.clone().any(|byte| others.contains(&byte))
+            })
+        }
+    }
+
+    #[test]
+    fn conflicts_are_those_of_every_byte_and_access() {
+        let mut random = Random(3);
+        let cases = std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|it| it.parse().ok());
+        let (mut quiet, mut loud) = (0, 0);
+        for _ in 0..cases.unwrap_or(300) {
+            let (mut history, mut naive) = (History::new(false), Naive::default());
+            let mut clocks = vec![Clock::new(RANKS); RANKS as usize];
+            (0..).zip(&mut clocks).for_each(|(rank, clock)| clock.advance(rank));
+            for number in 1..200 {
+                let origin = random.below(RANKS.into()) as u32;
+                match random.below(8) {
+                    // A flush.
+                    0 | 1 => {
+                        let now = clocks[origin as usize].of(origin);
+                        history.settle(origin, number, false, now);
+                        for (access, _) in naive.0.iter_mut().filter(|it| it.0.origin == origin) {
+                            access.settled.get_or_insert(now);
+                        }
+                    }
+                    // A message.
+                    2 => {
+                        let told = clocks[origin as usize].clone();
+                        clocks[origin as usize].advance(origin);
+                        clocks[random.below(RANKS.into()) as usize].join(&told);
+                    }
+                    3 if random.below(5) == 0 => {
+                        let mut known = Clock::default();
+                        clocks.iter().for_each(|clock| _ = known.join(clock));
+                        for (rank, clock) in (0..).zip(&mut clocks) {
+                            clock.join(&known);
+                            clock.advance(rank);
+                        }
+                        history.forget_known(&known);
+                    }
+                    _ => {
+                        let start = random.below(60) as i64;
+                        let bytes = start..start + 1 + random.below(10) as i64;
+                        let access = Access {
+                            origin,
+                            deed: random.deed(if number % 7 == 0 { Op::Max } else { Op::Sum }),
+                            site: format!("{}", random.below(3)).into(),
+                            footprint: Footprint::run(bytes.clone()),
+                            number,
+                            alone: random.below(2) == 0,
+                            settled: None,
+                        };
+                        let known = &clocks[origin as usize];
+                        let expected = naive.conflicts(&access, &bytes, known);
+                        let found = history.add(access.clone(), known);
+                        assert_eq!(!found.is_empty(), expected, "{access:?}: {found:?}");
+                        *if expected { &mut loud } else { &mut quiet } += 1;
+                        naive.0.push((access, bytes));
+                    }
+                }
+            }
+            assert_eq!(history.missed, 0);
+        }
+        assert!(quiet.min(loud) > 10 * cases.unwrap_or(300), "{quiet} {loud}");
+    }
+
+    fn put(number: u64, bytes: Range<i64>) -> Access {
+        let footprint = Footprint::run(bytes);
+        let site = "a.rs:1".into();
+        Access { origin: 0, deed: Deed::Put, site, footprint, number, alone: false, settled: None }
+    }
+
+    #[test]
+    fn what_is_alike_is_remembered_as_one_and_what_is_too_much_is_counted() {
+        let mut history = History::new(false);
+        let known = Clock::new(RANKS);
+        for at in 0..1000 {
+            assert!(history.add(put(1 + at as u64, 8 * at..8 * at + 8), &known).is_empty());
+        }
+        assert_eq!((history.accesses.len(), history.missed), (1, 0));
+        for at in 0..LIMIT as i64 {
+            let at = 10_000 + 24 * at;
+            assert!(history.add(put(2000 + at as u64, at..at + 8), &known).is_empty());
+        }
+        assert!(history.accesses.len() <= LIMIT);
+        assert_eq!(history.missed, LIMIT as u64 / 8);
+        // What is younger is found all the same.
+        let last = 10_000 + 24 * (LIMIT as i64 - 1);
+        let other = Access { origin: 1, ..put(1, last + 4..last + 5) };
+        assert_eq!(history.add(other, &known)[0].bytes, last + 4..last + 5);
+    }
+}

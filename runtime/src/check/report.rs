@@ -1,0 +1,115 @@
+//! What `--check` says: a block for each thing found, told once however often it comes.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::history::{Access, Conflict};
+
+/// Different reports that are told by one rank.
+const DIFFERENT: usize = 200;
+
+/// How much a rank found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tally {
+    /// Reports.
+    pub told: u64,
+    /// Findings like one that was reported.
+    pub alike: u64,
+    /// Accesses, or parts of them, that were forgotten before everyone knew of them, or not compared.
+    pub missed: u64,
+}
+
+/// The reports of one rank.
+#[derive(Default)]
+pub(crate) struct Reports {
+    known: HashMap<String, u64>,
+    texts: Vec<String>,
+    tally: Tally,
+}
+
+impl Reports {
+    /// Tells of something, unless it is like what was told before: of one kind, by the same calls.
+    pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
+        if let Some(times) = self.known.get_mut(&kind) {
+            *times += 1;
+            self.tally.alike += 1;
+            return;
+        }
+        if self.known.len() == DIFFERENT {
+            self.tally.alike += 1;
+            return;
+        }
+        self.known.insert(kind, 1);
+        self.tally.told += 1;
+        let text = text();
+        // In one piece, lest ranks mix their lines.
+        eprint!("{text}");
+        self.texts.push(text);
+    }
+
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    pub(crate) fn tally(&self, missed: u64) -> Tally {
+        Tally { missed, ..self.tally }
+    }
+}
+
+/// The kind of a conflict: rule and calls, whoever made them and wherever.
+pub(crate) fn kind(later: &Access, Conflict { rule, earlier, .. }: &Conflict) -> String {
+    let mut sides = [earlier, later].map(|access| format!("{} {}", access.deed, access.site));
+    sides.sort_unstable();
+    format!("{rule} {} {}", sides[0], sides[1])
+}
+
+/// What is said of a conflict in a rank's window.
+pub(crate) fn describe(window: u32, owner: u32, later: &Access, conflict: &Conflict) -> String {
+    let Conflict { rule, earlier, bytes } = conflict;
+    let (what, advice) = match rule {
+        22 => (
+            "accumulates that aren't of one operation and type",
+            "let all use one operation (or MPI_NO_OP) and one type, or order them",
+        ),
+        _ => (
+            "accesses to the same bytes that nothing orders",
+            "order them, by a fence, a flush and a message, an exclusive lock and the like, or accumulate instead",
+        ),
+    };
+    let side = |access: &Access| {
+        let bounds = access.footprint.bounds().unwrap_or(0..0);
+        let Access { origin, deed, site, .. } = access;
+        let gaps = if access.footprint.as_run().is_some() { "" } else { ", with gaps" };
+        format!(
+            "check:   {deed} by rank {origin} at {site}: bytes {}..{}{gaps}\n",
+            bounds.start, bounds.end
+        )
+    };
+    format!(
+        "check: rule {rule}, window {window} of rank {owner}: {what}\n{}{}check:   both touch bytes {}..{}; {advice}\n",
+        side(earlier),
+        side(later),
+        bytes.start,
+        bytes.end,
+    )
+}
+
+/// What is said at the end of a job.
+pub(crate) fn summary(tallies: &[Tally]) -> String {
+    let sum = |what: fn(&Tally) -> u64| tallies.iter().map(what).sum::<u64>();
+    let (told, alike, missed) = (sum(|it| it.told), sum(|it| it.alike), sum(|it| it.missed));
+    let mut text = match (told, alike) {
+        (0, _) => "check: nothing to report".to_owned(),
+        (1, 0) => "check: 1 report".to_owned(),
+        (_, 0) => format!("check: {told} reports"),
+        (1, _) => format!("check: 1 report, and {alike} more findings like it"),
+        _ => format!("check: {told} reports, and {alike} more findings like them"),
+    };
+    if missed > 0 {
+        text += &format!(
+            "; {missed} accesses were too many or too irregular to be compared with all others"
+        );
+    }
+    text + "\n"
+}

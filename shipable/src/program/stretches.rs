@@ -1,0 +1,104 @@
+//! Where a program's bytes lie in memory, without expanding what is strided.
+
+use super::Program;
+use super::op::{Body, Dim, Op};
+
+/// A run of bytes of memory, repeated in strided dimensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// The displacement of the first byte of the first run.
+    pub start: i64,
+    /// Bytes in a run.
+    pub len: u64,
+    /// Repetitions, outer to inner: how many, and bytes from one to the next, above 0.
+    pub dims: Vec<(u64, i64)>,
+}
+
+impl Stretch {
+    /// The displacement past its last byte.
+    pub fn end(&self) -> i64 {
+        let last = |end: i64, &(count, stride): &(u64, i64)| {
+            end.saturating_add(stride.saturating_mul(count as i64 - 1))
+        };
+        self.dims.iter().fold(self.start.saturating_add_unsigned(self.len), last)
+    }
+
+    /// The same in one more, outermost dimension.
+    fn repeated(mut self, count: u64, stride: i64) -> Stretch {
+        match stride {
+            _ if count <= 1 || stride == 0 => {}
+            _ if stride < 0 => {
+                self.start = self.start.wrapping_add((count as i64 - 1).wrapping_mul(stride));
+                self.dims.insert(0, (count, stride.wrapping_neg()));
+            }
+            _ if self.dims.is_empty() && u64::try_from(stride) == Ok(self.len) => self.len *= count,
+            _ => self.dims.insert(0, (count, stride)),
+        }
+        self
+    }
+}
+
+impl Program {
+    /// The bytes of memory in which `count` elements lie, relative to displacement 0, as at most `most` stretches in the
+    /// order of the type map; and whether these are all. What is regular takes one stretch, however long it is.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype, Stretch};
+    ///
+    /// let column = Datatype::vector(1 << 30, 1, 10, &Datatype::double())?;
+    /// let column = Committed::new(&column, &Architecture::X86_64)?;
+    /// let (stretches, whole) = column.native().stretches(1, 100);
+    /// assert_eq!(stretches, [Stretch { start: 0, len: 8, dims: vec![(1 << 30, 80)] }]);
+    /// assert!(whole);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn stretches(&self, count: u64, most: usize) -> (Vec<Stretch>, bool) {
+        if count == 0 {
+            return (Vec::new(), true);
+        }
+        let mut list =
+            List { found: Vec::new(), most, outer: vec![Dim { count, stride: self.extent }] };
+        let whole = list.body(&self.body, 0);
+        (list.found, whole)
+    }
+}
+
+/// The stretches found so far.
+struct List {
+    found: Vec<Stretch>,
+    most: usize,
+    /// The dimensions in which what comes is repeated, the outermost first.
+    outer: Vec<Dim>,
+}
+
+impl List {
+    /// Adds a body's stretches, at a displacement; false if there are more than wanted.
+    fn body(&mut self, body: &Body, at: i64) -> bool {
+        body.ops.iter().all(|op| match op {
+            Op::Block(block) => {
+                self.add(at.wrapping_add(block.start), block.memory_run(), &block.dims)
+            }
+            Op::Gather(gather) => (0..gather.len()).all(|index| {
+                let (start, run) = gather.run(index);
+                let len = gather.item.bytes_in_memory(run.end - run.start);
+                self.add(at.wrapping_add(start), len, &[])
+            }),
+            Op::Loop(each) => {
+                self.outer.push(Dim { count: each.count, stride: each.stride });
+                let whole = self.body(&each.body, at.wrapping_add(each.start));
+                self.outer.pop();
+                whole
+            }
+        })
+    }
+
+    fn add(&mut self, start: i64, len: u64, inner: &[Dim]) -> bool {
+        if self.found.len() == self.most {
+            return false;
+        }
+        let run = Stretch { start, len, dims: Vec::new() };
+        let all = inner.iter().rev().chain(self.outer.iter().rev());
+        self.found.push(all.fold(run, |run, dim| run.repeated(dim.count, dim.stride)));
+        true
+    }
+}
