@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use longshore::job::Routes;
+use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Assert, Class, Datatype, Destination, Info, LockType, Op, Origin, Passive,
@@ -62,7 +62,7 @@ fn exchange(rank: Rank) -> Route {
 
 #[test]
 fn like_ranks_go_direct() {
-    let options = Options { adversary: None, ..Options::default() };
+    let options = Options { adversary: None, check: Checking::Off, ..Options::default() };
     assert_eq!(run(3, &options, exchange).unwrap(), [Route::Direct; 3]);
     assert_eq!(run_shared(2, &options, exchange).unwrap(), [Route::Direct; 2]);
     assert_eq!(run_shared(5, &options, exchange).unwrap(), [Route::Direct; 5]);

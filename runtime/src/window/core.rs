@@ -191,7 +191,8 @@ impl Core {
             // The job is being ended; no operation is taken any more.
             Err(_) => engine.state().give_up(self.window),
         }
-        self.shipped.set(false);
+        // What is checked is confirmed when it is waited for, which this isn't.
+        self.shipped.set(self.process.checks());
     }
 
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.
