@@ -312,8 +312,11 @@ fn who_polls_its_own_window_answers_peers() {
         let long = rank.type_of::<i64>().unwrap();
         if world.rank() == 1 {
             for at in 0..2 {
-                let put = |epoch: &Passive<'_, '_>| epoch.put(&[1i64], 0, at, 1, &long);
-                window.lock(0, LockType::Shared, put).unwrap();
+                // What is polled is no put's.
+                let set = |epoch: &Passive<'_, '_>| {
+                    epoch.accumulate(&[1i64], 0, at, 1, &long, Op::Replace)
+                };
+                window.lock(0, LockType::Shared, set).unwrap();
             }
         } else {
             let start = Instant::now();

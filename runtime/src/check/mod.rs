@@ -246,9 +246,9 @@ impl Check {
         self.record(window, access, &known, false);
     }
 
-    /// The number up to which operations of this rank have to be settled at a target, if they aren't yet.
-    pub(crate) fn to_confirm(&mut self, window: u32, target: u32, issued: u64) -> bool {
-        let Some(watched) = self.windows.get_mut(&window) else { return false };
+    /// Whether a target isn't known to know that this rank's operations up to a number are done.
+    pub(crate) fn is_unconfirmed(&self, window: u32, target: u32, issued: u64) -> bool {
+        let Some(watched) = self.windows.get(&window) else { return false };
         watched.confirmed.get(&target).copied().unwrap_or(0) < issued
     }
 

@@ -61,8 +61,7 @@ impl State {
         }
     }
 
-    /// Tells a target that operations up to a number are done here as well, by an operation of this number; false if it
-    /// knows.
+    /// Tells a target that operations up to a number are done here as well, by an operation of its own, unless it knows.
     pub(crate) fn confirm(
         &mut self,
         target: u32,
@@ -71,7 +70,7 @@ impl State {
         number: impl FnOnce() -> u64,
     ) {
         let Some(check) = &mut self.check else { return };
-        if !check.to_confirm(window, target, issued) {
+        if !check.is_unconfirmed(window, target, issued) {
             return;
         }
         let number = number();

@@ -191,6 +191,7 @@ pub(super) fn create<M: Memory>(
 }
 
 /// Memory is attached later.
+#[track_caller]
 pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Core> {
     let bring = || {
         let ground = Ground::Own(Exposed::created(Vec::<u8>::new())?);

@@ -154,6 +154,7 @@ impl Window<Allocated> {
     ///
     /// # Errors
     /// As [`allocate`](Window::allocate).
+    #[track_caller]
     pub fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Window<Allocated>> {
         let core = create::create_dynamic(communicator, info)?;
         Ok(Window { core, memory: PhantomData })
