@@ -149,3 +149,21 @@ fn fortran_kinds_belong_to_the_architecture() {
         assert_eq!(fixed.with_fortran(all_ones).unwrap_err().class(), Class::Arg);
     }
 }
+
+/// Machines that are known by their descriptors alone: an int of two bytes, and one of eight.
+#[test]
+fn integers_of_a_stated_width_have_it_whatever_an_int_is() {
+    use Basic::*;
+    let i686 = Architecture::I686.descriptor();
+    for (ints, int, long) in [("i2.2,l4.2", 2, 4), ("i8.8,l8.8", 8, 8)] {
+        let machine = Architecture::from_descriptor(&i686.replace("i4.4,l4.4", ints)).unwrap();
+        let size = |basic| machine.basic(basic).size;
+        assert_eq!([Short, Int, Long, LongLong].map(size), [2, int, long, 8]);
+        assert_eq!([Int8, Uint16, Integer2, Int64, Integer8].map(size), [1, 2, 2, 8, 8]);
+        // Where no type has four bytes, it is the next wider one.
+        assert_eq!([Int32, Uint32, Integer4, Logical4].map(size), [int.max(4); 4]);
+    }
+    let backwards = i686.replace("i4.4,l4.4", "i8.8,l4.4");
+    let refused = Architecture::from_descriptor(&backwards).unwrap_err();
+    assert!(refused.to_string().contains("an int of 8 bytes and a long of 4"), "{refused}");
+}

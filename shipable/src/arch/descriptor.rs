@@ -114,6 +114,14 @@ impl Architecture {
         check("DOUBLE PRECISION", fortran.double_precision, &[8, 16])?;
         check("LOGICAL", fortran.logical, integers)?;
         check("16-byte scalar", Width { size: 16, align: self.quad_align }, &[16])?;
+        let ranked = |[less, more]: [&str; 2], narrow: Width, wide: Width| match narrow.size
+            <= wide.size
+        {
+            true => Ok(()),
+            false => Err(format!("{less} of {} bytes and {more} of {}", narrow.size, wide.size)),
+        };
+        ranked(["a short", "an int"], self.short, self.int)?;
+        ranked(["an int", "a long"], self.int, self.long)?;
         let long_double: (&[u8], Option<ByteOrder>) = match self.long_double_format {
             FloatFormat::X87 => (&[12, 16], Some(ByteOrder::Little)),
             FloatFormat::M68k => (&[12], Some(ByteOrder::Big)),

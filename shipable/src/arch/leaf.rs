@@ -72,17 +72,25 @@ impl Architecture {
         Some(match basic {
             Byte | Packed => (Width { size: 1, align: self.char.align }, Value::Bytes),
             Char | Character => (self.char, Value::Char),
-            SignedChar | Int8 => (self.char, SIGNED),
-            UnsignedChar | Uint8 => (self.char, UNSIGNED),
+            SignedChar => (self.char, SIGNED),
+            UnsignedChar => (self.char, UNSIGNED),
             Wchar => (self.wchar, Value::Wide),
-            Short | Int16 => (self.short, SIGNED),
-            UnsignedShort | Uint16 => (self.short, UNSIGNED),
-            Int | Int32 => (self.int, SIGNED),
-            Unsigned | Uint32 => (self.int, UNSIGNED),
+            Short => (self.short, SIGNED),
+            UnsignedShort => (self.short, UNSIGNED),
+            Int => (self.int, SIGNED),
+            Unsigned => (self.int, UNSIGNED),
             Long => (self.long, SIGNED),
             UnsignedLong => (self.long, UNSIGNED),
-            LongLong | Int64 | Count | Offset => (self.long_long, SIGNED),
-            UnsignedLongLong | Uint64 => (self.long_long, UNSIGNED),
+            LongLong | Count | Offset => (self.long_long, SIGNED),
+            UnsignedLongLong => (self.long_long, UNSIGNED),
+            Int8 => (self.integer_width(1), SIGNED),
+            Int16 => (self.integer_width(2), SIGNED),
+            Int32 => (self.integer_width(4), SIGNED),
+            Int64 => (self.integer_width(8), SIGNED),
+            Uint8 => (self.integer_width(1), UNSIGNED),
+            Uint16 => (self.integer_width(2), UNSIGNED),
+            Uint32 => (self.integer_width(4), UNSIGNED),
+            Uint64 => (self.integer_width(8), UNSIGNED),
             Aint => (self.pointer, SIGNED),
             Float => (self.float, Value::Float(FloatFormat::Binary32)),
             Double => (self.double, Value::Float(FloatFormat::Binary64)),
@@ -114,10 +122,13 @@ impl Architecture {
         })
     }
 
+    /// The narrowest integer of C's with so many bytes, or more where none has that.
     const fn integer_width(&self, bytes: u8) -> Width {
         match bytes {
             1 => self.char,
             2 => self.short,
+            4 if self.short.size >= 4 => self.short,
+            4 if self.int.size < 4 => self.long,
             4 => self.int,
             8 => self.long_long,
             _ => self.quad(),
