@@ -419,10 +419,16 @@ impl Process {
         if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
     }
 
+    /// Whether this rank has heard of a death.
+    #[inline]
+    pub(crate) fn is_bereft(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
     /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
     pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
-        if self.lost.load(Ordering::Relaxed) {
+        if self.is_bereft() {
             let mut engine = self.engine();
             if let Some(error) = engine.state().dead_among(barrier.group()) {
                 return Err(error);

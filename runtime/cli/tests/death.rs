@@ -13,7 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use longshore::job::env;
-use longshore::{Assert, Class, Communicator, Datatype, Info, LockType, Op, Rank, Type, Window};
+use longshore::{
+    ANY_SOURCE, ANY_TAG, Assert, Class, Communicator, Datatype, Epoch, Info, LockType, Op, Passive,
+    Rank, Type, Window,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{HANG, Run, parent, start, variable};
@@ -45,6 +48,7 @@ fn rank() {
         }
     }
     let error = match longshore::init() {
+        Ok(rank) if matches!(&*phase, "calls" | "answers") => wait_in_vain(rank, &phase),
         Ok(rank) => play(rank, &phase),
         Err(error) => error.into(),
     };
@@ -219,6 +223,181 @@ fn in_turns(
     send()
 }
 
+/// Calls that wait for another rank's part in them, on a communicator or window of that rank and the caller.
+const CALLS: [&str; 27] = [
+    "barrier",
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "allreduce",
+    "scan",
+    "exscan",
+    "send",
+    "recv",
+    "recv_any",
+    "sendrecv",
+    "type_recv",
+    "dup",
+    "split",
+    "create",
+    "create_group",
+    "allocate",
+    "create_window",
+    "fence",
+    "lock",
+    "lock_all",
+    "start",
+    "wait",
+    "free",
+];
+
+/// Calls that wait for the answers of a rank which is reached by messages, and doesn't call in.
+const ANSWERS: [&str; 9] = [
+    "flush",
+    "flush_all",
+    "flush_local",
+    "unlock",
+    "unlock_all",
+    "complete",
+    "request",
+    "fetched",
+    "message_lock",
+];
+
+/// A call of each kind for each rank but the victim.
+fn calls(phase: &str) -> &'static [&'static str] {
+    match phase {
+        "calls" => &CALLS,
+        _ => &ANSWERS,
+    }
+}
+
+/// Each rank waits in a call of its own for the victim, which never does its part.
+fn wait_in_vain(rank: Rank, phase: &str) -> Box<dyn Error> {
+    let world = rank.world();
+    let me = world.rank();
+    let survivors = (0..world.size()).filter(|&rank| rank != VICTIM);
+    let others = world.create(&world.group().excl(&[VICTIM]).unwrap()).unwrap();
+    let pair_with = |survivor: i32| -> longshore::Result<(Communicator, Window)> {
+        let pair = world.create_group(&world.group().incl(&[VICTIM, survivor])?, survivor)?;
+        let window = Window::allocate(&pair, 8 * LONG as i64, 8, &Info::default())?;
+        Ok((pair, window))
+    };
+    if me == VICTIM {
+        let pairs: Vec<_> = survivors.map(|survivor| pair_with(survivor).unwrap()).collect();
+        let mut locked = Vec::new();
+        for ((pair, window), call) in pairs.iter().zip(calls(phase)) {
+            match *call {
+                "complete" => {
+                    window.post(&pair.group().incl(&[1]).unwrap(), Assert::NONE).unwrap();
+                }
+                "lock" | "lock_all" => locked.push(window),
+                _ => {}
+            }
+        }
+        keep_locked(&locked, &|| {
+            // The last thing that it ever does.
+            world.send(&[0], HEIR, 0).unwrap();
+            eprintln!("rank {me} waits");
+            thread::sleep(HANG);
+        });
+        panic!("nobody killed rank {me}");
+    }
+    let (pair, window) = pair_with(me).unwrap();
+    let call = calls(phase)[survivors.clone().position(|survivor| survivor == me).unwrap()];
+    let double = rank.commit(&Datatype::double()).unwrap();
+    if me == HEIR {
+        world.recv(&mut [0], VICTIM, 0).unwrap();
+    }
+    others.expect("the survivors").barrier().unwrap();
+    eprintln!("rank {me} waits");
+    let failed = wait_for_victim(&rank, &pair, window, &double, call).expect_err(call);
+    drop(pair);
+    assert_eq!(rank.finalize().unwrap_err().class(), Class::ProcAborted, "{call}");
+    failed.into()
+}
+
+/// Holds these windows' own locks while `body` runs.
+fn keep_locked(windows: &[&Window], body: &dyn Fn()) {
+    match windows.split_first() {
+        Some((window, rest)) => {
+            let inside = |_: &Passive<'_, '_>| {
+                keep_locked(rest, body);
+                Ok(())
+            };
+            window.lock(0, LockType::Exclusive, inside).unwrap();
+        }
+        None => body(),
+    }
+}
+
+/// One call that can't end but by the death of rank 0 of the pair.
+fn wait_for_victim(
+    rank: &Rank,
+    pair: &Communicator,
+    mut window: Window,
+    double: &Type,
+    call: &str,
+) -> longshore::Result<()> {
+    const AT: i32 = 0;
+    let (one, long, mut room) = ([1.0], vec![1.0; LONG], vec![0.0; LONG]);
+    let group = pair.group().incl(&[AT])?;
+    let put = |epoch: &Epoch<'_, '_>| epoch.put(&[1.0], AT, 0, 1, double);
+    match call {
+        "barrier" => pair.barrier(),
+        "bcast" => pair.bcast(&mut room, AT),
+        "gather" => pair.gather(&one, &mut room[..2], 1),
+        "scatter" => pair.scatter(&[0.0; 0], &mut room, AT),
+        "allgather" => pair.allgather(&one).map(drop),
+        "alltoall" => pair.alltoall(&long[..2], &mut room[..2]),
+        "reduce" => pair.reduce(&one, &mut room[..1], Op::Sum, 1),
+        "allreduce" => pair.allreduce(&one, &mut room[..1], Op::Sum),
+        "scan" => pair.scan(&one, &mut room[..1], Op::Sum),
+        "exscan" => pair.exscan(&one, &mut room[..1], Op::Sum),
+        "send" => pair.send(&long, AT, 0),
+        "recv" => pair.recv(&mut room, AT, 0).map(drop),
+        "recv_any" => pair.recv(&mut room, ANY_SOURCE, ANY_TAG).map(drop),
+        "sendrecv" => pair.sendrecv((&one, AT, 0), (&mut room, AT, 0)).map(drop),
+        "type_recv" => pair.type_recv(AT, 0).map(drop),
+        "dup" => pair.dup().map(drop),
+        "split" => pair.split(Some(0), 0).map(drop),
+        "create" => pair.create(&group).map(drop),
+        "create_group" => pair.create_group(pair.group(), 0).map(drop),
+        "allocate" => Window::allocate(pair, 8, 8, &Info::default()).map(drop),
+        "create_window" => Window::create(pair, vec![0u8; 8], 8, &Info::default()).map(drop),
+        "fence" => window.fence(|_| Ok(())),
+        "lock" => window.lock(AT, LockType::Shared, |_| Ok(())),
+        "lock_all" => window.lock_all(|epoch| put(epoch)),
+        "start" => window.start(&group, Assert::NONE, |_| Ok(())),
+        "wait" => window.post(&group, Assert::NONE).and_then(|()| window.wait()),
+        "free" => window.free(),
+        // From here on without checking the lock, which would be the first to wait.
+        "complete" => window.start(&group, Assert::NONE, |epoch| put(epoch)),
+        "message_lock" => window.lock(AT, LockType::Shared, |_| Ok(())),
+        "unlock" => window.lock_with(AT, LockType::Shared, Assert::NOCHECK, |epoch| put(epoch)),
+        call => window.lock_all_with(Assert::NOCHECK, |epoch| match call {
+            "flush" => epoch.flush(AT, |epoch| put(epoch)),
+            "flush_all" => epoch.flush_all(|epoch| put(epoch)),
+            "flush_local" => epoch.flush_local(AT, |epoch| put(epoch)),
+            "unlock_all" => put(epoch),
+            "request" => epoch.rput(vec![1.0], AT, 0, 1, double)?.wait().map(drop),
+            "fetched" => epoch.fetch_and_op(1.0, AT, 0, Op::Sum)?.wait().map(drop),
+            call => panic!("rank {} knows no call {call}", rank.world().rank()),
+        }),
+    }
+}
+
+/// Ranks of the job that plays a phase.
+fn ranks(phase: &str) -> usize {
+    match phase {
+        "calls" | "answers" => 1 + calls(phase).len(),
+        _ => RANKS,
+    }
+}
+
 /// Starts a job that plays `phase`, with these options of the launcher, and waits until all ranks are at it.
 fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>) {
     let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
@@ -226,8 +405,8 @@ fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>) {
     let native = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     let mut words: Vec<String> = ["--timeout", "60"].map(str::to_owned).to_vec();
     words.extend(options.iter().map(|&word| word.to_owned()));
-    for rank in 0..RANKS {
-        let command = match rank % 2 == 1 && !foreign.is_empty() {
+    for rank in 0..ranks(phase) {
+        let command = match rank % 2 == 1 && rank < RANKS && !foreign.is_empty() {
             true => foreign[rank / 2 % foreign.len()],
             false => &native,
         };
@@ -239,7 +418,7 @@ fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>) {
         words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));
     }
     let mut run = start(&words);
-    let stderr = run.await_waiting(RANKS);
+    let stderr = run.await_waiting(ranks(phase));
     (run, stderr)
 }
 
@@ -297,7 +476,7 @@ fn is_reported(options: &[&str], phase: &str) {
         let rest = kill_rank(&[&["--on-death", "report"], options].concat(), phase);
         assert!(rest.contains("; the others go on"), "{phase}: {rest}");
         let survivors = rest.lines().filter(|line| line.contains(" survived: ")).count();
-        assert_eq!(survivors, RANKS - 1, "{phase}: {rest}");
+        assert_eq!(survivors, ranks(phase) - 1, "{phase}: {rest}");
     }
 }
 
@@ -328,6 +507,15 @@ fn deaths_among_unlike_ranks_processes() {
         ends(&["--arch", "s390x"], phase);
         is_reported(&["--arch", "s390x"], phase);
     }
+}
+
+/// Every call that can wait for a rank returns an error when that rank dies. In one job each survivor is in another call.
+#[test]
+fn no_call_waits_for_the_dead_processes() {
+    for options in [&[] as &[&str], &["--route", "message"], &["--arch", "s390x"]] {
+        is_reported(options, "calls");
+    }
+    is_reported(&["--route", "message", "--progress", "off"], "answers");
 }
 
 /// Kills the launcher, the process in front of it, or both, while ranks play `phase`.

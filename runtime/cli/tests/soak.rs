@@ -30,8 +30,8 @@ const LEN: usize = 90;
 const ROUNDS: u64 = 8;
 /// What resident memory may grow by from window to window, in all: pages that are touched for the first time.
 const GROWTH: usize = 3 << 20;
-/// And what the segment may grow by: pages of rings that are touched for the first time.
-const SHARED_GROWTH: u64 = 4 << 20;
+/// And what the segment may grow by for each pair of ranks: pages of its ring that are touched for the first time.
+const SHARED_GROWTH: u64 = 64 << 10;
 
 #[derive(Clone)]
 struct Random(u64);
@@ -345,13 +345,14 @@ impl Usage {
     }
 
     /// Nothing has grown since.
-    fn check(&self, since: &Usage) {
+    fn check(&self, since: &Usage, ranks: i32) {
+        let pairs = u64::from(ranks.unsigned_abs()).pow(2);
         let grown = self.descriptors > since.descriptors
             // The progress thread comes with the first window that needs it.
             || self.threads > since.threads + 1
             || self.mappings > since.mappings
             || self.resident > since.resident + GROWTH
-            || self.shared > since.shared + SHARED_GROWTH;
+            || self.shared > since.shared + SHARED_GROWTH * pairs;
         assert!(!grown, "{since:?} grew to {self:?}");
     }
 }
@@ -390,7 +391,7 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
             let now = Usage::now();
             world.barrier()?;
             match &start {
-                Some(start) => now.check(start),
+                Some(start) => now.check(start, world.size()),
                 None => start = Some(now),
             }
         }

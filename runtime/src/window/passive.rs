@@ -264,27 +264,34 @@ impl Core {
         }
         let user = User { number: self.control.rank(), served: false };
         let mut claim = self.control.claim(target.rank, user, sharing);
-        if claim.is_held() {
+        let bereft = self.process.is_bereft();
+        if claim.is_held() && !bereft {
             return Ok(Access::Claimed(claim));
         }
         let wait = || {
-            if self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
+            if !bereft && self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
                 return Ok(());
             }
             self.process.wait(|state, arming| {
+                // The lock of a rank that died is to be had, as whoever is dead is passed over; that it died is heard of soon.
+                if let Some(gone) = state.gone(target.peer) {
+                    return Some(Err(gone));
+                }
                 if self.control.poll(target.rank, &mut claim, arming) {
-                    return Some(Ok(()));
+                    return (!self.control.is_dead(target.rank)).then_some(Ok(()));
                 }
                 if arming {
                     let holder = self.control.locker(target.rank);
                     self.process.note_wait(holder.map(|rank| self.control.group().process(rank)));
                 }
-                state.gone(target.peer).map(Err)
+                None
             })
         };
         match self.process.during(Activity::Lock, target.peer, wait) {
             Ok(()) => Ok(Access::Claimed(claim)),
             Err(error) => {
+                // If it still stands in the queue it stays there. Nobody behind it waits for long: the target is gone, or the
+                // job is being ended, and that ends their calls too.
                 self.control.release(target.rank, claim);
                 Err(error)
             }
