@@ -137,11 +137,11 @@ impl Control {
         self.lock(owner).release(claim, |user| self.wake(owner, user));
     }
 
-    /// Who has an owner's lock or is next to get it, if anyone.
+    /// Who has an owner's lock or is next to get it, if anyone who lives.
     pub(crate) fn locker(&self, owner: u32) -> Option<u32> {
-        let lock = self.lock(owner);
+        let holder = self.lock(owner).holder(|rank| self.is_dead(rank));
         // Another's words may hold anything.
-        lock.sharer().or_else(|| lock.owner()).filter(|rank| *rank < self.size())
+        holder.filter(|rank| *rank < self.size())
     }
 
     /// Wakes whoever polls for a user: itself, or the owner that serves it.
@@ -223,6 +223,8 @@ impl Control {
 
 #[cfg(test)]
 mod tests {
+    use longshore_transport::Cause;
+
     use super::*;
 
     #[test]
@@ -232,15 +234,30 @@ mod tests {
         }
     }
 
-    #[test]
-    fn counts_wrap() {
-        let segment = Segment::create(2).unwrap();
+    /// The control blocks of two ranks, as each sees them.
+    fn pair(segment: &Segment) -> [Control; 2] {
         let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2)).unwrap();
-        let at = |rank| {
+        [0, 1].map(|rank| {
             let segment = segment.as_rank(rank).unwrap();
             Control::new(&segment, place, &Group::of_job(2, rank), rank).unwrap().unwrap()
-        };
-        let (reader, writer) = (at(0), at(1));
+        })
+    }
+
+    #[test]
+    fn the_dead_lock_nothing() {
+        for sharing in [Sharing::Shared, Sharing::Exclusive] {
+            let segment = Segment::create(2).unwrap();
+            let [owner, other] = pair(&segment);
+            let _ = other.claim(0, User { number: 1, served: false }, sharing);
+            assert_eq!(owner.locker(0), Some(1));
+            segment.mark(1, RankState::Dead(Cause::Lost));
+            assert_eq!(owner.locker(0), None);
+        }
+    }
+
+    #[test]
+    fn counts_wrap() {
+        let [reader, writer] = pair(&Segment::create(2).unwrap());
         let most = u32::MAX >> 1;
         reader.word(Tally::Posts, 0, 1).store((most << 1).to_le(), Ordering::Relaxed);
         assert!(reader.heard(Tally::Posts, 1, most, true));

@@ -136,6 +136,11 @@ pub enum ErrorKind {
     /// There are no more contexts.
     #[error("no context is left for another communicator: make fewer")]
     Contexts,
+    /// Two threads of a rank that make communicators or windows.
+    #[error(
+        "another thread of this rank is making a communicator or window: make one at a time at each rank"
+    )]
+    MakingTwo,
     /// A negative count (rule 27).
     #[error("count {0} is negative: use 0 or more")]
     Count(i64),
@@ -555,6 +560,7 @@ impl ErrorKind {
             | ErrorKind::Job(_)
             | ErrorKind::Callback { .. }
             | ErrorKind::Found(_)
+            | ErrorKind::MakingTwo
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Keyval(_) => Class::Keyval,
             ErrorKind::Segment(_) => Class::NoMem,

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
@@ -59,6 +59,8 @@ pub(crate) struct Process {
     /// Whether one of them was a death.
     lost: AtomicBool,
     life: AtomicU8,
+    /// Held while a communicator or window is made.
+    making: Mutex<()>,
     /// The lowest number that no window had.
     next_window: AtomicU32,
     /// The lowest number that no communicator had.
@@ -145,6 +147,7 @@ impl Setup {
             unserved: AtomicBool::new(false),
             server: Mutex::default(),
             life: AtomicU8::new(Life::Starting as u8),
+            making: Mutex::default(),
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
@@ -207,12 +210,25 @@ impl Process {
         &self.elements
     }
 
+    /// Begins to agree with others on the number of a communicator or window, which none of them had before: one at a time, since
+    /// two agreements at once might come to the same one. Lasts until what this gives is dropped.
+    ///
+    /// # Errors
+    /// Another thread is at it. Waiting for it might be for ever: it waits for other ranks, which may wait for this thread.
+    pub(crate) fn begin_making(&self) -> Result<MutexGuard<'_, ()>> {
+        match self.making.try_lock() {
+            Ok(making) => Ok(making),
+            Err(TryLockError::Poisoned(making)) => Ok(making.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(ErrorKind::MakingTwo.into()),
+        }
+    }
+
     pub(crate) fn next_window(&self) -> u32 {
         self.next_window.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_next_window(&self, number: u32) {
-        self.next_window.store(number, Ordering::Relaxed);
+        self.next_window.fetch_max(number, Ordering::Relaxed);
     }
 
     pub(crate) fn next_context(&self) -> u32 {
@@ -220,7 +236,7 @@ impl Process {
     }
 
     pub(crate) fn set_next_context(&self, number: u32) {
-        self.next_context.store(number, Ordering::Relaxed);
+        self.next_context.fetch_max(number, Ordering::Relaxed);
     }
 
     pub(crate) fn segment(&self) -> &Segment {

@@ -929,3 +929,42 @@ fn a_refusal_is_told_by_the_end_of_its_own_target() {
         rank.finalize().unwrap();
     });
 }
+
+/// Whoever breaks a promise hears of it, and the others' fences are met all the same.
+#[test]
+fn rule_9_who_lies_alone_keeps_nobody_waiting() {
+    windows(|world, window, _| {
+        window.set(1, 2.0f64).unwrap();
+        let lies = world.rank() == 0;
+        let opening = if lies { Assert::NOSTORE } else { Assert::NONE };
+        let mut ran = false;
+        let outcome = window.fence_with(opening, Assert::NONE, |_| {
+            ran = true;
+            Ok(())
+        });
+        assert_eq!((outcome.is_err(), ran), (lies, !lies));
+        // Before anything else is done.
+        let error = window.fence_with(Assert::NONE, Assert::NOCHECK, |_| Ok(())).unwrap_err();
+        expect(&error, Class::Assert, &["fence takes no assert", "rule 10"]);
+        window.fence(|_| Ok(())).unwrap();
+    });
+}
+
+/// NOPUT is about what changes the window.
+#[test]
+fn rule_9_under_noput_an_atomic_get_is_a_get() {
+    windows(|world, window, double| {
+        let (me, size) = (world.rank(), world.size());
+        let [before, next] = [(me + size - 1) % size, (me + 1) % size]
+            .map(|rank| (rank, world.group().incl(&[rank]).unwrap()));
+        window.set(0, 4.5f64).unwrap();
+        window.post(&before.1, Assert::NOPUT).unwrap();
+        let (mut got, none) = ([0.0f64], [0.0f64; 0]);
+        let fetched = window.start(&next.1, Assert::NONE, |epoch| {
+            epoch.get_accumulate(&none, &mut got, next.0, 0, 1, double, Op::NoOp)?;
+            epoch.fetch_and_op(0.0f64, next.0, 0, Op::NoOp)?.wait()
+        });
+        assert_eq!((fetched.unwrap(), got), (4.5, [4.5]));
+        window.wait().unwrap();
+    });
+}

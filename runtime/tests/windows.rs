@@ -289,3 +289,30 @@ fn attached_memory_comes_back() {
         window.free().unwrap();
     });
 }
+
+/// An exclusive lock of a part keeps out who has locked all, loads and stores included.
+#[test]
+fn all_parts_of_a_shared_window_are_locked_at_once() {
+    const TIMES: i64 = 2000;
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let window = Window::allocate_shared(world, 8, 8, &Info::default()).unwrap();
+        let counter = window.shared_query(0).unwrap();
+        let count = || {
+            let before = counter.get::<i64>(0)?;
+            std::hint::spin_loop();
+            counter.set(0, before + 1)
+        };
+        for _ in 0..TIMES {
+            match world.rank() {
+                1 => window.lock_all(|_| count()).unwrap(),
+                _ => window.lock(0, LockType::Exclusive, |_| count()).unwrap(),
+            }
+        }
+        world.barrier().unwrap();
+        assert_eq!(window.shared_query(0).unwrap().get::<i64>(0).unwrap(), 2 * TIMES);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    run_shared(2, &Options::default(), body).unwrap();
+}

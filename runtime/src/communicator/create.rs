@@ -228,6 +228,9 @@ impl Communicator {
         proposal: Proposal,
     ) -> Result<Option<Communicator>> {
         let process = self.process();
+        let making = process.begin_making();
+        let busy = making.as_ref().err().map(told);
+        let proposal = Proposal { error: proposal.error.or(busy), ..proposal };
         let part = proposal.part;
         let proposals = circle.tell(&Proposal { context: process.next_context(), ..proposal })?;
         if let Some((rank, (class, text))) =

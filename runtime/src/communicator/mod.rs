@@ -216,7 +216,8 @@ impl Communicator {
 #[cfg(test)]
 mod tests {
     use crate::rank::Rank;
-    use crate::sim::{Options, run_shared};
+    use crate::sim::{Options, run, run_shared};
+    use crate::window::{Info, Window};
 
     #[test]
     fn what_is_freed_gives_its_memory_back() {
@@ -248,5 +249,27 @@ mod tests {
             rank.finalize().unwrap();
         };
         run_shared(3, &Options::default(), body).unwrap();
+    }
+
+    #[test]
+    fn communicators_and_windows_are_made_one_at_a_time() {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let other = (world.rank() == 0).then(|| world.process().begin_making().unwrap());
+            let info = Info::default();
+            let refused = [
+                world.dup().err().unwrap(),
+                Window::allocate(world, 8, 8, &info).err().unwrap(),
+                world.create_group(world.group(), 0).err().unwrap(),
+            ];
+            for error in refused {
+                assert!(error.to_string().contains("make one at a time"), "{error}");
+            }
+            drop(other);
+            world.dup().unwrap().free().unwrap();
+            Window::allocate(world, 8, 8, &info).unwrap().free().unwrap();
+            rank.finalize().unwrap();
+        };
+        run(2, &Options::default(), body).unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longshore_transport::lock::Briefly;
+use shipable::reduce::Op;
 use shipable::{Architecture, Bounds, Tag};
 
 use super::attachments::Attachments;
@@ -153,7 +154,8 @@ impl Exposure {
                 .into());
             }
         }
-        if header.kind != Kind::Get && self.control.is_no_put() {
+        let no_op = header.kind == Kind::Fetch && header.tag == Op::NoOp.wire();
+        if header.kind != Kind::Get && !no_op && self.control.is_no_put() {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
         let reach = self.reach(header, form, architecture)?;

@@ -21,8 +21,7 @@ impl Core {
         }
         let (before, used) = (self.epoch.get(), self.used.get());
         let step = || -> Result<()> {
-            let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
-            assert.allowed("fence", known)?;
+            assert.allowed_to_fence()?;
             if self.posted.borrow().is_some() {
                 return Err(ErrorKind::Epoch(FENCE_EXPOSED).into());
             }
@@ -63,14 +62,14 @@ impl Core {
         Ok(())
     }
 
-    /// The fence that opens the first epoch of a chain; none is open if it fails.
-    pub(super) fn open_epochs(&self, assert: Assert) -> Result<()> {
-        self.fence(assert).inspect_err(|_| self.end_epochs())
+    /// Whether a fence has opened an epoch.
+    pub(super) fn is_fenced(&self) -> bool {
+        matches!(self.epoch.get(), EpochState::Fence(_))
     }
 
     /// What closes the last epoch was a fence already.
     pub(super) fn end_epochs(&self) {
-        if let EpochState::Fence(_) = self.epoch.get() {
+        if self.is_fenced() {
             self.epoch.set(EpochState::Closed);
         }
     }
@@ -157,20 +156,16 @@ impl Core {
     /// for, for a time in which it comes.
     fn await_unlocked(&self) -> Result<()> {
         let own = self.control.rank();
-        let Some(first) = self.control.locker(own) else { return Ok(()) };
-        let travels = |by: u32| by != own && self.targets[by as usize].route == Route::Message;
-        let refusal = |by| Some(Err(ErrorKind::LockedWindow { by }.into()));
-        if !travels(first) {
-            return refusal(first).unwrap_or(Ok(()));
+        if self.control.locker(own).is_none() {
+            return Ok(());
         }
+        let travels = |by: u32| by != own && self.targets[by as usize].route == Route::Message;
         let (start, mut looks) = (Instant::now(), 0);
         self.process.wait(|_, arming| {
             let Some(by) = self.control.locker(own) else { return Some(Ok(())) };
             looks += u32::from(arming);
-            match looks > UNLOCK_LOOKS && start.elapsed() > UNLOCK_TIME || !travels(by) {
-                true => refusal(by),
-                false => None,
-            }
+            let late = looks > UNLOCK_LOOKS && start.elapsed() > UNLOCK_TIME;
+            (late || !travels(by)).then(|| Err(ErrorKind::LockedWindow { by }.into()))
         })
     }
 

@@ -53,6 +53,12 @@ impl Assert {
         self.0 & other.0 == other.0
     }
 
+    /// Rule 10 for a fence.
+    pub(super) fn allowed_to_fence(self) -> Result<()> {
+        let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
+        self.allowed("fence", known)
+    }
+
     /// Rule 10: a call takes these only.
     pub(super) fn allowed(self, call: &'static str, known: Assert) -> Result<()> {
         match self.0 & !known.0 {

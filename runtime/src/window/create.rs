@@ -226,7 +226,10 @@ fn open(
     let place = || Place { call: flavor.call(), rank: process.me().rank, ..Place::default() };
     let call = || format!("{} of a window", flavor.call());
     communicator.announce(call, Location::caller()).map_err(|error| error.at(place))?;
-    let brought = bring();
+    let (_making, brought) = match process.begin_making() {
+        Ok(making) => (Some(making), bring()),
+        Err(error) => (None, Err(error)),
+    };
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
     let opened = agree(communicator, flavor, brought, &mut ranges, info);
@@ -271,7 +274,7 @@ fn agree(
     let brought = brought?;
     compare(&offers, group, info)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
-    process.set_next_window(window + 1);
+    process.set_next_window(window.saturating_add(1));
     let opened = open_at(communicator, window, brought, &offers, info);
     let failed = opened.as_ref().err().map(told);
     let close = || process.engine().state().close_window(window);

@@ -227,14 +227,19 @@ impl<M> Window<M> {
         closing: Assert,
         body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
+        let allowed = closing.allowed_to_fence();
+        allowed.map_err(|error| self.core.failed(error, "fence", None))?;
         let caller = Location::caller();
         self.core.called(caller);
-        self.core.open_epochs(opening)?;
         let close = |core: &Core| {
             core.called(caller);
             core.fence(closing | Assert::NOSUCCEED)
         };
-        in_epoch(&self.core, close, body)
+        match self.core.fence(opening) {
+            Err(error) if !self.core.is_fenced() => Err(error),
+            // Who broke a promise has met the others all the same, and meets them again.
+            opened => in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch))),
+        }
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
@@ -264,7 +269,7 @@ impl<M> Window<M> {
     #[track_caller]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
         self.core.called(Location::caller());
-        self.core.open_epochs(Assert::NONE)?;
+        self.core.fence(Assert::NONE).inspect_err(|_| self.core.end_epochs())?;
         let mut chain = Chain::new(&self.core);
         let outcome = body(&mut chain);
         self.core.end_epochs();
@@ -320,7 +325,8 @@ impl<M> Window<M> {
     }
 
     /// Locks all targets, shared, runs the operations of `body`, and unlocks them (MPI-5.0 section 12.5.3). Not collective.
-    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it.
+    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it. Only of a
+    /// [shared](Window::allocate_shared) window all are taken at once, for loads and stores.
     ///
     /// # Errors
     /// As [`lock`](Window::lock).

@@ -7,6 +7,7 @@ use longshore_transport::lock::{Sharing, User};
 
 use super::assert::Assert;
 use super::core::{Core, Target};
+use super::flavor::Flavor;
 use super::state::{Access, EpochState, Step};
 use crate::engine::{EXPOSED, Operation, Ticket};
 use crate::error::{Error, ErrorKind, Result};
@@ -98,8 +99,8 @@ impl Core {
         call().map_err(|error| self.failed(error, "unlock", Some(rank)))
     }
 
-    /// Opens all targets. Their locks are taken when the first operation needs them, this rank's own at once: its own
-    /// loads and stores need it too.
+    /// Opens all targets. Their locks are taken when the first operation needs them, but at once where this rank's loads and
+    /// stores need them: its own, and all those of a shared window.
     #[inline]
     pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
         let call = || -> Result<()> {
@@ -107,8 +108,15 @@ impl Core {
             assert.allowed("lock_all", Assert::NOCHECK)?;
             let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
             self.step(Step::LockAll { unchecked })?;
-            let own = &self.targets[self.control.rank() as usize];
-            self.lock_lazily(own).inspect_err(|_| self.epoch.set(before))
+            let own = self.control.rank() as usize;
+            let at_once = match self.flavor {
+                Flavor::Shared => &self.targets[..],
+                _ => &self.targets[own..=own],
+            };
+            at_once.iter().try_for_each(|target| self.lock_lazily(target)).inspect_err(|_| {
+                self.give_all_back();
+                self.epoch.set(before);
+            })
         };
         call().map_err(|error| self.failed(error, "lock_all", None))
     }
@@ -119,9 +127,7 @@ impl Core {
             let state = self.epoch.get();
             self.step(Step::UnlockAll)?;
             let settled = self.settle(None);
-            for rank in self.opened.take() {
-                self.give_back(&self.targets[rank as usize]);
-            }
+            self.give_all_back();
             settled.map_err(|error| error.within(|| state.to_string()))
         };
         call().map_err(|error| self.failed(error, "unlock_all", None))
@@ -324,6 +330,14 @@ impl Core {
         // That the target is gone has failed the account too, of which nothing else is open.
         self.ledger.take_failure(Some(target.peer));
         Err(refused)
+    }
+
+    /// Gives back the locks that lock_all took.
+    fn give_all_back(&self) {
+        self.opened
+            .take()
+            .into_iter()
+            .for_each(|rank| self.give_back(&self.targets[rank as usize]));
     }
 
     /// Gives a target's lock back, after what was done under it.

@@ -96,8 +96,7 @@ impl EpochState {
             (_, Step::LockAll { .. }) => Err(ErrorKind::Epoch(LOCK_WITHIN)),
             (LockAll { .. }, Step::UnlockAll) => Ok(Closed),
             (_, Step::UnlockAll) => Err(ErrorKind::Epoch(UNLOCK_ALL_WITHOUT)),
-            // Who frees within a fence epoch has forgotten the fence that ends it, used or not.
-            (Closed, Step::Free) => Ok(Freed),
+            (_, Step::Free) if free => Ok(Freed),
             (_, Step::Free) => Err(ErrorKind::Epoch(FREE_IN_EPOCH)),
         }
     }
@@ -200,7 +199,7 @@ mod tests {
             (Step::Unlock, &[3, 4], &[3, 4]),
             (ALL, &[0], &[0, 1]),
             (Step::UnlockAll, &[5], &[5]),
-            (Step::Free, &[0], &[0]),
+            (Step::Free, &[0], &[0, 1]),
         ];
         for (step, used, unused) in table {
             for (at, state) in STATES.into_iter().enumerate() {

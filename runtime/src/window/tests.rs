@@ -55,8 +55,13 @@ fn rule_1_no_operation_without_an_epoch() {
 #[test]
 fn rule_25_no_window_is_freed_within_an_epoch() {
     everywhere(|rank| {
+        let double = rank.type_of::<f64>().unwrap();
         let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
         window.core.fence(Assert::NONE).unwrap();
+        window.free().unwrap();
+        let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
+        window.core.fence(Assert::NONE).unwrap();
+        put(&window.core, &[1.0], &double).unwrap();
         let error = window.free().unwrap_err();
         assert_eq!(error.class(), Class::RmaSync);
         assert!(error.to_string().contains("fence epoch 1"), "{error}");

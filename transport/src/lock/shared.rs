@@ -165,16 +165,20 @@ impl<'a> SharedLock<'a> {
         }
     }
 
-    /// Who holds the lock alone or is about to, if anyone: who comes next in the queue.
-    pub fn owner(&self) -> Option<u32> {
-        self.queue.owner(self.queue.turn()).map(|owner| User::decode(owner).number)
+    /// Who has the lock or is next to get it, if anyone: one of those that share it, else who comes next in the queue. Those of
+    /// whom `is_dead` says so don't count.
+    pub fn holder(&self, is_dead: impl Fn(u32) -> bool) -> Option<u32> {
+        let next = || Some(User::decode(self.queue.owner(self.queue.turn())?).number);
+        self.sharers()
+            .find(|sharer| !is_dead(*sharer))
+            .or_else(|| next().filter(|next| !is_dead(*next)))
     }
 
-    /// Who shares the lock, one of them.
-    pub fn sharer(&self) -> Option<u32> {
-        self.holders.iter().zip(0..).find_map(|(word, at)| {
-            let word = word.load(Acquire);
-            (word != 0).then(|| at * 64 + word.trailing_zeros())
+    /// Whose bits are set.
+    fn sharers(&self) -> impl Iterator<Item = u32> + 'a {
+        self.holders.iter().zip((0..).step_by(64)).flat_map(|(word, base)| {
+            let bits = word.load(Acquire);
+            (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| base + bit)
         })
     }
 
