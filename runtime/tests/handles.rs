@@ -136,6 +136,28 @@ fn contents_are_new_references_that_share_the_originals_attributes() {
 }
 
 #[test]
+fn a_struct_of_many_members_has_a_reference_for_each() {
+    const MANY: usize = 50_000;
+    let rank = rank();
+    let types = Types::new(&rank);
+    let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
+    let members = vec![types.datatype(pair).unwrap(); MANY];
+    let record = Datatype::simple_struct(&[1; MANY], &members).unwrap();
+    let record = types.insert(record).unwrap();
+    let (mut integers, mut references) = (vec![0; MANY + 1], vec![Handle::NULL; MANY]);
+    let arrays =
+        Arrays { integers: &mut integers, datatypes: &mut references, ..Arrays::default() };
+    types.contents(record, Counts::Int, arrays).unwrap();
+    types.commit(pair).unwrap();
+    for reference in references {
+        types.as_own(reference, Role::Origin).unwrap();
+        types.free(reference).unwrap();
+    }
+    assert_eq!(types.size(pair).unwrap(), 16);
+    rank.finalize().unwrap();
+}
+
+#[test]
 fn arrays_that_are_too_short_are_named_and_left_alone() {
     let rank = rank();
     let types = Types::new(&rank);

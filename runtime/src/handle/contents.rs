@@ -132,11 +132,7 @@ impl Types {
 
     /// A new reference to a type that was built of this very tree, if one is there; else a new type.
     fn reference(&self, datatype: &Datatype) -> Result<Handle> {
-        let known = {
-            let mut table = self.table();
-            let handle = table.same_tree(datatype).first().copied();
-            handle.and_then(|handle| table.row(handle).cloned())
-        };
+        let known = self.table().oldest(datatype).cloned();
         match known {
             Some(named) if !matches!(datatype.node(), Node::Leaf(_)) => {
                 Ok(self.table().push(named))

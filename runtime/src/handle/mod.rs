@@ -17,7 +17,7 @@ pub use contents::Arrays;
 pub use pack::{Argument, pack, pack_size, unpack};
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shipable::basic::{Basic, Leaf};
@@ -134,7 +134,7 @@ struct Table {
     /// The last handle given out.
     last: u64,
     /// The rows of types that were built here and aren't freed, by the address of their tree, which a row keeps alive.
-    by_tree: HashMap<usize, Vec<Handle>>,
+    by_tree: HashMap<usize, BTreeSet<u64>>,
     /// The predefined types that were asked for.
     basics: HashMap<Basic, Type>,
     /// Fortran's parametrised types, of which there is one for each choice of parameters.
@@ -206,14 +206,7 @@ impl Types {
             Named::Committed(_) => return Ok(()),
         };
         let committed = self.compile(&datatype, Some(card.clone()))?;
-        let mut table = self.table();
-        for other in table.same_tree(&datatype) {
-            if let Some(row) = table.row(other) {
-                if matches!(row, Named::Built(_, of) if Arc::ptr_eq(of, &card)) {
-                    *row = Named::Committed(committed.clone());
-                }
-            }
-        }
+        self.table().commit(&datatype, &card, &committed);
         Ok(())
     }
 
@@ -497,26 +490,36 @@ impl Table {
         self.last += 1;
         let handle = Handle(self.last);
         if let Some(datatype) = named.datatype() {
-            self.by_tree.entry(datatype.key().addr()).or_default().push(handle);
+            self.by_tree.entry(datatype.key().addr()).or_default().insert(self.last);
         }
         self.rows.insert(self.last, named);
         handle
     }
 
-    fn row(&mut self, handle: Handle) -> Option<&mut Named> {
-        self.rows.get_mut(&handle.0)
+    /// The oldest row of this very tree.
+    fn oldest(&self, datatype: &Datatype) -> Option<&Named> {
+        let rows = self.by_tree.get(&datatype.key().addr())?;
+        self.rows.get(rows.first()?)
     }
 
-    /// The rows of this very tree.
-    fn same_tree(&self, datatype: &Datatype) -> Vec<Handle> {
-        self.by_tree.get(&datatype.key().addr()).cloned().unwrap_or_default()
+    /// Commits all references to a type.
+    fn commit(&mut self, datatype: &Datatype, card: &Arc<Card>, committed: &Type) {
+        let same_tree = self.by_tree.get(&datatype.key().addr()).into_iter().flatten();
+        for number in same_tree {
+            match self.rows.get_mut(number) {
+                Some(row @ Named::Built(..)) if Arc::ptr_eq(row.card(), card) => {
+                    *row = Named::Committed(committed.clone());
+                }
+                _ => {}
+            }
+        }
     }
 
     fn forget(&mut self, handle: Handle, datatype: &Datatype) {
         let key = datatype.key().addr();
-        if let Some(handles) = self.by_tree.get_mut(&key) {
-            handles.retain(|other| *other != handle);
-            if handles.is_empty() {
+        if let Some(rows) = self.by_tree.get_mut(&key) {
+            rows.remove(&handle.0);
+            if rows.is_empty() {
                 self.by_tree.remove(&key);
             }
         }
