@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use shipable::Datatype;
 
 use crate::communicator::Communicator;
+use crate::errhandler::ErrorHandler;
 use crate::error::{ErrorKind, Result};
 use crate::types::{Names, Type};
 use crate::window::Window;
@@ -187,12 +188,13 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// The name and the attributes of an object: the half of a handle that dup doesn't share.
+/// The name, the attributes and the error handler of an object: the half of a handle that dup doesn't share.
 pub(crate) struct Card {
     names: Arc<Names>,
     datatype: Option<Datatype>,
     name: Mutex<String>,
     entries: Mutex<Vec<Entry>>,
+    errhandler: Mutex<ErrorHandler>,
 }
 
 #[derive(Clone)]
@@ -213,7 +215,8 @@ impl Card {
     }
 
     fn with(names: &Arc<Names>, datatype: Option<Datatype>, name: String) -> Card {
-        Card { names: names.clone(), datatype, name: Mutex::new(name), entries: Mutex::default() }
+        let (name, entries, errhandler) = (Mutex::new(name), Mutex::default(), Mutex::default());
+        Card { names: names.clone(), datatype, name, entries, errhandler }
     }
 
     pub(crate) fn datatype(&self) -> Option<&Datatype> {
@@ -226,6 +229,17 @@ impl Card {
 
     pub(crate) fn set_name(&self, name: String) {
         *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    }
+
+    pub(crate) fn errhandler(&self) -> ErrorHandler {
+        self.errhandler.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_errhandler(&self, handler: ErrorHandler) {
+        let mut errhandler = self.errhandler.lock().unwrap_or_else(PoisonError::into_inner);
+        // What it holds ends after the lock.
+        let _replaced = std::mem::replace(&mut *errhandler, handler);
+        drop(errhandler);
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {

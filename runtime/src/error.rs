@@ -17,6 +17,8 @@ pub struct Error(Box<Report>);
 struct Report {
     kind: ErrorKind,
     place: Option<Place>,
+    /// Whether an error handler has dealt with it.
+    raised: bool,
 }
 
 /// Where an operation failed.
@@ -540,6 +542,11 @@ impl Error {
         self
     }
 
+    /// Notes that an error handler deals with it; whether it is the first one.
+    pub(crate) fn first_raised(&mut self) -> bool {
+        !std::mem::replace(&mut self.0.raised, true)
+    }
+
     /// The same error with its place; the first place stays.
     pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Error {
         self.0.place.get_or_insert_with(place);
@@ -634,7 +641,7 @@ pub(crate) fn conversion(error: shipable::Error) -> Error {
 
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
-        Error(Box::new(Report { kind: kind.into(), place: None }))
+        Error(Box::new(Report { kind: kind.into(), place: None, raised: false }))
     }
 }
 

@@ -129,7 +129,7 @@ impl Rank {
         let representation = known.and_then(|known| packed::common(&known));
         let representation = representation.ok_or(ErrorKind::Unrecognised)?;
         packed::unpack(self.process(), packed, position, room.into(), &representation)
-            .map_err(|error| error.at(|| self.alone().place("unpack_of")))
+            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("unpack_of"))))
     }
 }
 

@@ -40,6 +40,7 @@ mod check;
 mod communicator;
 mod control;
 mod engine;
+mod errhandler;
 pub mod error;
 mod flat;
 #[cfg(fuzzing)]
@@ -69,6 +70,7 @@ pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
 pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
+pub use errhandler::ErrorHandler;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use given::Given;
 pub use group::{Comparison, Group};
@@ -88,8 +90,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
-    AccumulateOps, AccumulateOrdering, Allocated, Assert, Attached, Buffers, Chain, Epoch, Fetched,
-    Flavor, Info, Local, LockType, Model, Passive, Raw, Request, Window,
+    AccumulateOps, AccumulateOrdering, Alignment, Allocated, Assert, Attached, Buffers, Chain,
+    Epoch, Fetched, Flavor, Info, Local, LockType, Model, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

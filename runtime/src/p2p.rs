@@ -37,7 +37,7 @@ impl Communicator {
         self.process().ready()?;
         let send = || self.send_on(data.into(), dest, tag, Channel::Data);
         let outcome = self.process().during(Activity::Send, dest as u32, send);
-        outcome.map_err(|error| error.at(|| self.toward("send", dest)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward("send", dest))))
     }
 
     /// Receives data that a rank sent with a tag, or [`ANY_SOURCE`] and [`ANY_TAG`] (MPI-5.0 section 3.2.4).
@@ -54,7 +54,7 @@ impl Communicator {
         self.process().ready()?;
         let receive = || self.recv_on(room.into(), source, tag, Channel::Data);
         let outcome = self.process().during(Activity::Receive, source as u32, receive);
-        outcome.map_err(|error| error.at(|| self.toward("recv", source)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward("recv", source))))
     }
 
     /// Sends a type to a rank, which can then use it as the target type of operations on this process, and for nothing else
@@ -85,7 +85,7 @@ impl Communicator {
             transfer.finish_send()
         };
         let outcome = self.process().during(Activity::Send, dest as u32, send);
-        outcome.map_err(|error| error.at(|| self.toward("type_send", dest)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward("type_send", dest))))
     }
 
     /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
@@ -108,7 +108,7 @@ impl Communicator {
             ForeignType::new(process.names(), form, text, builder)
         };
         let outcome = self.process().during(Activity::Receive, source as u32, receive);
-        outcome.map_err(|error| error.at(|| self.toward("type_recv", source)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward("type_recv", source))))
     }
 
     /// Sends to one rank and receives from another at the same time (MPI-5.0 section 3.10): two ranks that exchange long
@@ -163,7 +163,7 @@ impl Communicator {
             )
         };
         let outcome = self.process().during(Activity::Receive, source as u32, both);
-        outcome.map_err(|error| error.at(|| self.toward("sendrecv", dest)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward("sendrecv", dest))))
     }
 
     fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32, channel: Channel) -> Result<()> {

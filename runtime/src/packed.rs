@@ -49,7 +49,7 @@ impl Communicator {
         position: &mut u64,
     ) -> Result<()> {
         pack(self.process(), data.into(), packed, position, self.packed_representation())
-            .map_err(|error| error.at(|| self.place("pack")))
+            .map_err(|error| self.raise(error.at(|| self.place("pack"))))
     }
 
     /// Unpacks from `position` of `packed` on, and moves the position past what was unpacked (`MPI_Unpack`).
@@ -65,7 +65,7 @@ impl Communicator {
         room: impl Into<Destination<'a>>,
     ) -> Result<()> {
         unpack(self.process(), packed, position, room.into(), self.packed_representation())
-            .map_err(|error| error.at(|| self.place("unpack")))
+            .map_err(|error| self.raise(error.at(|| self.place("unpack"))))
     }
 
     /// Bytes that `count` elements take in a packed buffer (`MPI_Pack_size`).
@@ -74,7 +74,7 @@ impl Communicator {
     /// COUNT for a negative count, VALUE_TOO_LARGE for more bytes than 64 bits count.
     pub fn pack_size(&self, count: i64, datatype: &Type) -> Result<u64> {
         pack_size(self.process(), count, datatype, self.packed_representation())
-            .map_err(|error| error.at(|| self.place("pack_size")))
+            .map_err(|error| self.raise(error.at(|| self.place("pack_size"))))
     }
 
     /// The representation that packed buffers have: found once, since members and their architectures never change.
@@ -111,7 +111,7 @@ impl Rank {
     ) -> Result<()> {
         let representation = packed::datarep(datarep)?;
         pack(self.alone().process(), data.into(), packed, position, &representation)
-            .map_err(|error| error.at(|| self.alone().place("pack_external")))
+            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("pack_external"))))
     }
 
     /// As [`Communicator::unpack`], from an external representation (`MPI_Unpack_external`).
@@ -127,7 +127,7 @@ impl Rank {
     ) -> Result<()> {
         let representation = packed::datarep(datarep)?;
         unpack(self.alone().process(), packed, position, room.into(), &representation)
-            .map_err(|error| error.at(|| self.alone().place("unpack_external")))
+            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("unpack_external"))))
     }
 
     /// As [`Communicator::pack_size`], in an external representation (`MPI_Pack_external_size`).
@@ -136,8 +136,9 @@ impl Rank {
     /// As [`Communicator::pack_size`]; UNSUPPORTED_DATAREP for another representation.
     pub fn pack_external_size(&self, datarep: &str, count: i64, datatype: &Type) -> Result<u64> {
         let representation = packed::datarep(datarep)?;
-        pack_size(self.alone().process(), count, datatype, &representation)
-            .map_err(|error| error.at(|| self.alone().place("pack_external_size")))
+        pack_size(self.alone().process(), count, datatype, &representation).map_err(|error| {
+            self.alone().raise(error.at(|| self.alone().place("pack_external_size")))
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::barrier::Barrier;
 use crate::check::Check;
 use crate::check::circle::Circle;
 use crate::engine::{Context, Engine, Me, State};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::types::{Elements, Names};
@@ -32,6 +32,8 @@ pub(crate) struct Setup {
     pub check: Checking,
     pub secret: Vec<u8>,
     pub environment: Option<Environment>,
+    /// Whether the process is this rank's alone, to be ended with it.
+    pub whole: bool,
     /// Whether waiting may spin.
     pub spin: bool,
     /// Whether a thread answers while the program computes.
@@ -66,6 +68,8 @@ pub(crate) struct Process {
     /// The lowest number that no communicator had.
     next_context: AtomicU32,
     environment: Mutex<Option<Environment>>,
+    /// Whether the process is this rank's alone.
+    whole: bool,
 }
 
 /// The states of a rank, in their order.
@@ -88,6 +92,7 @@ impl Setup {
             check: Checking::Off,
             secret: Vec::new(),
             environment: None,
+            whole: false,
             spin: true,
             progress: false,
         }
@@ -104,6 +109,7 @@ impl Setup {
             check,
             secret,
             environment,
+            whole,
             spin,
             progress,
         } = self;
@@ -151,6 +157,7 @@ impl Setup {
             next_window: AtomicU32::new(1),
             next_context: AtomicU32::new(Context::FIRST),
             environment: Mutex::new(environment),
+            whole,
         });
         process.note(Activity::Init, 0);
         process.engine().state().chance =
@@ -517,6 +524,20 @@ impl Process {
             }
         }
         Ok(())
+    }
+
+    /// Ends the job for an error, and this process if it is this rank's alone.
+    pub(crate) fn abort(&self, error: &Error) {
+        let code = i32::from(error.class().wire());
+        if let Some(environment) = &mut *self.environment() {
+            // Where the launcher isn't there to end the job, the segment's word does.
+            let _ = environment.abort(code);
+        }
+        self.segment.abort(code);
+        if self.whole {
+            eprintln!("longshore: rank {} ends the job: {error:?}", self.me.rank);
+            std::process::exit(code);
+        }
     }
 
     /// A rank whose launcher is gone ends: nobody else can end it.

@@ -47,13 +47,14 @@ pub fn init() -> Result<Rank> {
     let Some(environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        return Rank::start(Setup { adversary, check, ..Setup::new(segment, link) });
+        let setup = Setup { adversary, check, whole: true, ..Setup::new(segment, link) };
+        return Rank::start(setup);
     };
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
     let segment = Segment::attach(fd, environment.rank)?;
     let link = Box::new(ShmLink::new(segment.clone())?);
-    let mut setup = Setup::new(segment, link);
+    let mut setup = Setup { whole: true, ..Setup::new(segment, link) };
     if let Some(name) = &environment.arch {
         setup.architecture = Architecture::by_name(name)?;
     }

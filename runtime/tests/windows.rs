@@ -1,10 +1,12 @@
 //! Windows of every flavor: how they are made, what they say of themselves, and that operations reach all of them.
 
+use std::sync::{Arc, Mutex};
+
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Communicator, Datatype, Flavor, Info, LockType, Model, Op,
-    PROC_NULL, Rank, Window,
+    Architecture, Assert, Class, Communicator, Datatype, ErrorHandler, Flavor, Info, LockType,
+    Model, Op, PROC_NULL, Rank, Window,
 };
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
@@ -315,4 +317,267 @@ fn all_parts_of_a_shared_window_are_locked_at_once() {
         rank.finalize().unwrap();
     };
     run_shared(2, &Options::default(), body).unwrap();
+}
+
+/// Bytes beyond the reach of 32 bits, by messages from ranks with pointers of 32 bits, and directly. Memory is sparse.
+#[test]
+fn windows_are_longer_than_4_gib() {
+    if Architecture::NATIVE.pointer().size < 8 {
+        return;
+    }
+    const SIZE: i64 = 5 << 30;
+    const LAST: i64 = SIZE / 8 - 1;
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let (me, info) = (world.rank(), Info::default());
+        let double = rank.type_of::<f64>().unwrap();
+        let made = |owner| Window::allocate(world, if me == owner { SIZE } else { 8 }, 8, &info);
+        let mut window = match made(0) {
+            Ok(window) => window,
+            Err(error) => {
+                return assert_eq!(error.class(), Class::NoMem, "a limit of this machine: {error}");
+            }
+        };
+        // The last rank's pointers have 32 bits.
+        assert_eq!(made(2).err().unwrap().class(), Class::Size);
+        let value = [f64::from(me) + 0.5];
+        let mut back = [0.0];
+        window.fence(|epoch| epoch.put(&value, 0, LAST - i64::from(me), 1, &double)).unwrap();
+        window.fence(|epoch| epoch.get(&mut back, 0, LAST - i64::from(me), 1, &double)).unwrap();
+        assert_eq!(back, value);
+        let add = |epoch: &longshore::Epoch<'_, '_>| {
+            epoch.fetch_and_op(1.0f64, 0, LAST - 9, Op::Sum).map(drop)
+        };
+        window.fence(add).unwrap();
+        let outcome = window.fence(|epoch| epoch.put(&value, 0, LAST + 1, 1, &double));
+        assert_eq!(outcome.unwrap_err().class(), Class::RmaRange);
+        if me == 0 {
+            assert_eq!(window.get::<f64>(LAST - 2).unwrap(), 2.5);
+            assert_eq!(window.get::<f64>(LAST - 9).unwrap(), 3.0);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    let architectures = vec![Architecture::NATIVE, Architecture::NATIVE, Architecture::I686];
+    let options = Options { architectures, ..Options::default() };
+    run(3, &options, body).unwrap();
+    run_shared(3, &options, body).unwrap();
+}
+
+#[test]
+fn windows_may_be_empty() {
+    everywhere(|rank, world| {
+        let (me, info, long) = (world.rank(), Info::default(), rank.type_of::<i64>().unwrap());
+        for all in [true, false] {
+            let size = if all || me == 1 { 0 } else { 8 };
+            let windows: [Window; 2] = [Window::allocate, Window::allocate_shared]
+                .map(|make| make(world, size, 8, &info).unwrap());
+            for mut window in windows {
+                assert_eq!(window.size(), size as u64);
+                // Nothing fits there, whatever fits elsewhere.
+                let nothing: [i64; 0] = [];
+                window.fence(|epoch| epoch.put(&nothing, 1, 0, 0, &long)).unwrap();
+                let outcome = window.fence(|epoch| epoch.put(&[1i64], 1, 0, 1, &long));
+                assert_eq!(outcome.unwrap_err().class(), Class::RmaRange);
+                let outcome = window.fence(|epoch| epoch.put(&[1i64], 0, 0, 1, &long));
+                assert_eq!(outcome.is_err(), all);
+                window.free().unwrap();
+            }
+            let memory = rank.buffer::<i64>(size as usize / 8).unwrap();
+            let window = Window::create(world, memory, 8, &info).unwrap();
+            window.lock_all(|epoch| epoch.flush_all(|_| Ok(()))).unwrap();
+            assert_eq!(window.free().unwrap().len(), size as usize / 8);
+        }
+    });
+}
+
+/// Hundreds at once, of all flavors, each its own; and a thousand one after the other.
+#[test]
+fn there_may_be_many_windows() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let (me, size, info) = (world.rank(), world.size(), Info::default());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
+        let long = rank.type_of::<i64>().unwrap();
+        let mut windows: Vec<Window> = (0..300)
+            .map(|number| match number % 2 {
+                0 => Window::allocate(world, 16, 8, &info).unwrap(),
+                _ => Window::allocate_shared(world, 16, 8, &info).unwrap(),
+            })
+            .collect();
+        for (number, window) in windows.iter_mut().enumerate() {
+            let value = [1000 * i64::from(me) + number as i64];
+            window.fence(|epoch| epoch.put(&value, next, 1, 1, &long)).unwrap();
+        }
+        for (number, window) in windows.iter().enumerate() {
+            let wanted = 1000 * i64::from(before) + number as i64;
+            assert_eq!(window.get::<i64>(1).unwrap(), wanted);
+        }
+        // In another order than they were made.
+        windows.into_iter().rev().for_each(|window| window.free().unwrap());
+        for number in 0..1000i64 {
+            let mut window = Window::allocate(world, 8, 8, &info).unwrap();
+            let value = [number];
+            window.fence(|epoch| epoch.put(&value, next, 0, 1, &long)).unwrap();
+            assert_eq!(window.get::<i64>(0).unwrap(), number);
+            window.free().unwrap();
+        }
+        rank.finalize().unwrap();
+    };
+    let unlike = vec![Architecture::S390X, Architecture::NATIVE];
+    for architectures in [vec![], unlike] {
+        run_shared(2, &Options { architectures, ..Options::default() }, body).unwrap();
+    }
+}
+
+#[test]
+fn displacements_count_the_targets_unit() {
+    everywhere(|rank, world| {
+        let units = [1, 12, 4096];
+        let unit = units[world.rank() as usize];
+        let double = rank.type_of::<f64>().unwrap();
+        let me = world.rank();
+        let value = [f64::from(me)];
+        for make in [Window::allocate, Window::allocate_shared] {
+            let mut window = make(world, 4096 * 4, unit, &Info::default()).unwrap();
+            let place = |target: i32| {
+                // As near to 64 * me as the unit allows.
+                let unit = units[target as usize];
+                (64 * i64::from(me + 1) + unit - 1) / unit
+            };
+            let put = window.fence(|epoch| {
+                (0..3).try_for_each(|target| match (target, me) {
+                    // One after the other, where units are long.
+                    (2, _) => epoch.put(&value, 2, i64::from(me + 1), 1, &double),
+                    _ => epoch.put(&value, target, place(target), 1, &double),
+                })
+            });
+            put.unwrap();
+            for from in 0..3i32 {
+                let at = match me {
+                    2 => i64::from(from + 1) * 4096,
+                    _ => (64 * i64::from(from + 1) + unit - 1) / unit * unit,
+                };
+                let found = window.get::<f64>(at / unit).unwrap();
+                assert_eq!(found, f64::from(from));
+                let bytes = window.local().bytes(at as u64, 8).unwrap();
+                assert_eq!(bytes.iter().all(|byte| *byte == 0), from == 0);
+            }
+            window.free().unwrap();
+        }
+    });
+}
+
+/// Hints can be got, and those that may change be changed; a window that nobody was to lock is locked by nobody.
+#[test]
+fn infos_are_kept_and_kept_to() {
+    everywhere(|_, world| {
+        let info = Info::default().set("no_locks", "true").unwrap();
+        let info = info.set("mpi_minimum_memory_alignment", "1024").unwrap();
+        let mut window = Window::allocate_shared(world, 100, 8, &info).unwrap();
+        assert_eq!(window.info(), info);
+        assert_eq!(window.shared_query(0).unwrap().base() as usize % 1024, 0);
+        let changed = info.set("accumulate_ops", "same_op").unwrap();
+        let changed = changed.set("accumulate_ordering", "none").unwrap();
+        window.set_info(&changed.set("no_locks", "false").unwrap()).unwrap();
+        assert_eq!(window.info(), changed);
+        let mixed = if world.rank() == 1 { info } else { changed };
+        let error = window.set_info(&mixed).unwrap_err();
+        assert_eq!(error.class(), Class::Arg);
+        assert!(error.to_string().contains("accumulate_ordering=none at rank 0"), "{error}");
+        for outcome in [
+            window.lock(0, LockType::Shared, |_| Ok(())),
+            window.lock_all(|_| Ok(())),
+            window.lock(0, LockType::Exclusive, |_| Ok(())),
+        ] {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), Class::RmaSync);
+            assert!(error.to_string().contains("no_locks=true"), "{error}");
+        }
+        window.fence(|_| Ok(())).unwrap();
+        window.free().unwrap();
+    });
+}
+
+/// What a handler was told, by the object's name and the call.
+fn listen(heard: &Arc<Mutex<Vec<String>>>) -> ErrorHandler {
+    let heard = heard.clone();
+    ErrorHandler::new(move |holder, error| {
+        let call = error.place().map_or("", |place| place.call);
+        let told = format!("{} {call} {}", holder.name(), error.class().mpi_name());
+        heard.lock().unwrap().push(told);
+    })
+}
+
+#[test]
+fn error_handlers_deal_with_each_error_once() {
+    everywhere(|rank, world| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let told = || std::mem::take(&mut *heard.lock().unwrap());
+        let long = rank.type_of::<i64>().unwrap();
+        let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        assert_eq!(format!("{:?}", window.errhandler()), "MPI_ERRORS_RETURN");
+        window.set_name("mine");
+        window.set_errhandler(listen(&heard));
+        let outcome = window.fence(|epoch| epoch.put(&[1i64], 1, 7, 1, &long));
+        let error = outcome.unwrap_err();
+        assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"]);
+        assert!(window.wait().is_err() && window.get::<i64>(1).is_err());
+        let accesses =
+            ["mine wait MPI_ERR_RMA_SYNC", "mine access to the own window MPI_ERR_RMA_RANGE"];
+        assert_eq!(told(), accesses);
+        window.call_errhandler(&error);
+        window.call_errhandler(&error);
+        assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"; 2]);
+        // What only the target finds, the call that completes the operation returns.
+        let dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
+        dynamic.set_errhandler(listen(&heard));
+        let put = |epoch: &longshore::Passive<'_, '_>| epoch.put(&[1i64], 1, 800, 1, &long);
+        dynamic.lock(1, LockType::Shared, put).unwrap_err();
+        assert_eq!(told(), [" put MPI_ERR_RMA_RANGE"]);
+        let fetch = dynamic.lock(1, LockType::Shared, |epoch| {
+            let fetched = epoch.fetch_and_op(1i64, 1, 800, Op::Sum)?;
+            Ok(fetched.wait().is_err())
+        });
+        assert!(fetch.unwrap());
+        assert_eq!(told().len(), 1);
+        dynamic.free().unwrap();
+        window.free().unwrap();
+
+        let mine = world.dup().unwrap();
+        mine.set_name("parent");
+        mine.set_errhandler(listen(&heard));
+        assert!(Window::allocate(&mine, -1, 1, &Info::default()).is_err());
+        assert_eq!(told(), ["parent allocate MPI_ERR_SIZE"]);
+        let child = mine.split(Some(0), 0).unwrap().unwrap();
+        assert!(child.send(&[0u8], 7, 0).is_err());
+        assert_eq!(told(), [" send MPI_ERR_RANK"]);
+        child.set_errhandler(ErrorHandler::Return);
+        assert!(child.send(&[0u8], 7, 0).is_err());
+        assert_eq!(told().len(), 0);
+        child.free().unwrap();
+        mine.free().unwrap();
+    });
+}
+
+/// Ranks that share a process hear of a fatal error by later calls; those with one each are ended by their launcher.
+#[test]
+fn a_fatal_error_ends_the_job() {
+    for handler in [ErrorHandler::Fatal, ErrorHandler::Abort] {
+        run(2, &Options::default(), |rank| {
+            let world = rank.world();
+            world.barrier().unwrap();
+            let error = match world.rank() {
+                0 => {
+                    world.set_errhandler(handler.clone());
+                    assert_eq!(world.send(&[0u8], 5, 0).unwrap_err().class(), Class::Rank);
+                    world.set_errhandler(ErrorHandler::Return);
+                    world.recv(&mut [0u8], 1, 0).unwrap_err()
+                }
+                _ => world.barrier().unwrap_err(),
+            };
+            assert_eq!(error.class(), Class::ProcAborted, "{error}");
+        })
+        .unwrap();
+    }
 }

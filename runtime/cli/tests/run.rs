@@ -22,6 +22,7 @@ fn rank() {
         "barrier" => return barrier(),
         "circle" => return circle(),
         "fences" => return fences(),
+        "fatal" => return fatal(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
@@ -88,6 +89,19 @@ fn fences() {
     windows[rank.world().rank() as usize].fences(|_| Ok(())).unwrap();
 }
 
+/// Rank 1 makes an error, of which the window's handler ends the job.
+fn fatal() {
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    let window = longshore::Window::allocate(world, 8, 8, &longshore::Info::default()).unwrap();
+    window.set_errhandler(longshore::ErrorHandler::Fatal);
+    if world.rank() == 1 {
+        let _ = window.wait();
+        unreachable!();
+    }
+    world.barrier().unwrap();
+}
+
 /// The words that start this binary as a rank.
 fn role(name: &str) -> Vec<String> {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
@@ -107,6 +121,16 @@ fn statuses() {
         139,
         &["longshore: rank 1 (sh) was killed by SIGSEGV, before init; ending the other 2 ranks"],
     );
+}
+
+/// The exit status is the error's class.
+#[test]
+fn a_fatal_error_ends_the_job() {
+    let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("fatal")].concat());
+    let class = longshore::Class::RmaSync;
+    assert_eq!(finished.status, i32::from(class.wire()), "{}", finished.stderr);
+    let words = ["rank 1 ends the job", &class.mpi_name(), "a wait or test without a post"];
+    assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
 }
 
 /// A limit on file sizes, in units of 512 bytes, bounds the segment; where it leaves too little, it is named.

@@ -296,7 +296,7 @@ impl Communicator {
             self.announce(|| call.to_owned(), caller)?;
             body()
         });
-        outcome.map_err(|error| error.at(|| self.place(call)))
+        outcome.map_err(|error| self.raise(error.at(|| self.place(call))))
     }
 
     fn root(&self, root: i32) -> Result<u32> {

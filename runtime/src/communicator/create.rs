@@ -89,6 +89,7 @@ impl Communicator {
             Ok(Proposal::new(Some(0), self.rank()))
         };
         let made = self.make("dup", propose)?.ok_or_else(|| self.absent())?;
+        card.set_errhandler(self.errhandler());
         let Shared { context, group, rank, .. } = &*made.shared;
         Ok(Communicator::with_card(self.process().clone(), *context, group.clone(), *rank, card))
     }
@@ -172,7 +173,7 @@ impl Communicator {
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
-            .map_err(|error| error.at(|| self.place("create_group")))
+            .map_err(|error| self.raise(error.at(|| self.place("create_group"))))
     }
 
     /// Ends the communicator (MPI-5.0 section 7.4.3) and deletes its attributes. Collective. Windows made on it go on.
@@ -193,7 +194,7 @@ impl Communicator {
             cleared
         };
         let ended = self.process().during(Activity::FreeCommunicator, 0, end);
-        ended.map_err(|error| error.at(|| self.place("free")))
+        ended.map_err(|error| self.raise(error.at(|| self.place("free"))))
     }
 
     #[track_caller]
@@ -217,7 +218,7 @@ impl Communicator {
             wrong.map_or(made, Err)
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
-        made.map_err(|error| error.at(|| self.place(call)))
+        made.map_err(|error| self.raise(error.at(|| self.place(call))))
     }
 
     /// Makes the communicator that this rank belongs to by everyone's proposals, `asked` being who makes them.
@@ -265,7 +266,9 @@ impl Communicator {
         let group = Group::new(members, process.me().rank);
         let rank = group.rank().ok_or_else(|| self.absent())? as u32;
         tracing::debug!(rank = process.me().rank, ?context, ?group, "communicator made");
-        Ok(Some(Communicator::new(process.clone(), context, group, rank)))
+        let made = Communicator::new(process.clone(), context, group, rank);
+        made.set_errhandler(self.errhandler());
+        Ok(Some(made))
     }
 
     /// Refuses a group that isn't a part of this communicator's.

@@ -16,7 +16,8 @@ use crate::attribute::{Card, attributes};
 use crate::barrier::Barrier;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
-use crate::error::{Place, Result};
+use crate::errhandler::error_handling;
+use crate::error::{Error, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
 use crate::process::Process;
@@ -104,8 +105,9 @@ impl Communicator {
     }
 
     attributes!(Communicator);
+    error_handling!();
 
-    fn card(&self) -> &Card {
+    pub(crate) fn card(&self) -> &Card {
         &self.shared.card
     }
 
@@ -188,7 +190,7 @@ impl Communicator {
             }
             process.meet(self.meeting()?)
         });
-        met.map_err(|error| error.at(|| self.place("barrier")))
+        met.map_err(|error| self.raise(error.at(|| self.place("barrier"))))
     }
 
     /// Where the ranks meet. All have to ask for it together the first time.
@@ -200,6 +202,11 @@ impl Communicator {
                 Ok(self.shared.barrier.get_or_init(|| barrier))
             }
         }
+    }
+
+    /// Has the communicator's error handler deal with an error of a call on it.
+    pub(crate) fn raise(&self, error: Error) -> Error {
+        self.card().raise(self.process(), error)
     }
 
     pub(crate) fn place(&self, call: &'static str) -> Place {

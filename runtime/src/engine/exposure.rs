@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use longshore_transport::lock::Briefly;
+use serde::{Deserialize, Serialize};
 use shipable::reduce::Op;
 use shipable::{Architecture, Bounds, Tag};
 
@@ -15,7 +16,7 @@ use crate::memory::{Exposed, Span};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Policy {
     /// Portable ones, and foreign ones that the target built. A rank reaches even itself by `type_send` to itself.
     #[default]

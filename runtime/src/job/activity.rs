@@ -85,6 +85,8 @@ activities! {
     Request = 33, "a wait for an operation on rank {}";
     /// Waiting for operations on what is detached from window *argument*.
     Detach = 34, "a detach from window {}";
+    /// Setting infos of window *argument*.
+    SetInfo = 35, "the setting of infos of window {}";
 }
 
 impl Activity {
@@ -108,7 +110,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..35) {
+        for code in (0..25).chain(32..36) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

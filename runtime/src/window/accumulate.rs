@@ -196,7 +196,9 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(call.name, Some(call.target), bytes)))
+        outcome.map_err(|error| {
+            self.raise(error.at(|| self.place(call.name, Some(call.target), bytes)))
+        })
     }
 
     fn checked_update(

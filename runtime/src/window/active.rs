@@ -6,7 +6,7 @@ use super::assert::Assert;
 use super::core::{Core, Target};
 use super::state::{Access, EpochState, Step};
 use crate::control::Tally;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::route::Route;
@@ -45,8 +45,10 @@ impl Core {
             self.control.set_no_put(true);
         }
         self.process.note(Activity::Computing, 0);
-        let place = |error: crate::Error| error.at(|| self.place("fence", None, None));
-        let settled = settled.map_err(place).map_err(|error| error.within(|| before.to_string()));
+        let place = |error: Error| self.raise(error.at(|| self.place("fence", None, None)));
+        let settled = settled.map_err(|error| {
+            place(error.at(|| self.place("fence", None, None)).within(|| before.to_string()))
+        });
         truth.map_err(place).and(settled).and(met.map_err(place))
     }
 

@@ -8,6 +8,7 @@ use longshore_transport::Range;
 use shipable::Architecture;
 
 use super::flavor::Flavor;
+use super::info::Info;
 use super::state::{Access, EpochState, FREE_IN_EPOCH, Step};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
@@ -34,12 +35,14 @@ pub(crate) struct Core {
     pub(super) attachments: Option<Arc<Attachments>>,
     pub(super) measures: Measures,
     pub(super) policy: Policy,
+    /// The hints that are in use.
+    pub(super) info: Cell<Info>,
     /// By rank in the window's communicator.
     pub(super) targets: Box<[Target]>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) barrier: Barrier,
     pub(super) communicator: Communicator,
-    pub(super) card: Card,
+    pub(super) card: Arc<Card>,
     /// What this rank allocated in the segment.
     pub(super) ranges: Vec<Range>,
     pub(super) control: Arc<Control>,
@@ -146,6 +149,29 @@ impl Core {
         }
     }
 
+    /// Takes over those hints that may change; all ranks give the same.
+    pub(super) fn set_info(&self, info: &Info) -> Result<()> {
+        const CALL: &str = "set_info";
+        let set = || -> Result<()> {
+            self.process.ready()?;
+            let activity = Activity::SetInfo;
+            let told = || self.communicator.tell(info);
+            Info::check_equal(&self.process.during(activity, self.window, told)?)?;
+            let Info { accumulate_ordering, accumulate_ops, .. } = *info;
+            self.info.set(Info { accumulate_ordering, accumulate_ops, ..self.info.get() });
+            Ok(())
+        };
+        set().map_err(|error| self.failed(error, CALL, None))
+    }
+
+    /// Rule 26: whoever said that nobody locks doesn't.
+    pub(super) fn check_locks(&self) -> Result<()> {
+        match self.info.get().no_locks {
+            true => Err(ErrorKind::Epoch(NO_LOCKS).into()),
+            false => Ok(()),
+        }
+    }
+
     /// The rank whose part of a shared window is asked for: with PROC_NULL the lowest that has one of any bytes.
     pub(super) fn shared_query(&self, rank: i32) -> Result<&Target> {
         const CALL: &str = "shared_query";
@@ -218,7 +244,7 @@ impl Core {
             self.process.note(Activity::Computing, 0);
             closed
         };
-        let place = |error: Error| error.at(|| self.place("free", None, None));
+        let place = |error: Error| self.failed(error, "free", None);
         end().map_err(place)?;
         let cleared = cleared.map_err(place);
         let Core { process, exposed, whole, targets, barrier, control, ranges, .. } = self;
@@ -229,6 +255,11 @@ impl Core {
         freed.into_iter().collect::<Result<Vec<()>, _>>()?;
         cleared?;
         exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
+    }
+
+    /// Has the window's error handler deal with an error of a call on it.
+    pub(super) fn raise(&self, error: Error) -> Error {
+        self.card.raise(&self.process, error)
     }
 
     pub(super) fn place(
@@ -248,3 +279,5 @@ impl Core {
         }
     }
 }
+
+const NO_LOCKS: &str = "the window was made with the info no_locks=true, and is locked all the same: leave it out (rule 26)";

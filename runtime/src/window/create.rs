@@ -18,7 +18,7 @@ use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
 use crate::engine::{
-    Addresses, Attachments, Exposure, Ledger, Measures, Opened, Policy, address_space, fits,
+    Addresses, Attachments, Exposure, Ledger, Measures, Opened, address_space, fits,
 };
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::Group;
@@ -33,7 +33,7 @@ struct Offer {
     flavor: Flavor,
     size: u64,
     unit: u32,
-    same_layout: bool,
+    info: Info,
     /// Where its memory lies in the segment, if it does; from rank 0 where everyone's does that is shared.
     range: Option<(u64, u64)>,
     /// From rank 0: where the window's barrier lies, and its control blocks.
@@ -68,7 +68,7 @@ struct Layout {
 #[derive(Debug, Serialize, Deserialize)]
 struct Wish {
     size: u64,
-    noncontig: bool,
+    info: Info,
     /// The class and text of what is wrong at this rank.
     error: Option<(u8, String)>,
 }
@@ -108,7 +108,7 @@ pub(super) fn allocate_shared(
         let checked = check(size, unit, pointer(communicator));
         let wish = Wish {
             size: checked.as_ref().map_or(0, |(size, _)| *size),
-            noncontig: info.alloc_shared_noncontig,
+            info: *info,
             error: checked.as_ref().err().map(told),
         };
         let wishes: Vec<Wish> = communicator.tell(&wish)?;
@@ -130,13 +130,9 @@ impl Layout {
         if let Some((by, (class, text))) = group.processes().iter().zip(wishes).find_map(failed) {
             return Err(ErrorKind::elsewhere(by, class, text).into());
         }
-        let noncontig = wishes[0].noncontig;
-        if let Some(rank) = wishes.iter().position(|wish| wish.noncontig != noncontig) {
-            let problem = format!(
-                "ranks 0 and {rank} give different alloc_shared_noncontig: give the same at all ranks"
-            );
-            return Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into());
-        }
+        let infos: Vec<_> = wishes.iter().map(|wish| wish.info).collect();
+        Info::check_equal(&infos)?;
+        let noncontig = wishes[0].info.alloc_shared_noncontig;
         let place = |end: &mut u64, wish: &Wish| -> Option<u64> {
             let start = if noncontig { end.checked_next_multiple_of(GRANULE)? } else { *end };
             *end = start.checked_add(wish.size)?;
@@ -240,7 +236,7 @@ fn open(
             let _ = process.segment().free(range);
         }
     }
-    opened.map_err(|error| error.at(place))
+    opened.map_err(|error| communicator.raise(error.at(place)))
 }
 
 /// 1. Every rank tells all others what it brings, or what is wrong with it.
@@ -272,7 +268,7 @@ fn agree(
     }
     let offers: Vec<Offer> = communicator.tell(&offer)?;
     let brought = brought?;
-    compare(&offers, group, info)?;
+    compare(&offers, group)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
     process.set_next_window(window.saturating_add(1));
     let opened = open_at(communicator, window, brought, &offers, info);
@@ -408,11 +404,12 @@ fn open_at(
         attachments,
         measures,
         policy: info.target_types,
+        info: Cell::new(*info),
         targets,
         ledger,
         barrier,
         communicator: communicator.share(),
-        card: Card::new(process.names()),
+        card: Arc::new(Card::new(process.names())),
         ranges: Vec::new(),
         control,
         epoch: Cell::new(EpochState::Closed),
@@ -440,9 +437,8 @@ fn share(process: &Process, place: Range, total: u64) -> Result<Whole> {
 }
 
 fn offer(flavor: Flavor, brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
-    let same_layout = info.target_types == Policy::SameLayout;
-    let (range, shared, error) = (None, None, None);
-    let nothing = Offer { flavor, size: 0, unit: 1, same_layout, range, shared, number, error };
+    let (info, range, shared, error) = (*info, None, None, None);
+    let nothing = Offer { flavor, size: 0, unit: 1, info, range, shared, number, error };
     match brought {
         Ok(Brought { measures, range, .. }) => Offer {
             size: measures.size,
@@ -455,7 +451,7 @@ fn offer(flavor: Flavor, brought: &Result<Brought>, info: &Info, number: u32) ->
 }
 
 /// What all ranks have to agree on; rule 26 for the info's assurances.
-fn compare(offers: &[Offer], group: &Group, info: &Info) -> Result<()> {
+fn compare(offers: &[Offer], group: &Group) -> Result<()> {
     let failed = |(by, offer): (&u32, &Offer)| Some((*by, offer.error.clone()?));
     if let Some((by, (class, text))) = group.processes().iter().zip(offers).find_map(failed) {
         return Err(ErrorKind::elsewhere(by, class, text).into());
@@ -471,11 +467,9 @@ fn compare(offers: &[Offer], group: &Group, info: &Info) -> Result<()> {
             "rank 0 calls {one} and rank {rank} {other}: make a window by one call at all ranks"
         ));
     }
-    if let Some((rank, ..)) = differ(&|offer| offer.same_layout.into()) {
-        return wrong(format!(
-            "ranks 0 and {rank} give different target_types: give the same at all ranks"
-        ));
-    }
+    let infos: Vec<_> = offers.iter().map(|offer| offer.info).collect();
+    Info::check_equal(&infos)?;
+    let info = infos[0];
     if info.same_size {
         if let Some((rank, there, here)) = differ(&|offer| offer.size) {
             return wrong(format!(

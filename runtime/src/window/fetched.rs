@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use shipable::Element;
 
+use crate::attribute::Card;
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
 use crate::memory::Exposed;
@@ -44,6 +45,8 @@ struct Coming {
     ticket: Arc<Ticket>,
     memory: Arc<Exposed>,
     place: Place,
+    /// The window's, whose error handler deals with errors.
+    card: Arc<Card>,
 }
 
 impl<T: Element> Fetched<T> {
@@ -57,8 +60,9 @@ impl<T: Element> Fetched<T> {
         ticket: Arc<Ticket>,
         memory: Arc<Exposed>,
         place: Place,
+        card: Arc<Card>,
     ) -> Fetched<T> {
-        Fetched(Value::Coming(Coming { process, ticket, memory, place }))
+        Fetched(Value::Coming(Coming { process, ticket, memory, place, card }))
     }
 
     /// Whether the value is here, so that [`wait`](Fetched::wait) returns at once. Makes progress.
@@ -89,8 +93,9 @@ impl<T: Element> Fetched<T> {
 
 impl Coming {
     fn wait<T: Element>(self) -> Result<T> {
-        let Coming { process, ticket, memory, place } = self;
-        ticket.wait(&process, place.process).map_err(|error| error.at(|| place))?;
+        let Coming { process, ticket, memory, place, card } = self;
+        let waited = ticket.wait(&process, place.process);
+        waited.map_err(|error| card.raise(&process, error.at(|| place)))?;
         memory.span().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
     }
 }

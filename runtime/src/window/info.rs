@@ -1,5 +1,8 @@
 //! What a window is told at its creation (MPI-5.0 section 12.2.1).
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use shipable::Class;
 
 use crate::engine::{Policy, fits};
@@ -9,9 +12,10 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// ```
 /// let info = longshore::Info::default().set("target_types", "same_layout")?;
+/// assert_eq!(info.get("accumulate_ordering").unwrap(), "rar,raw,war,waw");
 /// # Ok::<(), longshore::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
     /// Which types may describe data in a target's window; key `target_types`, `strict` or `same_layout`.
     pub target_types: Policy,
@@ -28,10 +32,41 @@ pub struct Info {
     /// The ranks' parts of a shared window need not follow each other, so that each begins on a page of its own; key
     /// `alloc_shared_noncontig`, `true` or `false`.
     pub alloc_shared_noncontig: bool,
+    /// Nobody locks the window; key `no_locks`, `true` or `false`. Calls that do are refused.
+    pub no_locks: bool,
+    /// What the address of memory that the window allocates is a multiple of; key `mpi_minimum_memory_alignment`, a power of
+    /// two up to 4096, which all of it is. Of the parts of a shared window it holds for the first, and for all where they need not
+    /// follow each other.
+    pub minimum_memory_alignment: Alignment,
+}
+
+/// A power of two up to 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Alignment(u32);
+
+impl Default for Alignment {
+    fn default() -> Alignment {
+        Alignment(Alignment::MOST)
+    }
+}
+
+impl Alignment {
+    /// A page of any host: what is mapped begins on one.
+    const MOST: u32 = 4096;
+
+    /// As a number of bytes.
+    pub fn bytes(self) -> u32 {
+        self.0
+    }
+
+    fn parse(value: &str) -> Option<Alignment> {
+        let bytes: u32 = value.parse().ok()?;
+        (bytes.is_power_of_two() && bytes <= Alignment::MOST).then_some(Alignment(bytes))
+    }
 }
 
 /// Which pairs of accumulates of one origin to one place are ordered (MPI-5.0 section 12.7.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ordering {
     /// A read after a read.
     pub rar: bool,
@@ -69,7 +104,7 @@ impl Ordering {
 }
 
 /// Which operations concurrent accumulates to one place may be (MPI-5.0 section 12.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccumulateOps {
     /// All the same.
     SameOp,
@@ -78,7 +113,64 @@ pub enum AccumulateOps {
     SameOpNoOp,
 }
 
+impl fmt::Display for Ordering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs = [("rar", self.rar), ("raw", self.raw), ("war", self.war), ("waw", self.waw)];
+        let set: Vec<_> = pairs.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect();
+        match set.is_empty() {
+            true => f.write_str("none"),
+            false => f.write_str(&set.join(",")),
+        }
+    }
+}
+
 impl Info {
+    /// The keys that are known.
+    pub const KEYS: [&str; 8] = [
+        "target_types",
+        "accumulate_ordering",
+        "accumulate_ops",
+        "same_size",
+        "same_disp_unit",
+        "alloc_shared_noncontig",
+        "no_locks",
+        "mpi_minimum_memory_alignment",
+    ];
+
+    /// The value of a key as MPI_Info_get_string has it; `None` for an unknown one.
+    pub fn get(&self, key: &str) -> Option<String> {
+        Some(match key {
+            "target_types" => match self.target_types {
+                Policy::Strict => "strict".to_owned(),
+                Policy::SameLayout => "same_layout".to_owned(),
+            },
+            "accumulate_ordering" => self.accumulate_ordering.to_string(),
+            "accumulate_ops" => match self.accumulate_ops {
+                AccumulateOps::SameOp => "same_op".to_owned(),
+                AccumulateOps::SameOpNoOp => "same_op_no_op".to_owned(),
+            },
+            "same_size" => self.same_size.to_string(),
+            "same_disp_unit" => self.same_disp_unit.to_string(),
+            "alloc_shared_noncontig" => self.alloc_shared_noncontig.to_string(),
+            "no_locks" => self.no_locks.to_string(),
+            "mpi_minimum_memory_alignment" => self.minimum_memory_alignment.0.to_string(),
+            _ => return None,
+        })
+    }
+
+    /// Rule 26: all ranks give the same.
+    pub(super) fn check_equal(infos: &[Info]) -> Result<()> {
+        let Some(rank) = infos.iter().position(|info| *info != infos[0]) else { return Ok(()) };
+        let differs = |key: &&str| infos[rank].get(key) != infos[0].get(key);
+        let key = Info::KEYS.into_iter().find(|key| differs(key)).unwrap_or_default();
+        let values = [0, rank].map(|rank| infos[rank].get(key).unwrap_or_default());
+        let problem = format!(
+            "info {key}={} at rank 0, and {} at rank {rank}: give the same at all ranks",
+            values[0], values[1]
+        );
+        Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into())
+    }
+
     /// Sets a key as MPI_Info_set does. Unknown keys do nothing.
     ///
     /// # Errors
@@ -113,6 +205,11 @@ impl Info {
             "alloc_shared_noncontig" => {
                 self.alloc_shared_noncontig = flag("alloc_shared_noncontig")?;
             }
+            "no_locks" => self.no_locks = flag("no_locks")?,
+            "mpi_minimum_memory_alignment" => {
+                let wrong = || wrong("mpi_minimum_memory_alignment", "a power of two up to 4096");
+                self.minimum_memory_alignment = Alignment::parse(value).ok_or_else(wrong)?;
+            }
             _ => {}
         }
         Ok(self)
@@ -143,6 +240,24 @@ pub(super) fn check(size: i64, unit: i64, pointer: u8) -> Result<(u64, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_set_can_be_got() {
+        let values = ["same_layout", "raw,waw", "same_op", "true", "true", "true", "true", "64"];
+        let mut info = Info::default();
+        for (key, value) in Info::KEYS.into_iter().zip(values) {
+            assert_ne!(info.get(key).unwrap(), value);
+            info = info.set(key, value).unwrap();
+            assert_eq!(info.get(key).unwrap(), value);
+            assert_eq!(info.set(key, "maybe").unwrap_err().class(), Class::InfoValue);
+        }
+        assert_eq!(info.minimum_memory_alignment.bytes(), 64);
+        for wrong in ["0", "3", "8192", "-8"] {
+            let refused = info.set("mpi_minimum_memory_alignment", wrong).unwrap_err();
+            assert!(refused.to_string().contains("a power of two up to 4096"), "{refused}");
+        }
+        assert_eq!((info.get("color"), info.set("color", "blue").unwrap()), (None, info));
+    }
 
     #[test]
     fn values_of_accumulates_are_checked() {

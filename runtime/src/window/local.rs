@@ -211,9 +211,9 @@ impl<'w> Local<'w> {
 
     fn failed(&self, error: Error, bytes: (i128, i128)) -> Error {
         let bytes = Some(bytes);
-        error.at(|| match self.owner.rank == self.core.control.rank() {
+        self.core.raise(error.at(|| match self.owner.rank == self.core.control.rank() {
             true => self.core.place("access to the own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
-        })
+        }))
     }
 }

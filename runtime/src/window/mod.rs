@@ -29,9 +29,11 @@ use shipable::Element;
 use crate::attribute::{Card, attributes};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
+use crate::errhandler::error_handling;
 use crate::error::Result;
 use crate::group::Group;
 use crate::memory::{Exposed, Memory};
+use crate::process::Process;
 use crate::route::Route;
 use crate::window::core::Core;
 use crate::window::epoch::{in_epoch, in_passive};
@@ -41,7 +43,7 @@ pub use attach::Attached;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;
 pub use flavor::{Flavor, Model};
-pub use info::{AccumulateOps, Info, Ordering as AccumulateOrdering};
+pub use info::{AccumulateOps, Alignment, Info, Ordering as AccumulateOrdering};
 pub use local::Local;
 pub use passive::LockType;
 pub use raw::Raw;
@@ -511,6 +513,11 @@ impl<M> Window<M> {
     }
 
     attributes!(Window);
+    error_handling!();
+
+    fn process(&self) -> &Process {
+        &self.core.process
+    }
 
     fn card(&self) -> &Card {
         &self.core.card
@@ -534,6 +541,20 @@ impl<M> Window<M> {
     /// This rank's displacement unit in bytes.
     pub fn disp_unit(&self) -> u32 {
         self.core.unit()
+    }
+
+    /// The hints in use, with those that were left to their defaults (MPI-5.0 section 12.2.8).
+    pub fn info(&self) -> Info {
+        self.core.info.get()
+    }
+
+    /// Changes hints: `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8). Collective. The others stay what they were when
+    /// the window was made.
+    ///
+    /// # Errors
+    /// ARG where ranks give different ones; PROC_ABORTED where a rank died.
+    pub fn set_info(&self, info: &Info) -> Result<()> {
+        self.core.set_info(info)
     }
 
     /// How it was made: the attribute MPI_WIN_CREATE_FLAVOR.

@@ -131,7 +131,9 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked(memory, call, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(call.name, Some(call.target), bytes)))
+        outcome.map_err(|error| {
+            self.raise(error.at(|| self.place(call.name, Some(call.target), bytes)))
+        })
     }
 
     fn checked(

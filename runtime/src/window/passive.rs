@@ -53,6 +53,7 @@ impl Core {
     pub(super) fn lock(&self, rank: i32, lock_type: LockType, assert: Assert) -> Result<()> {
         let call = || -> Result<()> {
             self.process.ready()?;
+            self.check_locks()?;
             assert.allowed("lock", Assert::NOCHECK)?;
             let target = self.real_target(rank)?;
             if target.access.get() != Access::Closed
@@ -105,6 +106,7 @@ impl Core {
     pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
         let call = || -> Result<()> {
             self.process.ready()?;
+            self.check_locks()?;
             assert.allowed("lock_all", Assert::NOCHECK)?;
             let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
             self.step(Step::LockAll { unchecked })?;
@@ -366,7 +368,8 @@ impl Core {
 
     #[cold]
     pub(super) fn failed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
-        error.at(|| self.place(call, target, None)).within(|| self.epoch.get().to_string())
+        let error = error.at(|| self.place(call, target, None));
+        self.raise(error.within(|| self.epoch.get().to_string()))
     }
 }
 

@@ -7,6 +7,7 @@ use super::accumulate::Lent;
 use super::core::Core;
 use super::epoch::Epoch;
 use super::operation::Call;
+use crate::attribute::Card;
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
 use crate::given::{Given, Taken};
@@ -27,6 +28,8 @@ pub struct Request<B> {
     ticket: Arc<Ticket>,
     memory: Vec<Arc<Exposed>>,
     place: Place,
+    /// The window's, whose error handler deals with errors.
+    card: Arc<Card>,
     buffers: PhantomData<B>,
 }
 
@@ -90,7 +93,7 @@ impl<B: Buffers> Request<B> {
     /// What the target refused the operation for; CONVERSION for a value that has no place; PROC_ABORTED where the target
     /// died. The memory is lost then.
     pub fn wait(self) -> Result<B> {
-        let Request { process, ticket, memory, place, .. } = self;
+        let Request { process, ticket, memory, place, card, .. } = self;
         let outcome = ticket.wait(&process, place.process);
         if let (false, Some(window)) = (ticket.is_done(), place.window) {
             // The job is being ended: the operation won't be done, and touches nothing any more.
@@ -100,7 +103,7 @@ impl<B: Buffers> Request<B> {
         let gone = || ErrorKind::Aborting { by: None }.into();
         outcome
             .and_then(|()| B::give_back(private::Returned(memory)).ok_or_else(gone))
-            .map_err(|error| error.at(|| place))
+            .map_err(|error| card.raise(&process, error.at(|| place)))
     }
 
     /// Always refused: rule 13 (MPI-5.0 section 12.3.5).
@@ -125,7 +128,7 @@ impl<B: Buffers> Request<B> {
 
     fn refuse(&self, why: &'static str) -> Result<()> {
         let error: crate::Error = ErrorKind::Request(why).into();
-        Err(error.at(|| self.place.clone()))
+        Err(self.card.raise(&self.process, error.at(|| self.place.clone())))
     }
 }
 
@@ -226,12 +229,12 @@ impl Core {
             keep: taken.keep(),
         });
         let (first, second) = (lents.next().ok_or(ErrorKind::WindowFreed)?, lents.next());
-        let Request { process, ticket, place, .. } =
+        let Request { process, ticket, place, card, .. } =
             self.start_request(&call, op, first, second)?;
         drop(lents);
         drop(whats);
         let memory = taken.into_iter().map(|taken| taken.memory).collect();
-        Ok(Request { process, ticket, memory, place, buffers: PhantomData })
+        Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
     }
 
     /// An operation with a request that holds no memory.
@@ -244,7 +247,7 @@ impl Core {
         second: Option<Lent<'_>>,
     ) -> Result<Request<()>> {
         let place = self.place(call.name, Some(call.target), None);
-        self.passive().map_err(|error| error.at(|| place.clone()))?;
+        self.passive().map_err(|error| self.raise(error.at(|| place.clone())))?;
         let ticket = Arc::new(Ticket::default());
         let waits = Some(ticket.clone());
         match op {
@@ -255,7 +258,7 @@ impl Core {
         if Arc::strong_count(&ticket) == 1 && !ticket.is_done() {
             ticket.settle_now();
         }
-        let process = self.process.clone();
-        Ok(Request { process, ticket, memory: Vec::new(), place, buffers: PhantomData })
+        let (process, card, memory) = (self.process.clone(), self.card.clone(), Vec::new());
+        Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
     }
 }

@@ -188,7 +188,8 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
+        outcome
+            .map_err(|error| self.raise(error.at(|| self.place(one.name(), Some(target), bytes))))
     }
 
     fn checked_one<T: Element>(
@@ -231,7 +232,7 @@ impl Core {
         let ticket = Arc::new(Ticket::default());
         self.ship_single(&single, &place, packed, old, Some(ticket.clone()))?;
         let place = self.place(one.name(), Some(rank), *bytes);
-        Ok(Fetched::coming(self.process.clone(), ticket, memory, place))
+        Ok(Fetched::coming(self.process.clone(), ticket, memory, place, self.card.clone()))
     }
 
     /// Does it by pointers: the operands are one element each, compare_and_swap's in the order compare, new; what was there
@@ -252,7 +253,8 @@ impl Core {
         let mut bytes = None;
         let outcome = self.checked_single(&single, operands, old, &mut bytes);
         self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| error.at(|| self.place(one.name(), Some(target), bytes)))
+        outcome
+            .map_err(|error| self.raise(error.at(|| self.place(one.name(), Some(target), bytes))))
     }
 
     fn checked_single(
