@@ -106,7 +106,8 @@ impl Matched {
             )
         };
         let outcome = process.during(Activity::Receive, source as u32, receive);
-        outcome.map_err(|error| error.at(|| communicator.toward("mrecv", source)))
+        outcome
+            .map_err(|error| communicator.raise(error.at(|| communicator.toward("mrecv", source))))
     }
 }
 
@@ -213,7 +214,7 @@ impl Communicator {
             process.wait(|state, _| found(state, &pattern)).map(Some)
         };
         let outcome = process.during(Activity::Probe, source as u32, look);
-        outcome.map_err(|error| error.at(|| self.toward(call, source)))
+        outcome.map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }
 
     /// What `found` finds now, once what has come was taken in; from PROC_NULL at once, and nothing.
@@ -235,7 +236,7 @@ impl Communicator {
             let found = found(process.engine().state(), &pattern).transpose()?;
             Ok(found.map(Some))
         };
-        look().map_err(|error| error.at(|| self.toward(call, source)))
+        look().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }
 
     fn envelope(&self, letter: Option<Letter>) -> Envelope {

@@ -42,7 +42,7 @@ impl<M: Memory> Held<M> {
     }
 
     fn at(&self, call: &'static str, error: Error) -> Error {
-        error.at(|| self.communicator.toward(call, self.other))
+        self.communicator.raise(error.at(|| self.communicator.toward(call, self.other)))
     }
 
     /// The memory, of which the engine has let go.
@@ -200,7 +200,7 @@ impl Communicator {
             drop(engine);
             Ok(Sending { held: Held::new(self, dest, number, taken) })
         };
-        start().map_err(|error| error.at(|| self.toward("isend", dest)))
+        start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest))))
     }
 
     /// As [`recv`](Communicator::recv), into memory that is given to it and waited for later (MPI-5.0 section 3.7.2); an
@@ -231,6 +231,6 @@ impl Communicator {
             };
             Ok(Receiving { held: Held::new(self, source, number, taken) })
         };
-        start().map_err(|error| error.at(|| self.toward("irecv", source)))
+        start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source))))
     }
 }
