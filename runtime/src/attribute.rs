@@ -78,6 +78,30 @@ struct Key {
 
 /// What is done with an attribute when its object is duplicated, and before it goes. By default a dup has nothing of it
 /// (MPI_TYPE_NULL_COPY_FN), and nobody is told of its end (MPI_TYPE_NULL_DELETE_FN); likewise for the other kinds.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::{Callbacks, Communicator, Keyval};
+///
+/// // A dup has the level above; who is freed says so.
+/// let callbacks = Callbacks::default()
+///     .copy(|_, level: &std::sync::Arc<u32>| Ok(Some(std::sync::Arc::new(**level + 1))))
+///     .delete(|holder, _| {
+///         assert!(holder.handle().is_none() && holder.datatype().is_none()); // a communicator, not by handle
+///         Ok(())
+///     });
+/// let level: Keyval<Communicator, u32> = rank.create_keyval(callbacks)?;
+/// rank.world().set_attr(&level, 0u32)?;
+/// let dup = rank.world().dup()?;
+/// assert_eq!(*dup.attr(&level)?.unwrap(), 1);
+/// assert!(rank.world().delete_attr(&level)?);
+/// dup.set_name("the level above");
+/// assert_eq!(dup.name(), "the level above");
+/// dup.free()?;
+/// level.free();
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 pub struct Callbacks<T> {
     copy: Option<CopyCallback>,
     delete: Option<DeleteCallback>,

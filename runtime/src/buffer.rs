@@ -179,6 +179,21 @@ impl<T: Element> Buffer<T> {
 
     /// All elements.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let mut values = rank.buffer::<i32>(4)?;
+    /// values.write(1, &[10, 20])?;
+    /// let mut two = [0; 2];
+    /// values.read(2, &mut two)?;
+    /// assert_eq!((two, values.to_vec()?), ([20, 0], vec![0, 10, 20, 0]));
+    /// assert!(values.len() == 4 && !values.is_empty());
+    /// // As they lie in memory.
+    /// values.bytes_mut().fill(0);
+    /// assert_eq!(values.bytes().len() as i64, 4 * values.datatype().extent());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// A value that `T` can't hold: CONVERSION.
     pub fn to_vec(&self) -> Result<Vec<T>> {

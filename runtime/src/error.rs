@@ -520,6 +520,19 @@ pub enum ErrorKind {
 
 impl Error {
     /// The MPI error class.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::{Class, ErrorKind};
+    ///
+    /// let error = rank.world().send(&[1], 99, 0).unwrap_err();
+    /// assert_eq!(error.class(), Class::Rank);
+    /// assert!(matches!(error.kind(), ErrorKind::Rank { rank: 99, .. }));
+    /// assert_eq!(error.place().unwrap().call, "send");
+    /// assert!(error.to_string().contains("no rank 99"));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn class(&self) -> Class {
         self.0.kind.class()
     }

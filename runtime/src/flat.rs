@@ -62,6 +62,15 @@ impl Communicator {
     /// [`Comparison::ArchEquiv`] where they have nothing in common but that this implementation can translate between the
     /// architectures of both.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let flat = rank.world().flat()?;
+    /// let described = rank.unpack_communicator(flat.as_bytes(), &mut 0)?;
+    /// assert_eq!(rank.world().compare_unpacked(&described)?, longshore::Comparison::Ident);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// OTHER after finalize.
     pub fn compare_unpacked(&self, other: &CommunicatorDescription) -> Result<Comparison> {

@@ -58,11 +58,28 @@ impl Group {
     }
 
     /// This process's rank in it, if it belongs to it.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// assert_eq!(world.group().rank(), Some(world.rank()));
+    /// assert_eq!(world.group().excl(&[world.rank()])?.rank(), None);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn rank(&self) -> Option<i32> {
         self.rank_of(self.0.me).map(|rank| rank as i32)
     }
 
     /// The processes, by their ranks in the job.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let all: Vec<u32> = (0..rank.world().size() as u32).collect();
+    /// assert_eq!(rank.world().group().processes(), all);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn processes(&self) -> &[u32] {
         &self.0.ranks
     }
@@ -94,6 +111,18 @@ impl Group {
     }
 
     /// The processes of this group, then those of the other that aren't in it (MPI-5.0 section 7.3.2).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Comparison;
+    ///
+    /// let world = rank.world().group();
+    /// let (first, rest) = (world.incl(&[0])?, world.excl(&[0])?);
+    /// assert_eq!(first.union(&rest)?.compare(world), Comparison::Ident);
+    /// assert_eq!(first.intersection(&rest)?.size(), 0);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// GROUP for a group of another process; likewise below.
@@ -147,6 +176,16 @@ impl Group {
     }
 
     /// All processes but those with the ranks of these ranges.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// // All but every third.
+    /// let world = rank.world().group();
+    /// let some = world.range_excl(&[(0, world.size() - 1, 3)])?;
+    /// assert_eq!(some.size(), world.size() - (world.size() + 2) / 3);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`range_incl`](Group::range_incl).

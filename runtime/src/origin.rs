@@ -268,6 +268,26 @@ impl<'a> Origin<'a> {
 
 impl<'a> Destination<'a> {
     /// As [`Origin::typed`].
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::{Datatype, Destination, Origin};
+    ///
+    /// // A column of two rows becomes a row.
+    /// let column = rank.commit(&Datatype::vector(2, 1, 3, &Datatype::double())?)?;
+    /// let mut matrix = rank.buffer::<f64>(6)?;
+    /// matrix.write(0, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
+    /// let mut row = [0.0; 2];
+    /// let me = rank.world().rank();
+    /// let from = Origin::typed(&matrix, 1, &column).at(8);
+    /// rank.world().sendrecv((from, me, 0), (&mut row, me, 0))?;
+    /// assert_eq!(row, [1.0, 4.0]);
+    /// let to = Destination::typed(&mut matrix, 1, &column).at(16);
+    /// rank.world().sendrecv((&row, me, 0), (to, me, 0))?;
+    /// assert_eq!(matrix.to_vec()?, [0.0, 1.0, 1.0, 3.0, 4.0, 4.0]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn typed<'m: 'a>(memory: impl RankMemoryMut<'m>, count: i64, datatype: &'a Type) -> Self {
         let (loan, native) = memory.lend_mut();
         Destination { loan, what: What::Typed { count, datatype, at: 0, native } }

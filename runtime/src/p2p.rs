@@ -30,6 +30,18 @@ impl Communicator {
     /// They travel in this rank's representation, and the receiver makes them right. A short message is buffered; a long
     /// one waits for its receive.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// world.send(&[1.5, 2.5], next, 0)?;
+    /// let mut got = [0.0; 2];
+    /// let status = world.recv(&mut got, before, 0)?;
+    /// assert_eq!((got, status.count), ([1.5, 2.5], 2));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// RANK, TAG, COUNT, BUFFER for what they name; CONVERSION where an emulated representation can't hold a value of a
     /// slice; PROC_ABORTED if the rank is gone.
@@ -41,6 +53,20 @@ impl Communicator {
     }
 
     /// Receives data that a rank sent with a tag, or [`ANY_SOURCE`] and [`ANY_TAG`] (MPI-5.0 section 3.2.4).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::{ANY_SOURCE, ANY_TAG};
+    ///
+    /// let world = rank.world();
+    /// world.send(&[7], world.rank(), 42)?;
+    /// // Room for more than comes.
+    /// let mut room = [0; 8];
+    /// let status = world.recv(&mut room, ANY_SOURCE, ANY_TAG)?;
+    /// assert_eq!((status.source, status.tag, status.count), (world.rank(), 42, 1));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// TRUNCATE for a longer message, TYPE for one of another signature, CONVERSION for a value that doesn't fit here;
@@ -61,6 +87,28 @@ impl Communicator {
     /// (rule T5).
     ///
     /// What travels is right in this rank's memory alone, even if the type is portable.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// use longshore::Datatype;
+    ///
+    /// // A pair whose second member lies 16 bytes behind its first, whatever others would make of it.
+    /// let members = [Datatype::int(), Datatype::double()];
+    /// let pair = rank.commit(&Datatype::struct_(&[1, 1], &[0, 16], &members)?)?;
+    /// let mut window = Window::allocate(rank.world(), 64, 1, &Info::default())?;
+    /// let me = rank.world().rank();
+    /// rank.world().type_send(&pair, me, 0)?;
+    /// let foreign = rank.world().type_recv(me, 0)?;
+    /// let mut own = [0u8; 24];
+    /// own[..4].copy_from_slice(&7i32.to_ne_bytes());
+    /// let origin = longshore::Origin::typed(&own[..], 1, &pair);
+    /// window.fence(|epoch| epoch.put(origin, me, 0, 1, &foreign))?;
+    /// assert_eq!(window.get::<i32>(0)?, 7);
+    /// window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`send`](Communicator::send).
@@ -89,6 +137,16 @@ impl Communicator {
     }
 
     /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// world.type_send(&rank.type_of::<f64>()?, world.rank(), 0)?;
+    /// let foreign = world.type_recv(world.rank(), 0)?;
+    /// assert_eq!(foreign.builder(), world.rank() as u32);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`recv`](Communicator::recv); TYPE for a form with an unknown tag (rule T6) or that is none.

@@ -70,6 +70,13 @@ impl Communicator {
 
     /// Bytes that `count` elements take in a packed buffer (`MPI_Pack_size`).
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// assert_eq!(rank.world().pack_size(3, &rank.type_of::<f64>()?)?, 24);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// COUNT for a negative count, VALUE_TOO_LARGE for more bytes than 64 bits count.
     pub fn pack_size(&self, count: i64, datatype: &Type) -> Result<u64> {
@@ -98,6 +105,19 @@ pub(crate) fn common(members: &[Architecture]) -> Option<Architecture> {
 /// The external representations: `external32`, which MPI defines, and `xdr`, RFC 4506's.
 impl Rank {
     /// As [`Communicator::pack`], in an external representation (`MPI_Pack_external`).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let mut packed = vec![0; rank.pack_external_size("external32", 2, &double)? as usize];
+    /// rank.pack_external("external32", &[1.5, 2.5], &mut packed, &mut 0)?;
+    /// assert_eq!(packed[..2], [0x3f, 0xf8]); // big-endian on every machine
+    /// let mut values = [0.0; 2];
+    /// rank.unpack_external("external32", &packed, &mut 0, &mut values)?;
+    /// assert_eq!(values, [1.5, 2.5]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Communicator::pack`]; UNSUPPORTED_DATAREP for another representation, CONVERSION for a value that it can't hold, such

@@ -86,11 +86,26 @@ impl Rank {
     }
 
     /// The communicator of this rank alone: MPI_COMM_SELF.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// assert_eq!((rank.alone().rank(), rank.alone().size()), (0, 1));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn alone(&self) -> &Communicator {
         &self.alone
     }
 
     /// The representation of this rank's memory: the machine's, or the one that it was told to emulate.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// // `longshore run --arch s390x` makes it another one.
+    /// assert_eq!(rank.is_emulated(), !rank.architecture().same_representation(&longshore::Architecture::NATIVE));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn architecture(&self) -> &Architecture {
         &self.process.me().architecture
     }
@@ -111,6 +126,17 @@ impl Rank {
 
     /// A key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2), with what is done with them when their
     /// object is duplicated or ends. See [`Keyval`].
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::{Callbacks, Communicator, Keyval};
+    ///
+    /// let level: Keyval<Communicator, u32> = rank.create_keyval(Callbacks::default())?;
+    /// rank.world().set_attr(&level, 3u32)?;
+    /// assert_eq!(*rank.world().attr(&level)?.unwrap(), 3);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn create_keyval<K: Cacheable, T: Any + Send + Sync>(
         &self,
         callbacks: Callbacks<T>,
@@ -148,6 +174,14 @@ impl Rank {
 
     /// The type of `T` in this rank's memory: portable for numbers, and for structs that C would lay out.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let long = rank.type_of::<longshore::c::Long>()?;
+    /// assert_eq!(long.to_string(), "l");
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// On a rank that emulates another architecture: a struct with a layout of its own has none there. TYPE.
     pub fn type_of<T: Element>(&self) -> Result<Type> {
@@ -155,6 +189,14 @@ impl Rank {
     }
 
     /// Memory for `len` elements in this rank's representation, all zero.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let values = rank.buffer::<f64>(100)?;
+    /// assert_eq!((values.len(), values.get(99)?), (100, 0.0));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`type_of`](Rank::type_of).
@@ -171,6 +213,20 @@ impl Rank {
     }
 
     /// Records frames from here on, or stops and forgets.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.tap(true);
+    /// rank.world().send(&[1.5], rank.world().rank(), 0)?;
+    /// # rank.world().recv(&mut [0.0], rank.world().rank(), 0)?;
+    /// for frame in rank.tapped() {
+    ///     println!("{:?} {} {} bytes", frame.direction, frame.peer, frame.length);
+    /// }
+    /// rank.tap(false);
+    /// assert!(rank.frames_sent() > 0);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn tap(&self, on: bool) {
         self.process.engine().state().tap.turn(on);
     }

@@ -115,6 +115,15 @@ impl Pointed {
     }
 
     /// Where it starts.
+    ///
+    /// ```
+    /// use longshore::Pointed;
+    ///
+    /// let mut bytes = [0u8; 8];
+    /// // SAFETY: no window is made over it.
+    /// let memory = unsafe { Pointed::new(bytes.as_mut_ptr(), 8) };
+    /// assert!(!memory.is_empty() && memory.len() == 8 && memory.start() == bytes.as_mut_ptr());
+    /// ```
     pub fn start(&self) -> *mut u8 {
         self.start
     }

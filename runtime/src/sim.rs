@@ -102,6 +102,18 @@ pub fn run<T: Send>(
 
 /// Runs `body` once for each of `ranks` ranks, in threads that share real shared memory; what each returned, by rank.
 ///
+/// ```
+/// use longshore::sim::{Options, run_shared};
+///
+/// let ranks = run_shared(3, &Options::default(), |rank| {
+///     let me = rank.world().rank();
+///     rank.finalize().unwrap();
+///     me
+/// })?;
+/// assert_eq!(ranks, [0, 1, 2]);
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
 /// # Errors
 /// As [`run`].
 ///

@@ -25,6 +25,20 @@ use crate::error::{ErrorKind, Result};
 /// rank.finalize()?;
 /// # Ok::<(), longshore::Error>(())
 /// ```
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::{Datatype, Tag};
+///
+/// let pair = rank.commit(&Datatype::contiguous(2, &Datatype::double())?)?;
+/// assert_eq!((pair.extent(), pair.bounds().size, pair.signature().count), (16, 16, 2));
+/// assert_eq!((pair.tag(), pair.form().tag()), (Tag::Portable, Tag::Portable));
+/// let other = pair.dup()?;
+/// assert_eq!(other.datatype().to_string(), "U1(D:U2(2d))");
+/// other.free()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Type {
     compiled: Arc<Compiled>,
@@ -341,6 +355,17 @@ impl ForeignType {
     }
 
     /// The process that built it: its rank in the job.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// world.type_send(&rank.type_of::<f64>()?, world.rank(), 0)?;
+    /// let foreign = world.type_recv(world.rank(), 0)?;
+    /// assert_eq!((foreign.builder(), foreign.form().tag()), (world.rank() as u32, longshore::Tag::Locale));
+    /// foreign.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn builder(&self) -> u32 {
         self.parts.builder
     }

@@ -97,6 +97,16 @@ impl Communicator {
 
     /// As [`gather`](Communicator::gather), to all ranks (MPI-5.0 section 6.7).
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let mut all = rank.buffer::<i64>(2 * world.size() as usize)?;
+    /// world.allgather_into(&[7i64, i64::from(world.rank())], &mut all)?;
+    /// assert_eq!(all.get(1)?, 0);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`gather`](Communicator::gather), at all ranks.
     #[track_caller]
@@ -116,6 +126,14 @@ impl Communicator {
 
     /// Everyone's elements, by rank (MPI-5.0 section 6.7). All give equally many.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// assert_eq!(world.allgather(&[world.rank()])?, Vec::from_iter(0..world.size()));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
@@ -126,6 +144,17 @@ impl Communicator {
     }
 
     /// Gives each rank its block of what `root` has (MPI-5.0 section 6.6). Others' `data` aren't looked at.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// let parts = if world.rank() == 0 { Vec::from_iter(0..2 * world.size()) } else { vec![] };
+    /// let mut mine = [0; 2];
+    /// world.scatter(&parts, &mut mine, 0)?;
+    /// assert_eq!(mine, [2 * world.rank(), 2 * world.rank() + 1]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`bcast`](Communicator::bcast); COUNT for data that aren't of equal blocks, at all ranks.
@@ -151,6 +180,16 @@ impl Communicator {
 
     /// Gives block j of rank i's data to rank j, as its block i (MPI-5.0 section 6.8).
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let (me, size) = (rank.world().rank(), rank.world().size());
+    /// let mut from = vec![-1; size as usize];
+    /// rank.world().alltoall(&vec![me; size as usize], &mut from)?;
+    /// assert_eq!(from, Vec::from_iter(0..size));
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
@@ -171,6 +210,17 @@ impl Communicator {
     /// Gives `root` what a predefined operation makes of all ranks' elements, each with those at its place (MPI-5.0 section
     /// 6.9.1). The operands are combined in the order of ranks, in the representation in which the communicator packs, which
     /// holds every value of any rank: only a result that doesn't fit at the root is an error.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let mut greatest = [0];
+    /// rank.world().reduce(&[rank.world().rank()], &mut greatest, Op::Max, 0)?;
+    /// assert!(rank.world().rank() != 0 || greatest == [rank.world().size() - 1]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`gather`](Communicator::gather); OP for an operation that isn't defined on the type, TYPE for a type of several
@@ -226,6 +276,17 @@ impl Communicator {
 
     /// What a predefined operation makes of the elements of this rank and all before it (MPI-5.0 section 6.11.1).
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// let mut up_to = [0];
+    /// rank.world().scan(&[1], &mut up_to, Op::Sum)?;
+    /// assert_eq!(up_to, [rank.world().rank() + 1]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`reduce`](Communicator::reduce); what failed at a rank before this one.
     #[track_caller]
@@ -239,6 +300,18 @@ impl Communicator {
     }
 
     /// As [`scan`](Communicator::scan), without this rank's own elements (MPI-5.0 section 6.11.2): rank 0's room is left as it is.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::Op;
+    ///
+    /// // Where this rank's part of a file begins.
+    /// let mut start = [0u64];
+    /// rank.world().exscan(&[100u64], &mut start, Op::Sum)?;
+    /// assert_eq!(start, [100 * rank.world().rank() as u64]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`scan`](Communicator::scan).

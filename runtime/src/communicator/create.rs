@@ -126,6 +126,20 @@ impl Communicator {
 
     /// As [`split`](Communicator::split), by what the ranks have in common.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::SplitType;
+    ///
+    /// // Those that share memory, and of them those that need no conversion.
+    /// let host = rank.world().split_type(Some(SplitType::Shared), 0)?.unwrap();
+    /// let alike = host.split_type(Some(SplitType::Architecture), 0)?.unwrap();
+    /// assert!(alike.size() <= host.size());
+    /// alike.free()?;
+    /// host.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// PROC_ABORTED where a rank died.
     #[track_caller]
@@ -145,6 +159,20 @@ impl Communicator {
     /// A communicator of a part of the ranks (MPI-5.0 section 7.4.2). Collective over all of this one: those that aren't in
     /// the group they give get none. Several at once are made where ranks give groups that have no rank in common.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// // All but the last rank.
+    /// let group = world.group().excl(&[world.size() - 1])?;
+    /// let part = world.create(&group)?;
+    /// assert_eq!(part.is_some(), world.rank() != world.size() - 1);
+    /// if let Some(part) = part {
+    ///     part.free()?;
+    /// }
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// GROUP for one with ranks from elsewhere, and where a member gave another group, at all ranks; PROC_ABORTED where a
     /// rank died.
@@ -155,6 +183,18 @@ impl Communicator {
 
     /// As [`create`](Communicator::create), collective over the group alone; `tag` tells apart calls that are made at the
     /// same time (MPI-5.0 section 7.4.2).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let world = rank.world();
+    /// if world.rank() == 0 {
+    ///     // Nobody else calls.
+    ///     let group = world.group().incl(&[0])?;
+    ///     world.create_group(&group, 0)?.free()?;
+    /// }
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// GROUP for one without this rank, or with ranks from elsewhere; TAG; PROC_ABORTED where a rank of the group died.

@@ -131,12 +131,27 @@ impl Communicator {
     }
 
     /// Its processes, in the order of their ranks (MPI-5.0 section 7.3.2).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let last = rank.world().group().incl(&[rank.world().size() - 1])?;
+    /// assert_eq!(last.size(), 1);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn group(&self) -> &Group {
         &self.shared.group
     }
 
     /// How it relates to another one of this process (MPI-5.0 section 7.4.1): [`Comparison::Ident`] if they are one and the
     /// same, [`Comparison::Congruent`] or [`Comparison::Similar`] by their groups, else [`Comparison::Unequal`].
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// assert_eq!(rank.world().compare(rank.world()), longshore::Comparison::Ident);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn compare(&self, other: &Communicator) -> Comparison {
         let same = Arc::ptr_eq(&self.shared.process, &other.shared.process);
         if same && self.shared.context == other.shared.context {
@@ -172,6 +187,13 @@ impl Communicator {
     }
 
     /// Returns once all ranks have called it (MPI-5.0 section 6.3).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// rank.world().barrier()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A rank that died before it came here: PROC_ABORTED.

@@ -77,6 +77,16 @@ impl Communicators {
 
     /// The communicator, for any use but comparison.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::handle::{CommunicatorHandle, Communicators};
+    ///
+    /// let world = Communicators::new(&rank).own(CommunicatorHandle::WORLD)?;
+    /// assert_eq!(world.size(), rank.world().size());
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// COMM for a handle that is null, freed, or of a communicator that was unpacked.
     pub fn own(&self, handle: CommunicatorHandle) -> Result<Communicator> {

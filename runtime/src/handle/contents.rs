@@ -23,6 +23,20 @@ pub struct Arrays<'a> {
 impl Types {
     /// How many arguments of each kind the type's constructor had.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::handle::Types;
+    /// use longshore::shipable::contents::Counts;
+    ///
+    /// let types = Types::new(&rank);
+    /// let column = types.insert(longshore::Datatype::vector(8, 1, 10, &longshore::Datatype::double())?)?;
+    /// let envelope = types.envelope(column, Counts::Int)?;
+    /// assert_eq!((envelope.integers, envelope.datatypes), (3, 1));
+    /// assert_eq!(types.type_count(column)?, 8);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// TYPE for a handle that is null, freed or foreign, and where an argument doesn't fit the version of the calls.
     pub fn envelope(&self, handle: Handle, counts: Counts) -> Result<Envelope> {
@@ -85,6 +99,23 @@ impl Types {
     /// (MPI_Type_elements of 1995); gives the combiner. A `count` of zero touches no array. What is in which array, the table of
     /// the accessors in [`shipable::contents`] says; entries of arrays that it doesn't name are left alone. Handles are new
     /// references, as in [`contents`](Types::contents).
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// use longshore::handle::{Handle, Types};
+    /// use longshore::Datatype;
+    ///
+    /// let types = Types::new(&rank);
+    /// let members = [Datatype::int(), Datatype::double()];
+    /// let pair = types.insert(Datatype::struct_(&[1, 2], &[0, 8], &members)?)?;
+    /// let (mut count, mut lengths, mut places) = (types.type_count(pair)?, [0; 2], [0; 2]);
+    /// let mut handles = [Handle::NULL; 2];
+    /// types.type_elements(pair, &mut count, &mut lengths, &mut places, &mut handles)?;
+    /// assert_eq!((count, lengths, places), (2, [1, 2], [0, 8]));
+    /// assert_eq!(types.print(handles[1])?, "d");
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed or foreign; COUNT for a negative count; ARG for an array that is too short.

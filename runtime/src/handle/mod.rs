@@ -122,6 +122,34 @@ impl<'a> From<&'a Target> for TargetType<'a> {
 /// # rank.finalize()?;
 /// # Ok::<(), longshore::Error>(())
 /// ```
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::{Callbacks, Datatype, Keyval, Type, handle::{Handle, Types}, shipable::Basic};
+///
+/// let types = Types::new(&rank);
+/// assert_eq!(types.name(Handle::predefined(Basic::Double))?, "MPI_DOUBLE");
+/// let row = types.insert(Datatype::contiguous(5, &Datatype::double())?)?;
+/// types.set_name(row, "row")?;
+/// assert_eq!(types.name(row)?, "row");
+/// assert_eq!((types.size(row)?, types.bounds(row)?.extent(), types.signature(row)?.count), (40, 40, 5));
+/// // A dup has the attributes whose keyvals say so, and no name.
+/// let level: Keyval<Type, u32> = rank.create_keyval(Callbacks::default().share())?;
+/// types.set_attr(row, &level, 1u32)?;
+/// let dup = types.dup(row)?;
+/// assert_eq!(*types.attr(dup, &level)?.unwrap(), 1);
+/// assert!(types.delete_attr(dup, &level)?);
+/// assert_eq!(types.print(dup)?, "U1(D:U2(5d))");
+/// assert_eq!(types.datatype(dup)?.signature(), types.signature(row)?);
+/// // What was committed or received otherwise gets a handle, too.
+/// let own = types.insert_own(rank.type_of::<f64>()?)?;
+/// assert_eq!(types.extent(own)?, 8);
+/// rank.world().type_send(&rank.type_of::<f64>()?, rank.world().rank(), 0)?;
+/// let foreign = types.insert_foreign(rank.world().type_recv(rank.world().rank(), 0)?)?;
+/// assert!(types.target(foreign).is_ok() && types.size(foreign).is_err());
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 pub struct Types {
     process: Arc<Process>,
     table: Mutex<Table>,

@@ -64,6 +64,18 @@ fn object(
 
 /// The bytes that [`pack`] takes at most for the same arguments.
 ///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::handle::{CommunicatorHandle, Communicators, Handle, Types, pack_size};
+/// use longshore::shipable::Basic;
+///
+/// let (types, communicators) = (Types::new(&rank), Communicators::new(&rank));
+/// let (double, world) = (Handle::predefined(Basic::Double), CommunicatorHandle::WORLD);
+/// assert_eq!(pack_size(&types, &communicators, 3, double, world)?, 24);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+///
 /// # Errors
 /// ARG for arguments that aren't in the table; TYPE, COMM for handles that can't be used so; as
 /// [`Communicator::pack_size`].
@@ -82,6 +94,30 @@ pub fn pack_size(
 }
 
 /// Packs data, a datatype or a communicator to `packed` from `position` on, and moves the position past it.
+///
+/// ```
+/// # let rank = longshore::init()?;
+/// use longshore::handle::{Argument, CommunicatorHandle, Communicators, Handle, Types, pack, unpack};
+/// use longshore::shipable::Basic;
+///
+/// let (types, communicators) = (Types::new(&rank), Communicators::new(&rank));
+/// let (tables, double) = ((&types, &communicators), Handle::predefined(Basic::Double));
+/// let (world, none) = (CommunicatorHandle::WORLD, CommunicatorHandle::NULL);
+/// let (values, mut packed, mut position) = ([1.5, 2.5], [0; 200], 0);
+/// // The type of the data, and the data.
+/// pack(tables, None::<&[f64]>, 1, double, &mut packed, &mut position, none)?;
+/// pack(tables, Some(&values[..]), 2, double, &mut packed, &mut position, world)?;
+///
+/// let (mut datatype, mut got) = (Handle::NULL, [0.0; 2]);
+/// position = 0;
+/// let what = Argument::Out(&mut datatype);
+/// unpack(tables, &packed, &mut position, None::<&mut [f64]>, 1, what, Argument::In(none))?;
+/// let what = Argument::In(datatype);
+/// unpack(tables, &packed, &mut position, Some(&mut got[..]), 2, what, Argument::In(world))?;
+/// assert_eq!(got, values);
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`pack_size`] and [`Communicator::pack`]; BUFFER where data are to be packed and there is no buffer. Nothing is packed

@@ -41,6 +41,18 @@ impl Envelope {
 
     /// How many basic elements (`MPI_Get_elements`), a pair's being two.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let pair = rank.commit(&longshore::Datatype::contiguous(2, double.datatype())?)?;
+    /// rank.alone().send(&[1.0, 2.0, 3.0], 0, 0)?;
+    /// let coming = rank.alone().probe(0, 0)?;
+    /// assert_eq!((coming.count(&pair)?, coming.elements(&pair)?), (longshore::UNDEFINED, 3));
+    /// # rank.alone().recv(&mut [0.0; 3], 0, 0)?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// TYPE for a type of another signature.
     pub fn elements(&self, datatype: &Type) -> Result<i64> {

@@ -96,6 +96,19 @@ impl<M: Memory> Drop for Sending<M> {
 impl<M: Memory> Receiving<M> {
     /// Whether a message is here, so that [`wait`](Receiving::wait) returns at once. Makes progress.
     ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// let receiving = rank.alone().irecv(vec![0], 0, 0)?;
+    /// assert!(!receiving.test()?);
+    /// rank.alone().send(&[7], 0, 0)?;
+    /// while !receiving.test()? {
+    ///     // Something else in the meantime.
+    /// }
+    /// assert_eq!(receiving.wait()?.0, [7]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {

@@ -74,6 +74,23 @@ impl<'scope> Epoch<'scope, '_> {
     /// As [`accumulate`](Epoch::accumulate), and gets what was there before (MPI-5.0 section 12.3.4). With [`Op::NoOp`] it
     /// changes nothing, and `origin` isn't looked at: an atomic get.
     ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// let (mut before, mut now, nothing) = ([-1i64; 2], [-1i64; 2], [0i64; 0]);
+    /// window.lock_all(|epoch| {
+    ///     epoch.flush(0, |epoch| epoch.get_accumulate(&[3i64, 4], &mut before, 0, 0, 2, &long, Op::Sum))?;
+    ///     // An atomic get.
+    ///     epoch.get_accumulate(&nothing, &mut now, 0, 0, 2, &long, Op::NoOp)
+    /// })?;
+    /// assert!(now[0] >= before[0] + 3 && now[1] >= before[1] + 4);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
     #[allow(clippy::too_many_arguments)] // MPI's

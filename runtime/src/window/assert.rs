@@ -30,6 +30,15 @@ impl Assert {
 
     /// Those with these bits, which are the MPI ABI's.
     ///
+    /// ```
+    /// use longshore::{Assert, Class};
+    ///
+    /// assert_eq!(Assert::from_bits(4096)?, Assert::NOPUT);
+    /// assert_eq!(Assert::NOPUT.bits(), 4096);
+    /// assert_eq!(Assert::from_bits(1).unwrap_err().class(), Class::Assert);
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// ASSERT for bits that mean nothing (rule 10).
     pub fn from_bits(bits: u32) -> Result<Assert> {

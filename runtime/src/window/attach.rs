@@ -44,6 +44,24 @@ impl<M> Window<M> {
     /// [`Attached::address`] on (MPI-5.0 section 12.2.4). Not collective. This rank reaches it by [`local`](Window::local), whose
     /// displacements are addresses too.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// let (world, long) = (rank.world(), rank.type_of::<i64>()?);
+    /// let window = Window::create_dynamic(world, &Info::default())?;
+    /// let attached = window.attach(vec![0i64; 10])?;
+    /// assert_eq!(attached.size(), 80);
+    /// // Everyone learns where everyone's memory lies.
+    /// let places = world.allgather(&[attached.address()])?;
+    /// window.lock_all(|epoch| epoch.put(&[7i64], 0, places[0] + 16, 1, &long))?;
+    /// world.barrier()?;
+    /// let memory = window.detach(attached)?;
+    /// assert!(world.rank() != 0 || memory[2] == 7);
+    /// window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// RMA_FLAVOR on another window (rule 16); RMA_ATTACH for memory that has no address, as on a rank that emulates pointers
     /// too short for it; BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of anything but bytes.

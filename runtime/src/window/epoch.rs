@@ -83,6 +83,24 @@ impl<'w> Chain<'w> {
 
     /// Runs the next epoch, and the fence that ends it and opens another. Collective.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.fences(|chain| {
+    ///     for round in 0..3i64 {
+    ///         let value = [round];
+    ///         chain.epoch(|epoch| epoch.put(&value, 0, 0, 1, &long))?;
+    ///         chain.local().get::<i64>(0)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Window::fence`](crate::Window::fence).
     #[track_caller]
@@ -97,6 +115,22 @@ impl<'w> Chain<'w> {
     }
 
     /// Likewise, with promises to the fence that ends the epoch.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// use longshore::Assert;
+    ///
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.fences(|chain| {
+    ///     // Nobody puts into this rank's window, as it is the last epoch.
+    ///     chain.epoch_with(Assert::NOSUCCEED, |epoch| epoch.put(&[1i64], 0, 0, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`epoch`](Chain::epoch); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't take.
@@ -174,6 +208,25 @@ impl<'scope> Passive<'scope, '_> {
 
     /// As [`flush`](Passive::flush), for all targets.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let (long, size) = (rank.type_of::<i64>()?, rank.world().size());
+    /// window.lock_all(|epoch| {
+    ///     let mut counts = vec![-1i64; size as usize];
+    ///     epoch.flush_all(|epoch| {
+    ///         let mut each = (0..size).zip(counts.chunks_mut(1));
+    ///         each.try_for_each(|(target, count)| epoch.get(count, target, 0, 1, &long))
+    ///     })?;
+    ///     assert!(counts.iter().all(|count| *count == 0));
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`flush`](Passive::flush).
     pub fn flush_all<'inner, R>(
@@ -187,6 +240,22 @@ impl<'scope> Passive<'scope, '_> {
     }
 
     /// As [`flush`](Passive::flush), but operations need only be done at this side (MPI-5.0 section 12.5.4).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let mut value = [1i64];
+    ///     epoch.flush_local(0, |epoch| epoch.put(&value, 0, 0, 1, &long))?;
+    ///     value[0] = 2; // free again, though the put may not be there yet
+    ///     epoch.flush_local_all(|epoch| epoch.put(&value, 0, 1, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`flush`](Passive::flush).
@@ -216,6 +285,21 @@ impl<'scope> Passive<'scope, '_> {
     }
 
     /// Orders this rank's own loads and stores of its window against those of others (MPI-5.0 section 12.5.4).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// window.lock_all(|epoch| {
+    ///     epoch.local().set(0, 7i64)?;
+    ///     epoch.sync()?; // From here on whoever is told that it is set finds it set.
+    ///     rank.world().barrier()?;
+    ///     epoch.sync()
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// WIN for a freed window.

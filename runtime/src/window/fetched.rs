@@ -67,6 +67,22 @@ impl<T: Element> Fetched<T> {
 
     /// Whether the value is here, so that [`wait`](Fetched::wait) returns at once. Makes progress.
     ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// window.lock_all(|epoch| {
+    ///     let value = epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?;
+    ///     while !value.test()? {
+    ///         // Something else in the meantime.
+    ///     }
+    ///     value.wait().map(drop)
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {

@@ -16,6 +16,30 @@ use crate::memory::{Exposed, Span, zeroed};
 ///
 /// Elements are read and written in the representation of whose memory it is: where a rank emulates another architecture,
 /// a `set` of an `i32` stores that machine's bytes, whoever calls it.
+///
+/// ```
+/// # use longshore::{Info, Window};
+/// # let rank = longshore::init()?;
+/// let world = rank.world();
+/// let window = Window::allocate_shared(world, 64, 8, &Info::default())?;
+/// // Of its own memory ...
+/// let mine = window.local();
+/// mine.set(0, 1.5f64)?;
+/// mine.write(1, &[2.5f64, 3.5])?;
+/// let mut values = [0.0f64; 3];
+/// mine.read(0, &mut values)?;
+/// assert_eq!((values, mine.get::<f64>(2)?), ([1.5, 2.5, 3.5], 3.5));
+/// mine.write_bytes(24, &[0xff; 8])?;
+/// assert_eq!(mine.bytes(24, 2)?, [0xff; 2]);
+/// // ... and of a neighbour's.
+/// let next = window.shared_query((world.rank() + 1) % world.size())?;
+/// assert_eq!((next.rank(), next.size(), next.disp_unit()), ((world.rank() + 1) % world.size(), 64, 8));
+/// assert!(!next.base().is_null());
+/// assert!(next.architecture().same_representation(rank.architecture()));
+/// window.free()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Local<'w> {
     core: &'w Core,

@@ -27,6 +27,14 @@ pub enum LockType {
 impl LockType {
     /// The one with this number, as the MPI ABI has it (rule 10).
     ///
+    /// ```
+    /// use longshore::{Class, LockType};
+    ///
+    /// assert_eq!(LockType::from_number(234)?, LockType::Exclusive);
+    /// assert_eq!(LockType::from_number(0).unwrap_err().class(), Class::Locktype);
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// LOCKTYPE for another number.
     pub fn from_number(number: i32) -> Result<LockType> {

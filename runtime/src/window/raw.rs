@@ -204,6 +204,26 @@ impl<'w> Raw<'w> {
 
     /// As [`flush_local`](Raw::flush_local), for all targets.
     ///
+    /// ```
+    /// # use longshore::{Assert, Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let (long, calls, mut value) = (rank.type_of::<i64>()?, window.raw(), 7i64);
+    /// calls.lock_all(Assert::NONE)?;
+    /// // SAFETY: the value is left alone until a flush has returned.
+    /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 0, 1, &long)? };
+    /// calls.flush_local(0)?;
+    /// value += 1;
+    /// // SAFETY: as above.
+    /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 1, 1, &long)? };
+    /// calls.flush_local_all()?; // At this side,
+    /// calls.flush_all()?; // and at the target's.
+    /// calls.unlock_all()?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`flush`](Raw::flush).
     pub fn flush_local_all(self) -> Result<()> {

@@ -78,6 +78,25 @@ impl<B: private::GiveBack> Buffers for B {}
 impl<B: Buffers> Request<B> {
     /// Whether the operation is done, so that [`wait`](Request::wait) returns at once. Makes progress.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let put = epoch.rput(vec![7i64], 0, 0, 1, &long)?;
+    ///     while !put.test()? {
+    ///         // Something else in the meantime.
+    ///     }
+    ///     let memory = put.wait()?;
+    ///     assert_eq!(memory, [7]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
@@ -108,6 +127,22 @@ impl<B: Buffers> Request<B> {
 
     /// Always refused: rule 13 (MPI-5.0 section 12.3.5).
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let put = epoch.rput(vec![7i64], 0, 0, 1, &long)?;
+    ///     assert_eq!(put.cancel().unwrap_err().class(), longshore::Class::Request);
+    ///     assert_eq!(put.free().unwrap_err().class(), longshore::Class::Request);
+    ///     put.wait().map(drop)
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// REQUEST.
     pub fn cancel(&self) -> Result<()> {
@@ -135,6 +170,24 @@ impl<B: Buffers> Request<B> {
 impl Epoch<'_, '_> {
     /// As [`put`](Epoch::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let first = epoch.rput(vec![1i64, 2], 0, 0, 2, &long)?;
+    ///     let second = epoch.rput(vec![3i64, 4], 0, 2, 2, &long)?;
+    ///     let memory = first.wait()?;
+    ///     second.wait()?;
+    ///     assert_eq!(memory, [1, 2]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`put`](Epoch::put); RMA_SYNC outside of a passive epoch. The memory is lost then.
     #[track_caller]
@@ -153,6 +206,21 @@ impl Epoch<'_, '_> {
 
     /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let get = epoch.rget(vec![-1i64; 4], 0, 0, 4, &long)?;
+    ///     assert_eq!(get.wait()?, [0; 4]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`rput`](Epoch::rput).
     #[track_caller]
@@ -170,6 +238,20 @@ impl Epoch<'_, '_> {
     }
 
     /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     epoch.raccumulate(vec![1i64, 2], 0, 0, 2, &long, Op::Sum)?.wait()?;
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
@@ -191,6 +273,22 @@ impl Epoch<'_, '_> {
 
     /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
     /// only. Both memories come back.
+    ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let both = epoch.rget_accumulate(vec![1i64], vec![-1i64], 0, 0, 1, &long, Op::Sum)?;
+    ///     let (added, before) = both.wait()?;
+    ///     assert!(added == [1] && before[0] >= 0);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).

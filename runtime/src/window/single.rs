@@ -26,6 +26,18 @@ impl Epoch<'_, '_> {
     /// faster (MPI-5.0 section 12.3.4). The type is `T`'s at the target as well: [`c::Long`](crate::c::Long) for a window of
     /// longs, `i64` for one of 64-bit integers.
     ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// // Everyone a number of its own.
+    /// let ticket = window.fence(|epoch| epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?.wait())?;
+    /// assert!((0..i64::from(rank.world().size())).contains(&ticket));
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
     #[inline]
