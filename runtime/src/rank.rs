@@ -206,6 +206,16 @@ impl Rank {
 
     /// What was reported so far of uses of windows by this rank or in its windows, where they are checked
     /// ([`Checking`](crate::job::Checking)): the texts.
+    ///
+    /// ```
+    /// # let rank = longshore::init()?;
+    /// // Under `longshore run --check`; nothing is checked otherwise.
+    /// for report in rank.reports() {
+    ///     eprintln!("{report}");
+    /// }
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     pub fn reports(&self) -> Vec<String> {
         let mut engine = self.process.engine();
         let check = engine.state().check.as_ref();
