@@ -3,8 +3,7 @@
 //! 1. In round k of epoch e, rank r writes e to the line of rank r + 2^k and waits for e on its own.
 //! 2. After ceil(log2 n) rounds everyone has, directly or not, heard of everyone.
 //!
-//! A line has one writer and one reader. Its word is `epoch << 1 | asleep`: a reader that goes to sleep sets the low bit,
-//! and the writer, which swaps, finds it and rings. A writer can be one epoch ahead of its reader, never two.
+//! A line holds a [counter] of epochs, with one writer and one reader. A writer can be one epoch ahead of its reader, never two.
 //!
 //! Everything that a rank wrote to shared memory before it entered is visible to all that have left: each write is a
 //! release, each wait an acquire. Ranks of any byte order and word size take part.
@@ -13,16 +12,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use longshore_transport::{Mapping, Range, Segment, SegmentError};
 
+use crate::counter;
 use crate::group::Group;
 
 /// Bytes from line to line: two cache lines, since neighbours are fetched in pairs.
 const LINE: usize = 128;
-
-/// The bit of a word that says that its reader sleeps.
-const ASLEEP: u32 = 1;
-
-/// The epochs there are, and the mask of them.
-const EPOCHS: u32 = u32::MAX >> 1;
 
 /// One rank's part in a barrier.
 pub(crate) struct Barrier {
@@ -82,7 +76,7 @@ impl Barrier {
 
     /// Enters the next epoch.
     pub(crate) fn enter(&self) -> Entered {
-        let epoch = self.epoch.load(Ordering::Relaxed).wrapping_add(1) & EPOCHS;
+        let epoch = counter::next(self.epoch.load(Ordering::Relaxed));
         self.epoch.store(epoch, Ordering::Relaxed);
         let entered = Entered { epoch, round: 0 };
         self.signal(&entered);
@@ -112,31 +106,14 @@ impl Barrier {
             return;
         }
         let peer = (self.rank + (1 << entered.round)) % self.size;
-        let word = self.word(peer, entered.round);
-        // Pairs with the load and the exchange in `heard`.
-        let before = word.swap((entered.epoch << 1).to_le(), Ordering::AcqRel);
-        if u32::from_le(before) & ASLEEP != 0 {
+        if counter::tell(self.word(peer, entered.round), entered.epoch) {
             // A rank of this job is a rank of its segment.
             let _ = self.segment.ring(self.group.process(peer));
         }
     }
 
     fn heard(&self, entered: &Entered, arming: bool) -> bool {
-        let word = self.word(self.rank, entered.round);
-        let reached = |word: u32| {
-            // Epochs are 31 bits and wrap; the writer is at most one ahead.
-            let ahead = (u32::from_le(word) >> 1).wrapping_sub(entered.epoch) & EPOCHS;
-            ahead <= EPOCHS / 2
-        };
-        let found = word.load(Ordering::Acquire);
-        if reached(found) || !arming {
-            return reached(found);
-        }
-        let asleep = found | ASLEEP.to_le();
-        match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => false,
-            Err(found) => reached(found),
-        }
+        counter::heard(self.word(self.rank, entered.round), entered.epoch, arming)
     }
 
     fn word(&self, rank: u32, round: u32) -> &AtomicU32 {

@@ -4,26 +4,25 @@
 //!    0  state u32            EXPOSED: between post and wait    NOPUT: nobody may put
 //!   64  accumulate lock      64 bytes
 //!  128  lock                 shared or exclusive, see transport's SharedLock
-//!       posts[n] u32         by the rank that posted: count << 1 | asleep
-//!       completes[n] u32     by the rank that completed, likewise
+//!       posts[n] u32         a counter, by the rank that posted
+//!       completes[n] u32     likewise, by the rank that completed
 //! ```
 //!
 //! The door follows the route. A rank that reaches a window's memory directly uses its block with the processor's atomics,
 //! and so does its owner. For everyone else the owner does it when their frame arrives, behind their data in the link.
-//! Words are little-endian; a word of posts or completes has one writer, and a reader that sets the low bit before it
-//! sleeps.
+//! Words are little-endian; a [counter] has one writer and one reader.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use longshore_transport::lock::{BriefLock, Briefly, Claim, SharedLock, Sharing, User};
 use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
+use crate::counter;
 use crate::group::Group;
 
 const ACCUMULATE: u64 = 64;
 const LOCK: u64 = 128;
 
-const ASLEEP: u32 = 1;
 const EXPOSED: u32 = 1;
 const NOPUT: u32 = 2;
 
@@ -152,30 +151,14 @@ impl Control {
     /// Tells `to`, for `from`, of one more of these.
     pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32) {
         let word = self.word(tally, to, from);
-        // Who reads changes the low bit alone, so the count is what it was until the swap. Pairs with `heard`.
-        let count = (u32::from_le(word.load(Ordering::Relaxed)) >> 1).wrapping_add(1);
-        let before = word.swap((count << 1).to_le(), Ordering::AcqRel);
-        if u32::from_le(before) & ASLEEP != 0 {
+        if counter::tell(word, counter::next(counter::told(word))) {
             self.ring(to);
         }
     }
 
     /// Whether `from` has told this rank of `count` of these, in all. With `arming`, it will ring when it does.
     pub(crate) fn heard(&self, tally: Tally, from: u32, count: u32, arming: bool) -> bool {
-        let word = self.word(tally, self.rank, from);
-        // Counts are 31 bits and wrap; neither side is ever more than a few ahead.
-        let reached = |word: u32| {
-            (u32::from_le(word) >> 1).wrapping_sub(count) & (u32::MAX >> 1) <= u32::MAX >> 2
-        };
-        let found = word.load(Ordering::Acquire);
-        if reached(found) || !arming {
-            return reached(found);
-        }
-        let asleep = found | ASLEEP.to_le();
-        match word.compare_exchange(found, asleep, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => false,
-            Err(found) => reached(found),
-        }
+        counter::heard(self.word(tally, self.rank, from), count, arming)
     }
 
     fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {

@@ -39,6 +39,7 @@ mod buffer;
 mod check;
 mod communicator;
 mod control;
+mod counter;
 mod engine;
 mod errhandler;
 pub mod error;

@@ -19,7 +19,9 @@ use crate::types::Type;
 
 /// This process as a rank of its job (MPI-5.0 section 11.2): what [`init`] gives, and [`finalize`](Rank::finalize) takes.
 ///
-/// No state is global: several ranks can live in one process, as [`sim`](crate::sim) has them.
+/// No state is global: several ranks can live in one process, as [`sim`](crate::sim) has them. Several threads of a rank may
+/// make calls at the same time, as under MPI_THREAD_MULTIPLE, with two exceptions: a window is one thread's at a time, which the
+/// compiler sees to, and a rank makes communicators and windows one after the other, or is refused.
 ///
 /// ```
 /// let rank = longshore::init()?; // without a launcher: a job of one

@@ -295,7 +295,7 @@ fn attached_memory_comes_back() {
 /// An exclusive lock of a part keeps out who has locked all, loads and stores included.
 #[test]
 fn all_parts_of_a_shared_window_are_locked_at_once() {
-    const TIMES: i64 = 2000;
+    const TIMES: i64 = 10_000;
     let body = |rank: Rank| {
         let world = rank.world();
         let window = Window::allocate_shared(world, 8, 8, &Info::default()).unwrap();

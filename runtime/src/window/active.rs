@@ -6,6 +6,7 @@ use super::assert::Assert;
 use super::core::{Core, Target};
 use super::state::{Access, EpochState, Step};
 use crate::control::Tally;
+use crate::counter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
@@ -85,7 +86,7 @@ impl Core {
             let before = self.epoch.get();
             self.step(Step::Start(targets.len() as u32))?;
             let posted = |target: &Target| {
-                let count = target.posts.get().wrapping_add(1) & COUNTS;
+                let count = counter::next(target.posts.get());
                 // One that needs no check was made before, or is none of the program's.
                 assert.contains(Assert::NOCHECK)
                     || self.control.heard(Tally::Posts, target.rank, count, false)
@@ -102,7 +103,7 @@ impl Core {
             self.note_start(&targets, assert);
             for &rank in &targets {
                 let target = &self.targets[rank as usize];
-                target.posts.set(target.posts.get().wrapping_add(1) & COUNTS);
+                target.posts.set(counter::next(target.posts.get()));
                 target.access.set(Access::Started);
             }
             self.opened.set(targets);
@@ -223,7 +224,7 @@ impl Core {
     }
 
     fn has_completed(&self, origin: &Target) -> bool {
-        let count = origin.completes.get().wrapping_add(1) & COUNTS;
+        let count = counter::next(origin.completes.get());
         self.control.heard(Tally::Completes, origin.rank, count, false)
     }
 
@@ -232,7 +233,7 @@ impl Core {
         self.note_exposed(&origins);
         for rank in origins {
             let origin = &self.targets[rank as usize];
-            origin.completes.set(origin.completes.get().wrapping_add(1) & COUNTS);
+            origin.completes.set(counter::next(origin.completes.get()));
         }
         self.control.set_exposed(false);
         self.control.set_no_put(false);
@@ -250,7 +251,7 @@ impl Core {
                 Tally::Posts => target.posts.get(),
                 Tally::Completes => target.completes.get(),
             };
-            self.control.heard(tally, target.rank, count.wrapping_add(1) & COUNTS, arming)
+            self.control.heard(tally, target.rank, counter::next(count), arming)
         };
         while let Some(target) = left.peek() {
             if self.process.spin(|| heard(target, false)) {
@@ -308,9 +309,6 @@ impl Core {
 /// An unlock has come after this time, and so many looks before a sleep: a simulated job has no time to speak of.
 const UNLOCK_TIME: Duration = Duration::from_secs(1);
 const UNLOCK_LOOKS: u32 = 10;
-
-/// Tallies are 31 bits.
-const COUNTS: u32 = u32::MAX >> 1;
 
 const STORED: &str = "NOSTORE, but this rank has stored to its window since the last synchronisation (rule 9): leave out \
      the assert";
