@@ -116,6 +116,14 @@ pub enum ErrorKind {
         /// How many ranks.
         size: u64,
     },
+    /// Blocks of elements that don't lie in their memory, or not one for each rank.
+    #[error("{0}: give each rank's elements as a range of those that are there")]
+    Ranges(String),
+    /// A buffer that is to be another, in a call that doesn't allow it.
+    #[error(
+        "IN_PLACE: only collective calls take it, and those with a root at their root alone; pass a buffer"
+    )]
+    InPlace,
     /// Operands of a reduction that have several types.
     #[error(
         "{datatype} isn't made of one predefined type: reduce what is of one type in a call of its own"
@@ -589,7 +597,8 @@ impl ErrorKind {
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
             ErrorKind::Group(_) => Class::Group,
             ErrorKind::Root { .. } => Class::Root,
-            ErrorKind::Blocks { .. } => Class::Count,
+            ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
+            ErrorKind::InPlace => Class::Buffer,
             ErrorKind::NotReducible { .. } => Class::Type,
             ErrorKind::NotReducing => Class::Op,
             ErrorKind::Collective => Class::Intern,

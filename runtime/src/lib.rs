@@ -76,7 +76,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use given::Given;
 pub use group::{Comparison, Group};
 pub use memory::Memory;
-pub use origin::{Destination, Origin, RankMemory, RankMemoryMut};
+pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};
 pub use p2p::{Envelope, Matched, Receiving, Sending};
 pub use rank::{Rank, init};
 pub use raw::Pointed;

@@ -444,6 +444,11 @@ impl Loan<'_> {
 }
 
 impl LoanMut<'_> {
+    /// The same memory, for a shorter time.
+    pub(crate) fn again(&mut self) -> LoanMut<'_> {
+        LoanMut { span: self.span, lender: PhantomData }
+    }
+
     /// Memory that a user points to, and keeps.
     pub(crate) fn pointed(span: Span) -> Self {
         LoanMut { span, lender: PhantomData }

@@ -29,9 +29,41 @@ pub struct Destination<'a> {
     pub(crate) what: What<'a>,
 }
 
+/// In collective calls: the data are in the room already, or stay where they are (MPI_IN_PLACE, MPI-5.0 section 6.2.3).
+///
+/// ```
+/// use longshore::{IN_PLACE, Op};
+///
+/// # let rank = longshore::init()?;
+/// let mut sums = [1.5, 2.5];
+/// rank.world().allreduce(IN_PLACE, &mut sums, Op::Sum)?;
+/// assert_eq!(sums, [1.5, 2.5].map(|each| each * f64::from(rank.world().size())));
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+pub const IN_PLACE: InPlace = InPlace(());
+
+/// The type of [`IN_PLACE`].
+#[derive(Clone, Copy, Debug)]
+pub struct InPlace(());
+
+impl<'a> From<InPlace> for Origin<'a> {
+    fn from(_: InPlace) -> Origin<'a> {
+        Origin { loan: Loan::new::<u8>(&[]), what: What::InPlace }
+    }
+}
+
+impl<'a> From<InPlace> for Destination<'a> {
+    fn from(_: InPlace) -> Destination<'a> {
+        Destination { loan: LoanMut::new::<u8>(&mut []), what: What::InPlace }
+    }
+}
+
 /// Which elements.
 #[derive(Clone, Copy)]
 pub(crate) enum What<'a> {
+    /// Those of the call's other buffer.
+    InPlace,
     /// All of a slice's.
     Slice { count: u64, element: ElementType },
     /// Of an explicit type, from a displacement in bytes on.
@@ -131,13 +163,14 @@ impl What<'_> {
             What::Typed { count, datatype, at: 0, native: None } => {
                 u64::try_from(count) == Ok(elements) && Arc::ptr_eq(datatype.compiled(), of)
             }
-            What::Typed { .. } => false,
+            What::Typed { .. } | What::InPlace => false,
         }
     }
 
     /// Checks rules 18 and 27, and that the elements lie in their memory and not in its padding.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {
+            What::InPlace => return Err(ErrorKind::InPlace.into()),
             What::Slice { count, element } => {
                 ((element.commit)(process.elements())?.compiled().clone(), count, memory)
             }
@@ -176,6 +209,7 @@ impl What<'_> {
 impl fmt::Display for What<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            What::InPlace => f.write_str("IN_PLACE"),
             What::Slice { count, element } => write!(f, "{count} of {}", (element.datatype)()),
             What::Typed { count, datatype, .. } => write!(f, "{count} of {datatype}"),
         }
@@ -305,7 +339,7 @@ impl<'a> What<'a> {
             What::Typed { count, datatype, native, .. } => {
                 What::Typed { count, datatype, at: bytes, native }
             }
-            slice => slice,
+            other => other,
         }
     }
 }

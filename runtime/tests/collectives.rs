@@ -2,7 +2,9 @@
 
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
-use longshore::{Architecture, Class, Communicator, Datatype, Destination, Op, Origin, Rank};
+use longshore::{
+    Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank,
+};
 
 const KINDS: [Architecture; 4] =
     [Architecture::S390X, Architecture::NATIVE, Architecture::I686, Architecture::M68K];
@@ -106,6 +108,107 @@ fn derived_types_are_gathered_dealt_and_reduced() {
         let mixed = Origin::typed(&bytes[..], 1, &record);
         let error = world.allreduce(mixed, &mut [0.0], Op::Sum).unwrap_err();
         assert_eq!(error.class(), Class::Type);
+    });
+}
+
+#[test]
+fn data_in_place_are_those_of_the_room() {
+    everywhere(|_, world| {
+        let (me, size) = (world.rank(), world.size());
+        let sum = |to: i32| (0..to).sum::<i32>();
+        for root in 0..size {
+            let mut all = vec![-1; if me == root { size as usize } else { 0 }];
+            if me == root {
+                all[me as usize] = 10 * me;
+                world.gather(IN_PLACE, &mut all, root).unwrap();
+                assert!(all.iter().zip(0..).all(|(value, rank)| *value == 10 * rank));
+                world.scatter(&all, IN_PLACE, root).unwrap();
+                let mut total = [me];
+                world.reduce(IN_PLACE, &mut total, Op::Sum, root).unwrap();
+                assert_eq!(total, [sum(size)]);
+            } else {
+                world.gather(&[10 * me], &mut all, root).unwrap();
+                let mut mine = [-1];
+                world.scatter(&all, &mut mine, root).unwrap();
+                assert_eq!(mine, [10 * me]);
+                world.reduce(&[me], &mut all, Op::Sum, root).unwrap();
+            }
+        }
+        let mut all = vec![-1; 2 * size as usize];
+        all[2 * me as usize..][..2].copy_from_slice(&[me, -me]);
+        world.allgather_into(IN_PLACE, &mut all).unwrap();
+        assert!(all.chunks(2).zip(0..).all(|(block, rank)| block == [rank, -rank]));
+        let mut parts: Vec<i32> = (0..size).map(|to| 100 * me + to).collect();
+        world.alltoall(IN_PLACE, &mut parts).unwrap();
+        assert_eq!(parts, (0..size).map(|from| 100 * from + me).collect::<Vec<_>>());
+        let (mut total, mut up_to, mut before) = ([me], [me], [me]);
+        world.allreduce(IN_PLACE, &mut total, Op::Sum).unwrap();
+        world.scan(IN_PLACE, &mut up_to, Op::Sum).unwrap();
+        world.exscan(IN_PLACE, &mut before, Op::Sum).unwrap();
+        assert_eq!((total, up_to, before), ([sum(size)], [sum(me + 1)], [sum(me)]));
+        let error = world.send(IN_PLACE, me, 0).unwrap_err();
+        assert_eq!(error.class(), Class::Buffer);
+        // At another rank than the root.
+        if size > 1 {
+            let mut room = [0; 9];
+            let data = if me == 0 { Origin::from(&[1]) } else { IN_PLACE.into() };
+            let outcome = world.reduce(data, &mut room[..1], Op::Sum, 0);
+            assert_eq!(outcome.unwrap_err().class(), Class::Buffer);
+        }
+    });
+}
+
+#[test]
+fn each_rank_has_as_many_elements_as_its_range() {
+    everywhere(|rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        // Rank r has r elements (rank 0 none), in the order of ranks backwards, one apart.
+        let start = |rank: i32| i64::from((rank + 1..size).map(|later| later + 1).sum::<i32>());
+        let ranges: Vec<_> =
+            (0..size).map(|rank| start(rank)..start(rank) + i64::from(rank)).collect();
+        let length = start(0) as usize;
+        let expected = {
+            let mut expected = vec![-1.0; length];
+            for (range, rank) in ranges.iter().zip(0..size) {
+                expected[range.start as usize..range.end as usize].fill(f64::from(rank));
+            }
+            expected
+        };
+        let mine = vec![f64::from(me); me as usize];
+        for root in 0..size {
+            // In the rank's own memory, with a type.
+            let mut room = rank.buffer::<f64>(length).unwrap();
+            room.write(0, &vec![-1.0; length]).unwrap();
+            world.gatherv(&mine, &mut room, &ranges, root).unwrap();
+            let unset = vec![-1.0; length];
+            assert_eq!(room.to_vec().unwrap(), if me == root { &expected } else { &unset }[..]);
+            let mut back = vec![-1.0; me as usize];
+            world.scatterv(&room, &ranges, &mut back, root).unwrap();
+            assert_eq!(back, mine);
+        }
+        let mut room = vec![-1.0; length];
+        let own = &ranges[me as usize];
+        room[own.start as usize..own.end as usize].copy_from_slice(&mine);
+        world.allgatherv(IN_PLACE, &mut room, &ranges).unwrap();
+        assert_eq!(room, expected);
+        // Rank i gives rank j i + j of them.
+        let given: Vec<_> = (0..size).map(|to| i64::from(to)..i64::from(me + 2 * to)).collect();
+        let data: Vec<i32> = (0..3 * size).map(|at| 1000 * me + at).collect();
+        let before = |from: i32| i64::from((0..from).map(|from| from + me).sum::<i32>());
+        let taken: Vec<_> = (0..size).map(|from| before(from)..before(from + 1)).collect();
+        let mut room = vec![-1; before(size) as usize];
+        world.alltoallv((&data, &given), (&mut room, &taken)).unwrap();
+        let due = (0..size).flat_map(|from| (me..from + 2 * me).map(move |at| 1000 * from + at));
+        assert_eq!(room, due.collect::<Vec<_>>());
+        // Outside, backwards, and too few.
+        let mut room = [0.0];
+        for wrong in [vec![0..2; size as usize], vec![1..0; size as usize], vec![-1..0; 9]] {
+            let outcome = world.allgatherv(&[1.0], &mut room, &wrong);
+            assert_eq!(outcome.unwrap_err().class(), Class::Count);
+        }
+        let outcome = world.scatterv(&[1.0], &[], &mut room, 0);
+        assert_eq!(outcome.unwrap_err().class(), Class::Count);
+        world.barrier().unwrap();
     });
 }
 

@@ -4,10 +4,13 @@
 //! passes them on can't spoil what it couldn't hold itself; reductions happen in that representation too. A rank that fails
 //! sends its error in place of its data: whoever needs them returns it, and nobody waits for ever.
 //!
-//! Left out: the calls with a count for each rank (MPI_Gatherv and its like), nonblocking and neighbourhood calls, user-defined
-//! operations.
+//! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or at the root where there is one.
+//!
+//! Left out: a type for each rank (MPI_Alltoallw), reduce_scatter, nonblocking and neighbourhood calls, user-defined operations.
 
 use std::panic::Location;
+
+use std::ops::Range;
 
 use shipable::reduce::{Op, Reduction};
 use shipable::{Element, View, ViewMut};
@@ -16,8 +19,8 @@ use super::Communicator;
 use super::agree::told;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
-use crate::memory::Scope;
-use crate::origin::{Destination, Elementwise, Origin};
+use crate::memory::{Scope, Span};
+use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
 
 /// The tag of messages of collective calls on data.
 const DATA: i32 = 4;
@@ -85,13 +88,26 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         root: i32,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
-        self.collective("gather", Activity::Gather, || {
+        self.gather_as("gather", data.into(), room.into(), None, root)
+    }
+
+    pub(super) fn gather_as(
+        &self,
+        call: &'static str,
+        data: Origin<'_>,
+        mut room: Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+        root: i32,
+    ) -> Result<()> {
+        self.collective(call, Activity::Gather, || {
             let root = self.root(root)?;
-            let (mine, failed) = self.seal(self.packed_whole(data));
+            let (mine, failed) = self.seal(match self.rank() == root as i32 {
+                true => self.packed_own(data, &mut room, ranges),
+                false => self.packed_whole(data),
+            });
             let all = self.circle(DATA).rooted(root).gather(&mine)?;
             failed.map_or(Ok(()), Err)?;
-            all.map_or(Ok(()), |all| self.unpack_blocks(room, &all))
+            all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
         })
     }
 
@@ -115,12 +131,21 @@ impl Communicator {
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
-        self.collective("allgather", Activity::Allgather, || {
-            let (mine, failed) = self.seal(self.packed_whole(data));
+        self.allgather_as("allgather", data.into(), room.into(), None)
+    }
+
+    pub(super) fn allgather_as(
+        &self,
+        call: &'static str,
+        data: Origin<'_>,
+        mut room: Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<()> {
+        self.collective(call, Activity::Allgather, || {
+            let (mine, failed) = self.seal(self.packed_own(data, &mut room, ranges));
             let all = self.circle(DATA).allgather(mine)?;
             failed.map_or(Ok(()), Err)?;
-            self.unpack_blocks(room, &all)
+            self.unpack_blocks(room, ranges, &all)
         })
     }
 
@@ -165,16 +190,31 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         root: i32,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
-        self.collective("scatter", Activity::Scatter, || {
+        self.scatter_as("scatter", data.into(), None, room.into(), root)
+    }
+
+    pub(super) fn scatter_as(
+        &self,
+        call: &'static str,
+        data: Origin<'_>,
+        ranges: Option<&[Range<i64>]>,
+        room: Destination<'_>,
+        root: i32,
+    ) -> Result<()> {
+        self.collective(call, Activity::Scatter, || {
             let root = self.root(root)?;
             let (mut blocks, mut failed) = (Vec::new(), None);
             if self.rank() == root as i32 {
-                (blocks, failed) = self.seal_blocks(data);
+                let packed =
+                    Scope::with(|scope| self.pack_blocks(data.what, scope.lend(data.loan), ranges));
+                (blocks, failed) = self.seal_blocks(packed);
             }
             let mine = self.circle(DATA).rooted(root).scatter(blocks)?;
             failed.map_or(Ok(()), Err)?;
-            self.unpack_whole(room, &mine)
+            match room.what {
+                What::InPlace if self.rank() == root as i32 => Ok(()),
+                _ => self.unpack_whole(room, &mine),
+            }
         })
     }
 
@@ -198,12 +238,26 @@ impl Communicator {
         data: impl Into<Origin<'a>>,
         room: impl Into<Destination<'b>>,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
-        self.collective("alltoall", Activity::Alltoall, || {
-            let (blocks, failed) = self.seal_blocks(data);
+        self.alltoall_as("alltoall", (data.into(), None), (room.into(), None))
+    }
+
+    pub(super) fn alltoall_as(
+        &self,
+        call: &'static str,
+        (data, given): (Origin<'_>, Option<&[Range<i64>]>),
+        (mut room, taken): (Destination<'_>, Option<&[Range<i64>]>),
+    ) -> Result<()> {
+        self.collective(call, Activity::Alltoall, || {
+            let packed = Scope::with(|scope| match data.what {
+                What::InPlace => {
+                    self.pack_blocks(room.what, scope.lend_mut(room.loan.again()), taken)
+                }
+                what => self.pack_blocks(what, scope.lend(data.loan), given),
+            });
+            let (blocks, failed) = self.seal_blocks(packed);
             let all = self.circle(DATA).alltoall(blocks)?;
             failed.map_or(Ok(()), Err)?;
-            self.unpack_blocks(room, &all)
+            self.unpack_blocks(room, taken, &all)
         })
     }
 
@@ -233,10 +287,12 @@ impl Communicator {
         op: Op,
         root: i32,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
+        let (data, mut room) = (data.into(), room.into());
         self.collective("reduce", Activity::Reduce, || {
             let root = self.root(root)?;
-            let (total, failed) = self.total(data, op)?;
+            let mut nowhere = IN_PLACE.into();
+            let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
+            let (total, failed) = self.total(data, own, op)?;
             let total = self.circle(DATA).pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
             if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
@@ -265,9 +321,9 @@ impl Communicator {
         room: impl Into<Destination<'b>>,
         op: Op,
     ) -> Result<()> {
-        let (data, room) = (data.into(), room.into());
+        let (data, mut room) = (data.into(), room.into());
         self.collective("allreduce", Activity::Reduce, || {
-            let (total, failed) = self.total(data, op)?;
+            let (total, failed) = self.total(data, &mut room, op)?;
             let total = self.circle(DATA).broadcast(total)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_whole(room, &total)
@@ -330,12 +386,12 @@ impl Communicator {
         &self,
         call: &'static str,
         data: Origin<'_>,
-        room: Destination<'_>,
+        mut room: Destination<'_>,
         op: Op,
         inclusive: bool,
     ) -> Result<()> {
         self.collective(call, Activity::Scan, || {
-            let (reduction, mine, failed) = self.operands(data, op);
+            let (reduction, mine, failed) = self.operands(data, &mut room, op);
             let mut before: Option<Vec<u8>> = None;
             let mut whole = mine.clone();
             self.circle(DATA).scan(mine, |heard, held| {
@@ -380,17 +436,32 @@ impl Communicator {
     }
 
     /// At rank 0, what the operation makes of everyone's operands; nothing elsewhere. And what failed here.
-    fn total(&self, data: Origin<'_>, op: Op) -> Result<(Vec<u8>, Option<Error>)> {
-        let (reduction, mine, failed) = self.operands(data, op);
+    fn total(
+        &self,
+        data: Origin<'_>,
+        room: &mut Destination<'_>,
+        op: Op,
+    ) -> Result<(Vec<u8>, Option<Error>)> {
+        let (reduction, mine, failed) = self.operands(data, room, op);
         let combine = |held, heard: Vec<u8>, _| self.combined(&reduction, held, &heard);
         let total = self.circle(DATA).fold(mine, combine)?;
         Ok((total.unwrap_or_default(), failed))
     }
 
-    fn operands(&self, data: Origin<'_>, op: Op) -> (Option<Reduction>, Vec<u8>, Option<Error>) {
+    /// The operands of this rank, which may be in place of the result.
+    fn operands(
+        &self,
+        data: Origin<'_>,
+        room: &mut Destination<'_>,
+        op: Op,
+    ) -> (Option<Reduction>, Vec<u8>, Option<Error>) {
         let mut reduction = None;
         let packed = Scope::with(|scope| {
-            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
+            let (what, span) = match data.what {
+                What::InPlace => (room.what, scope.lend_mut(room.loan.again())),
+                what => (what, scope.lend(data.loan)),
+            };
+            let all = what.resolve(self.process(), span)?;
             if matches!(op, Op::Replace | Op::NoOp) {
                 return Err(ErrorKind::NotReducing.into());
             }
@@ -447,15 +518,36 @@ impl Communicator {
         })
     }
 
-    /// A block for each rank; all of them the error, if there is one.
-    fn seal_blocks(&self, data: Origin<'_>) -> (Vec<Vec<u8>>, Option<Error>) {
-        let blocks = Scope::with(|scope| {
-            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
-            let block = self.block(all.count)?;
-            let pack = |rank: u64| self.pack_part(&all, rank * block, block);
-            (0..self.size() as u64).map(pack).collect::<Result<Vec<_>>>()
-        });
-        match blocks {
+    /// This rank's data, which may be in place: its block of the room.
+    fn packed_own(
+        &self,
+        data: Origin<'_>,
+        room: &mut Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<u8>> {
+        let What::InPlace = data.what else { return self.packed_whole(data) };
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan.again()))?;
+            let own = self.blocks(all.count, ranges)?.swap_remove(self.rank() as usize);
+            self.pack_part(&all, own.start, own.end - own.start)
+        })
+    }
+
+    /// A block for each rank.
+    fn pack_blocks(
+        &self,
+        what: What<'_>,
+        memory: Span,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let all = what.resolve(self.process(), memory)?;
+        let blocks = self.blocks(all.count, ranges)?.into_iter();
+        blocks.map(|block| self.pack_part(&all, block.start, block.end - block.start)).collect()
+    }
+
+    /// What travels of blocks; all of them the error, if there is one.
+    fn seal_blocks(&self, packed: Result<Vec<Vec<u8>>>) -> (Vec<Vec<u8>>, Option<Error>) {
+        match packed {
             Ok(blocks) => (blocks, None),
             Err(error) => {
                 let (bytes, failed) = self.seal(Err(error));
@@ -465,24 +557,46 @@ impl Communicator {
     }
 
     /// All blocks as far as they go; gives the first error.
-    fn unpack_blocks(&self, room: Destination<'_>, blocks: &[Vec<u8>]) -> Result<()> {
+    fn unpack_blocks(
+        &self,
+        room: Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+        blocks: &[Vec<u8>],
+    ) -> Result<()> {
         Scope::with(|scope| {
             let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
             all.check_disjoint()?;
-            let block = self.block(all.count)?;
-            let unpack =
-                |(rank, bytes): (u64, &Vec<u8>)| self.unpack_from(&all, rank * block, block, bytes);
-            let outcomes: Vec<_> = (0..).zip(blocks).map(unpack).collect();
+            let places = self.blocks(all.count, ranges)?;
+            let unpack = |(place, bytes): (&Range<u64>, &Vec<u8>)| {
+                self.unpack_from(&all, place.start, place.end - place.start, bytes)
+            };
+            let outcomes: Vec<_> = places.iter().zip(blocks).map(unpack).collect();
             outcomes.into_iter().collect()
         })
     }
 
-    fn block(&self, count: u64) -> Result<u64> {
+    /// Which of so many elements are each rank's: those of the ranges, or equally many.
+    fn blocks(&self, count: u64, ranges: Option<&[Range<i64>]>) -> Result<Vec<Range<u64>>> {
         let size = self.size() as u64;
-        match count % size {
-            0 => Ok(count / size),
-            _ => Err(ErrorKind::Blocks { count, size }.into()),
+        let Some(ranges) = ranges else {
+            let block = count / size;
+            return match count % size {
+                0 => Ok((0..size).map(|rank| rank * block..(rank + 1) * block).collect()),
+                _ => Err(ErrorKind::Blocks { count, size }.into()),
+            };
+        };
+        let wrong = |what: String| Error::from(ErrorKind::Ranges(what));
+        if ranges.len() as u64 != size {
+            return Err(wrong(format!("{} ranges for {size} ranks", ranges.len())));
         }
+        let inside = |(rank, range): (usize, &Range<i64>)| {
+            let ends = (u64::try_from(range.start), u64::try_from(range.end));
+            match ends {
+                (Ok(start), Ok(end)) if start <= end && end <= count => Ok(start..end),
+                _ => Err(wrong(format!("{range:?} for rank {rank}, of {count} elements"))),
+            }
+        };
+        ranges.iter().enumerate().map(inside).collect()
     }
 
     /// Some of the elements, packed behind their head.

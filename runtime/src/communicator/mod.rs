@@ -6,6 +6,7 @@ mod agree;
 mod announce;
 mod collective;
 mod create;
+mod varying;
 
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
