@@ -11,15 +11,15 @@ use longshore::{Info, Rank, Window};
 /// What a phase of the job cost: frames that each rank sent, and bytes that the process grew by.
 #[derive(Default)]
 struct Cost {
-    frames: u64,
-    bytes: usize,
+    frames: f64,
+    bytes: f64,
 }
 
 fn main() -> longshore::Result<()> {
     let sizes: Vec<u32> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![8, 64, 256, 1000] } else { sizes };
     println!(
-        "per rank: frames sent and memory (KiB) of init, window, fence, lock_all and put, free"
+        "per rank: frames sent and memory (KiB) of init, a first window, each of {MORE} more, fence, lock_all and put, free"
     );
     for size in sizes {
         let start = Instant::now();
@@ -28,11 +28,7 @@ fn main() -> longshore::Result<()> {
         let costs = run(size, &options, |rank| measure(rank, before))?;
         let shown: Vec<_> = (costs[0].iter())
             .map(|cost| {
-                format!(
-                    "{:>7.1} {:>8.1}",
-                    cost.frames as f64,
-                    cost.bytes as f64 / f64::from(size) / 1024.0
-                )
+                format!("{:>7.1} {:>8.1}", cost.frames, cost.bytes / f64::from(size) / 1024.0)
             })
             .collect();
         println!("{size:>5} ranks {}   {:.1?}", shown.join("  "), start.elapsed());
@@ -40,29 +36,39 @@ fn main() -> longshore::Result<()> {
     Ok(())
 }
 
+/// Windows beyond the first, which also takes what is there for all.
+const MORE: u64 = 16;
+
 fn measure(rank: Rank, mut before: usize) -> Vec<Cost> {
     let world = rank.world();
     let mut costs = Vec::new();
     let mut sent = 0;
-    let mut note = || {
+    let mut note = |times: u64| {
         // Everyone has come here before rank 0 looks.
         world.barrier().unwrap();
         let (frames, bytes) = (rank.frames_sent(), resident());
-        costs.push(Cost { frames: frames - sent, bytes: bytes.saturating_sub(before) });
+        costs.push(Cost {
+            frames: (frames - sent) as f64 / times as f64,
+            bytes: bytes.saturating_sub(before) as f64 / times as f64,
+        });
         (sent, before) = (frames, bytes);
         world.barrier().unwrap();
     };
-    note();
+    note(1);
     let mut window = Window::allocate(world, 64, 8, &Info::default()).unwrap();
-    note();
+    note(1);
+    let window_of = |_| Window::allocate(world, 64, 8, &Info::default()).unwrap();
+    let more: Vec<_> = (0..MORE).map(window_of).collect();
+    note(MORE);
     window.fence(|_| Ok(())).unwrap();
-    note();
+    note(1);
     let long = rank.type_of::<i64>().unwrap();
     let next = (world.rank() + 1) % world.size();
     window.lock_all(|epoch| epoch.put(&[1i64], next, 0, 1, &long)).unwrap();
-    note();
+    note(1);
     window.free().unwrap();
-    note();
+    note(1);
+    more.into_iter().for_each(|window| window.free().unwrap());
     rank.finalize().unwrap();
     costs
 }

@@ -31,7 +31,7 @@ const ROUNDS: u64 = 8;
 /// What resident memory may grow by from window to window, in all: pages that are touched for the first time.
 const GROWTH: usize = 3 << 20;
 /// And what the segment may grow by for each pair of ranks: pages of its ring that are touched for the first time.
-const SHARED_GROWTH: u64 = 64 << 10;
+const SHARED_GROWTH: u64 = 256 << 10;
 
 #[derive(Clone)]
 struct Random(u64);

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use shipable::Leaf;
 use shipable::reduce::{Op, Reduction, Swap};
 
-use super::core::{Core, Target};
+use super::core::Core;
 use super::epoch::Epoch;
 use super::operation::Call;
+use super::targets::Target;
 use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;

@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::assert::Assert;
-use super::core::{Core, Target};
+use super::core::Core;
 use super::state::{Access, EpochState, Step};
+use super::targets::Target;
 use crate::control::Tally;
 use crate::counter;
 use crate::error::{Error, ErrorKind, Result};

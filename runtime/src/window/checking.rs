@@ -5,7 +5,8 @@ use std::ops::Range;
 use longshore_transport::lock::Claim;
 
 use super::assert::Assert;
-use super::core::{Core, Target};
+use super::core::Core;
+use super::targets::Target;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -22,18 +23,18 @@ impl Core {
         if !self.process.checks() {
             return Ok(());
         }
-        let targets = match target {
-            Some(target) => std::slice::from_ref(target),
-            None => &self.targets,
+        let peers = match target {
+            Some(target) => std::slice::from_ref(&target.peer),
+            None => self.control.group().processes(),
         };
         let mut engine = self.process.engine();
-        for &Target { peer, .. } in targets {
+        for &peer in peers {
             let issued = self.ledger.issued(peer);
             engine.state().confirm(peer, self.window, issued, || self.ledger.issue(peer));
         }
         engine.progress();
         drop(engine);
-        let settled = || targets.iter().all(|target| self.ledger.outstanding(target.peer) == 0);
+        let settled = || peers.iter().all(|&peer| self.ledger.outstanding(peer) == 0);
         self.process.wait(|_, _| settled().then_some(Ok(())))
     }
 

@@ -1,15 +1,15 @@
 //! A window's state at its origin side, and its end: what the unscoped calls under the scopes share.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
 use longshore_transport::Range;
-use shipable::Architecture;
 
 use super::flavor::Flavor;
 use super::info::Info;
-use super::state::{Access, EpochState, FREE_IN_EPOCH, Step};
+use super::state::{EpochState, FREE_IN_EPOCH, Step};
+use super::targets::{Target, Targets};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::check::Caller;
@@ -18,7 +18,7 @@ use crate::control::Control;
 use crate::engine::{Attachments, Ledger, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::Activity;
-use crate::memory::{Exposed, Span};
+use crate::memory::Exposed;
 use crate::process::Process;
 use crate::route::Route;
 use crate::window::accumulate::Recent;
@@ -38,7 +38,7 @@ pub(crate) struct Core {
     /// The hints that are in use.
     pub(super) info: Cell<Info>,
     /// By rank in the window's communicator.
-    pub(super) targets: Box<[Target]>,
+    pub(super) targets: Targets,
     pub(super) ledger: Arc<Ledger>,
     pub(super) barrier: Barrier,
     pub(super) communicator: Communicator,
@@ -73,42 +73,11 @@ pub(super) struct Match {
     pub target: (u64, u64),
 }
 
-/// What an origin knows of a target.
-pub(super) struct Target {
-    /// Its rank in the window's communicator.
-    pub rank: u32,
-    /// Its rank in the job, by which the engine and the ledger know it.
-    pub peer: u32,
-    pub measures: Measures,
-    pub architecture: Architecture,
-    pub route: Route,
-    /// Where its memory lies in the segment, if it does.
-    pub range: Option<Range>,
-    pub door: OnceCell<Door>,
-    /// What the epoch allows.
-    pub access: Cell<Access>,
-    /// Its posts that this rank has used up, and its completes.
-    pub posts: Cell<u32>,
-    pub completes: Cell<u32>,
-}
-
 /// The memory that the ranks of a window share, mapped.
 pub(super) struct Whole {
     /// Where it lies in the segment.
     pub place: Range,
     pub exposed: Exposed,
-}
-
-/// A target's memory, mapped.
-pub(super) struct Door {
-    pub span: Span,
-    pub _memory: Held,
-}
-
-/// What keeps a door's memory.
-pub(super) enum Held {
-    Mapped { _mapping: Exposed },
-    Own { _exposed: Arc<Exposed> },
 }
 
 impl Core {
@@ -178,8 +147,8 @@ impl Core {
         let query = || -> Result<&Target> {
             self.process.ready()?;
             self.check_flavor(CALL, Flavor::Shared)?;
-            let first = || self.targets.iter().find(|target| target.measures.size > 0);
-            Ok(self.target(rank)?.or_else(first).unwrap_or(&self.targets[0]))
+            let first = || self.targets.first_sized().unwrap_or(0);
+            Ok(self.target(rank)?.unwrap_or_else(|| &self.targets[first()]))
         };
         query().map_err(|error| self.failed(error, CALL, Some(rank)))
     }

@@ -1,6 +1,6 @@
 //! The creation of windows: every rank offers, all compare, and either all have a window or none.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use shipable::Class;
 
 use super::accumulate::Recent;
-use super::core::{Core, Target, Whole};
+use super::core::{Core, Whole};
 use super::flavor::Flavor;
 use super::info::{AccumulateOps, Info, check};
-use super::state::{Access, EpochState};
+use super::state::EpochState;
+use super::targets::{Known, Targets};
 use crate::attribute::Card;
 use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
@@ -352,14 +353,14 @@ fn open_at(
         control: control.clone(),
     };
     let mut engine = process.engine();
-    let targets = (0..).zip(group.processes()).zip(offers).map(|((rank, &peer), offer)| {
+    let known = (0usize..).zip(group.processes()).zip(offers).map(|((rank, &peer), offer)| {
         let (architecture, emulated) = engine
             .state()
             .representation(peer)
             .ok_or_else(|| protocol(peer, "it said no hello"))?;
         let range = match &shared {
             Some((Whole { place, .. }, starts)) => {
-                Some(Range { offset: place.offset + starts[rank as usize], len: offer.size })
+                Some(Range { offset: place.offset + starts[rank], len: offer.size })
             }
             None => offer.range.map(|(offset, len)| Range { offset, len }),
         };
@@ -374,26 +375,15 @@ fn open_at(
         let size = if is_dynamic { space() } else { offer.size };
         let measures = Measures { size, unit: offer.unit };
         tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
-        Ok(Target {
-            rank,
-            peer,
-            measures,
-            architecture,
-            route,
-            range,
-            door: OnceCell::new(),
-            access: Cell::new(Access::Closed),
-            posts: Cell::new(0),
-            completes: Cell::new(0),
-        })
+        Ok(Known { measures, architecture, route, range })
     });
-    let targets = targets.collect::<Result<Box<[Target]>>>()?;
+    let targets = Targets::new(group, known)?;
     engine.state().open_window(Arc::new(exposure), ledger.clone());
     drop(engine);
-    if targets.iter().any(|target| target.route == Route::Message && target.peer != me.rank) {
+    if targets.by(Route::Message).any(|target| target != rank as usize) {
         process.answer_peers()?;
     }
-    let direct = targets.iter().filter(|target| target.route == Route::Direct).count();
+    let direct = targets.by(Route::Direct).count();
     tracing::info!(rank = me.rank, window, ?measures, direct, of = targets.len(), "window made");
     Ok(Core {
         process: process.clone(),

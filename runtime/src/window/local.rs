@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use shipable::{Architecture, Element};
 
-use super::core::{Core, Target};
+use super::core::Core;
+use super::targets::Target;
 use crate::buffer::Codec;
 use crate::check::Caller;
 use crate::error::{Error, ErrorKind, Result};

@@ -18,6 +18,7 @@ mod raw;
 mod request;
 mod single;
 mod state;
+mod targets;
 #[cfg(test)]
 mod tests;
 

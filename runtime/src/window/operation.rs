@@ -7,7 +7,8 @@ use longshore_transport::Mapping;
 use shipable::{Datatype, Tag};
 
 use super::accumulate::Lent;
-use super::core::{Core, Door, Held, Match, Target};
+use super::core::{Core, Match};
+use super::targets::{Door, Held, Target};
 use crate::engine::{
     BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
 };

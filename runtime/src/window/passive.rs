@@ -6,9 +6,10 @@ use std::sync::Arc;
 use longshore_transport::lock::{Sharing, User};
 
 use super::assert::Assert;
-use super::core::{Core, Target};
+use super::core::Core;
 use super::flavor::Flavor;
 use super::state::{Access, EpochState, Step};
+use super::targets::Target;
 use crate::engine::{EXPOSED, Operation, Ticket};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::Activity;
@@ -119,11 +120,11 @@ impl Core {
             let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
             self.step(Step::LockAll { unchecked })?;
             let own = self.control.rank() as usize;
-            let at_once = match self.flavor {
-                Flavor::Shared => &self.targets[..],
-                _ => &self.targets[own..=own],
+            let mut at_once = match self.flavor {
+                Flavor::Shared => 0..self.targets.len(),
+                _ => own..own + 1,
             };
-            at_once.iter().try_for_each(|target| self.lock_lazily(target)).inspect_err(|_| {
+            at_once.try_for_each(|rank| self.lock_lazily(&self.targets[rank])).inspect_err(|_| {
                 self.give_all_back();
                 self.epoch.set(before);
             })

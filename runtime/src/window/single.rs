@@ -8,10 +8,11 @@ use shipable::reduce::{Op, Reduction, Swap};
 use shipable::{Element, Leaf};
 
 use super::accumulate::Side;
-use super::core::{Core, Target};
+use super::core::Core;
 use super::epoch::Epoch;
 use super::fetched::Fetched;
 use super::operation::Call;
+use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use longshore_transport::lock::Claim;
 
-use super::core::{Core, Target};
+use super::core::Core;
+use super::targets::Target;
 use crate::error::{ErrorKind, Result};
 
 /// The access epoch of a window.

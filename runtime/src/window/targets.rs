@@ -1,0 +1,159 @@
+//! What an origin knows of the ranks of a window.
+//!
+//! A window of many ranks has few targets for most of them. So of each rank it keeps a [`Line`], and makes a [`Target`] of it
+//! when it is first asked for.
+
+use std::cell::{Cell, OnceCell};
+use std::ops::Index;
+use std::sync::Arc;
+
+use longshore_transport::Range;
+use shipable::Architecture;
+
+use super::state::Access;
+use crate::engine::Measures;
+use crate::error::Result;
+use crate::group::Group;
+use crate::memory::{Exposed, Span};
+use crate::route::Route;
+
+/// One rank of a window, and how this rank's epochs and operations on it stand.
+pub(super) struct Target {
+    /// Its rank in the window's communicator.
+    pub rank: u32,
+    /// Its rank in the job, by which the engine and the ledger know it.
+    pub peer: u32,
+    pub measures: Measures,
+    pub architecture: Architecture,
+    pub route: Route,
+    /// Where its memory lies in the segment, if it does.
+    pub range: Option<Range>,
+    pub door: OnceCell<Door>,
+    /// What the epoch allows.
+    pub access: Cell<Access>,
+    /// Its posts that this rank has used up, and its completes.
+    pub posts: Cell<u32>,
+    pub completes: Cell<u32>,
+}
+
+/// A target's memory, mapped.
+pub(super) struct Door {
+    pub span: Span,
+    pub _memory: Held,
+}
+
+/// What keeps a door's memory.
+pub(super) enum Held {
+    Mapped { _mapping: Exposed },
+    Own { _exposed: Arc<Exposed> },
+}
+
+/// What is known of a rank from the window's making on.
+pub(super) struct Known {
+    pub measures: Measures,
+    pub architecture: Architecture,
+    pub route: Route,
+    pub range: Option<Range>,
+}
+
+/// The ranks of a window, by rank in its communicator.
+pub(super) struct Targets {
+    lines: Box<[Line]>,
+    /// Those that occur.
+    architectures: Vec<Architecture>,
+    group: Group,
+}
+
+/// What is kept of a rank that may never be a target.
+struct Line {
+    size: u64,
+    /// Where its memory lies in the segment; at its begin, where the header is, if it doesn't.
+    range: Range,
+    unit: u32,
+    /// Among those that occur.
+    architecture: u16,
+    route: Route,
+    target: OnceCell<Box<Target>>,
+}
+
+// With the ledger's 16 bytes, and 24 at most in the control block, what a rank costs at the others is small.
+const _: () = assert!(size_of::<Line>() <= 40);
+
+impl Targets {
+    /// The ranks of a group, of which this is known in their order.
+    pub(super) fn new(
+        group: &Group,
+        known: impl Iterator<Item = Result<Known>>,
+    ) -> Result<Targets> {
+        let mut architectures: Vec<Architecture> = Vec::new();
+        let lines = known.map(|known| {
+            let Known { measures, architecture, route, range } = known?;
+            // There are few, and neighbours are mostly alike.
+            let same = |seen: &Architecture| {
+                seen.name() == architecture.name() && seen.same_representation(&architecture)
+            };
+            let at = architectures.iter().rposition(same).unwrap_or_else(|| {
+                architectures.push(architecture);
+                architectures.len() - 1
+            });
+            let (Measures { size, unit }, architecture) = (measures, at as u16);
+            let range = range.unwrap_or(Range { offset: 0, len: 0 });
+            Ok(Line { size, range, unit, architecture, route, target: OnceCell::new() })
+        });
+        let lines = lines.collect::<Result<_>>()?;
+        Ok(Targets { lines, architectures, group: group.clone() })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The ranks reached by a route.
+    pub(super) fn by(&self, route: Route) -> impl Iterator<Item = usize> {
+        (0..).zip(&self.lines).filter(move |(_, line)| line.route == route).map(|(rank, _)| rank)
+    }
+
+    /// The first rank with memory of any bytes.
+    pub(super) fn first_sized(&self) -> Option<usize> {
+        self.lines.iter().position(|line| line.size > 0)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, rank: usize) -> Option<&Target> {
+        let line = self.lines.get(rank)?;
+        Some(match line.target.get() {
+            Some(target) => target,
+            None => self.meet(rank, line),
+        })
+    }
+
+    #[cold]
+    fn meet<'a>(&self, rank: usize, line: &'a Line) -> &'a Target {
+        line.target.get_or_init(|| {
+            Box::new(Target {
+                rank: rank as u32,
+                peer: self.group.process(rank as u32),
+                measures: Measures { size: line.size, unit: line.unit },
+                architecture: self.architectures[usize::from(line.architecture)],
+                route: line.route,
+                range: (line.range.offset > 0).then_some(line.range),
+                door: OnceCell::new(),
+                access: Cell::new(Access::Closed),
+                posts: Cell::new(0),
+                completes: Cell::new(0),
+            })
+        })
+    }
+}
+
+impl Index<usize> for Targets {
+    type Output = Target;
+
+    fn index(&self, rank: usize) -> &Target {
+        let line = &self.lines[rank];
+        match line.target.get() {
+            Some(target) => target,
+            None => self.meet(rank, line),
+        }
+    }
+}
