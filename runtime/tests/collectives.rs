@@ -1,5 +1,7 @@
 //! Collective calls between like and unlike ranks, in every size of communicator, against what one rank works out alone.
 
+use std::ops::Range;
+
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
@@ -202,7 +204,11 @@ fn each_rank_has_as_many_elements_as_its_range() {
         assert_eq!(room, due.collect::<Vec<_>>());
         // Outside, backwards, and too few.
         let mut room = [0.0];
-        for wrong in [vec![0..2; size as usize], vec![1..0; size as usize], vec![-1..0; 9]] {
+        for wrong in [
+            vec![0..2; size as usize],
+            vec![Range { start: 1, end: 0 }; size as usize],
+            vec![-1..0; 9],
+        ] {
             let outcome = world.allgatherv(&[1.0], &mut room, &wrong);
             assert_eq!(outcome.unwrap_err().class(), Class::Count);
         }
