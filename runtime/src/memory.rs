@@ -14,9 +14,12 @@
 use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use longshore_transport::Mapping;
+use nix::sys::mman::{MmapAdvise, madvise};
+use nix::unistd::{SysconfVar, sysconf};
 use shipable::program::copy;
 use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
@@ -75,16 +78,19 @@ impl Span {
     }
 
     /// Whether these displacements are its memory.
+    #[inline]
     pub(crate) fn covers(&self, start: i64, end: i64) -> bool {
         self.view().is_some_and(|view| view.covers(start, end).is_ok())
     }
 
+    #[inline]
     fn view<'a>(self) -> Option<View<'a>> {
         // SAFETY: a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
         // reference to it but the lender, who lent it shared, or exclusively to this span's holder.
         unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
     }
 
+    #[inline]
     fn view_mut<'a>(self) -> Option<ViewMut<'a>> {
         // SAFETY: as above; spans that are written to come from windows or from exclusive loans.
         unsafe { ViewMut::from_raw(self.start, self.len) }.shifted(self.origin)
@@ -279,6 +285,22 @@ impl Span {
             }
         }
         true
+    }
+
+    /// Gives the pages behind it back to the system, as far as it has whole ones: what they hold is lost.
+    fn discard(self) {
+        const WORTH: u64 = 1 << 20;
+        if self.len < WORTH {
+            return;
+        }
+        let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(1 << 16) as usize;
+        let skip = self.start.align_offset(page);
+        let pages = (self.len as usize).saturating_sub(skip) / page;
+        if let Some(start) = NonNull::new(self.start.wrapping_add(skip).cast()) {
+            // SAFETY: whole pages within the span, whose holder has the only access to it and is done with what it holds. They
+            // stay mapped; where the system refuses, they stay as they are.
+            let _ = unsafe { madvise(start, pages * page, MmapAdvise::MADV_DONTNEED) };
+        }
     }
 
     /// Runs `body` on a span of a slice, which lasts as long.
@@ -506,6 +528,10 @@ pub(crate) mod sealed {
         fn elements(&self) -> Elements;
         /// The size of an element that is in the machine's representation; `None` where memory has the rank's.
         fn native_element() -> Option<usize>;
+        /// Whether nobody has another way to it while it is held, so that its bytes may lie elsewhere.
+        fn is_enclosed() -> bool {
+            true
+        }
     }
 
     /// A [`Span`], out of users' sight.
@@ -576,8 +602,16 @@ pub(crate) struct Exposed {
 }
 
 enum Owner {
-    Segment { mapping: Arc<Mapping> },
+    Segment {
+        mapping: Arc<Mapping>,
+    },
     User(Box<dyn Any + Send>),
+    /// The user's, whose bytes are in a part of the segment for the time being.
+    Moved {
+        _mapping: Mapping,
+        held: Box<dyn Any + Send>,
+        home: Span,
+    },
 }
 
 impl Exposed {
@@ -610,11 +644,37 @@ impl Exposed {
         Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 
-    /// The user's memory back; `None` if it is of another type.
+    /// Memory of the user, its bytes moved to a part of the segment, which is as long at least, until they are
+    /// [moved back](Exposed::moved_back). What held them keeps its addresses, and hardly any memory.
+    pub(crate) fn moved_to(self, mapping: Mapping) -> Exposed {
+        let (home, len) = (self.span, self.span.len);
+        match self.owner {
+            Owner::User(held) if len <= mapping.len() as u64 => {
+                let span = Span { start: mapping.as_ptr(), len, origin: 0 };
+                span.copy_run(0, home, 0, len);
+                home.discard();
+                Exposed { span, owner: Owner::Moved { _mapping: mapping, held, home } }
+            }
+            owner => Exposed { owner, ..self },
+        }
+    }
+
+    /// The same memory where the user had it. Nobody reaches it any more.
+    pub(crate) fn moved_back(self) -> Exposed {
+        match self.owner {
+            Owner::Moved { _mapping, held, home } => {
+                home.copy_run(0, self.span, 0, home.len);
+                Exposed { span: home, owner: Owner::User(held) }
+            }
+            owner => Exposed { owner, ..self },
+        }
+    }
+
+    /// The user's memory back; `None` if it is of another type, or elsewhere.
     pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
         match self.owner {
             Owner::User(held) => held.downcast::<M::Held>().ok().map(|held| M::give_back(*held)),
-            Owner::Segment { .. } => None,
+            Owner::Segment { .. } | Owner::Moved { .. } => None,
         }
     }
 

@@ -80,7 +80,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`.
+/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`. It stays where it
+/// is, so that the other ranks reach it by messages.
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};
@@ -166,5 +167,10 @@ impl Held for Pointed {
     fn native_element() -> Option<usize> {
         // The rank's own memory.
         None
+    }
+
+    fn is_enclosed() -> bool {
+        // Who gave the pointer has it still.
+        false
     }
 }

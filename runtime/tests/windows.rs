@@ -581,3 +581,32 @@ fn a_fatal_error_ends_the_job() {
         .unwrap();
     }
 }
+
+/// What a window is made over is there while it lasts and where it was afterwards, however like ranks reach it meanwhile.
+#[test]
+fn owned_memory_lies_where_like_ranks_reach_it() {
+    const BYTES: usize = (2 << 20) + 24;
+    everywhere(|rank, world| {
+        let (me, next) = (world.rank(), (world.rank() + 1) % 3);
+        let memory: Vec<u8> = (0..BYTES).map(|at| (at / 16384) as u8 + me as u8).collect();
+        let (copy, start) = (memory.clone(), memory.as_ptr());
+        let mut window = Window::create(world, memory, 1, &Info::default()).unwrap();
+        let allocated = Window::allocate(world, 8, 1, &Info::default()).unwrap();
+        assert_eq!(window.route(next).unwrap(), allocated.route(next).unwrap());
+        allocated.free().unwrap();
+        let byte = rank.type_of::<u8>().unwrap();
+        let (value, mut got) = ([200 + me as u8; 8], vec![0u8; 16385]);
+        window
+            .fence(|epoch| {
+                epoch.put(&value, next, BYTES as i64 - 8, 8, &byte)?;
+                epoch.get(&mut got, next, 16384, 16385, &byte)
+            })
+            .unwrap();
+        assert_eq!((got[0], got[16384]), (1 + next as u8, 2 + next as u8));
+        let memory = window.free().unwrap();
+        let before = (me + 2) % 3;
+        assert_eq!(memory.as_ptr(), start);
+        assert_eq!(memory[..BYTES - 8], copy[..BYTES - 8]);
+        assert_eq!(memory[BYTES - 8..], [200 + before as u8; 8]);
+    });
+}

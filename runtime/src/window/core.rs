@@ -218,7 +218,8 @@ impl Core {
         let cleared = cleared.map_err(place);
         let Core { process, exposed, whole, targets, barrier, control, ranges, .. } = self;
         drop((whole, targets, barrier, control));
-        let exposed = Arc::into_inner(exposed);
+        // Out of what is given back here.
+        let exposed = Arc::into_inner(exposed).map(Exposed::moved_back);
         // All of them, even where one fails.
         let freed: Vec<_> = ranges.into_iter().map(|range| process.segment().free(range)).collect();
         freed.into_iter().collect::<Result<Vec<()>, _>>()?;

@@ -181,10 +181,47 @@ pub(super) fn create<M: Memory>(
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
         let (size, unit) = check(size, unit, pointer(communicator))?;
+        let (exposed, range) = match M::is_enclosed() {
+            true => within_reach(communicator, exposed),
+            false => (exposed, None),
+        };
         let (ground, measures) = (Ground::Own(exposed), Measures { size, unit });
-        Ok(Brought { ground, measures, range: None })
+        Ok(Brought { ground, measures, range })
     };
     open(communicator, Flavor::Create, bring, info)
+}
+
+/// Moves memory to where like ranks reach it directly, if there are any, and room for it. The program can't tell: it has no
+/// way to the memory but the window's, until the window gives it back.
+fn within_reach(communicator: &Communicator, exposed: Exposed) -> (Exposed, Option<Range>) {
+    let process = communicator.process();
+    let me = process.me();
+    let is_direct = |&peer: &u32| {
+        let known = process.engine().state().representation(peer);
+        known.is_some_and(|(architecture, emulated)| {
+            let pair = Pair {
+                message_only: process.routes() == Routes::Message,
+                emulated: emulated || me.emulated,
+                same_representation: architecture.same_representation(&me.architecture),
+                reachable: true,
+            };
+            peer != me.rank && choose(pair) == Route::Direct
+        })
+    };
+    let len = exposed.span().len();
+    if len == 0 || !communicator.group().processes().iter().any(is_direct) {
+        return (exposed, None);
+    }
+    let segment = process.segment();
+    let Ok(range) = segment.allocate(len) else { return (exposed, None) };
+    match segment.map(range) {
+        Ok(mapping) => (exposed.moved_to(mapping), Some(range)),
+        Err(_) => {
+            // There is another way.
+            let _ = segment.free(range);
+            (exposed, None)
+        }
+    }
 }
 
 /// Memory is attached later.

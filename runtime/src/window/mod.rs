@@ -175,7 +175,9 @@ impl Window<Allocated> {
 
 impl<M: Memory> Window<M> {
     /// Makes a window over memory of this rank's own: a `Vec`, a `Box` or a [`Buffer`](crate::Buffer) (MPI-5.0 section
-    /// 12.2.1). Collective. The other ranks reach it by messages.
+    /// 12.2.1). Collective. Until `free` gives a vector, box or buffer back only the window has a way to it, so its bytes are
+    /// moved to shared memory meanwhile where that lets like ranks reach them directly, for the price of a copy here and one
+    /// there. The other ranks reach [`Pointed`](crate::Pointed) memory by messages.
     ///
     /// # Errors
     /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
