@@ -32,6 +32,9 @@ pub(crate) struct Control {
     segment: Segment,
     group: Group,
     rank: u32,
+    size: u32,
+    /// From a block to the next one.
+    stride: u64,
 }
 
 /// What one rank counts for another.
@@ -59,35 +62,35 @@ impl Control {
         if place.len < Self::bytes(group.size() as u32) {
             return Ok(None);
         }
-        let (segment, group) = (segment.clone(), group.clone());
-        Ok(Some(Control { memory: segment.map(place)?, segment, group, rank }))
+        let (segment, group, size) = (segment.clone(), group.clone(), group.size() as u32);
+        let (memory, stride) = (segment.map(place)?, Self::stride(size));
+        Ok(Some(Control { memory, segment, group, rank, size, stride }))
     }
 
     fn stride(size: u32) -> u64 {
         (LOCK + SharedLock::bytes(size) + 8 * u64::from(size)).next_multiple_of(128)
     }
 
-    fn size(&self) -> u32 {
-        self.group.size() as u32
-    }
-
+    #[inline]
     fn block(&self, owner: u32) -> u64 {
-        u64::from(owner) * Self::stride(self.size())
+        u64::from(owner) * self.stride
     }
 
     /// Where an owner's accumulate lock lies.
+    #[inline]
     fn accumulate_word(&self, owner: u32) -> (&Mapping, u64) {
         (&self.memory, self.block(owner) + ACCUMULATE)
     }
 
     /// Takes an owner's accumulate lock, until what this gives is dropped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn accumulate(&self, owner: u32) -> Briefly<'_> {
         let (memory, offset) = self.accumulate_word(owner);
         BriefLock::at(memory, offset).acquire(self.rank, |rank| self.is_dead(rank))
     }
 
     /// This process's rank in the window.
+    #[inline]
     pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
@@ -99,12 +102,12 @@ impl Control {
 
     /// Whether a rank will never run again.
     pub(crate) fn is_dead(&self, rank: u32) -> bool {
-        let known = rank < self.size();
+        let known = rank < self.size;
         known && matches!(self.segment.rank_state(self.group.process(rank)), RankState::Dead(_))
     }
 
     fn ring(&self, rank: u32) {
-        if rank < self.size() {
+        if rank < self.size {
             // A rank of this job is a rank of its segment.
             let _ = self.segment.ring(self.group.process(rank));
         }
@@ -112,7 +115,7 @@ impl Control {
 
     #[inline]
     fn lock(&self, owner: u32) -> SharedLock<'_> {
-        SharedLock::new(&self.memory, self.block(owner) + LOCK, self.size())
+        SharedLock::new(&self.memory, self.block(owner) + LOCK, self.size)
     }
 
     /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves. It is held at once if it is free.
@@ -125,6 +128,7 @@ impl Control {
     }
 
     /// Whether a claim on an owner's lock is granted. With `thorough`, the dead are passed over.
+    #[inline]
     pub(crate) fn poll(&self, owner: u32, claim: &mut Claim, thorough: bool) -> bool {
         let is_dead = |rank| thorough && self.is_dead(rank);
         self.lock(owner).poll(claim, is_dead, |user| self.wake(owner, user))
@@ -140,7 +144,7 @@ impl Control {
     pub(crate) fn locker(&self, owner: u32) -> Option<u32> {
         let holder = self.lock(owner).holder(|rank| self.is_dead(rank));
         // Another's words may hold anything.
-        holder.filter(|rank| *rank < self.size())
+        holder.filter(|rank| *rank < self.size)
     }
 
     /// Wakes whoever polls for a user: itself, or the owner that serves it.
@@ -162,8 +166,8 @@ impl Control {
     }
 
     fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {
-        let size = u64::from(self.size());
-        let counts = self.block(reader) + LOCK + SharedLock::bytes(self.size());
+        let size = u64::from(self.size);
+        let counts = self.block(reader) + LOCK + SharedLock::bytes(self.size);
         let at = match tally {
             Tally::Posts => counts,
             Tally::Completes => counts + 4 * size,
@@ -177,6 +181,7 @@ impl Control {
     }
 
     /// Whether an owner has exposed its window by a post.
+    #[inline]
     pub(crate) fn is_exposed(&self, owner: u32) -> bool {
         self.state(owner).load(Ordering::Relaxed) & EXPOSED.to_le() != 0
     }
@@ -199,6 +204,7 @@ impl Control {
         word.store(state.to_le(), Ordering::Relaxed);
     }
 
+    #[inline]
     fn state(&self, owner: u32) -> &AtomicU32 {
         self.memory.word32(self.block(owner) as usize)
     }

@@ -63,6 +63,7 @@ struct Place {
 }
 
 impl Place {
+    #[inline]
     fn displacements(&self) -> Range<i64> {
         -self.origin..self.len as i64 - self.origin
     }
@@ -100,6 +101,7 @@ impl Place {
         Place { origin: origin as i64, ..self }
     }
 
+    #[inline]
     fn shifted(self, by: i64) -> Option<Place> {
         let origin = self.origin.checked_add(by)?;
         origin.checked_neg()?;
@@ -122,6 +124,7 @@ impl<'a> View<'a> {
     /// During `'a` those bytes must be readable and part of one allocation or mapping, those that are
     /// read must have been written, and no `&mut` reference to any of them may be alive. Others may write them through pointers, other
     /// processes included; what a racing read then finds is any mixture of old and new bytes.
+    #[inline]
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
         let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
         View { place, memory: PhantomData }
@@ -138,6 +141,7 @@ impl<'a> View<'a> {
 
     /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
     /// leave `i64`.
+    #[inline]
     pub fn shifted(self, by: i64) -> Option<View<'a>> {
         Some(View { place: self.place.shifted(by)?, ..self })
     }
@@ -183,6 +187,7 @@ impl<'a> ViewMut<'a> {
     /// During `'a` those bytes must be readable and writable and part of one allocation or mapping,
     /// those that are read must have been written, and no reference to any of them may be alive. Others may read and write them through
     /// pointers, other processes included; racing writes leave any mixture of their bytes.
+    #[inline]
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
         let place = Place { start, len: len as usize, origin: 0 };
         ViewMut { place, memory: PhantomData }
@@ -199,6 +204,7 @@ impl<'a> ViewMut<'a> {
 
     /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
     /// leave `i64`.
+    #[inline]
     pub fn shifted(self, by: i64) -> Option<ViewMut<'a>> {
         Some(ViewMut { place: self.place.shifted(by)?, ..self })
     }

@@ -74,6 +74,7 @@ impl fmt::Display for EpochState {
 impl EpochState {
     /// The state after a call; `used` says whether a fence epoch had an operation in it. A fence opens an epoch only with
     /// its first operation: before, any other may begin.
+    #[inline]
     pub(super) fn after(self, step: Step, used: bool) -> Result<EpochState, ErrorKind> {
         use EpochState::*;
         let free = matches!(self, Closed) || matches!(self, Fence(_)) && !used;
@@ -104,7 +105,8 @@ impl EpochState {
 }
 
 impl Core {
-    /// Takes a step, if it is legal.
+    /// Takes a step, if it is legal. In line, since the call knows which step it is, and most of the table goes.
+    #[inline(always)]
     pub(super) fn step(&self, step: Step) -> Result<()> {
         self.epoch.set(self.epoch.get().after(step, self.used.get())?);
         self.used.set(false);

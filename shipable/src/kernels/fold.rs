@@ -64,6 +64,7 @@ impl Fold {
     }
 
     /// A division takes as long as all else that a fold of one element does.
+    #[inline]
     fn elements(&self, bytes: usize) -> usize {
         match self.element.is_power_of_two() {
             true => bytes >> self.element.trailing_zeros(),

@@ -130,11 +130,13 @@ impl Reduction {
         target: &mut ViewMut<'_>,
         bytes: u64,
     ) -> Result<()> {
-        self.combine_at(operands, target, 0, bytes)
+        match &self.body {
+            Body::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
+            _ => self.combine_at(operands, target, 0, bytes),
+        }
     }
 
     /// Combines `bytes` of operands with the elements from `at` on.
-    #[inline]
     fn combine_at(
         &self,
         operands: View<'_>,

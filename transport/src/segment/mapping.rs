@@ -68,11 +68,13 @@ impl Mapping {
 
     /// Its first byte. Valid for reads and writes of [`Mapping::len`] bytes while the mapping lives; other processes
     /// may write the same bytes at any time.
+    #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
     /// Its length in bytes.
+    #[inline]
     #[allow(clippy::len_without_is_empty)] // a mapping is never empty
     pub fn len(&self) -> usize {
         self.len.get()
@@ -82,6 +84,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If it isn't aligned, or not inside.
+    #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
         assert!(offset % 4 == 0 && self.len() - 4 >= offset, "no word at {offset}");
         // SAFETY: aligned, in bounds (a mapping is never shorter than a page), and the mapping outlives the borrow.
@@ -92,6 +95,7 @@ impl Mapping {
     ///
     /// # Panics
     /// If it isn't aligned, or not inside.
+    #[inline]
     pub fn word64(&self, offset: usize) -> &AtomicU64 {
         assert!(offset % 8 == 0 && self.len() - 8 >= offset, "no word at {offset}");
         // SAFETY: as above; the alignment is 8 on every host, since mappings start on pages.
@@ -99,6 +103,7 @@ impl Mapping {
     }
 
     /// `count` values that lie from `offset` on.
+    #[inline]
     pub(crate) fn slice<T: Shared>(&self, offset: u64, count: usize) -> &[T] {
         let offset = usize::try_from(offset).expect("the control part is small");
         let bytes = size_of::<T>().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
@@ -109,6 +114,7 @@ impl Mapping {
     }
 
     /// The value at `offset`.
+    #[inline]
     pub(crate) fn at<T: Shared>(&self, offset: u64) -> &T {
         &self.slice(offset, 1)[0]
     }
