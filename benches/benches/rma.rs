@@ -25,6 +25,7 @@ fn main() -> Outcome<()> {
             let rank = longshore::init()?;
             let lines = match *work {
                 "rows" => rma::measure(&rank)?.iter().map(Row::print).collect(),
+                "messages" => rma::messages(&rank)?.iter().map(Row::print).collect(),
                 "bulk" => rma::bulk(&rank)?.iter().map(Row::print).collect(),
                 "many" => rma::many(&rank)?.map(|cost| format!("{cost}")).to_vec(),
                 _ => vec![launch::memory(&rank)?.to_string()],
@@ -78,38 +79,55 @@ struct Times {
     median: Vec<f64>,
 }
 
-/// By the row's place and name, how far apart the cores were, and the contender.
-type Table = BTreeMap<(usize, String, Distance), Vec<Times>>;
+/// By the row's place, how far apart the cores were, and the contender.
+type Table = BTreeMap<(usize, Distance), Vec<Times>>;
 
 /// All contenders in turns, and the rows of each beside the ratio of ours to it.
 fn against_peers(turns: usize) -> Outcome<()> {
     let peers = peers::find("rma.c")?;
-    let mut table = Table::new();
-    let mut moved = 0;
+    let (mut table, mut names, mut moved) = (Table::new(), Vec::new(), 0);
     for _ in 0..turns {
         for who in 0..=peers.len() {
-            let rows = match who.checked_sub(1) {
-                None => rows(run("rows", Job::default(), 2, &[])?),
-                Some(peer) => peers[peer].run()?,
+            let (mut rows, of_messages) = match who.checked_sub(1) {
+                None => {
+                    let job = Job { routes: Routes::Message, ..Job::default() };
+                    let of_messages = rows(run("messages", job, 2, &[])?);
+                    (rows(run("rows", Job::default(), 2, &[])?), of_messages)
+                }
+                Some(peer) => {
+                    let rows = peers[peer].run()?;
+                    (rows.clone(), rows)
+                }
             };
-            for (at, row) in rows.into_iter().enumerate() {
+            // What the others do with created windows stands beside both that this library does.
+            rows.retain(|row| !row.name.ends_with("computing target"));
+            rows.extend(of_messages.into_iter().filter_map(|row| {
+                let name = row.name.strip_prefix("created: ")?;
+                Some(Row { name: format!("by message: {name}"), ..row })
+            }));
+            for row in rows {
                 let Some(distance) = row.distance() else {
                     moved += 1;
                     continue;
                 };
-                let contenders = table.entry((at, row.name, distance)).or_default();
+                let at = names.iter().position(|name| *name == row.name).unwrap_or(names.len());
+                if at == names.len() {
+                    names.push(row.name.clone());
+                }
+                let contenders = table.entry((at, distance)).or_default();
                 contenders.resize_with(peers.len() + 1, Times::default);
                 contenders[who].low.push(row.low);
                 contenders[who].median.push(row.median);
             }
         }
     }
-    print!("{:31} {:4} {:>12}", "two ranks, us", "", "Longshore");
+    print!("{:40} {:4} {:>12}", "two ranks, us", "", "Longshore");
     peers.iter().for_each(|peer| print!("   {:>9}   low  median", peer.name));
     println!();
-    for ((_, name, distance), contenders) in &mut table {
+    for ((at, distance), contenders) in &mut table {
+        let name = &names[*at];
         let distance = if *distance == Distance::Near { "near" } else { "far" };
-        print!("{name:31} {distance:4}");
+        print!("{name:40} {distance:4}");
         let ours = contenders[0].of_turns();
         match ours {
             Some((low, _)) => print!(" {low:12.4}"),

@@ -76,8 +76,18 @@ pub fn measure(rank: &Rank) -> Result<Vec<Row>> {
     bench.posts(rank, &window)?;
     window.free()?;
     bench.created(rank)?;
+    Ok(bench.rows)
+}
+
+/// Measures puts into created windows, also while the target computes: in a job whose ranks reach each other by messages alone,
+/// what created windows cost where their memory can't be moved, and between unlike ranks.
+///
+/// # Errors
+/// What the communication meets.
+pub fn messages(rank: &Rank) -> Result<Vec<Row>> {
+    let mut bench = Bench::new(rank)?;
+    bench.created(rank)?;
     bench.computing(rank)?;
-    bench.line.free()?;
     Ok(bench.rows)
 }
 
@@ -98,7 +108,6 @@ pub fn bulk(rank: &Rank) -> Result<Vec<Row>> {
         })
     })?;
     window.free()?;
-    bench.line.free()?;
     Ok(bench.rows)
 }
 
@@ -106,11 +115,7 @@ struct Bench<'a> {
     world: &'a Communicator,
     other: i32,
     double: Type,
-    long: Type,
-    /// What the cores pass to each other.
-    line: Window,
-    /// How often they have.
-    trips: i64,
+    /// How far apart the cores were when last asked.
     last: f64,
     rows: Vec<Row>,
 }
@@ -119,44 +124,22 @@ impl<'a> Bench<'a> {
     fn new(rank: &'a Rank) -> Result<Bench<'a>> {
         let world = rank.world();
         pin(world.rank());
-        let line = Window::allocate(world, 8, 8, &Info::default())?;
-        let (double, long) = (rank.type_of::<f64>()?, rank.type_of::<i64>()?);
-        let other = 1 - world.rank();
-        let mut bench =
-            Bench { world, other, double, long, line, trips: 0, last: 0.0, rows: Vec::new() };
+        let (other, double) = (1 - world.rank(), rank.type_of::<f64>()?);
+        let mut bench = Bench { world, other, double, last: 0.0, rows: Vec::new() };
         bench.last = bench.distance()?;
         Ok(bench)
     }
 
-    /// Nanoseconds of a cache line from core to core: put on one side, looked for on the other.
-    fn distance(&mut self) -> Result<f64> {
-        const TRIPS: i64 = 30;
-        let (first, other) = (self.world.rank() == 0, self.other);
-        if self.line.route(other)? != longshore::Route::Direct {
-            return Ok(0.0);
-        }
+    /// Nanoseconds of a barrier between the two: about what a cache line takes from core to core.
+    fn distance(&self) -> Result<f64> {
+        const BARRIERS: u32 = 30;
         let mut lowest = f64::MAX;
         for _ in 0..10 {
-            self.world.barrier()?;
-            let from = self.trips + 1;
-            self.trips += TRIPS;
-            let trips: Vec<[i64; 1]> = (from..=self.trips).map(|trip| [trip]).collect();
-            let took = self.line.lock_all(|epoch| {
-                let start = Instant::now();
-                for trip in &trips {
-                    if first {
-                        epoch.put(trip, other, 0, 1, &self.long)?;
-                    }
-                    while epoch.local().get::<i64>(0)? < trip[0] {
-                        epoch.sync()?;
-                    }
-                    if !first {
-                        epoch.put(trip, other, 0, 1, &self.long)?;
-                    }
-                }
-                Ok(start.elapsed())
-            })?;
-            lowest = lowest.min(took.as_nanos() as f64 / TRIPS as f64 / 2.0);
+            let start = Instant::now();
+            for _ in 0..BARRIERS {
+                self.world.barrier()?;
+            }
+            lowest = lowest.min(start.elapsed().as_nanos() as f64 / f64::from(BARRIERS));
         }
         Ok(lowest)
     }
@@ -300,11 +283,12 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Puts into memory of the program's own, which peers reach by messages alone; the target waits in a barrier.
+    /// Puts into memory of the program's own; the target waits in a barrier.
     fn created(&mut self, rank: &Rank) -> Result<()> {
         let (other, double) = (self.other, self.double.clone());
         let values = vec![1.5f64; (1 << 20) / 8];
-        let window = Window::create(rank.world(), values.clone(), 8, &Info::default())?;
+        let memory = rank.buffer::<f64>(values.len())?;
+        let window = Window::create(rank.world(), memory, 8, &Info::default())?;
         window.lock_all(|epoch| {
             for (name, bytes) in [
                 ("created: put8+flush", 8),
@@ -321,7 +305,7 @@ impl<'a> Bench<'a> {
         window.free().map(drop)
     }
 
-    /// Put and flush, by message, to a rank that computes and calls nothing.
+    /// Put and flush to a rank that computes and calls nothing, and looks at its end whether the value is there.
     fn computing(&mut self, rank: &Rank) -> Result<()> {
         const COMPUTES: Duration = Duration::from_millis(200);
         let (double, value) = (self.double.clone(), [1.5f64]);
@@ -345,8 +329,12 @@ impl<'a> Bench<'a> {
                 }
                 took.push(COMPUTES);
             }
+            let there = self.world.allgather(&[window.get::<f64>(call)?])?[1] == value[0];
+            if let (false, Some(last)) = (there, took.last_mut()) {
+                *last = COMPUTES;
+            }
         }
-        self.note("put8+flush, computing target", 1, took)?;
+        self.note("created: put8+flush, computing target", 1, took)?;
         window.free().map(drop)
     }
 }
