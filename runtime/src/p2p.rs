@@ -340,7 +340,9 @@ impl<'a> Transfer<'a> {
     fn finish_send(&self) -> Result<()> {
         if let Some((number, peer)) = self.sending.get() {
             self.process.note_wait(Some(peer));
-            return self.wait(|state| state.take_sent(number));
+            self.wait(|state| state.take_sent(number))?;
+            self.sending.set(None);
+            return Ok(());
         }
         // A short message has left this rank's hands; it also leaves this rank, now if its link has room.
         self.process.engine().progress();
@@ -351,6 +353,7 @@ impl<'a> Transfer<'a> {
         let (number, sender) = self.receiving.get().unwrap_or_default();
         self.process.note_wait(sender);
         let status = self.wait(|state| state.take_received(number))?.status;
+        self.receiving.set(None);
         Ok(in_group(self.group, status))
     }
 

@@ -123,7 +123,7 @@ impl State {
             }
             Kind::Announce => {
                 self.mail.announced(peer, &header);
-                self.match_mail();
+                self.handle_message();
                 return Ok(());
             }
             _ => {}
@@ -311,7 +311,10 @@ impl State {
             (Kind::Put | Kind::Accumulate, _) if header.tag & BY_NUMBER != 0 => {
                 self.done(peer, window, header.operation);
             }
-            (Kind::Put | Kind::Accumulate, _) => self.peers[peer as usize].acknowledge(window),
+            (Kind::Put | Kind::Accumulate, _) => {
+                self.peers[peer as usize].acknowledge(window);
+                self.busy.insert(peer);
+            }
             (Kind::Fetch | Kind::Swap, _) if cut => {
                 let error = ErrorKind::Conversion(CUT.to_owned()).into();
                 self.refuse(peer, &header, &error);
@@ -353,7 +356,7 @@ impl State {
             (Kind::Note, Sink::Collect(bytes)) => return self.handle_note(peer, &header, &bytes),
             (Kind::Eager, Sink::Collect(bytes)) => {
                 self.mail.arrived(peer, &header, bytes);
-                self.match_mail();
+                self.handle_message();
             }
             (kind, _) => return Err(format!("a stream of {kind:?}")),
         }

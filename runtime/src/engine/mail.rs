@@ -331,15 +331,18 @@ impl Mail {
         self.arrived.push_back(Arrived { letter, body });
     }
 
-    /// The first message that has a receive, and that receive.
-    fn meet(&mut self) -> Option<(Arrived, Posted)> {
-        let (message, receive) =
-            self.arrived.iter().enumerate().find_map(|(message, arrived)| {
-                let receive =
-                    self.posted.iter().position(|posted| posted.pattern.fits(&arrived.letter))?;
-                Some((message, receive))
-            })?;
-        Some((self.arrived.remove(message)?, self.posted.remove(receive)?))
+    /// The message that came last and the first receive for it, if there is one: all before have none.
+    fn meet_receive(&mut self) -> Option<(Arrived, Posted)> {
+        let letter = &self.arrived.back()?.letter;
+        let receive = self.posted.iter().position(|posted| posted.pattern.fits(letter))?;
+        Some((self.arrived.pop_back()?, self.posted.remove(receive)?))
+    }
+
+    /// The first message for the receive that was posted last, if there is one, and that receive: all before have none.
+    fn meet_message(&mut self) -> Option<(Arrived, Posted)> {
+        let pattern = &self.posted.back()?.pattern;
+        let message = self.arrived.iter().position(|arrived| pattern.fits(&arrived.letter))?;
+        Some((self.arrived.remove(message)?, self.posted.pop_back()?))
     }
 
     /// The receive to which a message was announced, unless it has given up.
@@ -463,11 +466,10 @@ impl State {
         let number = self.mail.next();
         let sender = pattern.sender.clone();
         self.mail.posted.push_back(Posted { number, pattern, landing });
-        self.match_mail();
-        let unmatched = self.mail.posted.iter().any(|posted| posted.number == number);
-        let lost = if unmatched { self.lost(&sender) } else { None };
-        if let Some(gone) = lost {
-            self.mail.posted.retain(|posted| posted.number != number);
+        if let Some((arrived, Posted { landing, .. })) = self.mail.meet_message() {
+            self.deliver(arrived, number, landing);
+        } else if let Some(gone) = self.lost(&sender) {
+            self.mail.posted.pop_back();
             self.mail.received.insert(number, Err(gone));
         }
         number
@@ -551,9 +553,9 @@ impl State {
         }
     }
 
-    /// Brings messages and receives together.
-    pub(super) fn match_mail(&mut self) {
-        while let Some((arrived, Posted { number, landing, .. })) = self.mail.meet() {
+    /// A message has come: gives it to a receive that waits for it.
+    pub(super) fn handle_message(&mut self) {
+        if let Some((arrived, Posted { number, landing, .. })) = self.mail.meet_receive() {
             self.deliver(arrived, number, landing);
         }
     }
@@ -564,6 +566,7 @@ impl State {
         match (body, receiving) {
             (Body::Here(bytes), receiving) => {
                 self.peers[letter.peer as usize].owe(letter.length + Header::SIZE as u64);
+                self.busy.insert(letter.peer);
                 match receiving {
                     Ok(mut receiving) => {
                         receiving.take(0, &bytes);

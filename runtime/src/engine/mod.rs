@@ -39,7 +39,7 @@ use crate::tap::{Direction, Tap};
 use crate::types::{Compiled, Names, TargetType};
 use crate::wire::{Brief, Founding, Frame, Header, Kind};
 use outbox::Sent;
-use peer::{Gone, Peer};
+use peer::{Busy, Gone, Peer};
 pub(crate) use ticket::Ticket;
 use ticket::Tickets;
 
@@ -85,6 +85,8 @@ pub(crate) struct State {
     pub check: Option<Box<Check>>,
     secret: Vec<u8>,
     peers: Vec<Peer>,
+    /// Those to whom something may have to be sent.
+    busy: Busy,
     windows: HashMap<u32, Arc<Exposure>>,
     ledgers: HashMap<u32, Arc<Ledger>>,
     gets: HashMap<Operation, Fetch>,
@@ -131,6 +133,7 @@ impl Engine {
             check: None,
             secret,
             peers: (0..me.size).map(|_| Peer::default()).collect(),
+            busy: Busy::new(me.size),
             windows: HashMap::new(),
             ledgers: HashMap::new(),
             gets: HashMap::new(),
@@ -155,8 +158,10 @@ impl Engine {
         self.state.retire();
         let mut moved = self.receive();
         moved |= self.state.grant();
-        for peer in 0..self.state.me.size {
+        let mut next = self.state.busy.from(0);
+        while let Some(peer) = next {
             moved |= self.flush(peer);
+            next = self.state.busy.from(peer + 1);
         }
         moved
     }
@@ -235,6 +240,7 @@ impl Engine {
             }
             moved = true;
         }
+        state.busy.remove(peer);
         moved
     }
 
@@ -269,6 +275,7 @@ impl State {
                     _ => outbox.len(),
                 };
                 outbox.insert(at, outgoing);
+                self.busy.insert(peer);
             }
             Some(_) => {
                 let gone = self.gone(peer);
@@ -380,10 +387,11 @@ impl State {
         }
         self.retirements = retirements;
         for id in self.names.take_retired() {
-            for peer in &mut self.peers {
+            for (rank, peer) in (0..).zip(&mut self.peers) {
                 if peer.told.remove(&id) && peer.gone.is_none() {
                     let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
                     peer.outbox.push_back(Outgoing::brief(brief));
+                    self.busy.insert(rank);
                 }
             }
         }

@@ -118,3 +118,56 @@ impl Peer {
         }
     }
 }
+
+/// A set of peers.
+pub(super) struct Busy(Box<[u64]>);
+
+impl Busy {
+    /// None of so many.
+    pub(super) fn new(size: u32) -> Busy {
+        Busy(vec![0; size.div_ceil(64) as usize].into())
+    }
+
+    pub(super) fn insert(&mut self, peer: u32) {
+        self.0[peer as usize / 64] |= 1 << (peer % 64);
+    }
+
+    pub(super) fn remove(&mut self, peer: u32) {
+        self.0[peer as usize / 64] &= !(1 << (peer % 64));
+    }
+
+    /// The first from this one on.
+    #[inline]
+    pub(super) fn from(&self, peer: u32) -> Option<u32> {
+        let first = peer as usize / 64;
+        let mut word = self.0.get(first)? & u64::MAX << (peer % 64);
+        for at in first..self.0.len() {
+            if word != 0 {
+                return Some(at as u32 * 64 + word.trailing_zeros());
+            }
+            word = self.0.get(at + 1).copied().unwrap_or(0);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_peers_are_found_in_order() {
+        let mut busy = Busy::new(200);
+        let all = |busy: &Busy| {
+            let first = busy.from(0);
+            std::iter::successors(first, |peer| busy.from(peer + 1)).collect::<Vec<_>>()
+        };
+        assert_eq!(all(&busy), []);
+        let some = [0, 1, 63, 64, 130, 199];
+        some.iter().for_each(|&peer| busy.insert(peer));
+        assert_eq!(all(&busy), some);
+        [0, 63].iter().for_each(|&peer| busy.remove(peer));
+        assert_eq!(all(&busy), [1, 64, 130, 199]);
+        assert_eq!(busy.from(256), None);
+    }
+}
