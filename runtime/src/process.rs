@@ -518,8 +518,16 @@ impl Process {
     /// frame can be under way which ends it.
     fn check_circle(&self, seen: &mut Option<Circle>) -> Result<()> {
         if self.checks() {
+            let mut engine = self.engine();
+            let call = self.segment.noted(self.me.rank).calls;
+            let told = engine.state().check.as_mut().and_then(|check| check.take_circle(call));
+            if let Some(text) = told {
+                return Err(ErrorKind::Circle(text).into());
+            }
             let circle = Circle::of(&self.segment, self.me.rank, self.me.size);
-            if let Some(text) = circle.and_then(|circle| circle.has_lasted(seen)) {
+            if let Some((calls, text)) = circle.and_then(|circle| circle.has_lasted(seen)) {
+                engine.state().note_circle(calls, text.clone());
+                engine.progress();
                 return Err(ErrorKind::Circle(text).into());
             }
         }

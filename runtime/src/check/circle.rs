@@ -34,17 +34,23 @@ impl Circle {
         None
     }
 
-    /// Remembers the circle if it is another one than before; its text, once it has lasted.
-    pub(crate) fn has_lasted(self, seen: &mut Option<Circle>) -> Option<String> {
+    /// Remembers the circle if it is another one than before; its calls and its text, once it has lasted.
+    pub(crate) fn has_lasted(self, seen: &mut Option<Circle>) -> Option<(Vec<(u32, u32)>, String)> {
         match seen {
             Some(before) if before.ranks == self.ranks => {
-                (before.since.elapsed() >= PATIENCE).then(|| self.text())
+                let lasts = before.since.elapsed() >= PATIENCE;
+                lasts.then(|| (self.calls(), self.text()))
             }
             _ => {
                 *seen = Some(self);
                 None
             }
         }
+    }
+
+    /// Its ranks, with the number of each one's call.
+    fn calls(&self) -> Vec<(u32, u32)> {
+        self.ranks.iter().map(|(rank, note)| (*rank, note.calls)).collect()
     }
 
     fn text(&self) -> String {

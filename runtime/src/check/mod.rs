@@ -50,6 +50,8 @@ pub(crate) struct Check {
     peers: Vec<Peer>,
     windows: HashMap<u32, Watched>,
     reports: Reports,
+    /// A circle that another rank has found, with each rank's call.
+    circle: Option<(Vec<(u32, u32)>, String)>,
     /// Accesses missed in windows that are gone.
     missed: u64,
 }
@@ -102,6 +104,7 @@ impl Check {
             peers: vec![Peer::default(); ranks as usize],
             windows: HashMap::new(),
             reports: Reports::default(),
+            circle: None,
             missed: 0,
         }
     }
@@ -377,6 +380,17 @@ impl Check {
                 post.site,
             )
         });
+    }
+
+    /// A peer has found a circle.
+    pub(crate) fn hear_of_circle(&mut self, calls: Vec<(u32, u32)>, text: String) {
+        self.circle = Some((calls, text));
+    }
+
+    /// The circle that this rank is in with its call of this number, if one was found.
+    pub(crate) fn take_circle(&mut self, call: u32) -> Option<String> {
+        let (calls, text) = self.circle.take()?;
+        calls.contains(&(self.me, call)).then_some(text)
     }
 
     /// Tells of something that this rank found elsewhere.

@@ -23,6 +23,8 @@ pub(crate) enum Note {
     Confirmed,
     /// The sender exposes its window to these ranks of the job.
     Posts { nocheck: bool, site: String, group: Vec<u32> },
+    /// These ranks, each in this call, wait for each other: none of the calls can end.
+    Circle { calls: Vec<(u32, u32)>, text: String },
     /// The sender ends its access to the receiver's window.
     Completes { nocheck: bool, site: String },
 }

@@ -134,6 +134,15 @@ impl State {
         }
     }
 
+    /// Tells the ranks of a circle of it, so that all their calls fail.
+    pub(crate) fn note_circle(&mut self, calls: Vec<(u32, u32)>, text: String) {
+        let me = self.me.rank;
+        let peers = calls.iter().map(|(rank, _)| *rank).filter(|peer| *peer != me);
+        let peers: Vec<u32> = peers.collect();
+        let note = Note::Circle { calls, text };
+        peers.iter().for_each(|&peer| self.note(peer, 0, 0, &note));
+    }
+
     /// Takes a note in.
     pub(super) fn handle_note(
         &mut self,
@@ -171,6 +180,7 @@ impl State {
             Note::Posts { nocheck, site, group } => {
                 check.hear_of_post(window, peer, Posted { nocheck, site, group });
             }
+            Note::Circle { calls, text } => check.hear_of_circle(calls, text),
             Note::Completes { nocheck, site } => check.completed(window, peer, nocheck, &site),
         }
         Ok(())

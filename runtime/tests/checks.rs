@@ -1,0 +1,521 @@
+//! What `--check` reports, and what it doesn't: rules 7, 8, 9, 22 and 23, between like and unlike ranks.
+
+use longshore::job::Checking;
+use longshore::shipable::Basic;
+use longshore::sim::{Options, run, run_shared};
+use longshore::{
+    Architecture, Assert, Class, Datatype, Info, LockType, Op, Passive, Rank, Type, Window,
+};
+
+const NATIVE: Architecture = Architecture::NATIVE;
+const ONE: [i64; 1] = [1];
+const SITE: &str = "runtime/tests/checks.rs:";
+
+fn options(unlike: bool) -> Options {
+    let unlike_ranks = vec![Architecture::S390X, NATIVE, Architecture::I686];
+    let architectures = if unlike { unlike_ranks } else { Vec::new() };
+    Options { architectures, check: Checking::Report, ..Options::default() }
+}
+
+/// Runs a program of three ranks in several orders, like and unlike; gives what each run reported.
+fn reports(body: impl Fn(&Rank) + Sync) -> Vec<Vec<String>> {
+    let whole = |rank: Rank| {
+        body(&rank);
+        // What comes with operations has been recorded when their fence or barrier has ended.
+        rank.world().barrier().unwrap();
+        let reports = rank.reports();
+        rank.finalize().unwrap();
+        reports
+    };
+    let mut found = Vec::new();
+    for unlike in [false, true] {
+        for seed in 0..3 {
+            found.push(run(3, &Options { seed, ..options(unlike) }, whole).unwrap().concat());
+        }
+        found.push(run_shared(3, &options(unlike), whole).unwrap().concat());
+    }
+    found
+}
+
+/// Every run reports one thing, in these words.
+#[track_caller]
+fn expect(words: &[&str], body: impl Fn(&Rank) + Sync) {
+    for found in reports(body) {
+        assert_eq!(found.len(), 1, "{found:#?}");
+        for word in words {
+            assert!(found[0].contains(word), "{word}: {}", found[0]);
+        }
+        assert!(found[0].lines().all(|line| line.starts_with("check: ")), "{}", found[0]);
+    }
+}
+
+#[track_caller]
+fn expect_nothing(body: impl Fn(&Rank) + Sync) {
+    for found in reports(body) {
+        assert!(found.is_empty(), "{found:#?}");
+    }
+}
+
+/// A program on a window of 16 longs of 64 bits.
+fn windowed(body: impl Fn(&Rank, &mut Window, &Type) + Sync) -> impl Fn(&Rank) + Sync {
+    move |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 16 * 8, 8, &Info::default()).unwrap();
+        let long = rank.type_of::<i64>().unwrap();
+        body(rank, &mut window, &long);
+        world.barrier().unwrap();
+        window.free().unwrap();
+    }
+}
+
+#[test]
+fn rule_23_puts_of_two_ranks_in_one_epoch() {
+    let words = [
+        "rule 23, window 1 of rank 2: accesses to the same bytes that nothing orders",
+        "put by rank 0 at ",
+        "put by rank 1 at ",
+        SITE,
+        ": bytes 8..24",
+        ": bytes 16..32",
+        "both touch bytes 16..24",
+    ];
+    expect(
+        &words,
+        windowed(|rank, window, long| {
+            let me = rank.world().rank();
+            let put = window.fence(|epoch| match me {
+                2 => Ok(()),
+                me => epoch.put(&[7i64, 8], 2, i64::from(me) + 1, 2, long),
+            });
+            put.unwrap();
+        }),
+    );
+}
+
+#[test]
+fn rule_23_a_get_while_another_puts_or_accumulates() {
+    let accesses = |accumulates: bool| {
+        windowed(move |rank, window, long| {
+            let mut room = [0i64; 4];
+            let both = window.fence(|epoch| match rank.world().rank() {
+                0 if accumulates => epoch.accumulate(&[1i64], 1, 3, 1, long, Op::Sum),
+                0 => epoch.put(&[1i64], 1, 3, 1, long),
+                1 => Ok(()),
+                _ => epoch.get(&mut room, 1, 0, 4, long),
+            });
+            both.unwrap();
+        })
+    };
+    let words =
+        ["rule 23", "of rank 1", "put by rank 0 at ", "get by rank 2 at ", "touch bytes 24..32"];
+    expect(&words, accesses(false));
+    expect(&["rule 23", "accumulate (MPI_SUM of ", "get by rank 2 at "], accesses(true));
+}
+
+#[test]
+fn rule_23_goes_by_the_very_bytes_of_forms() {
+    let columns = |second: i64, elements: i64| {
+        windowed(move |rank, window, _| {
+            let int = Datatype::basic(Basic::Int32);
+            let column = Datatype::vector(4, 1, 4, &int).unwrap();
+            let column = rank.commit(&column).unwrap();
+            let values = [7i32; 8];
+            let me = rank.world().rank();
+            let put = window.lock_all(|epoch| match me {
+                0 => epoch.put(&values[..4], 2, 0, 1, &column),
+                1 => epoch.put(&values[..4 * elements as usize], 2, second, elements, &column),
+                _ => Ok(()),
+            });
+            put.unwrap();
+        })
+    };
+    // A displacement counts two ints: the third column of four is clear of the first.
+    expect_nothing(columns(1, 1));
+    // Its second element begins 13 ints further on, in the fourth column.
+    expect_nothing(columns(1, 2));
+    expect(&["rule 23", ": bytes 0..52, with gaps", "both touch bytes 16..20"], columns(2, 1));
+}
+
+#[test]
+fn rule_23_is_about_what_one_rank_does_too() {
+    let twice = |flushes: bool| {
+        windowed(move |rank, window, long| {
+            if rank.world().rank() == 1 {
+                let values = [1i64];
+                let put = window.lock(0, LockType::Exclusive, |epoch| {
+                    epoch.put(&values, 0, 3, 1, long)?;
+                    if flushes {
+                        epoch.flush(0, |_| Ok(()))?;
+                    }
+                    epoch.put(&values, 0, 3, 1, long)
+                });
+                put.unwrap();
+            }
+        })
+    };
+    expect(&["rule 23", "of rank 0", "put by rank 1 at ", "touch bytes 24..32"], twice(false));
+    expect_nothing(twice(true));
+}
+
+#[test]
+fn rule_23_is_about_loads_and_stores_of_the_owner() {
+    let stores = windowed(|rank, window, long| {
+        let me = rank.world().rank();
+        let both = window.fence(|epoch| match me {
+            0 => epoch.put(&[1i64], 1, 5, 1, long),
+            1 => epoch.local().set(5, 2i64),
+            _ => Ok(()),
+        });
+        both.unwrap();
+    });
+    expect(&["rule 23", "put by rank 0 at ", "store by rank 1 at ", "touch bytes 40..48"], stores);
+    expect_nothing(windowed(|rank, window, long| {
+        let me = rank.world().rank();
+        window.set(5, 1i64).unwrap();
+        let put = window.fence(|epoch| match me {
+            0 => epoch.put(&[1i64], 1, 5, 1, long),
+            _ => Ok(()),
+        });
+        put.unwrap();
+        assert_eq!(window.get::<i64>(5).unwrap(), 1);
+    }));
+}
+
+/// Everything that orders two ranks' accesses, and each without its other half.
+#[test]
+fn what_orders_accesses_keeps_the_peace() {
+    for (flushes, tells) in [(true, true), (true, false), (false, true)] {
+        let handed_on = windowed(move |rank, window, long| {
+            let (world, me) = (rank.world(), rank.world().rank());
+            let put = |epoch: &Passive<'_, '_>| epoch.put(&ONE, 2, 0, 1, long);
+            let all = window.lock_all(|epoch| {
+                match me {
+                    0 => {
+                        put(epoch)?;
+                        if flushes {
+                            epoch.flush(2, |_| Ok(()))?;
+                        }
+                        world.send(&ONE, if tells { 1 } else { 2 }, 0)?;
+                        epoch.flush(2, |_| Ok(()))?;
+                    }
+                    1 => {
+                        if tells {
+                            world.recv(&mut [0i64], 0, 0)?;
+                        }
+                        put(epoch)?;
+                    }
+                    _ => {
+                        if !tells {
+                            world.recv(&mut [0i64], 0, 0)?;
+                        }
+                    }
+                }
+                Ok(())
+            });
+            all.unwrap();
+        });
+        match flushes && tells {
+            true => expect_nothing(handed_on),
+            false => expect(&["rule 23", "put by rank 0", "put by rank 1"], handed_on),
+        }
+    }
+    // A lock that excludes; and one that is shared.
+    for lock_type in [LockType::Exclusive, LockType::Shared] {
+        let locked = windowed(move |rank, window, long| {
+            if rank.world().rank() != 2 {
+                window.lock(2, lock_type, |epoch| epoch.put(&ONE, 2, 0, 1, long)).unwrap();
+            }
+        });
+        match lock_type {
+            LockType::Exclusive => expect_nothing(locked),
+            LockType::Shared => expect(&["rule 23"], locked),
+        }
+    }
+    // Barriers and other collective calls, behind a flush.
+    expect_nothing(windowed(|rank, window, long| {
+        let world = rank.world();
+        let turns = window.lock_all(|epoch| {
+            for turn in 0..6 {
+                if turn % 3 == world.rank() {
+                    epoch.flush(1, |epoch| epoch.put(&ONE, 1, 0, 1, long))?;
+                }
+                match turn {
+                    0..3 => world.barrier()?,
+                    _ => _ = world.allgather(&[turn])?,
+                }
+            }
+            Ok(())
+        });
+        turns.unwrap();
+    }));
+    // Post, start, complete and wait.
+    expect_nothing(windowed(|rank, window, long| {
+        let (world, me) = (rank.world(), rank.world().rank());
+        let group = |rank| world.group().incl(&[rank]).unwrap();
+        for origin in [0, 2] {
+            match me {
+                1 => {
+                    window.set(4, 3i64).unwrap();
+                    window.post(&group(origin), Assert::NONE).unwrap();
+                    window.wait().unwrap();
+                    assert_eq!(window.get::<i64>(4).unwrap(), 1);
+                }
+                me if me == origin => {
+                    let put = |epoch: &longshore::Epoch<'_, '_>| epoch.put(&ONE, 1, 4, 1, long);
+                    window.start(&group(1), Assert::NONE, put).unwrap();
+                }
+                _ => {}
+            }
+        }
+    }));
+    // A flag that is accumulated and fetched.
+    expect_nothing(windowed(|rank, window, long| {
+        let me = rank.world().rank();
+        let flagged = window.lock_all(|epoch| {
+            match me {
+                0 => {
+                    epoch.flush(1, |epoch| epoch.put(&[5i64; 2], 1, 0, 2, long))?;
+                    epoch.accumulate(&[1i64], 1, 8, 1, long, Op::Replace)?;
+                }
+                1 => {
+                    while epoch.local().get::<i64>(8)? == 0 {
+                        epoch.sync()?
+                    }
+                }
+                _ => while epoch.fetch_and_op(0i64, 1, 8, Op::NoOp)?.wait()? == 0 {},
+            }
+            let mut found = [0i64; 2];
+            match me {
+                0 => return Ok(()),
+                1 => epoch.local().read(0, &mut found)?,
+                _ => epoch.flush(1, |epoch| epoch.get(&mut found, 1, 0, 2, long))?,
+            }
+            assert_eq!(found, [5; 2]);
+            Ok(())
+        });
+        flagged.unwrap();
+    }));
+}
+
+#[test]
+fn rule_22_accumulates_of_two_operations_or_types() {
+    let meet = |op: Op, same_op: bool| {
+        move |rank: &Rank| {
+            let world = rank.world();
+            let info = Info::default();
+            let info = if same_op { info.set("accumulate_ops", "same_op").unwrap() } else { info };
+            let mut window = Window::allocate(world, 64, 8, &info).unwrap();
+            let all = window.fence(|epoch| match world.rank() {
+                0 => epoch.fetch_and_op(1i64, 1, 2, Op::Sum).map(drop),
+                1 => Ok(()),
+                _ => epoch.fetch_and_op(1i64, 1, 2, op).map(drop),
+            });
+            all.unwrap();
+            window.free().unwrap();
+        }
+    };
+    let words = [
+        "rule 22, window 1 of rank 1: accumulates that aren't of one operation and type",
+        "accumulate (MPI_SUM of ",
+        "accumulate (MPI_MAX of ",
+        "touch bytes 16..24",
+    ];
+    expect(&words, meet(Op::Max, false));
+    expect_nothing(meet(Op::Sum, true));
+    expect_nothing(meet(Op::NoOp, false));
+    expect(&["rule 22", "MPI_NO_OP"], meet(Op::NoOp, true));
+    // A lock needs both, as MPI's own example has it.
+    expect_nothing(windowed(|rank, window, _| {
+        let all = window.lock_all(|epoch| match rank.world().rank() {
+            0 => epoch.compare_and_swap(1i64, 0, 1, 2)?.wait().map(drop),
+            1 => Ok(()),
+            _ => epoch.fetch_and_op(0i64, 1, 2, Op::Replace)?.wait().map(drop),
+        });
+        all.unwrap();
+    }));
+    let types = windowed(|rank, window, _| {
+        let all = window.fence(|epoch| match rank.world().rank() {
+            0 => epoch.fetch_and_op(1i64, 1, 2, Op::Sum).map(drop),
+            1 => Ok(()),
+            _ => epoch.fetch_and_op(1.0f64, 1, 2, Op::Sum).map(drop),
+        });
+        all.unwrap();
+    });
+    expect(&["rule 22", "by rank 0", "by rank 2", "touch bytes 16..24"], types);
+}
+
+#[test]
+fn what_is_alike_is_told_once() {
+    let whole = |rank: Rank| {
+        windowed(|_, window, long| {
+            for _ in 0..50 {
+                window.fence(|epoch| epoch.put(&ONE, 1, 3, 1, long)).unwrap();
+            }
+        })(&rank);
+        let reports = rank.reports();
+        rank.finalize().unwrap();
+        reports.len()
+    };
+    let told = run(3, &options(true), whole).unwrap();
+    assert_eq!(told, [0, 1, 0]);
+}
+
+#[test]
+fn rule_9_promises_that_must_be_the_same() {
+    for (assert, name) in [(Assert::NOPRECEDE, "NOPRECEDE"), (Assert::NOSUCCEED, "NOSUCCEED")] {
+        let differ = windowed(move |rank, window, _| {
+            let calls = window.raw();
+            calls.fence(Assert::NONE).unwrap();
+            let one = rank.world().rank() == 1;
+            calls.fence(if one { assert } else { Assert::NOSTORE }).unwrap();
+            calls.fence(Assert::NOSUCCEED).unwrap();
+        });
+        let first = format!("rule 9: some ranks promise {name}, and some don't");
+        let words = [
+            &first,
+            "rank 0 and 1 more: fence of window 1 without ",
+            "rank 1: fence of window 1 with ",
+            SITE,
+        ];
+        expect(&words, differ);
+    }
+}
+
+/// Whoever makes another call than the others gets an error, as they do, and all go on.
+#[test]
+fn rule_8_calls_in_another_order() {
+    let differ = windowed(|rank, window, _| {
+        let world = rank.world();
+        let error = match world.rank() {
+            1 => world.barrier().unwrap_err(),
+            _ => window.fence(|_| Ok(())).unwrap_err(),
+        };
+        assert_eq!(error.class(), Class::RmaSync, "{error}");
+        assert!(error.to_string().contains("(rule 8)"), "{error}");
+        // They are in step again.
+        window.fence(|_| Ok(())).unwrap();
+    });
+    let words = [
+        "rule 8: ranks make different collective calls on one communicator",
+        "rank 0 and 1 more: fence of window 1 at ",
+        "rank 1: barrier at ",
+        SITE,
+    ];
+    expect(&words, differ);
+    let created = |rank: &Rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        match world.rank() {
+            0 => drop(Window::create(world, vec![0u8; 8], 1, &Info::default()).err().unwrap()),
+            _ => drop(window.free().unwrap_err()),
+        }
+    };
+    expect(
+        &["rule 8", "rank 0: create of a window at ", "rank 1 and 1 more: free of window 1 at "],
+        created,
+    );
+}
+
+#[test]
+fn rule_7_nocheck_on_one_side() {
+    for (posts, starts) in [(Assert::NOCHECK, Assert::NONE), (Assert::NONE, Assert::NOCHECK)] {
+        let differ = windowed(move |rank, window, long| {
+            let world = rank.world();
+            let group = |rank| world.group().incl(&[rank]).unwrap();
+            if world.rank() == 1 {
+                window.post(&group(0), posts).unwrap();
+            }
+            world.barrier().unwrap();
+            match world.rank() {
+                0 => window.start(&group(1), starts, |it| it.put(&[1i64], 1, 0, 1, long)).unwrap(),
+                1 => window.wait().unwrap(),
+                _ => {}
+            }
+        });
+        let with = |it: Assert| if it == Assert::NONE { "without" } else { "with" };
+        let start = format!("start {} it by rank 0 at ", with(starts));
+        let post = format!("post {} it by rank 1 at ", with(posts));
+        expect(
+            &["rule 7, window 1: NOCHECK on one side of a start and a post", &start, &post],
+            differ,
+        );
+    }
+}
+
+#[test]
+fn rule_7_a_start_to_who_has_not_posted() {
+    let unposted = windowed(|rank, window, _| {
+        let world = rank.world();
+        if world.rank() == 0 {
+            let group = world.group().incl(&[1]).unwrap();
+            window.start(&group, Assert::NOCHECK, |_| Ok(())).unwrap();
+        }
+    });
+    let words = [
+        "rule 7, window 1: a start to rank 1, which hasn't posted to its rank",
+        "start by rank 0 at ",
+        "rank 1 has exposed it to nobody",
+    ];
+    expect(&words, unposted);
+}
+
+/// Groups that don't match come to a circle; it takes real time to be sure of it.
+#[test]
+fn rule_7_groups_that_do_not_match() {
+    for unlike in [false, true] {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+            let group = |rank| world.group().incl(&[rank]).unwrap();
+            // Each thinks that it is another one's turn.
+            let failed = match world.rank() {
+                0 => window.start(&group(1), Assert::NONE, |_| Ok(())).err(),
+                1 => {
+                    window.post(&group(2), Assert::NONE).unwrap();
+                    window.wait().err()
+                }
+                _ => window.start(&group(0), Assert::NONE, |_| Ok(())).err(),
+            };
+            world.barrier().unwrap();
+            let reports = rank.reports();
+            window.free().unwrap();
+            rank.finalize().unwrap();
+            (failed.map(|error| error.class()), reports)
+        };
+        let (classes, reports): (Vec<_>, Vec<_>) =
+            run_shared(3, &options(unlike), body).unwrap().into_iter().unzip();
+        assert_eq!(classes, [Some(Class::RmaSync); 3]);
+        let words = [
+            &[
+                "rule 7, window 1: a start that nothing can end",
+                "rank 1's last post, at ",
+                "is to rank 2",
+            ][..],
+            &["rule 7, window 1: a wait that nothing can end", "it waits for rank 2 to complete"],
+            &["rule 7, window 1: a start that nothing can end", "rank 0 has posted to nobody"],
+        ];
+        for (reports, words) in reports.iter().zip(words) {
+            for word in
+                words.iter().chain(&["rank 0: in a start on window 1, waits for rank 1", SITE])
+            {
+                assert!(reports[0].contains(word), "{word}: {}", reports[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_found_can_be_an_error() {
+    let fails = Options { check: Checking::Fail, ..options(true) };
+    let outcomes = run(3, &fails, |rank| {
+        windowed(|_, window, long| {
+            window.fence(|epoch| epoch.put(&[1i64], 1, 3, 1, long)).unwrap();
+        })(&rank);
+        rank.finalize().map_err(|error| (error.class(), error.to_string()))
+    });
+    for outcome in outcomes.unwrap() {
+        let (class, text) = outcome.unwrap_err();
+        assert_eq!(class, Class::Other);
+        assert!(text.contains("--check found 1 thing"), "{text}");
+    }
+}
