@@ -2,7 +2,8 @@
 //!
 //! LONGSHORE_SOAK_SECONDS says how long (3), LONGSHORE_SOAK_SEED where to begin; every job prints its seed. Ranks emulate all sorts
 //! of machines, go direct or by message, and face an adversary or none; some jobs are killed on the way. What must never be: a wrong
-//! byte, a hang, a descriptor or memory that grows, a process left behind.
+//! byte, a hang, a descriptor or memory that grows, a process left behind; and where a job is checked, a report, unless a conflict was
+//! planted in it.
 //!
 //! The ranks are this test binary again, whose test `rank` plays the job of SOAK. All of them draw the same random numbers, so each
 //! knows what everyone does and keeps the model of all windows.
@@ -158,6 +159,19 @@ struct Ground<'a, T, M> {
 }
 
 impl<T: Number, M> Ground<'_, T, M> {
+    /// Two ranks put to one place in one epoch: the same, so that all know what is there.
+    fn plant(&mut self, random: &mut Random) -> Result<()> {
+        let (target, at) = (random.below(self.model.len()), random.below(LEN));
+        let (me, value) = (self.world.rank(), [T::from(7)]);
+        let number = self.rank.commit(&T::datatype())?;
+        self.window.fence(|epoch| match me {
+            0 | 1 => epoch.put(&value, target as i32, at as i64, 1, &number),
+            _ => Ok(()),
+        })?;
+        self.model[target][at] = value[0];
+        Ok(())
+    }
+
     /// A round of operations in some kind of epoch.
     fn round(&mut self, random: &mut Random) -> Result<()> {
         let world = self.world;
@@ -251,8 +265,12 @@ fn live<T: Number, M>(
 ) -> Result<Window<M>> {
     let model = vec![vec![T::from(0); LEN]; world.size() as usize];
     let mut ground = Ground { rank, world, window, passive: random.below(2) == 0, model };
-    for _ in 0..ROUNDS {
+    let planted = std::env::var("PLANTED").is_ok().then(|| random.below(ROUNDS as usize) as u64);
+    for number in 0..ROUNDS {
         ground.round(random)?;
+        if planted == Some(number) {
+            ground.plant(random)?;
+        }
     }
     Ok(ground.window)
 }
@@ -443,6 +461,9 @@ fn soak(seed: u64) {
     if random.below(3) == 0 {
         words.extend(["--progress", "off"].map(str::to_owned));
     }
+    if random.below(4) == 0 {
+        words.push("--check=fail".to_owned());
+    }
     let windows = if size > 6 { 1 + random.below(3) } else { 1 + random.below(6) };
     words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
     println!("seed {seed}: {}", words.join(" "));
@@ -465,6 +486,34 @@ fn soak(seed: u64) {
     let stderr = stderr.join().unwrap();
     let sound = status == 0 || killed && status == 128 + Signal::SIGKILL as i32;
     assert!(sound, "seed {seed}: status {status}\n{stderr}");
+}
+
+#[test]
+fn a_planted_conflict_is_found_processes() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    for (archs, check, failed) in [
+        ("native", "--check", false),
+        ("s390x,native,i686", "--check", false),
+        ("native,m68k", "--check=fail", true),
+    ] {
+        let job = format!("SOAK={now} 1");
+        let words = ["-n", "4", "--arch", archs, check, "--env", &job, "--env", "PLANTED=1"];
+        let play = [&program, "--exact", "rank", "--nocapture", "-q"];
+        let finished = support::run(&[&words[..], &play].concat());
+        assert_eq!(finished.status != 0, failed, "seed {now}: {}", finished.stderr);
+        let words = [
+            "check: rule 23, window ",
+            "check:   put by rank ",
+            "at runtime/cli/tests/soak.rs:",
+            "check:   both touch bytes ",
+            "check: ", // the summary
+            " report",
+        ];
+        for word in words {
+            assert!(finished.stderr.contains(word), "seed {now}: {word}: {}", finished.stderr);
+        }
+    }
 }
 
 #[test]
