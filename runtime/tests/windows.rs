@@ -379,7 +379,8 @@ fn windows_may_be_empty() {
                 window.fence(|epoch| epoch.put(&nothing, 1, 0, 0, &long)).unwrap();
                 let outcome = window.fence(|epoch| epoch.put(&[1i64], 1, 0, 1, &long));
                 assert_eq!(outcome.unwrap_err().class(), Class::RmaRange);
-                let outcome = window.fence(|epoch| epoch.put(&[1i64], 0, 0, 1, &long));
+                let outcome =
+                    window.fence(|epoch| epoch.accumulate(&[1i64], 0, 0, 1, &long, Op::Replace));
                 assert_eq!(outcome.is_err(), all);
                 window.free().unwrap();
             }

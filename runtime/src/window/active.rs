@@ -42,6 +42,10 @@ impl Core {
         let call = || format!("fence of window {}", self.window);
         let caller = self.caller.get();
         let agreed = self.communicator.announce_with(call, assert.bits(), caller);
+        if agreed.is_err() && self.is_fenced() {
+            // Nobody was met, so nothing has begun.
+            self.epoch.set(before);
+        }
         let met = agreed.and_then(|_| self.process.meet(&self.barrier));
         if no_put && !promised {
             self.control.set_no_put(true);
