@@ -23,6 +23,7 @@ fn rank() {
         "circle" => return circle(),
         "fences" => return fences(),
         "fatal" => return fatal(),
+        "idle" => return idle(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
@@ -100,6 +101,40 @@ fn fatal() {
         unreachable!();
     }
     world.barrier().unwrap();
+}
+
+/// Rank 0 is at its own work for a second, all others wait, and nobody needs the processor.
+fn idle() {
+    const IDLE: Duration = Duration::from_secs(1);
+    let rank = longshore::init().unwrap();
+    let world = rank.world();
+    // With a progress thread, since peers reach it by messages.
+    let window = longshore::Window::allocate(world, 8, 8, &longshore::Info::default()).unwrap();
+    let before = processor_time();
+    match world.rank() {
+        0 => thread::sleep(IDLE),
+        1 => drop(world.recv(&mut [0u8], 0, 0).unwrap()),
+        _ => {}
+    }
+    if world.rank() == 0 {
+        world.send(&[0u8], 1, 0).unwrap();
+    }
+    world.barrier().unwrap();
+    let used = processor_time() - before;
+    // It wakes ten times to look at the job. Whoever polled would take all of it, or its share.
+    assert!(used < IDLE / 10, "rank {} took {used:?}", world.rank());
+    window.free().unwrap();
+    rank.finalize().unwrap();
+    std::process::exit(0);
+}
+
+/// What this process has had of the processor, with all its threads.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, words) = stat.rsplit_once(')').unwrap();
+    let ticks = words.split_whitespace().skip(11).take(2).map(|word| word.parse::<u64>().unwrap());
+    // Linux counts hundredths of a second, whatever it runs on.
+    Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
 /// The words that start this binary as a rank.
@@ -325,6 +360,14 @@ fn a_watchdog_says_who_waits_for_whom() {
         stuck("2", "barrier"),
         ["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work"]
     );
+}
+
+#[test]
+fn who_waits_takes_no_processor_time_processes() {
+    for options in [&["-n", "3"] as &[&str], &["--route", "message", "-n", "3"], &["-n", "16"]] {
+        let options = options.iter().map(|&word| word.to_owned()).collect();
+        run(&[options, role("idle")].concat()).expect(0, &[]);
+    }
 }
 
 #[test]
