@@ -8,13 +8,26 @@ use longshore::launcher::{Control, Job, Part, run};
 use longshore_examples::shipments::Shipments;
 
 /// Representations of ranks 0, 1, ...; the last has like ranks, which go direct.
-const JOBS: [&[&str]; 5] = [
+const JOBS: [&[&str]; 6] = [
     &["native", "s390x", "i686", "m68k"],
     &["ppc64", "win64", "mips", "aarch64", "native"],
     &["i686", "native", "s390x"],
     &["s390x", "s390x", "aix32"],
     &["native", "native", "native"],
+    &CROWD,
 ];
+
+/// Far more ranks than there are cores.
+const CROWD: [&str; 32] = {
+    let mut archs = ["native"; 32];
+    let mut rank = 0;
+    while rank < archs.len() {
+        archs[rank] = "s390x";
+        archs[rank + 1] = "i686";
+        rank += 4;
+    }
+    archs
+};
 
 fn play(program: &str, arguments: &[&Path]) {
     for archs in JOBS {
