@@ -417,6 +417,15 @@ fn calls_without_scopes_do_what_scopes_do() {
         assert_eq!(class(put(9)), Some(Class::RmaRange));
         // SAFETY: as above.
         let negative = unsafe { calls.put(from, -1, &later, next, 0, 2, &long) };
+        // Rule T2, and rule 19.
+        let locale = Datatype::hvector(2, 1, 8, long.datatype()).unwrap();
+        let locale = rank.commit(&locale).unwrap();
+        // SAFETY: as above.
+        let (refused, unequal) = unsafe {
+            let refused = calls.put(from, 1, &later, next, 0, 1, &locale);
+            (refused, calls.put(from, 1, &later, next, 0, 3, &long))
+        };
+        assert_eq!((class(refused), class(unequal)), (Some(Class::Type), Some(Class::Type)));
         assert_eq!(class(negative), Some(Class::Count));
         // SAFETY: as above.
         let request = unsafe { calls.rput(from, 1, &later, next, 0, 2, &long) };

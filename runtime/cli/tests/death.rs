@@ -224,7 +224,7 @@ fn in_turns(
 }
 
 /// Calls that wait for another rank's part in them, on a communicator or window of that rank and the caller.
-const CALLS: [&str; 27] = [
+const CALLS: [&str; 32] = [
     "barrier",
     "bcast",
     "gather",
@@ -239,6 +239,11 @@ const CALLS: [&str; 27] = [
     "recv",
     "recv_any",
     "sendrecv",
+    "probe",
+    "iprobe",
+    "mprobe",
+    "isend",
+    "irecv",
     "type_recv",
     "dup",
     "split",
@@ -361,6 +366,15 @@ fn wait_for_victim(
         "recv" => pair.recv(&mut room, AT, 0).map(drop),
         "recv_any" => pair.recv(&mut room, ANY_SOURCE, ANY_TAG).map(drop),
         "sendrecv" => pair.sendrecv((&one, AT, 0), (&mut room, AT, 0)).map(drop),
+        "probe" => pair.probe(AT, ANY_TAG).map(drop),
+        "iprobe" => loop {
+            if let Some(unsent) = pair.iprobe(ANY_SOURCE, 0)? {
+                panic!("{unsent:?} of a rank that sends none");
+            }
+        },
+        "mprobe" => pair.mprobe(ANY_SOURCE, 0).map(drop),
+        "isend" => pair.isend(long, AT, 0)?.wait().map(drop),
+        "irecv" => pair.irecv(room, AT, 0)?.wait().map(drop),
         "type_recv" => pair.type_recv(AT, 0).map(drop),
         "dup" => pair.dup().map(drop),
         "split" => pair.split(Some(0), 0).map(drop),
