@@ -80,8 +80,8 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`. It stays where it
-/// is, so that the other ranks reach it by messages.
+/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`, and it can be
+/// attached to a dynamic one. It stays where it is, so that the other ranks reach it by messages.
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};
@@ -108,7 +108,8 @@ impl Pointed {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
-    /// Until a window that is made over it has been freed with success, or the job has ended, it is memory that may be read
+    /// Until a window that is made over it has been freed with success (or it has been detached with success from one that it was
+    /// attached to), or the job has ended, it is memory that may be read
     /// and written from any thread, each byte of it has been written, and no reference to it is used: others write it at any
     /// time that MPI lets them.
     pub unsafe fn new(start: *mut u8, len: usize) -> Pointed {
@@ -172,5 +173,45 @@ impl Held for Pointed {
     fn is_enclosed() -> bool {
         // Who gave the pointer has it still.
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shipable::Class;
+
+    use super::*;
+    use crate::sim::{Options, run};
+    use crate::window::{Info, Window};
+
+    /// Only memory that the program points to can be attached twice: all else belongs to the window.
+    #[test]
+    fn rule_15_memory_is_attached_once() {
+        run(1, &Options::default(), |rank| {
+            let mut bytes = vec![0u8; 100];
+            let start = bytes.as_mut_ptr();
+            // SAFETY: a part of the vector, which outlives the windows and isn't used but through them meanwhile.
+            let part = |from: usize, len| unsafe { Pointed::new(start.wrapping_add(from), len) };
+            let windows =
+                [0, 1].map(|_| Window::create_dynamic(rank.world(), &Info::default()).unwrap());
+            let first = windows[0].attach(part(10, 50)).unwrap();
+            assert_eq!(first.address(), start as i64 + 10);
+            for (from, len) in [(10, 50), (0, 11), (59, 1), (0, 100)] {
+                let error = windows[0].attach(part(from, len)).err().unwrap();
+                assert_eq!(error.class(), Class::RmaAttach);
+                let words = ["attached already", "detach it first (rule 15)", "attach at rank 0"];
+                assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
+            }
+            let behind = windows[0].attach(part(60, 40)).unwrap();
+            let elsewhere = windows[1].attach(part(0, 100)).unwrap();
+            assert_eq!(windows[0].detach(first).unwrap().len(), 50);
+            let again = windows[0].attach(part(0, 60)).unwrap();
+            windows[0].detach(again).unwrap();
+            windows[0].detach(behind).unwrap();
+            windows[1].detach(elsewhere).unwrap();
+            windows.into_iter().for_each(|window| window.free().unwrap());
+            rank.finalize().unwrap();
+        })
+        .unwrap();
     }
 }

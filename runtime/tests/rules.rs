@@ -38,22 +38,24 @@ fn wrong(
     operation: impl Fn(&longshore::Epoch<'_, '_>, &Type) -> longshore::Result<()> + Sync,
 ) {
     everywhere(|rank, world| {
-        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
-        let double = rank.type_of::<f64>().unwrap();
-        let me = world.rank();
-        let outcome = window.fence(|epoch| match me {
-            0 => operation(epoch, &double),
-            _ => Ok(()),
-        });
-        match me {
-            0 => expect(&outcome.unwrap_err(), class, words),
-            _ => outcome.unwrap(),
+        for make in [Window::allocate, Window::allocate_shared] {
+            let mut window = make(world, 80, 8, &Info::default()).unwrap();
+            let double = rank.type_of::<f64>().unwrap();
+            let me = world.rank();
+            let outcome = window.fence(|epoch| match me {
+                0 => operation(epoch, &double),
+                _ => Ok(()),
+            });
+            match me {
+                0 => expect(&outcome.unwrap_err(), class, words),
+                _ => outcome.unwrap(),
+            }
+            // The job goes on, and nothing was written.
+            assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
+            window.fence(|epoch| epoch.put(&[2.0f64], me, 9, 1, &double)).unwrap();
+            assert_eq!(window.get::<f64>(9).unwrap(), 2.0);
+            window.free().unwrap();
         }
-        // The job goes on, and nothing was written.
-        assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
-        window.fence(|epoch| epoch.put(&[2.0f64], me, 9, 1, &double)).unwrap();
-        assert_eq!(window.get::<f64>(9).unwrap(), 2.0);
-        window.free().unwrap();
     });
 }
 

@@ -2,17 +2,25 @@
 
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
-use longshore::{ANY_SOURCE, ANY_TAG, Architecture, Class, Datatype, Info, Rank, Window};
+use longshore::{
+    ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Datatype, Info, Rank, Window,
+};
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
 
 /// Everyone puts and gets more than all links hold, to and from everyone at the same time.
 fn flood(rank: Rank) {
+    flood_one(&rank, Window::allocate);
+    flood_one(&rank, Window::allocate_shared);
+    rank.finalize().unwrap();
+}
+
+fn flood_one(rank: &Rank, make: fn(&Communicator, i64, i64, &Info) -> longshore::Result<Window>) {
     let world = rank.world();
     let (me, size) = (world.rank(), world.size());
     const LEN: usize = 20_000;
     let bytes = LEN as i64 * 8 * i64::from(size);
-    let mut window = Window::allocate(world, bytes, 8, &Info::default()).unwrap();
+    let mut window = make(world, bytes, 8, &Info::default()).unwrap();
     let long = rank.type_of::<i64>().unwrap();
     let block = |from: i32, to: i32| -> Vec<i64> {
         (0..LEN as i64).map(|at| at << 20 | i64::from(from) << 10 | i64::from(to)).collect()
@@ -45,7 +53,6 @@ fn flood(rank: Rank) {
         assert!(*found == block(me, from as i32));
     }
     window.free().unwrap();
-    rank.finalize().unwrap();
 }
 
 #[test]

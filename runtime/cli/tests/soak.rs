@@ -113,6 +113,8 @@ fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T
 /// One rank's part of a transfer.
 struct Mine<'a, T> {
     transfer: &'a Transfer<T>,
+    /// Where it begins at its target.
+    place: i64,
     datatype: Type,
     room: Vec<T>,
 }
@@ -121,8 +123,8 @@ fn issue<'scope, T: Number>(
     epoch: &Epoch<'scope, '_>,
     mine: &'scope mut Mine<'_, T>,
 ) -> Result<()> {
-    let Transfer { target, kind, at, values, .. } = mine.transfer;
-    let (target, at) = (*target, *at as i64);
+    let Transfer { target, kind, values, .. } = mine.transfer;
+    let (target, at) = (*target, mine.place);
     match kind {
         Kind::Put => epoch.put(&values[..], target, at, 1, &mine.datatype),
         Kind::Get => epoch.get(&mut mine.room, target, at, 1, &mine.datatype),
@@ -132,8 +134,8 @@ fn issue<'scope, T: Number>(
 
 /// Likewise by a request, which is waited for at once.
 fn ask<T: Number>(epoch: &Passive<'_, '_>, mine: &mut Mine<'_, T>) -> Result<()> {
-    let Transfer { target, kind, at, values, .. } = mine.transfer;
-    let (target, at, values) = (*target, *at as i64, values.clone());
+    let Transfer { target, kind, values, .. } = mine.transfer;
+    let (target, at, values) = (*target, mine.place, values.clone());
     match kind {
         Kind::Put => drop(epoch.rput(values, target, at, 1, &mine.datatype)?.wait()?),
         Kind::Get => {
@@ -147,12 +149,25 @@ fn ask<T: Number>(epoch: &Passive<'_, '_>, mine: &mut Mine<'_, T>) -> Result<()>
     Ok(())
 }
 
+/// The displacements of the ranks' first elements, and from one to the next.
+struct Places {
+    first: Vec<i64>,
+    step: i64,
+}
+
+impl Places {
+    fn at(&self, target: usize, element: usize) -> i64 {
+        self.first[target] + self.step * element as i64
+    }
+}
+
 /// A window of this rank and what all ranks' windows hold.
 struct Ground<'a, T, M> {
     rank: &'a Rank,
     /// Of the window: all ranks, or a part of them.
     world: &'a Communicator,
     window: Window<M>,
+    places: Places,
     /// Whether its epochs are passive or post and start; a fence goes with both.
     passive: bool,
     model: Vec<Vec<T>>,
@@ -164,8 +179,9 @@ impl<T: Number, M> Ground<'_, T, M> {
         let (target, at) = (random.below(self.model.len()), random.below(LEN));
         let (me, value) = (self.world.rank(), [T::from(7)]);
         let number = self.rank.commit(&T::datatype())?;
+        let place = self.places.at(target, at);
         self.window.fence(|epoch| match me {
-            0 | 1 => epoch.put(&value, target as i32, at as i64, 1, &number),
+            0 | 1 => epoch.put(&value, target as i32, place, 1, &number),
             _ => Ok(()),
         })?;
         self.model[target][at] = value[0];
@@ -183,7 +199,8 @@ impl<T: Number, M> Ground<'_, T, M> {
         for transfer in here {
             let datatype = self.rank.commit(&transfer.datatype)?;
             let room = vec![T::from(0); transfer.places.len()];
-            mine.push(Mine { transfer, datatype, room });
+            let place = self.places.at(transfer.target as usize, transfer.at);
+            mine.push(Mine { transfer, place, datatype, room });
         }
         let kind = match self.passive {
             true => *random.one_of(&["fence", "lock", "lock_all", "flush", "requests"]),
@@ -249,7 +266,7 @@ impl<T: Number, M> Ground<'_, T, M> {
         if self.passive {
             self.window.lock(me, LockType::Shared, |epoch| epoch.sync())?;
         }
-        self.window.read(0, &mut found)?;
+        self.window.read(self.places.at(me as usize, 0), &mut found)?;
         let expected = &self.model[me as usize];
         assert!(found == *expected, "rank {me} after {kind}: {found:?}, not {expected:?}");
         world.barrier()
@@ -262,9 +279,10 @@ fn live<T: Number, M>(
     world: &Communicator,
     random: &mut Random,
     window: Window<M>,
+    places: Places,
 ) -> Result<Window<M>> {
     let model = vec![vec![T::from(0); LEN]; world.size() as usize];
-    let mut ground = Ground { rank, world, window, passive: random.below(2) == 0, model };
+    let mut ground = Ground { rank, world, window, places, passive: random.below(2) == 0, model };
     let planted = std::env::var("PLANTED").is_ok().then(|| random.below(ROUNDS as usize) as u64);
     for number in 0..ROUNDS {
         ground.round(random)?;
@@ -378,9 +396,14 @@ impl Usage {
 fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<()> {
     let unit = size_of::<T>() as i64;
     let world = rank.world();
-    // All pairs have their rings, and all ranks their barrier.
-    (0..world.size()).try_for_each(|peer| world.send(&[peer], peer, 0))?;
-    (0..world.size()).try_for_each(|peer| world.recv(&mut [0], peer, 0).map(drop))?;
+    // All pairs have touched their rings, which share a MiB of each rank, and all ranks their barrier.
+    let (me, size) = (world.rank(), world.size());
+    let data = vec![0u8; (1 << 20) / size.clamp(4, 64) as usize * 2];
+    let mut room = data.clone();
+    for step in 0..size {
+        let (to, from) = ((me + step) % size, (me + size - step) % size);
+        world.sendrecv((&data, to, 0), (&mut room, from, 0))?;
+    }
     let mut start = None;
     for number in 0..windows {
         // Each part has its own windows, which take as many draws as they like.
@@ -388,15 +411,30 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
         let mut own = Random(random.next());
         let part = world.split(Some(world.rank() % parts), 0)?;
         let part = part.expect("all ranks have a part");
-        match own.below(2) {
+        let info = Info::default();
+        let places = Places { first: vec![0; part.size() as usize], step: 1 };
+        match own.below(4) {
             0 => {
-                let window = Window::allocate(&part, LEN as i64 * unit, unit, &Info::default())?;
-                live::<T, _>(rank, &part, &mut own, window)?.free()?;
+                let window = Window::allocate(&part, LEN as i64 * unit, unit, &info)?;
+                live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
+            }
+            1 => {
+                let window = Window::allocate_shared(&part, LEN as i64 * unit, unit, &info)?;
+                live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
+            }
+            2 => {
+                let window = Window::create_dynamic(&part, &info)?;
+                let memory = window.attach(rank.buffer::<T>(LEN)?)?;
+                let first = part.allgather(&[memory.address()])?;
+                let places = Places { first, step: unit };
+                let window = live::<T, _>(rank, &part, &mut own, window, places)?;
+                assert_eq!(window.detach(memory)?.len(), LEN);
+                window.free()?;
             }
             _ => {
                 let memory: Buffer<T> = rank.buffer(LEN)?;
-                let window = Window::create(&part, memory, unit, &Info::default())?;
-                let memory = live::<T, _>(rank, &part, &mut own, window)?.free()?;
+                let window = Window::create(&part, memory, unit, &info)?;
+                let memory = live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
                 assert_eq!(memory.len(), LEN);
             }
         }

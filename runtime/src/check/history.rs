@@ -119,7 +119,7 @@ pub(crate) struct Conflict {
 
 /// The accesses to a window that count.
 pub(crate) struct History {
-    same_op: bool,
+    pub same_op: bool,
     /// By age.
     accesses: BTreeMap<u64, Access>,
     /// By the power of two above their length, and by start: the ages of all.

@@ -122,6 +122,13 @@ impl Check {
         self.windows.insert(window, watched);
     }
 
+    /// The window's `accumulate_ops` is another from now on.
+    pub(crate) fn set_same_op(&mut self, window: u32, same_op: bool) {
+        if let Some(watched) = self.windows.get_mut(&window) {
+            watched.history.same_op = same_op;
+        }
+    }
+
     pub(crate) fn close_window(&mut self, window: u32) {
         if let Some(watched) = self.windows.remove(&window) {
             self.missed += watched.history.missed;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use longshore_transport::Range;
 
 use super::flavor::Flavor;
-use super::info::Info;
+use super::info::{AccumulateOps, Info};
 use super::state::{EpochState, FREE_IN_EPOCH, Step};
 use super::targets::{Target, Targets};
 use crate::attribute::Card;
@@ -128,6 +128,9 @@ impl Core {
             Info::check_equal(&self.process.during(activity, self.window, told)?)?;
             let Info { accumulate_ordering, accumulate_ops, .. } = *info;
             self.info.set(Info { accumulate_ordering, accumulate_ops, ..self.info.get() });
+            if let Some(check) = &mut self.process.engine().state().check {
+                check.set_same_op(self.window, accumulate_ops == AccumulateOps::SameOp);
+            }
             Ok(())
         };
         set().map_err(|error| self.failed(error, CALL, None))
