@@ -31,8 +31,11 @@ type Callback = Arc<dyn Fn(&Holder<'_>, &Error) + Send + Sync>;
 ///     eprintln!("window {}: {error}", window.name());
 ///     errors.fetch_add(1, Ordering::Relaxed);
 /// }));
-/// assert!(window.wait().is_err()); // there was no post
+/// let error = window.wait().unwrap_err(); // there was no post
 /// assert_eq!(count.load(Ordering::Relaxed), 1);
+/// window.call_errhandler(&error);
+/// assert_eq!(count.load(Ordering::Relaxed), 2);
+/// assert!(matches!(rank.world().errhandler(), ErrorHandler::Return));
 /// window.free()?;
 /// rank.finalize()?;
 /// # Ok::<(), longshore::Error>(())

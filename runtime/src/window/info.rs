@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 /// let info = longshore::Info::default().set("target_types", "same_layout")?;
 /// assert_eq!(info.get("accumulate_ordering").unwrap(), "rar,raw,war,waw");
+/// assert_eq!(info.minimum_memory_alignment.bytes(), 4096);
 /// # Ok::<(), longshore::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
