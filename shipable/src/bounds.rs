@@ -2,11 +2,10 @@
 //!
 //! The markers LB and UB are sticky, as MPI-1 has them: where a type map holds one, the bound is
 //! that of the lowest (highest) marker and what the data would give is of no account. RESIZED,
-//! SUBARRAY and DARRAY set both. Where there is no UB, a struct's extent is padded to a multiple of
-//! its alignment (the epsilon of section 5.1.6); other constructors don't pad. By the standard's letter
-//! they do, which shows where blocks lie at bytes that aren't multiples of their alignment; its rationale
-//! speaks of arrays of structures, and MPICH pads these alone, too. A simple struct has the
-//! bounds of the C struct that it stands for, and markers don't show through it.
+//! SUBARRAY and DARRAY set both. Where there is no UB, however deep, the extent is padded to a
+//! multiple of the alignment (the epsilon of section 5.1.6), whatever the constructor: in structs,
+//! and in blocks at bytes that aren't multiples of their alignment, it shows. A simple struct has
+//! the bounds of the C struct that it stands for, and markers don't show through it.
 //!
 //! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.
 
@@ -195,8 +194,8 @@ impl Bounds {
         Bounds { lb, ub, lower: Mark::Natural, upper: Mark::Natural, ..*self }.settled()
     }
 
-    /// Those of a struct of this content: unless a marker sets the upper bound, the extent is
-    /// padded to the alignment.
+    /// Those of a type of this content: unless a marker sets the upper bound, the extent is padded
+    /// to the alignment.
     ///
     /// # Errors
     /// [`Error::Overflow`].
@@ -347,7 +346,7 @@ impl Walk<'_> {
         if let Some(known) = self.known.get(&datatype.key()) {
             return Ok(*known);
         }
-        let bounds = self.of_node(datatype.node())?;
+        let bounds = self.of_node(datatype.node())?.padded()?;
         self.known.insert(datatype.key(), bounds);
         Ok(bounds)
     }
@@ -437,7 +436,8 @@ impl Walk<'_> {
     }
 }
 
-/// Those of a struct of members, each a blocklength, a displacement and the bounds of one element.
+/// Those of a struct's content: members, each a blocklength, a displacement and the bounds of one
+/// element.
 pub(crate) fn structure(members: &[(i64, i64, Bounds)]) -> Result<Bounds> {
     let mut content = Bounds::EMPTY;
     for (blocklength, displacement, member) in members {
@@ -451,7 +451,7 @@ pub(crate) fn structure(members: &[(i64, i64, Bounds)]) -> Result<Bounds> {
             false => content.join(&block)?,
         };
     }
-    content.padded()
+    Ok(content)
 }
 
 fn strided(child: &Bounds, count: i64, blocklength: i64, stride: i128) -> Result<Bounds> {

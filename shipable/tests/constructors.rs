@@ -257,6 +257,35 @@ mod book {
         assert_eq!(bounds(&more, &X86_64).unwrap().ub, 15);
     }
 
+    /// The epsilon of section 5.1.6.
+    #[test]
+    fn extents_are_padded_where_no_marker_sets_the_upper_bound() {
+        let extent = |made: Result<Datatype>| {
+            let made = made.unwrap();
+            let (found, slow) = (made.bounds(&X86_64).unwrap(), bounds(&made, &X86_64).unwrap());
+            assert_eq!((found.lb, found.ub), (slow.lb, slow.ub), "{made}");
+            found.extent()
+        };
+        let int = Datatype::int();
+        let blocks = |int: &Datatype| {
+            [
+                extent(Datatype::hvector(2, 1, 5, int)),
+                extent(Datatype::hindexed(&[1, 1], &[6, 1], int)),
+                extent(Datatype::hindexed_block(1, &[0, -5], int)),
+                extent(Datatype::struct_(&[1, 1], &[0, 5], &[int.clone(), int.clone()])),
+            ]
+        };
+        assert_eq!(blocks(&int), [12; 4]);
+        assert_eq!(extent(Datatype::contiguous(2, &Datatype::hvector(2, 1, 5, &int).unwrap())), 24);
+        // Bounds that are set, at any depth, leave nothing to pad.
+        let set = Datatype::resized(0, 4, &int).unwrap();
+        assert_eq!(blocks(&set), [9; 4]);
+        assert_eq!(blocks(&Datatype::dup(&set).unwrap()), [9; 4]);
+        // A lower bound alone does.
+        let low = Datatype::struct_(&[1, 1], &[-1, 0], &[Datatype::lb(), int]).unwrap();
+        assert_eq!(extent(Datatype::hvector(2, 1, 5, &low)), 16);
+    }
+
     #[test]
     fn resized_replaces_markers() {
         let members = [Datatype::lb(), Datatype::int(), Datatype::ub()];

@@ -410,6 +410,21 @@ fn displacements_that_cancel_out_far_away_are_where_they_say() {
 }
 
 #[test]
+fn what_alignment_pads_is_known_where_the_alignment_is_not() {
+    // By the power rule the int, which lies last, leads the simple struct, and the double a struct of such displacements.
+    let late = Datatype::resized(-100, 4, &Datatype::int()).unwrap();
+    let simple = Datatype::simple_struct(&[1, 1], &[late, d()]).unwrap();
+    let blocks = Datatype::hvector(2, 1, 16, &simple).unwrap();
+    let aix = Architecture::AIX32;
+    assert_eq!(simple.bounds(&aix).unwrap().extent(), 12);
+    assert_eq!(blocks.bounds(&aix).unwrap().extent(), 28);
+    let form = Form::compile(&blocks, &aix).unwrap();
+    let read = Form::decode(&form.encode(), &Limits::default()).unwrap();
+    assert_eq!(read.bounds(&aix).unwrap().extent(), 28, "{read}");
+    assert!(read.to_string().ends_with("every 16 count 2 (0 extent 28)"), "{read}");
+}
+
+#[test]
 fn the_deepest_forms_fit_a_small_stack() {
     // Each level is a struct of the one below and of sixteen bytes between gaps, too many to be copied into the next; datatypes
     // don't nest as deep as forms.

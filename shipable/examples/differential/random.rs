@@ -128,35 +128,40 @@ impl Cases {
 
     /// Whether the library may find other bounds.
     fn misjudged(&self, node: &Node) -> Result<bool> {
-        match node {
+        let blocks: Vec<(i64, i64, &Datatype)> = match node {
             Node::Struct { blocklengths, displacements, children, .. } => {
                 if self.quirks.one_type_unpadded && alike(children)?
                     || self.quirks.markers_ignored && children.iter().any(sets_bounds)
                 {
                     return Ok(true);
                 }
-                let mut lowest = i64::MAX;
-                for ((&length, &place), child) in
-                    blocklengths.iter().zip(displacements).zip(children)
-                {
-                    let block = native(&Datatype::contiguous(length, child)?)?;
-                    if length > 0 {
-                        if self.quirks.padded_by_and_by
-                            && lowest != i64::MAX
-                            && place + block.lb < lowest
-                        {
-                            return Ok(true);
-                        }
-                        lowest = lowest.min(place + block.lb);
-                    }
-                }
-                Ok(false)
+                let blocks = blocklengths.iter().zip(displacements).zip(children);
+                blocks.map(|((&length, &place), child)| (length, place, child)).collect()
             }
-            Node::Hvector { .. } | Node::Hindexed { .. } | Node::HindexedBlock { .. } => {
-                Ok(self.quirks.padded_by_and_by)
+            Node::Hvector { count, blocklength, stride, child, .. } => {
+                (0..*count).map(|at| (*blocklength, at * stride, child)).collect()
             }
-            _ => Ok(false),
+            Node::Hindexed { blocklengths, displacements, child, .. } => {
+                let blocks = blocklengths.iter().zip(displacements);
+                blocks.map(|(&length, &place)| (length, place, child)).collect()
+            }
+            Node::HindexedBlock { blocklength, displacements, child } => {
+                displacements.iter().map(|&place| (*blocklength, place, child)).collect()
+            }
+            _ => return Ok(false),
+        };
+        let structure = matches!(node, Node::Struct { .. });
+        let mut lowest = i64::MAX;
+        for (length, place, child) in blocks.into_iter().filter(|(length, ..)| *length > 0) {
+            let block = native(&Datatype::contiguous(length, child)?)?;
+            let odd = !structure && place % block.align != 0;
+            let below = lowest != i64::MAX && place + block.lb < lowest;
+            if self.quirks.blocks_unpadded && odd || self.quirks.padded_by_and_by && below {
+                return Ok(true);
+            }
+            lowest = lowest.min(place + block.lb);
         }
+        Ok(false)
     }
 
     /// A leaf, or what has its size and alignment.

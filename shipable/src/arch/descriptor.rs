@@ -93,7 +93,8 @@ impl Architecture {
     pub(super) fn validate(&self) -> Result<(), String> {
         let fortran = &self.fortran;
         let check = |what: &str, width: Width, sizes: &[u8]| {
-            let aligned = width.align.is_power_of_two() && width.align <= 16;
+            // The elements of an array are aligned and lie without gaps.
+            let aligned = width.align.is_power_of_two() && width.size % width.align == 0;
             match sizes.contains(&width.size) && aligned {
                 true => Ok(()),
                 false => Err(format!("{what} of {} bytes aligned to {}", width.size, width.align)),
@@ -267,6 +268,7 @@ mod tests {
             ("cs=ascii", "cs=ebcdic", "charset"),
             ("i4.4", "i3.4", "int of 3 bytes"),
             ("i4.4", "i4.3", "aligned to 3"),
+            ("i4.4", "i4.8", "aligned to 8"),
             ("i4.4", "i+4.4", "plain decimal"),
             ("i4.4", "i4.4x", "not a number"),
             ("i4.4,", "", "is expected"),

@@ -70,7 +70,7 @@ impl Architecture {
         use Basic::*;
         let fortran = &self.fortran;
         Some(match basic {
-            Byte | Packed => (Width { size: 1, align: self.char.align }, Value::Bytes),
+            Byte | Packed => (Width { size: 1, align: 1 }, Value::Bytes),
             Char | Character => (self.char, Value::Char),
             SignedChar => (self.char, SIGNED),
             UnsignedChar => (self.char, UNSIGNED),

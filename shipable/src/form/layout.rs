@@ -60,7 +60,7 @@ pub(super) fn layout(
 
 fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
     match span {
-        Span::Natural => Ok(content),
+        Span::Natural => content.padded(),
         Span::Stated { lower, extent } => {
             content.resized(scaled(lower, unit)?, scaled(extent, unit)?)
         }
@@ -245,30 +245,26 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
 
 /// A node of a locale-specific form, and its bounds as they are found from the form.
 ///
-/// A struct states them only where its members don't give those that are wanted: where it was a simple struct, and where
-/// alignment rests on what members there were (the power rule). What then still differs is the alignment, which nothing
-/// depends on in bytes.
+/// A node states them only where its children don't give those that are wanted: where it was a simple struct, and where
+/// alignment rests on what members there were (the power rule). What then still differs is the alignment, and what it pads
+/// above states its bounds in turn.
 pub(super) fn settle(
-    node: Node,
+    mut node: Node,
     wanted: &Bounds,
     architecture: &Architecture,
     seen: &[Bounds],
 ) -> Result<(Node, Bounds)> {
-    let natural = layout(&node, false, architecture, seen)?;
-    let Node::Struct { members, span: Span::Natural } = &node else { return Ok((node, natural)) };
-    if natural.lies_as(wanted) {
-        return Ok((node, natural));
-    }
+    let mut bounds = layout(&node, false, architecture, seen)?;
     let (lower, extent) = (wanted.lb, wanted.extent());
-    let with = |span| Node::Struct { members: members.clone(), span };
-    let laid = with(Span::Laid { lower, extent });
-    let bounds = layout(&laid, false, architecture, seen)?;
-    if bounds.lies_as(wanted) {
-        return Ok((laid, bounds));
+    for stated in [Span::Laid { lower, extent }, Span::Stated { lower, extent }] {
+        let (Node::Array { span, .. } | Node::Struct { span, .. }) = &mut node else { break };
+        if bounds.lies_as(wanted) {
+            break;
+        }
+        *span = stated;
+        bounds = layout(&node, false, architecture, seen)?;
     }
-    let stated = with(Span::Stated { lower, extent });
-    let bounds = layout(&stated, false, architecture, seen)?;
-    Ok((stated, bounds))
+    Ok((node, bounds))
 }
 
 /// The bounds of the root.

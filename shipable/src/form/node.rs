@@ -70,7 +70,7 @@ pub struct Placed {
 /// The bounds of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
-    /// From the least lower bound of the children to the greatest upper one.
+    /// From the least lower bound of the children to the greatest upper one, and padded.
     Natural,
     /// Stated, as subarrays, distributed arrays and resized types do; in the units of the node.
     Stated {
@@ -79,7 +79,7 @@ pub enum Span {
         /// From the lower bound to the upper one.
         extent: i64,
     },
-    /// Those of a simple struct in bytes, which hide what its members state from the struct's parents.
+    /// Those of a simple struct or of blocks of it, in bytes, which hide what members state from the node's parents.
     Laid {
         /// The lower bound.
         lower: i64,

@@ -150,7 +150,6 @@ impl Map {
                     }
                     map.copy_aligned(&block, 0);
                 }
-                map.pad();
             }
             Node::SimpleStruct { blocklengths, children } => {
                 let children: Result<Vec<_>> =
@@ -195,6 +194,7 @@ impl Map {
         {
             (map.align, map.leading) = (child.align.max(1), child.leading.max(1));
         }
+        map.pad();
         Ok(map)
     }
 
@@ -267,7 +267,7 @@ impl Map {
         }
     }
 
-    /// The epsilon at the end of a struct.
+    /// MPI's epsilon.
     fn pad(&mut self) {
         if self.ub_markers.is_empty() && !self.highs.is_empty() {
             while (self.ub() - self.lb()) % self.leading != 0 {
@@ -301,7 +301,6 @@ impl Map {
             (self.lows, self.highs) = (vec![0], vec![end]);
             (self.lb_markers, self.ub_markers) = (vec![], vec![]);
         }
-        self.pad();
     }
 
     /// The elements with these indices in each dimension, and the bounds of the whole array.
