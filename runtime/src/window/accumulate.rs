@@ -182,7 +182,8 @@ impl Core {
         let base = call.displacement.checked_mul(i64::from(target.measures.unit))?;
         let at = base.checked_add(first)?;
         let end = at.checked_add_unsigned(len)?;
-        if len != memory.len() || !door.span.covers(at, end) {
+        // Of several pieces none is combined unless all can be; of one this is checked on the way.
+        if len != memory.len() || len > PIECE && !door.span.covers(at, end) {
             return None;
         }
         let mut done = 0;
