@@ -506,16 +506,19 @@ fn rule_7_groups_that_do_not_match() {
 
 #[test]
 fn what_is_found_can_be_an_error() {
-    let fails = Options { check: Checking::Fail, ..options(true) };
-    let outcomes = run(3, &fails, |rank| {
-        windowed(|_, window, long| {
-            window.fence(|epoch| epoch.put(&[1i64], 1, 3, 1, long)).unwrap();
-        })(&rank);
-        rank.finalize().map_err(|error| (error.class(), error.to_string()))
-    });
-    for outcome in outcomes.unwrap() {
-        let (class, text) = outcome.unwrap_err();
-        assert_eq!(class, Class::Other);
-        assert!(text.contains("--check found 1 thing"), "{text}");
+    // The last one lets a rank go before another has what it said.
+    for adversary in [None, Some(1), Some(44_444)] {
+        let fails = Options { check: Checking::Fail, adversary, ..options(true) };
+        let outcomes = run(3, &fails, |rank| {
+            windowed(|_, window, long| {
+                window.fence(|epoch| epoch.put(&[1i64], 1, 3, 1, long)).unwrap();
+            })(&rank);
+            rank.finalize().map_err(|error| (error.class(), error.to_string()))
+        });
+        for outcome in outcomes.unwrap() {
+            let (class, text) = outcome.unwrap_err();
+            assert_eq!(class, Class::Other, "{text}");
+            assert!(text.contains("--check found 1 thing"), "{text}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::check::note::longest;
 use crate::check::order::{Announcement, Disagreement, compare};
 use crate::check::report::{Tally, summary};
 use crate::check::{Caller, site};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The tag of announcements.
 const CALLS: i32 = 5;
@@ -58,22 +58,21 @@ impl Communicator {
         Ok(said.into_iter().map(|it| it.tally).collect())
     }
 
-    /// The last announcement of a job, and what was found in it.
+    /// The last announcement of a job, and what was found in it: an error, of class OTHER, if it is to be one. It is the same
+    /// at all ranks.
     ///
     /// # Errors
-    /// As [`announce`](Communicator::announce); OTHER where anything was found and that is to be an error.
-    pub(crate) fn announce_end(&self, caller: Caller) -> Result<()> {
+    /// As [`announce`](Communicator::announce).
+    pub(crate) fn announce_end(&self, caller: Caller) -> Result<Option<Error>> {
         let tallies = self.announce_with(|| "finalize".to_owned(), 0, Some(caller))?;
         if !self.process().checks() {
-            return Ok(());
+            return Ok(None);
         }
         if self.rank() == 0 {
             eprint!("{}", summary(&tallies));
         }
         let told = tallies.iter().map(|tally| tally.told).sum();
-        if self.process().check_fails() && told > 0 {
-            return Err(ErrorKind::Found(told).into());
-        }
-        Ok(())
+        let fails = self.process().check_fails() && told > 0;
+        Ok(fails.then(|| ErrorKind::Found(told).into()))
     }
 }

@@ -207,11 +207,13 @@ impl Communicator {
     pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
         let met = process.during(activity, 0, || {
-            match activity {
+            let found = match activity {
                 Activity::Finalize => self.announce_end(caller)?,
-                _ => self.announce(|| "barrier".to_owned(), caller)?,
-            }
-            process.meet(self.meeting()?)
+                _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
+            };
+            // Who leaves before has left those that still wait for its announcement.
+            process.meet(self.meeting()?)?;
+            found.map_or(Ok(()), Err)
         });
         met.map_err(|error| self.raise(error.at(|| self.place("barrier"))))
     }
