@@ -6,7 +6,7 @@
 //! another value takes its place, which counts as setting it anew, and when its object ends, the last one set first. An error of a callback is the error
 //! of the call that asked it, which leaves that attribute as it was.
 //!
-//! Left out: predefined attributes, such as MPI_TAG_UB and MPI_WIN_BASE.
+//! Left out: predefined attributes. Those of windows, such as MPI_WIN_BASE, are calls of their own.
 
 use std::any::Any;
 use std::fmt;

@@ -140,12 +140,12 @@ impl Layout {
             Some(start)
         };
         let mut total = 0;
-        let starts = wishes.iter().map(|wish| place(&mut total, wish)).collect();
-        let problem = || "the parts of all ranks together are longer than 2^64 bytes".to_owned();
-        let starts: Option<Vec<u64>> = starts;
-        let starts = starts
-            .ok_or_else(|| ErrorKind::WindowArgument { class: Class::Size, problem: problem() })?;
-        Ok(Layout { starts, total })
+        let starts: Option<_> = wishes.iter().map(|wish| place(&mut total, wish)).collect();
+        let too_long = || {
+            let problem = "the parts of all ranks together are longer than 2^64 bytes".to_owned();
+            ErrorKind::WindowArgument { class: Class::Size, problem }
+        };
+        Ok(Layout { starts: starts.ok_or_else(too_long)?, total })
     }
 }
 
