@@ -39,14 +39,11 @@ impl Core {
         if promised && !no_put {
             self.control.set_no_put(false);
         }
-        let call = || format!("fence of window {}", self.window);
-        let caller = self.caller.get();
-        let agreed = self.communicator.announce_with(call, assert.bits(), caller);
-        if agreed.is_err() && self.is_fenced() {
-            // Nobody was met, so nothing has begun.
-            self.epoch.set(before);
-        }
-        let met = agreed.and_then(|_| self.process.meet(&self.barrier));
+        let met = match self.process.checks() {
+            true => self.announce_fence(assert, before),
+            false => Ok(()),
+        };
+        let met = met.and_then(|()| self.process.meet(&self.barrier));
         if no_put && !promised {
             self.control.set_no_put(true);
         }

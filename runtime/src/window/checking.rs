@@ -2,20 +2,34 @@
 
 use std::ops::Range;
 
-use longshore_transport::lock::Claim;
+use longshore_transport::lock::{Claim, Sharing};
 
 use super::assert::Assert;
 use super::core::Core;
+use super::state::EpochState;
 use super::targets::Target;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
 
 impl Core {
     /// The call that comes is made here.
+    #[inline]
     pub(super) fn called(&self, caller: Caller) {
         if self.process.checks() {
             self.caller.set(Some(caller));
         }
+    }
+
+    /// This rank comes to a fence, in this state. Where the others don't, nothing begins.
+    #[cold]
+    pub(super) fn announce_fence(&self, assert: Assert, before: EpochState) -> Result<()> {
+        let call = || format!("fence of window {}", self.window);
+        let caller = self.caller.get();
+        let agreed = self.communicator.announce_with(call, assert.bits(), caller);
+        if agreed.is_err() && self.is_fenced() {
+            self.epoch.set(before);
+        }
+        agreed.map(drop)
     }
 
     /// This rank's operations on a target, or on all, are done: the targets come to know that this rank has seen it.
@@ -39,20 +53,26 @@ impl Core {
     }
 
     /// This rank has the lock of its own window, or is to give it back.
+    #[inline]
     pub(super) fn own_lock(&self, claim: &Claim, gets: bool) {
-        if !self.process.checks() {
-            return;
+        if self.process.checks() {
+            self.note_own_lock(claim.sharing(), gets);
         }
+    }
+
+    #[cold]
+    fn note_own_lock(&self, sharing: Sharing, gets: bool) {
         let mut engine = self.process.engine();
         if let Some(check) = &mut engine.state().check {
             match gets {
-                true => check.lock_own(self.window, claim.sharing()),
-                false => check.unlock_own(self.window, claim.sharing()),
+                true => check.lock_own(self.window, sharing),
+                false => check.unlock_own(self.window, sharing),
             }
         }
     }
 
     /// This rank loads from its window, or stores to it.
+    #[cold]
     pub(super) fn touched(&self, bytes: Range<i64>, stores: bool, caller: Caller) {
         let mut engine = self.process.engine();
         if let Some(check) = &mut engine.state().check {
