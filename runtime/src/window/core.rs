@@ -159,8 +159,8 @@ impl Core {
     /// A rank's part of the memory that the ranks share.
     pub(super) fn part(&self, target: &Target) -> Result<Exposed> {
         let part = || {
-            let (whole, range) = (self.whole.as_ref()?, target.range?);
-            whole.exposed.part(range.offset.checked_sub(whole.place.offset)?, range.len)
+            let (whole, offset) = (self.whole.as_ref()?, target.offset?);
+            whole.exposed.part(offset.checked_sub(whole.place.offset)?, target.measures.size)
         };
         let outside = || format!("rank {}'s part lies outside of what is shared", target.peer);
         part().ok_or_else(|| ErrorKind::NotShared(outside()).into())

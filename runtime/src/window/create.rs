@@ -395,24 +395,22 @@ fn open_at(
             .state()
             .representation(peer)
             .ok_or_else(|| protocol(peer, "it said no hello"))?;
-        let range = match &shared {
-            Some((Whole { place, .. }, starts)) => {
-                Some(Range { offset: place.offset + starts[rank], len: offer.size })
-            }
-            None => offer.range.map(|(offset, len)| Range { offset, len }),
+        let offset = match &shared {
+            Some((Whole { place, .. }, starts)) => Some(place.offset + starts[rank]),
+            None => offer.range.map(|(offset, _)| offset),
         };
         let route = choose(Pair {
             message_only: process.routes() == Routes::Message,
             emulated: emulated || me.emulated,
             same_representation: architecture.same_representation(&me.architecture),
-            reachable: range.is_some() || peer == me.rank && !is_dynamic,
+            reachable: offset.is_some() || peer == me.rank && !is_dynamic,
         });
         // What is attached, its rank alone knows.
         let space = || address_space(architecture.pointer().size);
         let size = if is_dynamic { space() } else { offer.size };
         let measures = Measures { size, unit: offer.unit };
         tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
-        Ok(Known { measures, architecture, route, range })
+        Ok(Known { measures, architecture, route, offset })
     });
     let targets = Targets::new(group, known)?;
     engine.state().open_window(Arc::new(exposure), ledger.clone());

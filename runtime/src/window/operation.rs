@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::{Arc, MutexGuard};
 
-use longshore_transport::Mapping;
+use longshore_transport::{GRANULE, Range};
 use shipable::{Datatype, Tag};
 
 use super::accumulate::Lent;
@@ -274,13 +274,16 @@ impl Core {
         if let Some(door) = target.door.get() {
             return Ok(door.span);
         }
-        let door = match target.range {
+        let door = match target.offset {
             Some(_) if self.whole.is_some() => {
                 let part = self.part(target)?;
                 Door { span: part.span(), _memory: Held::Mapped { _mapping: part } }
             }
-            Some(range) if target.peer != self.process.me().rank => {
-                let mapping: Mapping = self.process.segment().map(range)?;
+            Some(offset) if target.peer != self.process.me().rank => {
+                // As much as was allocated for it.
+                let len = target.measures.size.max(1).checked_next_multiple_of(GRANULE);
+                let range = Range { offset, len: len.unwrap_or(u64::MAX) };
+                let mapping = self.process.segment().map(range)?;
                 let exposed = Exposed::allocated(mapping, target.measures.size);
                 Door { span: exposed.span(), _memory: Held::Mapped { _mapping: exposed } }
             }

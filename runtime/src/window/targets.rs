@@ -7,7 +7,6 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Index;
 use std::sync::Arc;
 
-use longshore_transport::Range;
 use shipable::Architecture;
 
 use super::state::Access;
@@ -26,8 +25,8 @@ pub(super) struct Target {
     pub measures: Measures,
     pub architecture: Architecture,
     pub route: Route,
-    /// Where its memory lies in the segment, if it does.
-    pub range: Option<Range>,
+    /// Where its memory begins in the segment, if it lies there.
+    pub offset: Option<u64>,
     pub door: OnceCell<Door>,
     /// What the epoch allows.
     pub access: Cell<Access>,
@@ -53,7 +52,7 @@ pub(super) struct Known {
     pub measures: Measures,
     pub architecture: Architecture,
     pub route: Route,
-    pub range: Option<Range>,
+    pub offset: Option<u64>,
 }
 
 /// The ranks of a window, by rank in its communicator.
@@ -67,8 +66,8 @@ pub(super) struct Targets {
 /// What is kept of a rank that may never be a target.
 struct Line {
     size: u64,
-    /// Where its memory lies in the segment; at its begin, where the header is, if it doesn't.
-    range: Range,
+    /// Where its memory begins in the segment; 0, where the header is, if it doesn't lie there.
+    offset: u64,
     unit: u32,
     /// Among those that occur.
     architecture: u16,
@@ -77,7 +76,7 @@ struct Line {
 }
 
 // With the ledger's 16 bytes, and 24 at most in the control block, what a rank costs at the others is small.
-const _: () = assert!(size_of::<Line>() <= 40);
+const _: () = assert!(size_of::<Line>() <= 32);
 
 impl Targets {
     /// The ranks of a group, of which this is known in their order.
@@ -87,7 +86,7 @@ impl Targets {
     ) -> Result<Targets> {
         let mut architectures: Vec<Architecture> = Vec::new();
         let lines = known.map(|known| {
-            let Known { measures, architecture, route, range } = known?;
+            let Known { measures, architecture, route, offset } = known?;
             // There are few, and neighbours are mostly alike.
             let same = |seen: &Architecture| {
                 seen.name() == architecture.name() && seen.same_representation(&architecture)
@@ -97,8 +96,8 @@ impl Targets {
                 architectures.len() - 1
             });
             let (Measures { size, unit }, architecture) = (measures, at as u16);
-            let range = range.unwrap_or(Range { offset: 0, len: 0 });
-            Ok(Line { size, range, unit, architecture, route, target: OnceCell::new() })
+            let offset = offset.unwrap_or(0);
+            Ok(Line { size, offset, unit, architecture, route, target: OnceCell::new() })
         });
         let lines = lines.collect::<Result<_>>()?;
         Ok(Targets { lines, architectures, group: group.clone() })
@@ -136,7 +135,7 @@ impl Targets {
                 measures: Measures { size: line.size, unit: line.unit },
                 architecture: self.architectures[usize::from(line.architecture)],
                 route: line.route,
-                range: (line.range.offset > 0).then_some(line.range),
+                offset: (line.offset > 0).then_some(line.offset),
                 door: OnceCell::new(),
                 access: Cell::new(Access::Closed),
                 posts: Cell::new(0),
