@@ -529,7 +529,10 @@ fn no_call_waits_for_the_dead_processes() {
     for options in [&[] as &[&str], &["--route", "message"], &["--arch", "s390x"]] {
         is_reported(options, "calls");
     }
-    is_reported(&["--route", "message", "--progress", "off"], "answers");
+    // What an adversary holds back its rank sends with a later call, and the last call of the one that dies is to arrive.
+    if std::env::var_os(env::ADVERSARY).is_none() {
+        is_reported(&["--route", "message", "--progress", "off"], "answers");
+    }
 }
 
 /// Kills the launcher, the process in front of it, or both, while ranks play `phase`.
