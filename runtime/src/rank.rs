@@ -149,6 +149,7 @@ impl Rank {
 
     /// Registers what is called whenever a type of this rank is freed, by [`Type::free`] or by handle, while it is still
     /// valid: for packages that keep something about types (seed 000 of 1995). There can be several; each call adds one.
+    /// [`finalize`](Rank::finalize) lets go of them, and so of the types by handle that one may hold.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -266,6 +267,7 @@ impl Rank {
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
         let met = self.world.barrier_as(Activity::Finalize, Location::caller());
         self.process.end()?;
+        self.process.names().forget_free_handlers();
         flushed.and(met).and(cleared)
     }
 }

@@ -132,6 +132,15 @@ impl Names {
         self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
+    /// Nobody is told any more.
+    pub(crate) fn forget_free_handlers(&self) {
+        let mut handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner);
+        let forgotten = std::mem::take(&mut *handlers);
+        // What they hold may call in when it goes.
+        drop(handlers);
+        drop(forgotten);
+    }
+
     /// Tells all free handlers of a type that is about to be freed, in the order in which they were registered.
     pub(crate) fn tell_free_handlers(&self, holder: &Holder<'_>) {
         // A copy: a handler may register another.
