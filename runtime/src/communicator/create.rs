@@ -4,7 +4,6 @@
 //! the same end. A context is a number that none of the ranks which agree on it has had before; ranks that know nothing of
 //! each other may have the same one.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 
 use serde::{Deserialize, Serialize};
@@ -51,10 +50,13 @@ impl Proposal {
     fn of(group: &Group) -> Proposal {
         match group.rank() {
             Some(rank) => {
-                let mut hasher = DefaultHasher::new();
-                group.processes().hash(&mut hasher);
+                // FNV-1a, process by process: the same on every machine, and with every compiler.
+                let step = |hash: u64, process: &u32| {
+                    (hash ^ u64::from(*process)).wrapping_mul(0x0000_0100_0000_01b3)
+                };
+                let hash = group.processes().iter().fold(0xcbf2_9ce4_8422_2325, step);
                 let due = Some(group.size() as u32);
-                Proposal { due, ..Proposal::new(Some(hasher.finish()), rank) }
+                Proposal { due, ..Proposal::new(Some(hash), rank) }
             }
             None => Proposal::new(None, 0),
         }
