@@ -1,6 +1,8 @@
 //! RMA and datatype benches.
 
+pub mod case;
 pub mod datatypes;
 pub mod launch;
 pub mod peers;
 pub mod rma;
+pub mod row;

@@ -1,0 +1,362 @@
+//! What is measured: a case is a line, the same for every contender.
+//!
+//! ```
+//! use longshore_benches::case::{Bench, Case};
+//!
+//! let case = Case { bench: Bench::PutLatency, bytes: 8, ..Case::default() };
+//! assert_eq!(
+//!     case.to_string(),
+//!     "bench=put_latency window=allocate sync=flush bytes=8 type=d count=1 way=portable route=best arch=native,native \
+//!      ranks=2 calls=2000 rounds=41"
+//! );
+//! assert_eq!("bench=put_latency".parse(), Ok(case));
+//! ```
+
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+use longshore::job::Routes;
+use longshore::{Architecture, Datatype};
+
+/// An enum whose values are words of a case's line.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $value:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$note])* $value,)+ }
+
+        impl $name {
+            /// All of them, in their order.
+            pub const ALL: &[$name] = &[$($name::$value),+];
+            /// Their words, in the same order.
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            /// Its word.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$value => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<$name, String> {
+                match word {
+                    $($word => Ok($name::$value),)+
+                    _ => Err(format!("`{word}`; there are {}", Self::WORDS.join(", "))),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// The work. Names are those of OSU's micro-benchmarks, without `osu_`, where it has one.
+    Bench {
+        /// A put, and its synchronisation.
+        PutLatency = "put_latency",
+        /// A get, and its synchronisation.
+        GetLatency = "get_latency",
+        /// An accumulate (sum), and its synchronisation.
+        AccLatency = "acc_latency",
+        /// A get_accumulate (sum), and its synchronisation.
+        GetAccLatency = "get_acc_latency",
+        /// A fetch_and_op (sum), and its synchronisation.
+        FopLatency = "fop_latency",
+        /// A compare_and_swap, and its synchronisation.
+        CasLatency = "cas_latency",
+        /// [`IN_FLIGHT`] puts to each synchronisation.
+        PutBw = "put_bw",
+        /// [`IN_FLIGHT`] gets to each synchronisation.
+        GetBw = "get_bw",
+        /// The same puts of both ranks at once.
+        PutBibw = "put_bibw",
+        /// The same gets of both ranks at once.
+        GetBibw = "get_bibw",
+        /// Puts to changing places, [`IN_FLIGHT`] to each synchronisation: how many operations a second.
+        PutMr = "put_mr",
+        /// A synchronisation without an operation.
+        Sync = "sync",
+        /// A put and flush to a rank that computes for 200 ms and calls nothing. At the end of that the rank looks whether the value
+        /// is there; if not, the put took 200 ms.
+        Computing = "computing",
+        /// Memory to a packed stream. The first architecture is the memory's, the second the stream's.
+        Pack = "pack",
+        /// A packed stream to memory.
+        Unpack = "unpack",
+        /// Memory of one layout to memory of the other architecture's, which is what a direct put does.
+        Copy = "copy",
+        /// The commit of a type, and its free.
+        Commit = "commit",
+        /// A type's constructor, and its free.
+        Define = "define",
+        /// Type_send of a type, and Type_recv of it at the other rank.
+        TypeSend = "type_send",
+        /// The machine's limit: a copy of contiguous bytes.
+        Memcpy = "memcpy",
+        /// The machine's limit: a copy of doubles that reverses the bytes of each.
+        ByteSwap = "byte_swap",
+        /// The machine's limit: a cache line to the other core and back, halved.
+        CacheLine = "cache_line",
+        /// The machine's limit: a message over TCP to this host itself and back, halved.
+        Tcp = "tcp",
+        /// A job from launch to exit that does nothing but init, barrier and finalize.
+        Launch = "launch",
+        /// A rank's memory after init and a barrier, its share of shared pages (Pss) included. Its unit is kB, not microseconds.
+        Memory = "memory",
+    }
+}
+
+words! {
+    /// The call that makes the window.
+    Flavor {
+        /// MPI_Win_allocate.
+        Allocate = "allocate",
+        /// MPI_Win_create.
+        Create = "create",
+        /// MPI_Win_create_dynamic and MPI_Win_attach.
+        Dynamic = "dynamic",
+        /// MPI_Win_allocate_shared.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// What completes an operation.
+    Sync {
+        /// A flush, in one epoch of lock_all.
+        Flush = "flush",
+        /// An exclusive lock and unlock about it.
+        Lock = "lock",
+        /// A shared lock and unlock about it.
+        LockShared = "lock_shared",
+        /// lock_all and unlock_all about it.
+        LockAll = "lock_all",
+        /// A fence after it.
+        Fence = "fence",
+        /// Post, start, complete and wait about it.
+        Pscw = "pscw",
+    }
+}
+
+words! {
+    /// How the target datatype of an operation is named.
+    Way {
+        /// By a portable type.
+        Portable = "portable",
+        /// By a type that the target built and sent: Type_send.
+        TypeSend = "type_send",
+        /// By the origin's own locale-specific type, on a window with info `target_types=same_layout`.
+        SameLayout = "same_layout",
+    }
+}
+
+/// Operations to each synchronisation where bandwidth or rate is measured, as in OSU's benchmarks.
+pub const IN_FLIGHT: u32 = 64;
+
+/// What one row measures. Fields that a bench doesn't use have their defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The work.
+    pub bench: Bench,
+    /// The window it is done on.
+    pub window: Flavor,
+    /// What completes it.
+    pub sync: Sync,
+    /// Bytes of data that one call moves.
+    pub bytes: u64,
+    /// The type of one element, on both sides, in its canonical [notation](longshore::shipable::notation). It has no blanks.
+    pub datatype: String,
+    /// What the type is called in reports, if anything: a word.
+    pub name: Option<String>,
+    /// Elements of one call.
+    pub count: u64,
+    /// How the target type is named.
+    pub way: Way,
+    /// Which routes ours may take. The other libraries have no choice here.
+    pub route: Routes,
+    /// The data representations of the two ranks, or of memory and stream: names that
+    /// [`Architecture::by_name`] knows, or `native`.
+    pub arch: [String; 2],
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Calls in a round; of bandwidths and rates a multiple of [`IN_FLIGHT`].
+    pub calls: u32,
+    /// Rounds, each of which gives a time.
+    pub rounds: u32,
+}
+
+impl Default for Case {
+    fn default() -> Case {
+        Case {
+            bench: Bench::PutLatency,
+            window: Flavor::Allocate,
+            sync: Sync::Flush,
+            bytes: 8,
+            datatype: "d".to_owned(),
+            name: None,
+            count: 1,
+            way: Way::Portable,
+            route: Routes::Best,
+            arch: ["native".to_owned(), "native".to_owned()],
+            ranks: 2,
+            calls: 2000,
+            rounds: 41,
+        }
+    }
+}
+
+impl Case {
+    /// Bytes of data that pass while one rank does one call: twice as many where both ranks do.
+    pub fn moved(&self) -> u64 {
+        match self.bench {
+            Bench::PutBibw | Bench::GetBibw => 2 * self.bytes,
+            _ => self.bytes,
+        }
+    }
+}
+
+/// One line of `key=value` words with blanks in between; a `name` only where there is one.
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
+        write!(f, "bench={bench} window={window} sync={sync} bytes={bytes} type={datatype}")?;
+        if let Some(name) = name {
+            write!(f, " name={name}")?;
+        }
+        let Case { way, route, arch: [first, second], ranks, calls, rounds, .. } = self;
+        write!(f, " count={count} way={way} route={route} arch={first},{second}")?;
+        write!(f, " ranks={ranks} calls={calls} rounds={rounds}")
+    }
+}
+
+/// A line that isn't a case: the word, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word}: {problem}")]
+pub struct CaseError {
+    word: String,
+    problem: String,
+}
+
+/// Reads what [`Display`](fmt::Display) writes, in any order; a word that is missing has its default.
+impl FromStr for Case {
+    type Err = CaseError;
+
+    fn from_str(line: &str) -> Result<Case, CaseError> {
+        let mut case = Case::default();
+        let mut seen = HashSet::new();
+        for word in line.split_ascii_whitespace() {
+            let error = |problem: String| CaseError { word: word.to_owned(), problem };
+            let (key, value) =
+                word.split_once('=').ok_or_else(|| error("expected key=value".to_owned()))?;
+            if !seen.insert(key) {
+                return Err(error("is given twice".to_owned()));
+            }
+            case.set(key, value).map_err(error)?;
+        }
+        Ok(case)
+    }
+}
+
+impl Case {
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        fn above_0<T: FromStr + Default + PartialEq>(value: &str) -> Result<T, String> {
+            let number = value.parse().ok().filter(|number| *number != T::default());
+            number.ok_or_else(|| "expected a number above 0".to_owned())
+        }
+        match key {
+            "bench" => self.bench = value.parse()?,
+            "window" => self.window = value.parse()?,
+            "sync" => self.sync = value.parse()?,
+            "bytes" => self.bytes = value.parse().map_err(|_| "expected a number of bytes")?,
+            "type" => {
+                let datatype: Datatype =
+                    value.parse().map_err(|error| format!("not a datatype: {error}"))?;
+                self.datatype = datatype.to_string();
+            }
+            "name" if value.is_empty() => return Err("expected a name".to_owned()),
+            "name" => self.name = Some(value.to_owned()),
+            "count" => self.count = above_0(value)?,
+            "way" => self.way = value.parse()?,
+            "route" => {
+                self.route = value
+                    .parse()
+                    .map_err(|error: longshore::job::UnknownWord| error.to_string())?;
+            }
+            "arch" => {
+                let (first, second) = value.split_once(',').ok_or("expected two, with a comma")?;
+                for name in [first, second] {
+                    if name != "native" {
+                        Architecture::by_name(name).map_err(|error| error.to_string())?;
+                    }
+                }
+                self.arch = [first.to_owned(), second.to_owned()];
+            }
+            "ranks" => self.ranks = above_0(value)?,
+            "calls" => self.calls = above_0(value)?,
+            "rounds" => self.rounds = above_0(value)?,
+            _ => return Err("there is no such key".to_owned()),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_cases_are_read_back() -> Result<(), CaseError> {
+        for (at, &bench) in Bench::ALL.iter().enumerate() {
+            let case = Case {
+                bench,
+                window: Flavor::ALL[at % Flavor::ALL.len()],
+                sync: Sync::ALL[at % Sync::ALL.len()],
+                bytes: 96 * at as u64,
+                datatype: "U1(V:d:4:1:5)".to_owned(),
+                name: (at % 2 == 0).then(|| "column".to_owned()),
+                count: 3,
+                way: Way::ALL[at % Way::ALL.len()],
+                route: [Routes::Best, Routes::Message][at % 2],
+                arch: ["s390x".to_owned(), "native".to_owned()],
+                ranks: 2 + at as u32,
+                calls: 64,
+                rounds: 1,
+            };
+            assert_eq!(case.to_string().parse::<Case>()?, case);
+        }
+        assert_eq!("".parse(), Ok(Case::default()));
+        Ok(())
+    }
+
+    #[test]
+    fn types_are_kept_as_they_print() -> Result<(), CaseError> {
+        assert_eq!("type=U7(V:d:4:1:5)".parse::<Case>()?.datatype, "U1(V:d:4:1:5)");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, part) in [
+            ("bench=put", "there are put_latency, get_latency"),
+            ("bytes", "expected key=value"),
+            ("bytes=8 bytes=8", "twice"),
+            ("size=8", "no such key"),
+            ("type=U1(V:d:4)", "not a datatype"),
+            ("arch=vax,native", "vax"),
+            ("arch=native", "two"),
+            ("route=fast", "best or message"),
+            ("calls=0", "above 0"),
+        ] {
+            let error = line.parse::<Case>().expect_err(line).to_string();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+}
