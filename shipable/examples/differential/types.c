@@ -1,5 +1,5 @@
 /* Says what an MPI library makes of datatypes: `ci/differential` compiles it with each library and compares its answers
- * with shipable's. It reads the notation by itself, so that a mistake in our parser can't hide.
+ * with shipable's. It reads the notation by itself (notation.h), so that a mistake in our parser can't hide.
  *
  * A request is a line, its fields separated by blanks:
  *     form    c for MPI's large-count functions, i for those of ints
@@ -12,365 +12,24 @@
  * The answer is a line for each thing asked, its name before a tab, and a line with a dot at the end. A call that fails
  * is answered with its error class in place of the rest. Nothing is buffered across requests: where the library dies,
  * the first request without an answer is why. */
-#include "basics.h"
+#include "notation.h"
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
-    GUARD = 4096,      /* bytes around memory that must stay as they are */
-    START = 5,         /* where packing begins, since it may begin anywhere */
-    BLANK = 0x5a,      /* what memory is full of before unpacking */
-    SECONDS = 10,      /* a request that takes longer hangs */
-    HANDLES = 1 << 16, /* types alive at once */
+    GUARD = 4096, /* bytes around memory that must stay as they are */
+    START = 5,    /* where packing begins, since it may begin anywhere */
+    BLANK = 0x5a, /* what memory is full of before unpacking */
+    SECONDS = 10, /* a request that takes longer hangs */
 };
-
-static int size_of_basic(int at) {
-    int size = 0;
-    if (basics[at].type == MPI_DATATYPE_NULL || MPI_Type_size(basics[at].type, &size)) return 0;
-    return size;
-}
-
-/* Errors. What is asked for next comes all the same. */
-
-static jmp_buf failed;
-
-static void fail(const char *call, int code) {
-    int class = MPI_ERR_UNKNOWN, length;
-    char text[MPI_MAX_ERROR_STRING + 1] = "";
-    MPI_Error_class(code, &class);
-    MPI_Error_string(class, text, &length);
-    text[strcspn(text, "\n\t")] = 0;
-    printf("error %s: %s\n", call, text);
-    longjmp(failed, 1);
-}
-
-static void refuse(const char *problem) {
-    printf("error request: %s\n", problem);
-    longjmp(failed, 1);
-}
-
-#define CALL(function, ...) \
-    do { \
-        int code_ = function(__VA_ARGS__); \
-        if (code_ != MPI_SUCCESS) fail(#function, code_); \
-    } while (0)
 
 /* Asks for one thing; goes on where it fails. */
 #define ASK(name, question) \
     do { \
         printf(name "\t"); \
-        if (!setjmp(failed)) question; \
+        if (setjmp(failed)) printf("error %s\n", problem); \
+        else question; \
     } while (0)
-
-static void *room(size_t bytes) {
-    void *memory = malloc(bytes ? bytes : 1);
-    if (!memory) {
-        fprintf(stderr, "no memory for %zu bytes\n", bytes);
-        exit(2);
-    }
-    return memory;
-}
-
-/* The notation. Types are built while it is read. */
-
-static const char *at;
-static int large;
-static struct {
-    unsigned long number;
-    MPI_Datatype type;
-} defined[HANDLES];
-static int definitions;
-
-static int next_is(const char *word) {
-    size_t length = strlen(word);
-    if (strncmp(at, word, length)) return 0;
-    at += length;
-    return 1;
-}
-
-static void expect(char c) {
-    if (*at++ != c) refuse("the notation is broken");
-}
-
-static MPI_Count number(void) {
-    char *end;
-    MPI_Count value = strtoll(at, &end, 10);
-    if (end == at) refuse("a number is missing");
-    at = end;
-    return value;
-}
-
-static int parameter(void) { return next_is("*") ? MPI_UNDEFINED : (int)number(); }
-
-/* Lists of numbers for large counts, of ints for the other functions, of addresses for some. */
-typedef struct {
-    int length;
-    MPI_Count *counts;
-    MPI_Aint *addresses;
-    int *ints;
-} list_t;
-
-static list_t list(MPI_Count length) {
-    if (length < 0 || length > HANDLES) refuse("a list is too long");
-    list_t list = {(int)length, room(length * sizeof(MPI_Count)), room(length * sizeof(MPI_Aint)),
-                   room(length * sizeof(int))};
-    return list;
-}
-
-static void set(list_t list, int index, MPI_Count value) {
-    list.counts[index] = value;
-    list.addresses[index] = (MPI_Aint)value;
-    list.ints[index] = (int)value;
-}
-
-static void drop(list_t list) {
-    free(list.counts);
-    free(list.addresses);
-    free(list.ints);
-}
-
-#if MPI_VERSION >= 4
-#define EITHER(function, with_counts, with_ints) \
-    do { \
-        if (large) CALL(function##_c, with_counts); \
-        else CALL(function, with_ints); \
-    } while (0)
-#else
-#define EITHER(function, with_counts, with_ints) CALL(function, with_ints)
-#endif
-#define ARGS(...) __VA_ARGS__
-
-static MPI_Datatype typeref(void);
-
-static MPI_Datatype structure(void) {
-    MPI_Datatype made;
-    int members = (int)number();
-    list_t lengths = list(members), places = list(members);
-    MPI_Datatype *types = room(members * sizeof *types);
-    for (int i = 0; i < members; i++) {
-        expect(i ? ',' : ':');
-        types[i] = typeref();
-        expect('/');
-        set(lengths, i, number());
-        expect('/');
-        set(places, i, number());
-    }
-    EITHER(MPI_Type_create_struct, ARGS(members, lengths.counts, places.counts, types, &made),
-           ARGS(members, lengths.ints, places.addresses, types, &made));
-    free(types);
-    drop(lengths);
-    drop(places);
-    return made;
-}
-
-static MPI_Datatype blocks(MPI_Datatype child, int bytes) {
-    MPI_Datatype made;
-    expect(':');
-    int count = (int)number();
-    list_t lengths = list(count), places = list(count);
-    for (int i = 0; i < count; i++) {
-        expect(i ? ',' : ':');
-        set(lengths, i, number());
-        expect('/');
-        set(places, i, number());
-    }
-    if (bytes)
-        EITHER(MPI_Type_create_hindexed, ARGS(count, lengths.counts, places.counts, child, &made),
-               ARGS(count, lengths.ints, places.addresses, child, &made));
-    else
-        EITHER(MPI_Type_indexed, ARGS(count, lengths.counts, places.counts, child, &made),
-               ARGS(count, lengths.ints, places.ints, child, &made));
-    drop(lengths);
-    drop(places);
-    return made;
-}
-
-static MPI_Datatype equal_blocks(MPI_Datatype child, int bytes) {
-    MPI_Datatype made;
-    expect(':');
-    int count = (int)number();
-    expect(':');
-    MPI_Count length = number();
-    list_t places = list(count);
-    for (int i = 0; i < count; i++) {
-        expect(i ? ',' : ':');
-        set(places, i, number());
-    }
-    if (bytes)
-        EITHER(MPI_Type_create_hindexed_block, ARGS(count, length, places.counts, child, &made),
-               ARGS(count, (int)length, places.addresses, child, &made));
-    else
-        EITHER(MPI_Type_create_indexed_block, ARGS(count, length, places.counts, child, &made),
-               ARGS(count, (int)length, places.ints, child, &made));
-    drop(places);
-    return made;
-}
-
-static MPI_Datatype vector(MPI_Datatype child, int bytes) {
-    MPI_Datatype made;
-    expect(':');
-    MPI_Count count = number();
-    expect(':');
-    MPI_Count length = number();
-    expect(':');
-    MPI_Count stride = number();
-    if (bytes)
-        EITHER(MPI_Type_create_hvector, ARGS(count, length, stride, child, &made),
-               ARGS((int)count, (int)length, (MPI_Aint)stride, child, &made));
-    else
-        EITHER(MPI_Type_vector, ARGS(count, length, stride, child, &made),
-               ARGS((int)count, (int)length, (int)stride, child, &made));
-    return made;
-}
-
-static int order(void) {
-    expect(':');
-    return *at++ == 'C' ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
-}
-
-static MPI_Datatype subarray(MPI_Datatype child) {
-    MPI_Datatype made;
-    int ordered = order();
-    expect(':');
-    int dimensions = (int)number();
-    list_t sizes = list(dimensions), parts = list(dimensions), starts = list(dimensions);
-    for (int i = 0; i < dimensions; i++) {
-        expect(i ? ',' : ':');
-        set(sizes, i, number());
-        expect('/');
-        set(parts, i, number());
-        expect('/');
-        set(starts, i, number());
-    }
-    EITHER(MPI_Type_create_subarray,
-           ARGS(dimensions, sizes.counts, parts.counts, starts.counts, ordered, child, &made),
-           ARGS(dimensions, sizes.ints, parts.ints, starts.ints, ordered, child, &made));
-    drop(sizes);
-    drop(parts);
-    drop(starts);
-    return made;
-}
-
-static MPI_Datatype darray(MPI_Datatype child) {
-    MPI_Datatype made;
-    int ordered = order();
-    expect(':');
-    int size = (int)number();
-    expect(':');
-    int rank = (int)number();
-    expect(':');
-    int dimensions = (int)number();
-    list_t sizes = list(dimensions), how = list(dimensions), arguments = list(dimensions), grid = list(dimensions);
-    for (int i = 0; i < dimensions; i++) {
-        expect(i ? ',' : ':');
-        set(sizes, i, number());
-        expect('/');
-        char letter = *at++;
-        set(how, i, letter == 'B' ? MPI_DISTRIBUTE_BLOCK : letter == 'C' ? MPI_DISTRIBUTE_CYCLIC : MPI_DISTRIBUTE_NONE);
-        expect('/');
-        set(arguments, i, next_is("*") ? MPI_DISTRIBUTE_DFLT_DARG : number());
-        expect('/');
-        set(grid, i, number());
-    }
-    EITHER(MPI_Type_create_darray,
-           ARGS(size, rank, dimensions, sizes.counts, how.ints, arguments.ints, grid.ints, ordered, child, &made),
-           ARGS(size, rank, dimensions, sizes.ints, how.ints, arguments.ints, grid.ints, ordered, child, &made));
-    drop(sizes);
-    drop(how);
-    drop(arguments);
-    drop(grid);
-    return made;
-}
-
-static MPI_Datatype constructor(void) {
-    MPI_Datatype made, child;
-    if (*at >= '0' && *at <= '9') {
-        MPI_Count count = number();
-        child = typeref();
-        EITHER(MPI_Type_contiguous, ARGS(count, child, &made), ARGS((int)count, child, &made));
-    } else if (next_is("V:")) {
-        made = vector(typeref(), 0);
-    } else if (next_is("HV:")) {
-        made = vector(typeref(), 1);
-    } else if (next_is("X:")) {
-        made = blocks(typeref(), 0);
-    } else if (next_is("HX:")) {
-        made = blocks(typeref(), 1);
-    } else if (next_is("XB:")) {
-        made = equal_blocks(typeref(), 0);
-    } else if (next_is("HXB:")) {
-        made = equal_blocks(typeref(), 1);
-    } else if (next_is("S:")) {
-        made = structure();
-    } else if (next_is("D:")) {
-        CALL(MPI_Type_dup, typeref(), &made);
-    } else if (next_is("RZ:")) {
-        child = typeref();
-        expect(':');
-        MPI_Count low = number();
-        expect(':');
-        MPI_Count extent = number();
-        EITHER(MPI_Type_create_resized, ARGS(child, low, extent, &made),
-               ARGS(child, (MPI_Aint)low, (MPI_Aint)extent, &made));
-    } else if (next_is("SA:")) {
-        made = subarray(typeref());
-    } else if (next_is("DA:")) {
-        made = darray(typeref());
-    } else if (next_is("FR:") || next_is("FC:")) {
-        int real = at[-2] == 'R', precision = parameter();
-        expect(':');
-        int range = parameter();
-        if (real) CALL(MPI_Type_create_f90_real, precision, range, &made);
-        else CALL(MPI_Type_create_f90_complex, precision, range, &made);
-    } else if (next_is("FI:")) {
-        CALL(MPI_Type_create_f90_integer, parameter(), &made);
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-    } else if (next_is("VI:")) {
-        MPI_Datatype value = typeref();
-        expect(':');
-        CALL(MPI_Type_get_value_index, value, typeref(), &made);
-        if (made == MPI_DATATYPE_NULL) refuse("no such pair");
-#endif
-    } else {
-        refuse("this constructor isn't known here");
-    }
-    return made;
-}
-
-static MPI_Datatype typeref(void) {
-    if (at[0] == 'U' && at[1] >= '0' && at[1] <= '9') {
-        at++;
-        unsigned long name = (unsigned long)number();
-        if (*at != '(') {
-            for (int i = 0; i < definitions; i++)
-                if (defined[i].number == name) return defined[i].type;
-            refuse("a reference to a type that wasn't defined");
-        }
-        expect('(');
-        MPI_Datatype made = constructor();
-        expect(')');
-        if (definitions == HANDLES) refuse("too many types");
-        defined[definitions].number = name;
-        defined[definitions++].type = made;
-        return made;
-    }
-    size_t length = 0;
-    while ((at[length] | 32) >= 'a' && (at[length] | 32) <= 'z') length++;
-    while ((at[length] >= '0' && at[length] <= '9') || ((at[length] | 32) >= 'a' && (at[length] | 32) <= 'z')) length++;
-    for (int i = 0; i < BASICS; i++) {
-        if (strlen(basics[i].code) == length && !strncmp(basics[i].code, at, length) && size_of_basic(i)) {
-            at += length;
-            return basics[i].type;
-        }
-    }
-    refuse("this predefined type isn't known here");
-    return MPI_DATATYPE_NULL;
-}
 
 /* Contents. Each derived type is printed with a number of its own; only the reader sees which are equal. */
 
@@ -392,7 +51,7 @@ static int named(MPI_Datatype type) {
 static contents_t contents_of(MPI_Datatype type) {
     contents_t c = {0};
 #if MPI_VERSION >= 4
-    if (large) {
+    if (large_counts) {
         CALL(MPI_Type_get_envelope_c, type, &c.integers, &c.addresses, &c.counts, &c.types, &c.combiner);
     } else
 #endif
@@ -407,7 +66,7 @@ static contents_t contents_of(MPI_Datatype type) {
     c.large = room(c.counts * sizeof(MPI_Count));
     c.type = room(c.types * sizeof(MPI_Datatype));
 #if MPI_VERSION >= 4
-    if (large)
+    if (large_counts)
         CALL(MPI_Type_get_contents_c, type, c.integers, c.addresses, c.counts, c.types, c.integer, c.address, c.large, c.type);
     else
 #endif
@@ -432,7 +91,7 @@ static void release(contents_t *c) {
         int integers, addresses, types, combiner;
         if (named(c->type[i]) >= 0) continue;
 #if MPI_VERSION >= 4
-        if (large) {
+        if (large_counts) {
             MPI_Count many[4];
             CALL(MPI_Type_get_envelope_c, c->type[i], &many[0], &many[1], &many[2], &many[3], &combiner);
         } else
@@ -733,22 +392,6 @@ static void print_bounds(MPI_Datatype type) {
            (intmax_t)extent, (intmax_t)true_low, (intmax_t)true_extent);
 }
 
-static void free_types(void) {
-    /* In the order of their making: a type may be freed before those that were made of it. */
-    for (int i = 0; i < definitions; i++) {
-        int integers, addresses, types, combiner;
-#if MPI_VERSION >= 4
-        if (large) {
-            MPI_Count many[4];
-            CALL(MPI_Type_get_envelope_c, defined[i].type, &many[0], &many[1], &many[2], &many[3], &combiner);
-        } else
-#endif
-            CALL(MPI_Type_get_envelope, defined[i].type, &integers, &addresses, &types, &combiner);
-        if (!predefined(combiner)) CALL(MPI_Type_free, &defined[i].type);
-    }
-    definitions = 0;
-}
-
 static int nibble(char digit) { return digit <= '9' ? digit - '0' : digit - 'a' + 10; }
 
 static void answer(char *line) {
@@ -760,7 +403,7 @@ static void answer(char *line) {
         printf("type\terror request: seven fields\n.\n");
         return;
     }
-    large = field[0][0] == 'c';
+    large_counts = field[0][0] == 'c';
     r.count = atoi(field[1]);
     r.low = (MPI_Aint)strtoll(field[2], NULL, 10);
     r.length = field[3][0] == '-' ? 0 : (MPI_Aint)strlen(field[3]) / 2;
@@ -771,10 +414,10 @@ static void answer(char *line) {
 
     r.type = MPI_DATATYPE_NULL;
     printed = 0;
-    at = field[6];
     ASK("type", {
-        r.type = typeref();
-        if (*at) refuse("something follows the type");
+        node_t *node = read_type(field[6]);
+        build_types();
+        r.type = node->type;
         CALL(MPI_Type_commit, &r.type);
         printf("ok\n");
     });
@@ -794,6 +437,7 @@ static void answer(char *line) {
         }
     }
     ASK("free", { free_types(); printf("ok\n"); });
+    forget_types();
     printf(".\n");
     free(r.memory);
     free(r.packed);
