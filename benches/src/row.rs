@@ -29,7 +29,7 @@ pub struct Sample {
     pub high: f64,
     /// Nanoseconds that a cache line took from core to core before and after; 0 where no other core took part.
     pub line: [f64; 2],
-    /// Whether the data was checked, and right. What is wrong is an error, not a sample.
+    /// Whether the data was checked, and right. Data that is wrong makes no sample.
     pub validated: bool,
 }
 
@@ -83,15 +83,52 @@ impl Sample {
     }
 }
 
+/// Why a contender has no sample of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It can't do that.
+    Unsupported(String),
+    /// The data that it moved is wrong.
+    Invalid(String),
+    /// It hung or died before it came to the case.
+    Lost(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Unsupported(why) => write!(f, "unsupported: {why}"),
+            Refusal::Invalid(why) => write!(f, "wrong data: {why}"),
+            Refusal::Lost(why) => write!(f, "not measured: {why}"),
+        }
+    }
+}
+
+/// A sample, or why there is none.
+pub type Outcome = Result<Sample, Refusal>;
+
+/// A case of which a contender has no sample in a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gap {
+    /// What should have been measured.
+    pub case: Case,
+    /// Who was to do it.
+    pub contender: String,
+    /// In which turn.
+    pub turn: u32,
+    /// Why it didn't.
+    pub why: Refusal,
+}
+
 /// What a contender's program prints of one case: a line of fields with tabs in between.
 ///
-/// `INDEX low median high line-before line-after yes|no`, or `INDEX unsupported WHY`.
+/// `INDEX low median high line-before line-after yes|no`, or `INDEX unsupported|invalid|lost WHY`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The case's place in the plan, from 0.
     pub index: usize,
-    /// The sample, or why the contender can't do that.
-    pub outcome: Result<Sample, String>,
+    /// The sample, or why there is none.
+    pub outcome: Outcome,
 }
 
 impl fmt::Display for Answer {
@@ -102,7 +139,14 @@ impl fmt::Display for Answer {
                 let validated = if *validated { "yes" } else { "no" };
                 write!(f, "{index}\t{low}\t{median}\t{high}\t{before}\t{after}\t{validated}")
             }
-            Err(why) => write!(f, "{index}\tunsupported\t{}", why.replace(['\t', '\n'], " ")),
+            Err(refusal) => {
+                let (word, why) = match refusal {
+                    Refusal::Unsupported(why) => ("unsupported", why),
+                    Refusal::Invalid(why) => ("invalid", why),
+                    Refusal::Lost(why) => ("lost", why),
+                };
+                write!(f, "{index}\t{word}\t{}", why.replace(['\t', '\n'], " "))
+            }
         }
     }
 }
@@ -124,7 +168,9 @@ fn read(line: &str) -> Option<Answer> {
     let fields: Vec<&str> = line.split('\t').collect();
     let index = fields[0].parse().ok()?;
     let outcome = match fields[1..] {
-        ["unsupported", why] => Err(why.to_owned()),
+        ["unsupported", why] => Err(Refusal::Unsupported(why.to_owned())),
+        ["invalid", why] => Err(Refusal::Invalid(why.to_owned())),
+        ["lost", why] => Err(Refusal::Lost(why.to_owned())),
         [low, median, high, before, after, validated] => {
             let number = |text: &str| text.parse().ok().filter(|number: &f64| number.is_finite());
             Ok(Sample {
@@ -152,8 +198,13 @@ mod tests {
     fn answers_are_read_back() -> Result<(), AnswerError> {
         let sample =
             Sample { low: 0.1, median: 1.0 / 3.0, high: 2e5, line: [44.5, 251.0], validated: true };
-        let outcomes =
-            [Ok(sample), Ok(Sample { validated: false, ..sample }), Err("no such type".to_owned())];
+        let outcomes = [
+            Ok(sample),
+            Ok(Sample { validated: false, ..sample }),
+            Err(Refusal::Unsupported("no such type".to_owned())),
+            Err(Refusal::Invalid("byte 3".to_owned())),
+            Err(Refusal::Lost("killed".to_owned())),
+        ];
         for (index, outcome) in outcomes.into_iter().enumerate() {
             let answer = Answer { index, outcome };
             assert_eq!(answer.to_string().parse::<Answer>()?, answer);
