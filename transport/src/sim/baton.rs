@@ -80,7 +80,7 @@ impl Baton {
         round.seated += 1;
         if round.seated == round.turns.len() {
             round.seated = 0;
-            self.choose(&mut round, segment);
+            round = self.hand_over(round, Some(rank), segment);
         }
         drop(self.wait_for_turn(round, rank));
         Seated { baton: self, rank, segment }
@@ -96,9 +96,32 @@ impl Baton {
             Turn::Sleeping(at_most) => Turn::Sleeping(round.now + at_most),
             want => want,
         };
-        self.choose(&mut round, segment);
+        let round = self.hand_over(round, Some(rank), segment);
         drop(self.wait_for_turn(round, rank));
         true
+    }
+
+    /// Gives the baton to the next rank, and wakes it unless it is the one that calls. Whoever wakes needs the lock, so it is
+    /// let go of meanwhile.
+    fn hand_over<'a>(
+        &'a self,
+        mut round: MutexGuard<'a, Round>,
+        caller: Option<u32>,
+        segment: &Segment,
+    ) -> MutexGuard<'a, Round> {
+        self.choose(&mut round, segment);
+        if round.over {
+            self.calls.iter().for_each(Condvar::notify_all);
+            return round;
+        }
+        match round.holder {
+            Some(next) if caller != Some(next) => {
+                drop(round);
+                self.calls[next as usize].notify_all();
+                self.round()
+            }
+            _ => round,
+        }
     }
 
     fn wait_for_turn<'a>(
@@ -117,7 +140,7 @@ impl Baton {
         round
     }
 
-    /// Gives the baton to one of those who can run. Where all sleep, time leaps to the first who wakes.
+    /// Decides for one of those who can run. Where all sleep, time leaps to the first who wakes.
     fn choose(&self, round: &mut Round, segment: &Segment) {
         round.now += TURN;
         let until = |turn: &Turn, rank: u32| match *turn {
@@ -138,11 +161,7 @@ impl Baton {
         let ready: Vec<_> = wakes.iter().filter(|(wake, _)| *wake <= round.now).collect();
         let (_, next) = *ready[round.random.random_range(0..ready.len())];
         round.holder = Some(next);
-        if round.now > self.limit {
-            round.over = true;
-            self.calls.iter().for_each(Condvar::notify_all);
-        }
-        self.calls[next as usize].notify_all();
+        round.over |= round.now > self.limit;
     }
 }
 
@@ -156,6 +175,6 @@ impl Drop for Seated<'_> {
             round.first_panic.get_or_insert(self.rank);
         }
         round.turns[self.rank as usize] = Turn::Outside;
-        self.baton.choose(&mut round, self.segment);
+        drop(self.baton.hand_over(round, None, self.segment));
     }
 }
