@@ -1,0 +1,78 @@
+//! Counts the instructions that a call of the hottest paths executes, and compares them with those that are recorded for the
+//! compiler: a regression guard that a busy machine doesn't disturb. `ci/steps/instructions` runs it.
+//!
+//!     cargo bench -p longshore-benches --bench instructions
+//!     cargo bench -p longshore-benches --bench instructions -- --record     # after a change that is meant
+//!
+//! Each path runs under `valgrind --tool=callgrind` with so many calls and with twice as many; the difference is the calls'
+//! alone. Where the instructions go, valgrind says of the program that a run prints:
+//!
+//!     valgrind --tool=callgrind target/release/deps/instructions-... --path "put 8 B" 10000
+//!
+//! Kernels are chosen by what CPUID says, and valgrind 3.19 says nothing of AVX-512: it is the AVX2 kernels that are counted.
+
+mod paths;
+mod recorded;
+
+use std::error::Error;
+use std::process::Command;
+
+use paths::{Outcome, PATHS, Path};
+use recorded::{Recorded, Verdict};
+
+fn main() -> Outcome {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => compare(),
+        ["--record"] => Recorded::read()?.write(&count_all()?),
+        ["--path", name, calls] => {
+            let path = PATHS.iter().find(|path| path.name == *name);
+            path.ok_or_else(|| format!("no path {name}"))?.run(calls.parse()?)
+        }
+        _ => Err("only --record, or --path NAME CALLS".into()),
+    }
+}
+
+fn compare() -> Outcome {
+    let recorded = Recorded::read()?;
+    println!("{}", recorded.explain());
+    let mut slower = Vec::new();
+    for (name, count) in count_all()? {
+        let (line, verdict) = recorded.judge(name, count);
+        println!("{line}");
+        if verdict == Verdict::More {
+            slower.push(name);
+        }
+    }
+    if slower.is_empty() {
+        return Ok(());
+    }
+    println!("{}", recorded::WHAT_TO_DO);
+    Err(format!("more instructions than are recorded: {}", slower.join("; ")).into())
+}
+
+fn count_all() -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+    PATHS.iter().map(|path| Ok((path.name, count(path)?))).collect()
+}
+
+/// Instructions of a call.
+fn count(path: &Path) -> Result<f64, Box<dyn Error>> {
+    let (once, twice) = (collect(path, path.calls)?, collect(path, 2 * path.calls)?);
+    Ok((twice as f64 - once as f64) / f64::from(path.calls))
+}
+
+/// Instructions of a process that makes so many calls.
+fn collect(path: &Path, calls: u32) -> Result<u64, Box<dyn Error>> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe()?)
+        .args(["--path", path.name, &calls.to_string()])
+        .output()
+        .map_err(|error| format!("valgrind can't be started: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let collected = text.lines().find_map(|line| line.split_once("Collected :"));
+    match collected {
+        Some((_, number)) if output.status.success() => Ok(number.trim().parse()?),
+        _ => Err(format!("{}, {calls} calls: {}\n{text}", path.name, output.status).into()),
+    }
+}

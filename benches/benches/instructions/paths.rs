@@ -1,0 +1,256 @@
+//! The paths that are counted. A path executes the same instructions in every run: its ranks are simulated in one process, one
+//! at a time in an order that a seed decides, over real windows.
+
+use std::error::Error;
+use std::hint::black_box;
+
+use longshore::job::{Checking, Routes};
+use longshore::sim::{Options, run};
+use longshore::{Allocated, Architecture, Datatype, Info, LockType, Op, Rank, Result, Type};
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{Link, Segment};
+use shipable::{Committed, Partial, View, ViewMut};
+
+pub type Outcome = std::result::Result<(), Box<dyn Error>>;
+type Window = longshore::Window<Allocated>;
+
+/// A path, by the name under which its count is recorded.
+pub struct Path {
+    pub name: &'static str,
+    /// Calls of the shorter of two runs.
+    pub calls: u32,
+    pub work: Work,
+}
+
+/// What makes so many calls.
+pub enum Work {
+    /// In each of two ranks, over windows that reach each other directly.
+    Direct(fn(&mut Side<'_>, u32) -> Result<()>),
+    /// Likewise by messages, to a rank of this architecture. The counts are those of both ranks, and of the simulation, which
+    /// gives turns to one and the other.
+    Message(Architecture, fn(&mut Side<'_>, u32) -> Result<()>),
+    /// Without a job.
+    Alone(fn(u32) -> Outcome),
+}
+
+/// A rank of the job.
+pub struct Side<'a> {
+    rank: &'a Rank,
+    window: &'a mut Window,
+    double: Type,
+}
+
+/// Doubles of each rank's window.
+const DOUBLES: i64 = 4096;
+const VALUE: [f64; 1] = [1.5];
+
+/// The hottest, by what programs call most.
+pub const PATHS: [Path; 15] = [
+    Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
+    Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
+    Path { name: "put 8 B, flush", calls: 10_000, work: Work::Direct(put_and_flush) },
+    Path { name: "lock, put 8 B, unlock", calls: 10_000, work: Work::Direct(lock) },
+    Path { name: "put 8 B, fence", calls: 1000, work: Work::Direct(fence) },
+    Path { name: "fetch_and_op", calls: 10_000, work: Work::Direct(fetch_and_op) },
+    Path { name: "compare_and_swap", calls: 10_000, work: Work::Direct(compare_and_swap) },
+    Path { name: "accumulate 8 B, flush", calls: 10_000, work: Work::Direct(accumulate) },
+    Path { name: "put a column of 64 doubles, flush", calls: 1000, work: Work::Direct(column) },
+    Path {
+        name: "put 8 B by message, flush",
+        calls: 500,
+        work: Work::Message(Architecture::NATIVE, put_and_flush),
+    },
+    Path {
+        name: "put 2 KiB by message to s390x, flush",
+        calls: 500,
+        work: Work::Message(Architecture::S390X, put_more_and_flush),
+    },
+    Path { name: "frame of 8 B through a ring", calls: 10_000, work: Work::Alone(frame) },
+    Path { name: "pack 1024 doubles, stride 2", calls: 200, work: Work::Alone(pack) },
+    Path { name: "unpack 256 structs of s390x", calls: 50, work: Work::Alone(unpack) },
+    Path { name: "make and commit a vector", calls: 200, work: Work::Alone(commit) },
+];
+
+impl Path {
+    /// Makes so many calls.
+    pub fn run(&self, calls: u32) -> Outcome {
+        match self.work {
+            Work::Alone(work) => work(calls),
+            Work::Direct(work) => job(Routes::Best, Architecture::NATIVE, work, calls),
+            Work::Message(architecture, work) => job(Routes::Message, architecture, work, calls),
+        }
+    }
+}
+
+/// Two ranks do the work, or rank 0 does and the other, of that architecture, waits for it.
+fn job(
+    routes: Routes,
+    architecture: Architecture,
+    work: fn(&mut Side<'_>, u32) -> Result<()>,
+    calls: u32,
+) -> Outcome {
+    let options = Options {
+        routes,
+        architectures: vec![Architecture::NATIVE, architecture],
+        // Whatever the environment says.
+        adversary: None,
+        check: Checking::Off,
+        ..Options::default()
+    };
+    let ranks = run(2, &options, |rank| {
+        let double = rank.type_of::<f64>()?;
+        let mut window = Window::allocate(rank.world(), 8 * DOUBLES, 8, &Info::default())?;
+        work(&mut Side { rank: &rank, window: &mut window, double }, calls)?;
+        window.free()?;
+        rank.finalize()
+    })?;
+    Ok(ranks.into_iter().collect::<Result<()>>()?)
+}
+
+impl Side<'_> {
+    /// Whether this rank only waits.
+    fn waits(&self) -> bool {
+        self.rank.world().rank() != 0
+    }
+}
+
+fn puts(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|at| epoch.put(&VALUE, 1, i64::from(at) % DOUBLES, 1, &side.double))
+    })
+}
+
+fn gets(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let mut got = vec![0.0; calls as usize];
+    side.window.lock_all(|epoch| {
+        let mut places = got.chunks_mut(1).zip((0..DOUBLES).cycle());
+        places.try_for_each(|(place, at)| epoch.get(place, 1, at, 1, &side.double))
+    })
+}
+
+fn put_and_flush(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    flushed(side, calls, &VALUE)
+}
+
+fn put_more_and_flush(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    flushed(side, calls, &[1.5; 256])
+}
+
+fn flushed(side: &mut Side<'_>, calls: u32, values: &[f64]) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let (double, count) = (&side.double, values.len() as i64);
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|_| epoch.flush(1, |epoch| epoch.put(values, 1, 0, count, double)))
+    })
+}
+
+fn lock(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let double = &side.double;
+    (0..calls).try_for_each(|_| {
+        side.window.lock(1, LockType::Exclusive, |epoch| epoch.put(&VALUE, 1, 0, 1, double))
+    })
+}
+
+fn fence(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    let (double, other) = (&side.double, 1 - side.rank.world().rank());
+    side.window.fences(|chain| {
+        (0..calls).try_for_each(|_| chain.epoch(|epoch| epoch.put(&VALUE, other, 0, 1, double)))
+    })
+}
+
+fn fetch_and_op(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|_| epoch.fetch_and_op(1i64, 1, 0, Op::Sum)?.wait().map(drop))
+    })
+}
+
+fn compare_and_swap(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|_| epoch.compare_and_swap(1i64, 0, 1, 0)?.wait().map(drop))
+    })
+}
+
+fn accumulate(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let double = &side.double;
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|_| {
+            epoch.flush(1, |epoch| epoch.accumulate(&VALUE, 1, 0, 1, double, Op::Sum))
+        })
+    })
+}
+
+fn column(side: &mut Side<'_>, calls: u32) -> Result<()> {
+    if side.waits() {
+        return Ok(());
+    }
+    let column = side.rank.commit(&Datatype::vector(64, 1, 64, &Datatype::double())?)?;
+    let values = [1.5; 64];
+    side.window.lock_all(|epoch| {
+        (0..calls).try_for_each(|_| epoch.flush(1, |epoch| epoch.put(&values, 1, 0, 1, &column)))
+    })
+}
+
+fn frame(calls: u32) -> Outcome {
+    let segment = Segment::create(2)?;
+    let mut left = ShmLink::new(segment.as_rank(0)?)?;
+    let mut right = ShmLink::new(segment.as_rank(1)?)?;
+    for _ in 0..calls {
+        let mut frame = left.reserve(1, 8)?;
+        frame.copy_from_slice(black_box(&[1; 8]));
+        frame.commit();
+        black_box(right.receive()?.ok_or("a frame that was sent isn't there")?[0]);
+    }
+    Ok(())
+}
+
+fn pack(calls: u32) -> Outcome {
+    let vector = Datatype::vector(1024, 1, 2, &Datatype::double())?;
+    let vector = Committed::new(&vector, &Architecture::NATIVE)?;
+    let program = vector.program(&Architecture::NATIVE)?;
+    let (memory, mut packed) = ([1; 16 << 10], [0; 8 << 10]);
+    for _ in 0..calls {
+        program.pack(1, View::new(black_box(&memory)), 0, black_box(&mut packed))?;
+    }
+    Ok(())
+}
+
+fn unpack(calls: u32) -> Outcome {
+    let members = [Datatype::char(), Datatype::double(), Datatype::int(), Datatype::short()];
+    let record = Datatype::struct_(&[1, 1, 1, 3], &[0, 8, 16, 20], &members)?;
+    let record = Committed::new(&record, &Architecture::NATIVE)?;
+    let program = record.program(&Architecture::S390X)?;
+    let (mut memory, packed) = ([0; 256 * 32], [1; 256 * 19]);
+    for _ in 0..calls {
+        let memory = ViewMut::new(black_box(&mut memory));
+        program.unpack(256, memory, 0, black_box(&packed), &mut Partial::default())?;
+    }
+    Ok(())
+}
+
+fn commit(calls: u32) -> Outcome {
+    for _ in 0..calls {
+        let vector = Datatype::vector(black_box(100), 3, 7, &Datatype::double())?;
+        black_box(Committed::new(&vector, &Architecture::NATIVE)?);
+    }
+    Ok(())
+}
