@@ -330,12 +330,16 @@ static node_t *read_type(const char *text) {
         else CALL(function, with_ints); \
     } while (0)
 #else
-#define EITHER(function, with_counts, with_ints) CALL(function, with_ints)
+#define EITHER(function, with_counts, with_ints) \
+    do { \
+        (void)large_counts; \
+        CALL(function, with_ints); \
+    } while (0)
 #endif
 #define ARGS(...) __VA_ARGS__
 
 static void build_struct(node_t *node, MPI_Datatype *made) {
-    MPI_Datatype few[16], *types = node->length <= 16 ? few : room(node->length * sizeof *types);
+    MPI_Datatype few[16] = {0}, *types = node->length <= 16 ? few : room(node->length * sizeof *types);
     for (int i = 0; i < node->length; i++) types[i] = node->child[i]->type;
     EITHER(MPI_Type_create_struct, ARGS(node->length, node->list[0].counts, node->list[1].counts, types, made),
            ARGS(node->length, node->list[0].ints, node->list[1].addresses, types, made));
@@ -343,7 +347,7 @@ static void build_struct(node_t *node, MPI_Datatype *made) {
 }
 
 static void build_type(node_t *node) {
-    MPI_Datatype made, child = node->child && node->child[0] ? node->child[0]->type : MPI_DATATYPE_NULL;
+    MPI_Datatype made = MPI_DATATYPE_NULL, child = node->child && node->child[0] ? node->child[0]->type : MPI_DATATYPE_NULL;
     const MPI_Count *n = node->number;
     const list_t *a = &node->list[0], *b = &node->list[1], *c = &node->list[2], *d = &node->list[3];
     int length = node->length;

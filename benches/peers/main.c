@@ -1,0 +1,212 @@
+/* The work of `longshore bench` on whatever MPI it is compiled with: reads a plan, a case a line as benches/src/case.rs
+ * has it, and answers each with a line as benches/src/row.rs reads it.
+ *     mpiexec -n RANKS peer PLAN [--validate]
+ * Without a plan it does what every job does, init, barrier and finalize, so that a launch can be timed. */
+#define _GNU_SOURCE
+#include "peer.h"
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECONDS = 30 /* that a case may take; what takes longer hangs, and ends here */ };
+
+static int rank, ranks;
+char why[1000];
+int is_invalid;
+
+int unable(const char *format, ...) {
+    va_list rest;
+    va_start(rest, format);
+    if (!*why) vsnprintf(why, sizeof why, format, rest);
+    va_end(rest);
+    return 1;
+}
+
+int wrong(int code, const char *call) {
+    if (code == MPI_SUCCESS) return 0;
+    char text[MPI_MAX_ERROR_STRING + 1] = "";
+    int length;
+    MPI_Error_string(code, text, &length);
+    return unable("%s: %.900s", call, text);
+}
+
+double microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+/* How far apart two ranks' cores are. */
+
+static struct {
+    _Alignas(64) atomic_long ball;
+} *court;
+static MPI_Win court_window;
+
+static void open_court(void) {
+    MPI_Aint size;
+    int unit;
+    void *memory;
+    if (court) return;
+    MPI_Win_allocate_shared(rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &court_window);
+    MPI_Win_shared_query(court_window, 0, &size, &unit, &memory);
+    court = memory;
+    if (rank == 0) atomic_store(&court->ball, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Nanoseconds of a cache line from core to core. */
+static double distance(void) {
+    enum { BLOCKS = 10, TRIPS = 30 };
+    static long ball = 0;
+    double lowest = 1e9;
+    open_court();
+    for (int block = 0; block < BLOCKS; block++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double start = microseconds();
+        for (int trip = 0; trip < TRIPS; trip++, ball += 2) {
+            if (rank == 0) atomic_store_explicit(&court->ball, ball + 1, memory_order_release);
+            while (atomic_load_explicit(&court->ball, memory_order_acquire) != ball + 1 + (rank == 0)) {}
+            if (rank == 1) atomic_store_explicit(&court->ball, ball + 2, memory_order_release);
+        }
+        double took = (microseconds() - start) / TRIPS / 2 * 1e3;
+        if (took < lowest) lowest = took;
+    }
+    return lowest;
+}
+
+/* Cases. */
+
+static int starts_with(const char *word, const char *key) { return !strncmp(word, key, strlen(key)); }
+
+static int read_case(char *line, case_t *c) {
+    *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .type = "d", .count = 1, .calls = 2000,
+                  .rounds = 41, .arch = {"native", "native"}};
+    for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
+        const char *value = strchr(word, '=');
+        if (!value) return unable("%.80s: expected key=value", word);
+        value++;
+        if (starts_with(word, "bench=")) snprintf(c->bench, sizeof c->bench, "%s", value);
+        if (starts_with(word, "window=")) snprintf(c->window, sizeof c->window, "%s", value);
+        if (starts_with(word, "sync=")) snprintf(c->sync, sizeof c->sync, "%s", value);
+        if (starts_with(word, "type=")) c->type = (char *)value;
+        if (starts_with(word, "arch=")) sscanf(value, "%23[^,],%23s", c->arch[0], c->arch[1]);
+        if (starts_with(word, "count=")) c->count = atoi(value);
+        if (starts_with(word, "calls=")) c->calls = atoi(value);
+        if (starts_with(word, "rounds=")) c->rounds = atoi(value);
+    }
+    if (c->count < 1 || c->calls < 1 || c->rounds < 1) return unable("expected count, calls and rounds above 0");
+    return 0;
+}
+
+/* This process's share of the memory that it uses (Pss), in kB; the greatest of all ranks. */
+static int measure_memory(double *kilobytes) {
+    char line[200];
+    double mine = 0;
+    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    MPI_Barrier(MPI_COMM_WORLD);
+    while (file && fgets(line, sizeof line, file)) sscanf(line, "Pss: %lf", &mine);
+    if (file) fclose(file);
+    MPI_Allreduce(&mine, kilobytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return *kilobytes > 0 ? 0 : unable("/proc/self/smaps_rollup says nothing");
+}
+
+static int measure(const case_t *c, double *took) {
+    static const char *local[] = {"pack", "unpack", "copy", "commit", "define"};
+    static const char *remote[] = {"put_latency", "get_latency", "acc_latency", "get_acc_latency", "fop_latency",
+                                   "cas_latency", "put_bw", "get_bw", "put_bibw", "get_bibw", "put_mr", "sync", "computing"};
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        if (!strcmp(c->bench, local[i])) return measure_datatype(c, took);
+    for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
+        if (!strcmp(c->bench, remote[i])) return ranks == 2 ? measure_rma(c, took) : unable("needs two ranks");
+    if (!strcmp(c->bench, "memory")) {
+        for (int round = 0; round < c->rounds; round++)
+            if (measure_memory(&took[round])) return 1;
+        return 0;
+    }
+    return unable("MPI has nothing like %s", c->bench);
+}
+
+/* Whether a case depends on how far apart the cores are. */
+static int uses_line(const case_t *c) { return ranks == 2 && strcmp(c->bench, "memory"); }
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void answer(int index, char *line, int validate) {
+    static double last;
+    case_t c;
+    double *took = NULL;
+    *why = is_invalid = 0;
+    if (!read_case(line, &c)) {
+        c.validate = validate;
+        took = calloc(c.rounds, sizeof *took);
+        if (last == 0 && uses_line(&c)) last = distance();
+        measure(&c, took);
+    }
+    /* Whoever found out why not tells rank 0. */
+    int by = *why ? rank : ranks, first;
+    MPI_Allreduce(&by, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first < ranks) {
+        MPI_Bcast(why, sizeof why, MPI_CHAR, first, MPI_COMM_WORLD);
+        MPI_Bcast(&is_invalid, 1, MPI_INT, first, MPI_COMM_WORLD);
+        for (char *at = why; *at; at++)
+            if (*at == '\t' || *at == '\n') *at = ' ';
+        if (rank == 0) printf("%d\t%s\t%s\n", index, is_invalid ? "invalid" : "unsupported", why);
+    } else {
+        double before = last;
+        if (uses_line(&c)) last = distance();
+        qsort(took, c.rounds, sizeof *took, by_value);
+        int most = c.rounds / 20;
+        if (rank == 0)
+            printf("%d\t%.6f\t%.6f\t%.6f\t%.1f\t%.1f\t%s\n", index, took[most], took[c.rounds / 2],
+                   took[c.rounds - 1 - most], before, last, validate ? "yes" : "no");
+    }
+    free(took);
+    fflush(stdout);
+}
+
+static void pin(void) {
+    cpu_set_t core;
+    CPU_ZERO(&core);
+    CPU_SET(rank, &core);
+    if (ranks <= sysconf(_SC_NPROCESSORS_ONLN)) sched_setaffinity(0, sizeof core, &core);
+}
+
+int main(int argc, char **argv) {
+    alarm(SECONDS);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc < 2) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Finalize();
+        return 0;
+    }
+    pin();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    FILE *plan = fopen(argv[1], "r");
+    if (!plan) {
+        perror(argv[1]);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    char *line = NULL;
+    size_t room = 0;
+    for (int index = 0; getline(&line, &room, plan) > 0; index++) {
+        alarm(SECONDS);
+        answer(index, line, argc > 2);
+    }
+    free(line);
+    fclose(plan);
+    if (court) MPI_Win_free(&court_window);
+    MPI_Finalize();
+    return 0;
+}

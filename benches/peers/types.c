@@ -1,0 +1,193 @@
+/* Packing, and the making of types, on rank 0 alone. */
+#include "peer.h"
+#include "notation.h"
+
+void free_elements(elements_t *made) {
+    if (!setjmp(failed)) free_types();
+    forget_types();
+    made->type = MPI_DATATYPE_NULL;
+}
+
+int make_elements(const case_t *c, elements_t *made) {
+    static node_t *node; /* static, since longjmp comes back here */
+    made->type = MPI_DATATYPE_NULL;
+    if (setjmp(failed)) {
+        free_elements(made);
+        return unable("%s", problem);
+    }
+    node = read_type(c->type);
+    build_types();
+    made->type = node->type;
+    CALL(MPI_Type_commit, &made->type);
+    MPI_Aint lower, extent, low, length;
+    MPI_Count size;
+    CALL(MPI_Type_get_extent, made->type, &lower, &extent);
+    CALL(MPI_Type_get_true_extent, made->type, &low, &length);
+    CALL(MPI_Type_size_x, made->type, &size);
+    MPI_Aint others = (c->count - 1) * extent;
+    made->low = low + (others < 0 ? others : 0);
+    made->span = length + (others < 0 ? -others : others);
+    made->size = size * c->count;
+    return 0;
+}
+
+/* Memory and packed stream, which begin elsewhere in their pages in each round, as in benches/src/datatypes.rs. */
+typedef struct {
+    const case_t *c;
+    elements_t of;
+    int external;
+    MPI_Aint bytes; /* of the stream, at most */
+    char *memory_pages, *stream_pages;
+    char *memory, *stream;
+} work_t;
+
+enum { PAGE = 4096 };
+
+static char *pages(MPI_Aint bytes) {
+    char *memory = aligned_alloc(PAGE, (bytes / PAGE + 3) * PAGE);
+    if (memory) memset(memory, 1, (bytes / PAGE + 3) * PAGE);
+    return memory;
+}
+
+static void begin_at(work_t *w, int round) {
+    w->memory = w->memory_pages + 64 * (7 * round % 64) - w->of.low;
+    w->stream = w->stream_pages + 64 * (13 * round % 64);
+}
+
+static int pack(work_t *w) {
+    MPI_Aint position = 0;
+    int at = 0;
+    if (w->external)
+        return MPI_Pack_external("external32", w->memory, w->c->count, w->of.type, w->stream, w->bytes, &position);
+    return MPI_Pack(w->memory, w->c->count, w->of.type, w->stream, (int)w->bytes, &at, MPI_COMM_SELF);
+}
+
+static int unpack(work_t *w) {
+    MPI_Aint position = 0;
+    int at = 0;
+    if (w->external)
+        return MPI_Unpack_external("external32", w->stream, w->bytes, &position, w->memory, w->c->count, w->of.type);
+    return MPI_Unpack(w->stream, (int)w->bytes, &at, w->memory, w->c->count, w->of.type, MPI_COMM_SELF);
+}
+
+/* MPI has no copy of its own; a message to oneself is one. */
+static int copy(work_t *w) {
+    return MPI_Sendrecv(w->memory, w->c->count, w->of.type, 0, 0, w->stream - w->of.low, w->c->count, w->of.type, 0, 0,
+                        MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+/* Whether what is packed comes back, and nothing else is written; or what is copied, at its place. */
+static int check(work_t *w, int copies) {
+    char *sent = malloc(w->of.span);
+    begin_at(w, 0);
+    char *memory = w->memory + w->of.low, *back = copies ? w->stream : memory;
+    for (MPI_Aint i = 0; i < w->of.span; i++) memory[i] = sent[i] = (char)pattern(i, 0);
+    if (copies) memset(w->stream, 0, w->of.span);
+    int code = copies ? copy(w) : pack(w), bad = wrong(code, copies ? "MPI_Sendrecv" : "MPI_Pack");
+    if (!copies && !bad) {
+        memset(memory, 0, w->of.span);
+        bad = wrong(unpack(w), "MPI_Unpack");
+    }
+    MPI_Aint right = 0;
+    for (MPI_Aint i = 0; i < w->of.span && !bad; i++) {
+        if (back[i] == sent[i]) right++;
+        else if (back[i]) bad = invalid("byte %ld came back as %d", (long)i, back[i]);
+    }
+    if (!bad && right != w->of.size) bad = invalid("%ld of %ld bytes", (long)right, (long)w->of.size);
+    free(sent);
+    return bad;
+}
+
+static int measure_transfer(const case_t *c, double *took) {
+    work_t w = {.c = c, .external = !strcmp(c->arch[1], "external32")};
+    int copies = !strcmp(c->bench, "copy"), size = 0;
+    if (make_elements(c, &w.of)) return 1;
+    int bad = w.external ? wrong(MPI_Pack_external_size("external32", c->count, w.of.type, &w.bytes), "MPI_Pack_external_size")
+                         : wrong(MPI_Pack_size(c->count, w.of.type, MPI_COMM_SELF, &size), "MPI_Pack_size");
+    if (!w.external) w.bytes = size;
+    w.memory_pages = pages(w.of.span);
+    w.stream_pages = pages(copies ? w.of.span : w.bytes);
+    if (!w.memory_pages || !w.stream_pages) bad = unable("no memory");
+    int (*work)(work_t *) = copies ? copy : !strcmp(c->bench, "pack") ? pack : unpack;
+    if (!bad && c->validate) bad = check(&w, copies);
+    begin_at(&w, 0);
+    /* What is unpacked was packed. */
+    if (!bad) bad = wrong(work == unpack ? pack(&w) : work(&w), "MPI_Pack");
+    for (int round = 0; round < c->rounds && !bad; round++) {
+        char *packed = w.stream;
+        begin_at(&w, round);
+        if (work == unpack) memmove(w.stream, packed, w.bytes);
+        int code = 0;
+        double start = microseconds();
+        for (int call = 0; call < c->calls; call++) code |= work(&w);
+        took[round] = (microseconds() - start) / c->calls;
+        bad = wrong(code, c->bench);
+    }
+    free(w.memory_pages);
+    free(w.stream_pages);
+    free_elements(&w.of);
+    return bad;
+}
+
+/* Constructors and free of a type that was read before. */
+static int measure_define(const case_t *c, double *took) {
+    if (setjmp(failed)) {
+        forget_types();
+        return unable("%s", problem);
+    }
+    if (read_type(c->type)->kind == PREDEFINED) refuse("a predefined type has no constructor");
+    for (int round = 0; round < c->rounds; round++) {
+        double start = microseconds();
+        for (int call = 0; call < c->calls; call++) {
+            build_types();
+            free_types();
+        }
+        took[round] = (microseconds() - start) / c->calls;
+    }
+    forget_types();
+    return 0;
+}
+
+/* Commit and free of a type that was built before; of so many at a time that the clock costs little. */
+static int measure_commit(const case_t *c, double *took) {
+    enum { MOST = 64 };
+    MPI_Datatype built[MOST];
+    if (setjmp(failed)) {
+        forget_types();
+        return unable("%s", problem);
+    }
+    node_t *node = read_type(c->type);
+    if (node->kind == PREDEFINED) refuse("a predefined type is committed");
+    for (int round = 0; round < c->rounds; round++) {
+        took[round] = 0;
+        for (int call = 0; call < c->calls; call += MOST) {
+            int some = c->calls - call < MOST ? c->calls - call : MOST;
+            for (int i = 0; i < some; i++) {
+                build_types();
+                built[i] = node->type;
+                node->type = MPI_DATATYPE_NULL;
+                free_types();
+            }
+            double start = microseconds();
+            for (int i = 0; i < some; i++) {
+                CALL(MPI_Type_commit, &built[i]);
+                CALL(MPI_Type_free, &built[i]);
+            }
+            took[round] += (microseconds() - start) / c->calls;
+        }
+    }
+    forget_types();
+    return 0;
+}
+
+int measure_datatype(const case_t *c, double *took) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0) return 0;
+    int external = !strcmp(c->arch[1], "external32") && strcmp(c->bench, "copy");
+    if (strcmp(c->arch[0], "native") || (strcmp(c->arch[1], "native") && !external))
+        return unable("converts between %s and %s", c->arch[0], c->arch[1]);
+    if (!strcmp(c->bench, "define")) return measure_define(c, took);
+    if (!strcmp(c->bench, "commit")) return measure_commit(c, took);
+    return measure_transfer(c, took);
+}
