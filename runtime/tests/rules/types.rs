@@ -1,0 +1,329 @@
+//! Which types go where, and what their items are: rules T1 to T5, 19 to 21 and 28.
+
+use longshore::job::Routes;
+use longshore::{
+    Architecture, Class, Datatype, Destination, Info, Op, Origin, PROC_NULL, Rank, Type, Window,
+};
+
+use crate::{bytewise, everywhere, expect, job, wrong};
+
+#[test]
+fn rule_t2_a_locale_specific_type_is_no_target_type() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let locale = bytewise(rank);
+        let error = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &locale)).unwrap_err();
+        let text = locale.to_string();
+        expect(&error, Class::Type, &["locale-specific", &text, "type_send", "put at rank"]);
+        expect(&error, Class::Type, &["target 1", "window 1", "fence epoch 1"]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn the_policy_same_layout_allows_them_between_like_ranks() {
+    let architectures = [Architecture::S390X, Architecture::S390X, Architecture::I686];
+    for (architectures, routes) in [
+        (architectures, Routes::Best),
+        ([Architecture::NATIVE, Architecture::NATIVE, Architecture::M68K], Routes::Best),
+        ([Architecture::NATIVE, Architecture::NATIVE, Architecture::M68K], Routes::Message),
+    ] {
+        job(&architectures, routes, |rank| {
+            let world = rank.world();
+            let info = Info::default().set("target_types", "same_layout").unwrap();
+            let mut window = Window::allocate(world, 80, 8, &info).unwrap();
+            let locale = bytewise(&rank);
+            let me = world.rank();
+            let outcome = window.fence(|epoch| match me {
+                0 => epoch.put(&[1.0f64, 2.0], 1, 0, 1, &locale),
+                _ => Ok(()),
+            });
+            outcome.unwrap();
+            if me == 1 {
+                assert_eq!(window.get::<f64>(2).unwrap(), 2.0);
+            }
+            let outcome = window.fence(|epoch| match me {
+                0 => epoch.put(&[1.0f64, 2.0], 2, 0, 1, &locale),
+                _ => Ok(()),
+            });
+            if me == 0 {
+                expect(&outcome.unwrap_err(), Class::Type, &["same_layout", "differs"]);
+            }
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        });
+    }
+}
+
+/// The main job's words: B sends a portable type to A; A puts to B with it: it arrives; A puts to C with it: TYPE.
+#[test]
+fn rules_t4_and_t5_a_foreign_type_goes_back_to_its_builder_alone() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let me = world.rank();
+        let every_other = Datatype::vector(2, 1, 2, &Datatype::double()).unwrap();
+        let every_other = rank.commit(&every_other).unwrap();
+        let foreign = match me {
+            0 => Some(world.type_recv(1, 7).unwrap()),
+            1 => {
+                world.type_send(&every_other, 0, 7).unwrap();
+                None
+            }
+            _ => None,
+        };
+        if let Some(foreign) = &foreign {
+            assert_eq!(foreign.builder(), 1);
+            assert_eq!(foreign.form().tag(), longshore::Tag::Locale);
+            assert_eq!(foreign.to_string(), every_other.to_string());
+        }
+        window
+            .fence(|epoch| match &foreign {
+                Some(foreign) => epoch.put(&[1.0f64, 2.0], 1, 1, 1, foreign),
+                None => Ok(()),
+            })
+            .unwrap();
+        if me == 1 {
+            let found: Vec<f64> = (0..5).map(|at| window.get(at).unwrap()).collect();
+            assert_eq!(found, [0.0, 1.0, 0.0, 2.0, 0.0]);
+        }
+        let mut back = [0.0f64; 2];
+        window
+            .fence(|epoch| match &foreign {
+                Some(foreign) => epoch.get(&mut back, 1, 1, 1, foreign),
+                None => Ok(()),
+            })
+            .unwrap();
+        let outcome = window.fence(|epoch| match &foreign {
+            Some(foreign) => epoch.put(&[1.0f64, 2.0], 2, 1, 1, foreign),
+            None => Ok(()),
+        });
+        if me == 0 {
+            assert_eq!(back, [1.0, 2.0]);
+            let words = ["process 1", "process 2", "type_send", "target 2"];
+            expect(&outcome.unwrap_err(), Class::Type, &words);
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 1, &Info::default()).unwrap();
+        let record = Datatype::struct_(&[1, 1], &[4, 16], &[Datatype::int(), Datatype::double()]);
+        let record = rank.commit(&record.unwrap()).unwrap();
+        let me = world.rank();
+        let origin = Datatype::simple_struct(&[1, 1], &[Datatype::int(), Datatype::double()]);
+        let origin = rank.commit(&origin.unwrap()).unwrap();
+        let memory = rank.buffer::<u8>(32).unwrap();
+        let data = || Origin::typed(&memory, 1, &origin);
+        let refused = window.fence(|epoch| epoch.put(data(), me, 0, 1, &record)).unwrap_err();
+        expect(&refused, Class::Type, &["S:2:i/1/4,d/1/16"]);
+        world.type_send(&record, me, 0).unwrap();
+        let foreign = world.type_recv(me, 0).unwrap();
+        window.fence(|epoch| epoch.put(data(), me, 0, 1, &foreign)).unwrap();
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_19_signatures_match() {
+    wrong(Class::Type, &["signatures differ", "2 of d", "1 of d"], |epoch, double| {
+        epoch.put(&[1.0f64, 2.0], 1, 0, 1, double)
+    });
+    wrong(Class::Type, &["signatures differ", "i64"], |epoch, double| {
+        epoch.put(&[1i64], 1, 0, 1, double)
+    });
+}
+
+#[test]
+fn rule_20_what_is_written_does_not_overlap_itself() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let twice = Datatype::indexed_block(1, &[0, 0], &Datatype::double()).unwrap();
+        let twice = rank.commit(&twice).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let outcome = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &twice));
+        expect(&outcome.unwrap_err(), Class::Type, &["touch a byte twice", &twice.to_string()]);
+        // A get may read a place twice, not write it twice.
+        let mut back = [0.0f64; 2];
+        window.fence(|epoch| epoch.get(&mut back, 1, 0, 1, &twice)).unwrap();
+        let mut room = rank.buffer::<f64>(2).unwrap();
+        let outcome = window.fence(|epoch| {
+            let room = longshore::Destination::typed(&mut room, 1, &twice);
+            epoch.get(room, 1, 0, 2, &double)
+        });
+        expect(&outcome.unwrap_err(), Class::Type, &["touch a byte twice"]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
+    // A long has 8 bytes at rank 0 and 4 at rank 1.
+    job(&[Architecture::S390X, Architecture::I686], Routes::Best, |rank| {
+        let world = rank.world();
+        let mut window = Window::allocate(world, 80, 1, &Info::default()).unwrap();
+        let long = rank.commit(&Datatype::long()).unwrap();
+        let mut memory = rank.buffer::<i64>(4).unwrap();
+        if world.rank() == 0 {
+            memory.write(0, &[7, 8, 1 << 40, 9]).unwrap();
+        }
+        let outcome = window.fence(|epoch| match world.rank() {
+            0 => epoch.put(Origin::typed(&memory, 4, &long), 1, 0, 4, &long),
+            _ => Ok(()),
+        });
+        if world.rank() == 0 {
+            let words = [
+                "refused",
+                "element 2",
+                "1099511627776",
+                "MPI_LONG",
+                "put at rank 0",
+                "target 1",
+                "window 1",
+                "bytes 0..16",
+                "fence epoch 1",
+            ];
+            expect(&outcome.unwrap_err(), Class::Conversion, &words);
+        } else {
+            outcome.unwrap();
+            let found: Vec<i32> = (0..4).map(|at| window.get(4 * at).unwrap()).collect();
+            assert_eq!(found, [7, 8, 0, 0]);
+        }
+        // On a get it is the origin that converts, and finds it.
+        if world.rank() == 0 {
+            window.write(0, &[5i64, -1 << 50]).unwrap();
+        }
+        let mut here = rank.buffer::<i32>(2).unwrap();
+        let outcome = window.fence(|epoch| match world.rank() {
+            1 => {
+                let room = longshore::Destination::typed(&mut here, 2, &long);
+                epoch.get(room, 0, 0, 2, &long)
+            }
+            _ => Ok(()),
+        });
+        if world.rank() == 1 {
+            expect(
+                &outcome.unwrap_err(),
+                Class::Conversion,
+                &["element 1", "-1125899906842624", "get at rank 1", "bytes 0..16", "fence epoch"],
+            );
+            assert_eq!(here.to_vec().unwrap(), [5, 0]);
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    });
+}
+
+#[test]
+fn rule_21_an_accumulate_takes_a_predefined_operation_that_the_type_takes() {
+    wrong(
+        Class::Op,
+        &["MPI_BAND isn't defined on MPI_DOUBLE", "accumulate at rank 0"],
+        |epoch, double| epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::Band),
+    );
+    wrong(Class::Op, &["MPI_MAXLOC isn't defined on MPI_DOUBLE", "pairs"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::Maxloc)
+    });
+    wrong(Class::Op, &["MPI_NO_OP accumulates nothing", "get_accumulate"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, 1, double, Op::NoOp)
+    });
+    wrong(Class::Op, &["MPI_LAND isn't defined", "fetch_and_op at rank 0"], |epoch, _| {
+        epoch.fetch_and_op(1.0f64, 1, 0, Op::Land).map(drop)
+    });
+}
+
+#[test]
+fn rule_21_all_sides_are_of_one_predefined_type() {
+    let target = |rank: &Rank, datatype: Datatype| rank.commit(&datatype).unwrap();
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let (int, double) = (Datatype::int(), Datatype::double());
+        let mixed = Datatype::simple_struct(&[1, 1], &[double.clone(), int.clone()]).unwrap();
+        let mixed = target(rank, mixed);
+        let pair = target(rank, longshore::shipable::Basic::DoubleInt.into());
+        let bytes = [0u8; 64];
+        let mut expect_type = |origin: &Type, target: &Type, words: &[&str]| {
+            let error = window.fence(|epoch| match world.rank() {
+                0 => epoch.accumulate(
+                    Origin::typed(&bytes[..], 1, origin),
+                    1,
+                    0,
+                    1,
+                    target,
+                    Op::Replace,
+                ),
+                _ => Ok(()),
+            });
+            match world.rank() {
+                0 => expect(&error.unwrap_err(), Class::Type, words),
+                _ => error.unwrap(),
+            }
+        };
+        expect_type(
+            &mixed,
+            &mixed,
+            &["isn't made of one predefined type", "target", "accumulate at rank 0"],
+        );
+        // A pair's signature is that of its members.
+        expect_type(&mixed, &pair, &["isn't made of one predefined type", "origin"]);
+        expect_type(&pair, &mixed, &["isn't made of one predefined type", "target"]);
+        assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
+        window.free().unwrap();
+    });
+}
+
+#[test]
+fn rule_21_fetch_and_op_and_compare_and_swap_take_one_element() {
+    let words = ["takes one element of a predefined type", "fetch_and_op at rank 0"];
+    wrong(Class::Type, &words, |epoch, _| epoch.fetch_and_op([1.0f64; 2], 1, 0, Op::Sum).map(drop));
+    let words = ["compare_and_swap", "is a floating-point type", "use an integer"];
+    wrong(Class::Type, &words, |epoch, _| epoch.compare_and_swap(1.0f64, 0.0, 1, 0).map(drop));
+}
+
+#[test]
+fn accumulates_obey_what_puts_and_gets_obey() {
+    wrong(Class::RmaRange, &["bytes 80 to 88", "accumulate at rank 0"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 10, 1, double, Op::Sum)
+    });
+    wrong(Class::RmaRange, &["bytes 80 to 88", "fetch_and_op at rank 0"], |epoch, _| {
+        epoch.fetch_and_op(1i64, 1, 10, Op::Sum).map(drop)
+    });
+    wrong(Class::Disp, &["-1"], |epoch, _| epoch.compare_and_swap(1i64, 1, 1, -1).map(drop));
+    wrong(Class::Rank, &["no rank 9"], |epoch, _| {
+        epoch.fetch_and_op(1i64, 9, 0, Op::Sum).map(drop)
+    });
+    wrong(Class::Count, &["-3"], |epoch, double| {
+        epoch.accumulate(&[1.0f64], 1, 0, -3, double, Op::Sum)
+    });
+    wrong(Class::Type, &["signatures differ"], |epoch, double| {
+        epoch.accumulate(&[1.0f64, 2.0], 1, 0, 1, double, Op::Sum)
+    });
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let double = rank.type_of::<f64>().unwrap();
+        let twice = rank
+            .commit(&Datatype::indexed(&[1, 1], &[0, 0], &Datatype::double()).unwrap())
+            .unwrap();
+        let error = window
+            .fence(|epoch| epoch.accumulate(&[1.0, 2.0], 1, 0, 1, &twice, Op::Sum))
+            .unwrap_err();
+        expect(&error, Class::Type, &["touch a byte twice", "accumulate"]);
+        let mut room = [0u8; 80];
+        let error = window
+            .fence(|epoch| {
+                let result = Destination::typed(&mut room[..], 1, &twice);
+                epoch.get_accumulate(&[1.0, 2.0], result, 1, 0, 2, &double, Op::Sum)
+            })
+            .unwrap_err();
+        expect(&error, Class::Type, &["touch a byte twice", "get_accumulate"]);
+        // Nobody is there, so nothing is done.
+        let fetched = window.fence(|epoch| {
+            epoch.accumulate(&[1.0], PROC_NULL, 0, 1, &double, Op::Sum)?;
+            epoch.fetch_and_op(7i32, PROC_NULL, 0, Op::Sum)?.wait()
+        });
+        assert_eq!(fetched.unwrap(), 0);
+        window.free().unwrap();
+    });
+}
