@@ -10,13 +10,15 @@ pub mod env;
 mod inherited;
 pub mod pmi;
 mod secret;
+mod words;
 
 use std::os::fd::{OwnedFd, RawFd};
 use std::str::FromStr;
-use std::{fmt, io};
+use std::io;
 
 pub use activity::Activity;
 pub use secret::Secret;
+pub use words::UnknownWord;
 
 /// What a launched process knows of its job.
 #[derive(Debug)]
@@ -221,93 +223,5 @@ fn wrong_secret() -> Error {
         name: env::SECRET,
         value: "...".to_owned(),
         expected: "64 hexadecimal digits, the same for all ranks",
-    }
-}
-
-/// A word that is none of a type's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0}")]
-pub struct UnknownWord(&'static str);
-
-impl FromStr for Progress {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Progress, UnknownWord> {
-        match word {
-            "on" | "1" => Ok(Progress::On),
-            "off" | "0" => Ok(Progress::Off),
-            _ => Err(UnknownWord("on or off")),
-        }
-    }
-}
-
-impl fmt::Display for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Progress::On => "on",
-            Progress::Off => "off",
-        })
-    }
-}
-
-impl FromStr for Routes {
-    type Err = UnknownWord;
-    fn from_str(word: &str) -> Result<Routes, UnknownWord> {
-        match word {
-            "best" => Ok(Routes::Best),
-            "message" => Ok(Routes::Message),
-            _ => Err(UnknownWord("best or message")),
-        }
-    }
-}
-
-impl fmt::Display for Routes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Routes::Best => "best",
-            Routes::Message => "message",
-        })
-    }
-}
-
-impl FromStr for Checking {
-    type Err = UnknownWord;
-    fn from_str(word: &str) -> Result<Checking, UnknownWord> {
-        match word {
-            "off" | "0" => Ok(Checking::Off),
-            "report" | "1" => Ok(Checking::Report),
-            "fail" => Ok(Checking::Fail),
-            _ => Err(UnknownWord("off, report or fail")),
-        }
-    }
-}
-
-impl fmt::Display for Checking {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Checking::Off => "off",
-            Checking::Report => "report",
-            Checking::Fail => "fail",
-        })
-    }
-}
-
-impl FromStr for OnDeath {
-    type Err = UnknownWord;
-    fn from_str(word: &str) -> Result<OnDeath, UnknownWord> {
-        match word {
-            "end" => Ok(OnDeath::End),
-            "report" => Ok(OnDeath::Report),
-            _ => Err(UnknownWord("end or report")),
-        }
-    }
-}
-
-impl fmt::Display for OnDeath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            OnDeath::End => "end",
-            OnDeath::Report => "report",
-        })
     }
 }
