@@ -197,6 +197,7 @@ impl Core {
             door.span.combine_run(&reduction, at + done as i64, operands, part).ok()?;
             done += part;
         }
+        self.used.set(true);
         Some(())
     }
 
@@ -259,6 +260,7 @@ impl Core {
         let reach =
             reach(target.measures, call.displacement, count, &bounds, &target.architecture)?;
         *bytes = Some(reach.bytes);
+        self.used.set(true);
         let (Some(leaf), 1..) = (leaf, count) else { return Ok(()) };
         match target.route {
             Route::Direct => {

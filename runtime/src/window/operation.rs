@@ -115,7 +115,7 @@ impl Core {
             Kind::Put => door.span.copy_run(far, memory, first, len),
             _ => memory.copy_run(first, door.span, far, len),
         };
-        copied.then_some(())
+        copied.then(|| self.used.set(true))
     }
 
     /// An operation with all its checks.
@@ -163,6 +163,7 @@ impl Core {
         let reach =
             reach(target.measures, call.displacement, count, &bounds, &target.architecture)?;
         *bytes = Some(reach.bytes);
+        self.used.set(true);
         match target.route {
             Route::Direct => self.direct(call, target, &origin, count, reach.base),
             Route::Message => self.ship(call, target, (origin, keep), count, ticket, reach.bytes),

@@ -139,7 +139,7 @@ impl Core {
         let place = self.quick_place(target, at).filter(|_| (id, last) == (element, op));
         let Some((span, at)) = place else { return false };
         let _held = self.control.accumulate(target as u32);
-        span.fetch(&reduction, at, operand, old)
+        self.noted(span.fetch(&reduction, at, operand, old))
     }
 
     /// The quick way of a compare and swap.
@@ -156,7 +156,16 @@ impl Core {
         let place = self.quick_place(target, at).filter(|_| id == element);
         let Some((span, at)) = place else { return false };
         let _held = self.control.accumulate(target as u32);
-        span.compare_and_swap(&swap, at, operands, old)
+        self.noted(span.compare_and_swap(&swap, at, operands, old))
+    }
+
+    /// Whether an operation was done, which is one more of its epoch then.
+    #[inline]
+    fn noted(&self, done: bool) -> bool {
+        if done {
+            self.used.set(true);
+        }
+        done
     }
 
     #[inline]
@@ -326,6 +335,7 @@ impl Core {
         let displacement = single.displacement;
         let reach = reach(target.measures, displacement, 1, &bounds, &target.architecture)?;
         *bytes = Some(reach.bytes);
+        self.used.set(true);
         Ok(Some(Place { target, leaf, reach }))
     }
 

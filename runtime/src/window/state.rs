@@ -138,11 +138,7 @@ impl Core {
     /// Whether an operation on a target needs no more ado.
     #[inline]
     pub(super) fn is_accessible(&self, target: &Target) -> bool {
-        if let EpochState::Fence(_) = self.epoch.get() {
-            self.used.set(true);
-            return true;
-        }
-        target.access.get() != Access::Closed
+        matches!(self.epoch.get(), EpochState::Fence(_)) || target.access.get() != Access::Closed
     }
 
     /// Rules 11 and 12: flushes, and operations with requests, belong in passive epochs.

@@ -2,7 +2,7 @@
 
 use longshore::job::Routes;
 use longshore::{
-    Architecture, Assert, Class, Datatype, Info, LockType, Op, Origin, PROC_NULL, Window,
+    Architecture, Assert, Class, Datatype, Info, LockType, Op, Origin, PROC_NULL, Type, Window,
 };
 
 use crate::{everywhere, everywhere_alone, expect, job, windows, wrong};
@@ -164,6 +164,36 @@ fn rule_9_asserts_tell_the_truth() {
             expect(&outcome.unwrap_err(), Class::RmaSync, &["NOPUT", "rule 9", "refused"]);
         }
         window.fence(put).unwrap();
+    });
+}
+
+/// Of each kind of operation those that are done precede a fence, first or repeated, and those that are refused don't.
+#[test]
+fn rule_9_what_is_refused_precedes_nothing() {
+    type Operation = dyn Fn(&longshore::Epoch<'_, '_>, i64, &Type) -> longshore::Result<()> + Sync;
+    let operations: [&Operation; 4] = [
+        &|epoch, at, double| epoch.put(&[1.0f64], 1, at, 1, double),
+        &|epoch, at, double| epoch.accumulate(&[1.0f64], 1, at, 1, double, Op::Sum),
+        &|epoch, at, _| epoch.fetch_and_op(1.0f64, 1, at, Op::Sum)?.wait().map(drop),
+        &|epoch, at, _| epoch.compare_and_swap(1i64, 0, 1, at)?.wait().map(drop),
+    ];
+    windows(|world, window, double| {
+        let mine = world.rank() == 0;
+        for (at, operation) in (0..).zip(operations) {
+            for _ in 0..2 {
+                let done = window.fence_with(Assert::NONE, Assert::NOPRECEDE, |epoch| {
+                    if mine { operation(epoch, at, double) } else { Ok(()) }
+                });
+                match mine {
+                    true => expect(&done.unwrap_err(), Class::RmaSync, &["NOPRECEDE", "rule 9"]),
+                    false => done.unwrap(),
+                }
+                let refused = window.fence_with(Assert::NONE, Assert::NOPRECEDE, |epoch| {
+                    Ok(operation(epoch, 10, double).unwrap_err())
+                });
+                expect(&refused.unwrap(), Class::RmaRange, &["80 bytes"]);
+            }
+        }
     });
 }
 
