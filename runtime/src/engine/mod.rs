@@ -516,6 +516,7 @@ impl State {
                 }
             }
             Kind::Lock => self.handle_lock(peer, &brief),
+            Kind::Ping => self.done(peer, brief.context, brief.operation),
             Kind::Unlock => self.handle_unlock(peer, brief.context)?,
             Kind::Post => self.handle_tally(peer, brief.context, Tally::Posts),
             Kind::Complete => self.handle_tally(peer, brief.context, Tally::Completes),

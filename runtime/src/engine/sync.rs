@@ -45,6 +45,12 @@ impl State {
         self.push(peer, Outgoing::brief(brief));
     }
 
+    /// Asks a peer for an answer behind all that it sent before: an operation that is done then.
+    pub(crate) fn start_ping(&mut self, peer: u32, window: u32, number: u64) {
+        let brief = Brief { kind: Kind::Ping, context: window, operation: number, value: 0 };
+        self.push(peer, Outgoing::brief(brief));
+    }
+
     /// Gives a peer's lock back, behind all that was sent before.
     pub(crate) fn start_unlock(&mut self, peer: u32, window: u32) {
         self.release(peer);

@@ -232,7 +232,7 @@ fn frames_of_any_bytes_do_no_harm() {
             let length = 1 + random() % 120;
             let mut bytes: Vec<u8> =
                 (0..length).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            bytes[0] = (random() % 25) as u8;
+            bytes[0] = (random() % 26) as u8;
             if let Some(context) = bytes.get_mut(4) {
                 *context = (random() % 3) as u8;
             }

@@ -87,6 +87,8 @@ activities! {
     Detach = 34, "a detach from window {}";
     /// Setting infos of window *argument*.
     SetInfo = 35, "the setting of infos of window {}";
+    /// Waiting, before a post, for an unlock by rank *argument*.
+    Post = 36, "a post, for an unlock by rank {}";
 }
 
 impl Activity {
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn codes_round_trip_and_arguments_show() {
-        for code in (0..25).chain(32..36) {
+        for code in (0..25).chain(32..37) {
             assert_eq!(Activity::from_code(code).map(Activity::code), Some(code));
         }
         assert_eq!(Activity::from_code(u32::MAX), None);

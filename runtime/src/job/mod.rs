@@ -12,9 +12,9 @@ pub mod pmi;
 mod secret;
 mod words;
 
+use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::str::FromStr;
-use std::io;
 
 pub use activity::Activity;
 pub use secret::Secret;

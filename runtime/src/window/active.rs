@@ -1,7 +1,5 @@
 //! Active target synchronisation: fence; start and complete, post and wait (MPI-5.0 sections 12.5.1 and 12.5.2).
 
-use std::time::{Duration, Instant};
-
 use super::assert::Assert;
 use super::core::Core;
 use super::state::{Access, EpochState, Step};
@@ -157,21 +155,24 @@ impl Core {
         call().map_err(|error| self.failed(error, "post", None))
     }
 
-    /// Rule 6 at the owner. An unlock that travels by message may come later than what its sender did next: it is waited
-    /// for, for a time in which it comes.
+    /// Rule 6 at the owner. An unlock that travels by message may come later than what its sender did next, but before the
+    /// sender's answer to a question.
     fn await_unlocked(&self) -> Result<()> {
         let own = self.control.rank();
-        if self.control.locker(own).is_none() {
-            return Ok(());
+        while let Some(by) = self.control.locker(own) {
+            let locker = &self.targets[by as usize];
+            if by != own && locker.route == Route::Message {
+                let lost = self.ask(Activity::Post, locker, |state, number| {
+                    state.start_ping(locker.peer, self.window, number);
+                })?;
+                lost.map_or(Ok(()), Err)?;
+                if self.control.locker(own) != Some(by) {
+                    continue;
+                }
+            }
+            return Err(ErrorKind::LockedWindow { by }.into());
         }
-        let travels = |by: u32| by != own && self.targets[by as usize].route == Route::Message;
-        let (start, mut looks) = (Instant::now(), 0);
-        self.process.wait(|_, arming| {
-            let Some(by) = self.control.locker(own) else { return Some(Ok(())) };
-            looks += u32::from(arming);
-            let late = looks > UNLOCK_LOOKS && start.elapsed() > UNLOCK_TIME;
-            (late || !travels(by)).then(|| Err(ErrorKind::LockedWindow { by }.into()))
-        })
+        Ok(())
     }
 
     /// Waits until all ranks of the post's group have completed.
@@ -307,10 +308,6 @@ impl Core {
         group.processes().iter().map(rank).collect()
     }
 }
-
-/// An unlock has come after this time, and so many looks before a sleep: a simulated job has no time to speak of.
-const UNLOCK_TIME: Duration = Duration::from_secs(1);
-const UNLOCK_LOOKS: u32 = 10;
 
 const STORED: &str = "NOSTORE, but this rank has stored to its window since the last synchronisation (rule 9): leave out \
      the assert";

@@ -10,7 +10,7 @@ use super::core::Core;
 use super::flavor::Flavor;
 use super::state::{Access, EpochState, Step};
 use super::targets::Target;
-use crate::engine::{EXPOSED, Operation, Ticket};
+use crate::engine::{EXPOSED, Operation, State, Ticket};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::full_barrier;
@@ -317,6 +317,19 @@ impl Core {
 
     #[cold]
     fn claim_by_message(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        let refused = self.ask(Activity::Lock, target, |state, number| {
+            state.start_lock(target.peer, self.window, number, sharing);
+        })?;
+        refused.map_or(Ok(Access::Granted), Err)
+    }
+
+    /// Asks a target for something, and waits for its answer: that it is done, or why it is refused.
+    pub(super) fn ask(
+        &self,
+        activity: Activity,
+        target: &Target,
+        start: impl FnOnce(&mut State, u64),
+    ) -> Result<Option<Error>> {
         let ticket = Arc::new(Ticket::default());
         {
             let mut engine = self.process.engine();
@@ -330,17 +343,19 @@ impl Core {
                 Operation { target: target.peer, window: self.window, number },
                 ticket.clone(),
             );
-            state.start_lock(target.peer, self.window, number, sharing);
+            start(state, number);
             engine.progress();
         }
-        if let Err(error) = self.await_one(Activity::Lock, target, || ticket.is_done()) {
+        if let Err(error) = self.await_one(activity, target, || ticket.is_done()) {
             self.process.engine().state().give_up(self.window);
             return Err(error);
         }
-        let Some(refused) = ticket.take_failure() else { return Ok(Access::Granted) };
-        // That the target is gone has failed the account too, of which nothing else is open.
-        self.ledger.take_failure(Some(target.peer));
-        Err(refused)
+        let refused = ticket.take_failure();
+        if refused.is_some() {
+            // That the target is gone has failed the account too, of which nothing else is open.
+            self.ledger.take_failure(Some(target.peer));
+        }
+        Ok(refused)
     }
 
     /// Gives back the locks that lock_all took.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of everything in this module; one per job, exact match.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// The longest control message, in bytes.
 pub(crate) const CONTROL_LIMIT: usize = 4096;

@@ -65,15 +65,18 @@ pub enum Kind {
     Done = 23,
     /// What ranks tell each other besides, under `--check`. Stream of a control message.
     Note = 24,
+    /// Answered as an operation that is done, behind all that its receiver sent before.
+    Ping = 25,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 24] = [
+        const KINDS: [Kind; 25] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
             Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done, Note,
+            Ping,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -94,7 +97,7 @@ impl Kind {
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
         let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
-        !short && !matches!(self, Lock | Unlock | Post | Complete)
+        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping)
     }
 }
 
@@ -294,8 +297,8 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[25; 64]), None);
-        for kind in 1..=24u8 {
+        assert_eq!(Frame::decode(&[26; 64]), None);
+        for kind in 1..=25u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");
