@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use longshore_benches::{datatypes, peers, rma};
+use longshore_benches::{datatypes, rma, worker as peers};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let quick = std::env::args().any(|word| word == "--quick");

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use longshore::job::Routes;
 use longshore::launcher::{self, Control, Job, Part};
 use longshore_benches::rma::{Distance, Row};
-use longshore_benches::{launch, peers, rma};
+use longshore_benches::{launch, rma, worker as peers};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 

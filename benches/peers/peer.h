@@ -14,8 +14,8 @@ typedef struct {
 
 /* Why a case can't be measured; of the rank that found out. */
 extern char why[1000];
-/* Whether that is wrong data. */
-extern int is_invalid;
+/* Whether that is wrong data; and whether data was checked. */
+extern int is_invalid, is_checked;
 
 /* 1, and what is wrong in `why`. */
 int unable(const char *format, ...) __attribute__((format(printf, 1, 2)));

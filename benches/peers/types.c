@@ -78,6 +78,7 @@ static int copy(work_t *w) {
 
 /* Whether what is packed comes back, and nothing else is written; or what is copied, at its place. */
 static int check(work_t *w, int copies) {
+    is_checked = 1;
     char *sent = malloc(w->of.span);
     begin_at(w, 0);
     char *memory = w->memory + w->of.low, *back = copies ? w->stream : memory;

@@ -203,6 +203,7 @@ static int compare(const bench_t *b, const char *memory, int sent) {
 
 /* A batch of which the data is looked at. What is accumulated is added to 0, or put in the place of 0, which is fetched. */
 static int check(const bench_t *b, work_t *work, int number) {
+    is_checked = 1;
     int gets = work == get, receives = b->both || (b->rank == 0) == gets, bad;
     fill(b, gets ? b->mine : b->origin, 2 * number + b->rank);
     fill(b, gets ? b->origin : b->mine, -1);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use shipable::{Architecture, Committed, Datatype, Order, Partial, Program, View, ViewMut};
 
-use crate::peers::{Peer, Worker};
+use crate::worker::{Peer, Worker};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 

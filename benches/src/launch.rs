@@ -1,10 +1,61 @@
 //! What a job costs before it does anything: time from launch to exit, and memory.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use longshore::Rank;
 use longshore::launcher::{self, Control, Job, Part};
+
+use crate::case::{Bench, Case};
+use crate::row::{Outcome, Refusal, Sample};
+
+/// Measures what a job of `longshore run` costs, as `program`, the command longshore: of launch to exit microseconds, of memory kB.
+pub fn measure(case: &Case, program: &OsStr) -> Outcome {
+    let mut rounds = Vec::new();
+    for _ in 0..case.rounds {
+        let work = if case.bench == Bench::Memory { "memory" } else { "nothing" };
+        let mut command = Command::new(program);
+        command
+            .args(["run", "-n", &case.ranks.to_string()])
+            .arg(program)
+            .args(["bench-rank", work]);
+        let start = Instant::now();
+        let output = command.stdin(Stdio::null()).output();
+        let took = start.elapsed().as_secs_f64() * 1e6;
+        let output = output.map_err(|error| Refusal::Lost(format!("longshore run: {error}")))?;
+        let failed = || {
+            let Output { status, stderr, .. } = &output;
+            Refusal::Lost(format!("{status}: {}", String::from_utf8_lossy(stderr).trim()))
+        };
+        if !output.status.success() {
+            return Err(failed());
+        }
+        rounds.push(match work {
+            "memory" => {
+                String::from_utf8_lossy(&output.stdout).trim().parse().map_err(|_| failed())?
+            }
+            _ => took,
+        });
+    }
+    Sample::of(rounds, [0.0; 2], false).ok_or_else(|| Refusal::Lost("no round".to_owned()))
+}
+
+/// What a rank of such a job does: `nothing` but init, barrier and finalize, or print the ranks' greatest `memory`.
+///
+/// # Errors
+/// What the communication meets; a system that doesn't tell.
+pub fn serve(work: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let rank = longshore::init()?;
+    rank.world().barrier()?;
+    if work == "memory" {
+        let most = memory(&rank)?;
+        if rank.world().rank() == 0 {
+            println!("{}", most * 1024.0);
+        }
+    }
+    Ok(rank.finalize()?)
+}
 
 /// What [`job`] measures of a job of `ranks`.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,3 +6,4 @@ pub mod launch;
 pub mod peers;
 pub mod rma;
 pub mod row;
+pub mod worker;

@@ -1,120 +1,322 @@
-//! The same work on MPICH and Open MPI, where they are: found by their `mpicc`, built and run.
+//! MPI libraries that do the same work: found, built with our program in `benches/peers`, and run by their `mpiexec`.
 
-use std::error::Error;
-use std::io::{BufRead, BufReader, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use crate::rma::Row;
+use crate::case::{Bench, Case};
+use crate::row::{Answer, Outcome, Refusal, Sample};
 
-/// An MPI library.
+/// The program's sources, which the command carries, so that it needs no clone of the project to build them.
+const SOURCES: [(&str, &str); 6] = [
+    ("peer.h", include_str!("../peers/peer.h")),
+    ("main.c", include_str!("../peers/main.c")),
+    ("windows.c", include_str!("../peers/windows.c")),
+    ("types.c", include_str!("../peers/types.c")),
+    ("notation.h", include_str!("../../shipable/examples/differential/notation.h")),
+    ("basics.h", include_str!("../../shipable/examples/differential/basics.h")),
+];
+
+/// Without an answer for so long a library hangs: a case may take 30 s, after which its ranks end themselves.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// An MPI library, and our program built with it.
 #[derive(Debug)]
 pub struct Peer {
-    /// The name it gives itself.
-    pub name: String,
+    name: String,
     bin: PathBuf,
-    program: PathBuf,
+    folder: Folder,
 }
 
-/// The libraries in the folders that `LONGSHORE_PEERS` lists, as PATH does, and `benches/peers/SOURCE` built with each; a
-/// folder holds `mpicc` and `mpiexec`. `ci/peers` installs the newest and prints what to set.
+/// Why there are no peers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeersError {
+    /// Nobody said where they are.
+    #[error(
+        "LONGSHORE_PEERS isn't set. It lists folders that hold mpicc and mpiexec, separated by colons: \
+         `export LONGSHORE_PEERS=$(ci/peers)` installs the newest MPICH and Open MPI beside this project (it needs python3 \
+         with venv, and the network); `LONGSHORE_PEERS=/usr/bin` takes the system's (Debian: apt install mpich, or \
+         libopenmpi-dev and openmpi-bin)"
+    )]
+    Unset,
+    /// A folder that is listed has no library that works.
+    #[error("LONGSHORE_PEERS has {}: {problem}", bin.display())]
+    Unusable {
+        /// The folder.
+        bin: PathBuf,
+        /// What was tried there, and what came of it.
+        problem: String,
+    },
+    /// The program can't be stored.
+    #[error("{}: {error}", path.display())]
+    Storage {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// The libraries in the folders that the environment's `LONGSHORE_PEERS` lists, as PATH does.
 ///
 /// # Errors
-/// A library that is listed and doesn't build the program.
-pub fn find(source: &str) -> Result<Vec<Peer>, Box<dyn Error>> {
+/// None listed; one that doesn't build the program. Its compiler's messages go to standard error.
+pub fn find() -> Result<Vec<Peer>, PeersError> {
     let folders = std::env::var_os("LONGSHORE_PEERS").unwrap_or_default();
-    let bins = std::env::split_paths(&folders).filter(|bin| !bin.as_os_str().is_empty());
-    bins.map(|bin| Peer::build(&bin, source)).collect()
+    let mut peers: Vec<Peer> = Vec::new();
+    for bin in std::env::split_paths(&folders).filter(|bin| !bin.as_os_str().is_empty()) {
+        // mpicc runs in another folder.
+        let bin = std::path::absolute(&bin).unwrap_or(bin);
+        let peer = Peer::build(&bin, peers.len())?;
+        // Rows of two builds of one release would be mixed up.
+        if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
+            let problem = format!("{} has {} as well", other.bin.display(), peer.name);
+            return Err(PeersError::Unusable { bin, problem });
+        }
+        peers.push(peer);
+    }
+    if peers.is_empty() { Err(PeersError::Unset) } else { Ok(peers) }
 }
 
 impl Peer {
-    /// Builds a program of ours with the library in `bin`.
-    fn build(bin: &Path, source: &str) -> Result<Peer, Box<dyn Error>> {
-        let mpiexec = bin.join("mpiexec");
-        let version = Command::new(&mpiexec).arg("--version").output();
-        let version = version.map_err(|error| format!("{}: {error}", mpiexec.display()))?.stdout;
-        let version = String::from_utf8_lossy(&version);
-        let open = version.contains("Open MPI") || version.contains("PRTE");
-        let name = if open { "Open MPI" } else { "MPICH" };
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(source);
-        let file = format!("longshore-{}-{source}-{}.out", &name[..4], std::process::id());
-        let program = std::env::temp_dir().join(file);
-        let mpicc = Command::new(bin.join("mpicc"))
-            .arg("-O2")
-            .arg(path)
-            .arg("-o")
-            .arg(&program)
-            .status()?;
-        if !mpicc.success() {
-            return Err(format!("{}: mpicc failed", bin.display()).into());
+    fn build(bin: &Path, number: usize) -> Result<Peer, PeersError> {
+        let unusable = |problem: String| PeersError::Unusable { bin: bin.to_owned(), problem };
+        let version = Command::new(bin.join("mpiexec")).arg("--version").output();
+        let version = version.map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
+        let name = name(&String::from_utf8_lossy(&version.stdout))
+            .ok_or_else(|| unusable("mpiexec is neither MPICH's nor Open MPI's".to_owned()))?;
+        let folder = Folder::new(&number.to_string())?;
+        for (file, text) in SOURCES {
+            folder.write(file, text)?;
         }
-        Ok(Peer { name: name.to_owned(), bin: bin.to_owned(), program })
+        let mut mpicc = Command::new(bin.join("mpicc"));
+        mpicc.current_dir(&folder.0).args(["-O2", "-o", "peer"]);
+        mpicc.args(SOURCES.iter().map(|(file, _)| file).filter(|file| file.ends_with(".c")));
+        match mpicc.status() {
+            Ok(status) if status.success() => Ok(Peer { name, bin: bin.to_owned(), folder }),
+            Ok(status) => Err(unusable(format!("mpicc can't build our program: {status}"))),
+            Err(error) => Err(unusable(format!("mpicc: {error}"))),
+        }
     }
 
-    /// Starts it as one process that answers requests.
-    ///
-    /// # Errors
-    /// A program that can't be started.
-    pub fn start(&self) -> Result<Worker, Box<dyn Error>> {
-        let mut child = Command::new(&self.program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()?;
-        let input = child.stdin.take().ok_or("no input")?;
-        let output = BufReader::new(child.stdout.take().ok_or("no output")?);
-        Ok(Worker { child, input, output })
+    /// The library's name, with its version.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// Runs it on two ranks: its rows, as far as it comes in 40 s. MPICH 5.0.2 waits for ever now and then.
-    ///
-    /// # Errors
-    /// A program that can't be run, or has no row.
-    pub fn run(&self) -> Result<Vec<Row>, Box<dyn Error>> {
-        let mut command = Command::new("timeout");
-        command.args(["-k", "5", "40"]).arg(self.bin.join("mpiexec"));
-        if self.name == "Open MPI" {
-            command.args(["--allow-run-as-root", "--bind-to", "none"]);
+    /// Whether it can do a case at all: no other library works between unlike machines, or measures the machine's limits.
+    pub fn takes(&self, case: &Case) -> bool {
+        let like = case.arch.iter().all(|arch| arch == "native");
+        match case.bench {
+            Bench::TypeSend | Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {
+                false
+            }
+            Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
+            _ => like,
         }
-        let output = command.args(["-n", "2"]).arg(&self.program).output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let rows: Vec<Row> = text.lines().filter_map(Row::parse).collect();
-        if rows.is_empty() {
-            return Err(format!("{}: {}", self.name, output.status).into());
+    }
+
+    /// Measures cases, one after the other, and tells what came of each by its place among them. Where the library hangs or dies
+    /// the rest are lost.
+    pub fn measure(
+        &mut self,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) {
+        let mut from = 0;
+        // What a launch costs is measured from outside, and what memory it takes before anything else was done.
+        let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
+        for cases in cases.chunk_by(|a, b| a.ranks == b.ranks && !alone(a) && !alone(b)) {
+            match &cases[0] {
+                case if case.bench == Bench::Launch => done(from, self.launch(case)),
+                case => self
+                    .job(case.ranks, cases, validate, &mut |at, outcome| done(from + at, outcome)),
+            }
+            from += cases.len();
         }
-        Ok(rows)
+    }
+
+    fn mpiexec(&self, ranks: u32) -> Command {
+        let mut command = Command::new(self.bin.join("mpiexec"));
+        if self.name.starts_with("Open MPI") {
+            // The program pins its ranks, and there may be more of them than cores.
+            command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
+        }
+        command.args(["-n", &ranks.to_string()]).arg(self.folder.path("peer"));
+        command.stdin(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    /// From launch to exit of a job that does nothing.
+    fn launch(&self, case: &Case) -> Outcome {
+        let mut took = Vec::new();
+        for _ in 0..case.rounds {
+            let start = Instant::now();
+            match self.mpiexec(case.ranks).stdout(Stdio::null()).status() {
+                Ok(status) if status.success() => took.push(start.elapsed().as_secs_f64() * 1e6),
+                Ok(status) => return Err(Refusal::Lost(format!("mpiexec ended with {status}"))),
+                Err(error) => return Err(Refusal::Lost(format!("mpiexec: {error}"))),
+            }
+        }
+        Sample::of(took, [0.0; 2], false).ok_or_else(|| Refusal::Lost("no round".to_owned()))
+    }
+
+    /// Runs one job for all the cases.
+    fn job(
+        &self,
+        ranks: u32,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) {
+        let mut missing: Vec<bool> = vec![true; cases.len()];
+        let ended = self.answers(ranks, cases, validate, &mut |answer| {
+            if let Some(missing) = missing.get_mut(answer.index) {
+                *missing = false;
+                done(answer.index, answer.outcome);
+            }
+        });
+        let why = ended.unwrap_or_else(|error| error.to_string());
+        for at in (0..cases.len()).filter(|&at| missing[at]) {
+            done(at, Err(Refusal::Lost(why.clone())));
+        }
+    }
+
+    /// The answers as they come, and then how the job ended.
+    fn answers(
+        &self,
+        ranks: u32,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(Answer),
+    ) -> io::Result<String> {
+        let plan: String = cases.iter().map(|case| format!("{case}\n")).collect();
+        fs::write(self.folder.path("plan"), plan)?;
+        let mut command = self.mpiexec(ranks);
+        command.arg(self.folder.path("plan")).args(validate.then_some("--validate"));
+        let errors = self.folder.path("errors");
+        command.stdout(Stdio::piped()).stderr(File::create(&errors)?);
+        let mut job = Running(command.spawn()?);
+        let output = job.0.stdout.take().map(BufReader::new);
+        let (sender, lines) = mpsc::channel();
+        // Ends with the last rank; it isn't waited for, since a rank may outlive an mpiexec that was killed.
+        std::thread::spawn(move || {
+            for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        loop {
+            match lines.recv_timeout(PATIENCE) {
+                // Whatever else it prints is no answer.
+                Ok(line) => line.parse().into_iter().for_each(&mut *done),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Ok(format!("no answer in {} s", PATIENCE.as_secs()));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = job.0.wait()?;
+        let errors = fs::read_to_string(&errors).unwrap_or_default();
+        let last =
+            errors.lines().map(str::trim).rfind(|line| line.contains(' ')).unwrap_or_default();
+        Ok(format!("mpiexec ended with {status}: {last}"))
     }
 }
 
-impl Drop for Peer {
+/// What an mpiexec's `--version` says it is.
+fn name(version: &str) -> Option<String> {
+    let number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+    let mut words = version.split_whitespace();
+    if version.contains("HYDRA") {
+        words.find(|&word| word == "Version:")?;
+        return Some(format!("MPICH {}", words.next()?));
+    }
+    let open = ["Open MPI", "OpenRTE", "PRTE", "prte"].iter().any(|name| version.contains(name));
+    open.then(|| Some(format!("Open MPI {}", words.find(number)?)))?
+}
+
+/// A process that ends with its owner.
+struct Running(Child);
+
+impl Drop for Running {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.program);
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
-/// A peer's program, running.
+/// A folder that goes with its owner.
 #[derive(Debug)]
-pub struct Worker {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+struct Folder(PathBuf);
 
-impl Worker {
-    /// The answer to a request, a line each; none from a process that died of it.
-    pub fn ask(&mut self, request: &str) -> Option<String> {
-        writeln!(self.input, "{request}").ok()?;
-        let mut answer = String::new();
-        match self.output.read_line(&mut answer) {
-            Ok(1..) => Some(answer.trim().to_owned()),
-            _ => None,
+impl Folder {
+    fn new(name: &str) -> Result<Folder, PeersError> {
+        let name = format!("longshore-peers-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Folder(path)),
+            Err(error) => Err(PeersError::Storage { path, error }),
         }
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.join(file)
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), PeersError> {
+        let path = self.path(file);
+        fs::write(&path, text).map_err(|error| PeersError::Storage { path, error })
     }
 }
 
-impl Drop for Worker {
+impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_say_who_they_are() {
+        for (version, expected) in [
+            (
+                "HYDRA build details:\n    Version:       5.0.2\n    Release Date: 2026",
+                Some("MPICH 5.0.2"),
+            ),
+            ("mpiexec (Open MPI) 5.0.11\n\nReport bugs to", Some("Open MPI 5.0.11")),
+            ("mpiexec (OpenRTE) 4.1.4\n", Some("Open MPI 4.1.4")),
+            ("srun 23.1", None),
+            ("", None),
+        ] {
+            assert_eq!(name(version).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn what_no_other_library_does_is_not_asked_of_one() -> Result<(), PeersError> {
+        let peer =
+            Peer { name: "MPICH 0".to_owned(), bin: PathBuf::new(), folder: Folder::new("takes")? };
+        for (line, takes) in [
+            ("bench=put_latency", true),
+            ("bench=put_latency arch=native,s390x", false),
+            ("bench=pack arch=native,external32", true),
+            ("bench=copy arch=native,external32", false),
+            ("bench=type_send", false),
+            ("bench=memcpy", false),
+            ("bench=launch ranks=32", true),
+        ] {
+            assert_eq!(line.parse().map(|case| peer.takes(&case)), Ok(takes), "{line}");
+        }
+        Ok(())
     }
 }
