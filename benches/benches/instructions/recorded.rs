@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
-/// So much more than is recorded is a regression. Counts of one build are the same to a tenth of a percent; another C library,
-/// whose malloc and memcpy they include, or another order of inlining, moves them by a few.
-const TOLERANCE: f64 = 0.05;
+/// So much more than is recorded is a regression. Counts of one build are the same to three in a thousand; another C library,
+/// whose malloc and memcpy they include, or another order of inlining, may move them further.
+const TOLERANCE: f64 = 0.03;
 
 /// The same where nothing is recorded for the compiler, and another's counts stand in: an upper bound.
 const TOLERANCE_OF_OTHERS: f64 = 0.3;
