@@ -1,0 +1,219 @@
+//! A report as JSON, which can be read back, and its rows as CSV for spreadsheets.
+//!
+//! A case is an object of the words of its line. Times are in microseconds, of a cache line in nanoseconds.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Report;
+use crate::case::Case;
+use crate::environment::Environment;
+use crate::row::{Gap, Refusal, Row, Sample};
+
+/// Raised when a field changes its meaning.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    format: u32,
+    environment: Environment,
+    rows: Vec<OfRow>,
+    gaps: Vec<OfGap>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OfRow {
+    case: Map<String, Value>,
+    contender: String,
+    turn: u32,
+    low: f64,
+    median: f64,
+    high: f64,
+    /// Before and after.
+    cache_line: [f64; 2],
+    validated: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OfGap {
+    case: Map<String, Value>,
+    contender: String,
+    turn: u32,
+    kind: Kind,
+    why: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Unsupported,
+    Invalid,
+    Lost,
+}
+
+/// A text that is no report.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a report of the bench: {0}")]
+pub struct Unreadable(String);
+
+impl Report {
+    /// Everything.
+    pub fn json(&self) -> String {
+        let row = |Row { case, contender, turn, sample }: &Row| {
+            let Sample { low, median, high, line, validated } = *sample;
+            let (case, contender) = (words(case), contender.clone());
+            OfRow { case, contender, turn: *turn, low, median, high, cache_line: line, validated }
+        };
+        let gap = |Gap { case, contender, turn, why }: &Gap| {
+            let (kind, why) = match why {
+                Refusal::Unsupported(why) => (Kind::Unsupported, why),
+                Refusal::Invalid(why) => (Kind::Invalid, why),
+                Refusal::Lost(why) => (Kind::Lost, why),
+            };
+            let (case, contender, why) = (words(case), contender.clone(), why.clone());
+            OfGap { case, contender, turn: *turn, kind, why }
+        };
+        let document = Document {
+            format: FORMAT,
+            environment: self.environment.clone(),
+            rows: self.rows.iter().map(row).collect(),
+            gaps: self.gaps.iter().map(gap).collect(),
+        };
+        // Numbers that are no JSON become null.
+        serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+    }
+
+    /// What [`json`](Report::json) wrote.
+    ///
+    /// # Errors
+    /// Another text, or one of another version's format.
+    pub fn from_json(text: &str) -> Result<Report, Unreadable> {
+        let unreadable = |error: &dyn fmt::Display| Unreadable(error.to_string());
+        let document: Document = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
+        if document.format != FORMAT {
+            return Err(Unreadable(format!("format {}, {FORMAT} is known", document.format)));
+        }
+        let case = |words: &Map<String, Value>| -> Result<Case, Unreadable> {
+            let words = words.iter().map(|(key, value)| match value {
+                Value::String(word) => format!("{key}={word}"),
+                value => format!("{key}={value}"),
+            });
+            words.collect::<Vec<_>>().join(" ").parse().map_err(|error| unreadable(&error))
+        };
+        let row = |row: OfRow| {
+            let OfRow { contender, turn, low, median, high, cache_line: line, validated, .. } = row;
+            let sample = Sample { low, median, high, line, validated };
+            Ok(Row { case: case(&row.case)?, contender, turn, sample })
+        };
+        let gap = |gap: OfGap| {
+            let why = match gap.kind {
+                Kind::Unsupported => Refusal::Unsupported(gap.why),
+                Kind::Invalid => Refusal::Invalid(gap.why),
+                Kind::Lost => Refusal::Lost(gap.why),
+            };
+            Ok(Gap { case: case(&gap.case)?, contender: gap.contender, turn: gap.turn, why })
+        };
+        Ok(Report {
+            environment: document.environment,
+            rows: document.rows.into_iter().map(row).collect::<Result<_, _>>()?,
+            gaps: document.gaps.into_iter().map(gap).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The rows, each with the words of its case, under a line of names.
+    pub fn csv(&self) -> String {
+        // The words of a case that has all.
+        let full = Case { name: Some("-".to_owned()), ..Case::default() };
+        let line = full.to_string();
+        let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
+        let measured = [
+            "contender",
+            "turn",
+            "low",
+            "median",
+            "high",
+            "line_before",
+            "line_after",
+            "validated",
+        ];
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let mut write = |fields: Vec<&str>| writer.write_record(fields);
+        let written = write(keys.iter().copied().chain(measured).collect()).and_then(|()| {
+            self.rows.iter().try_for_each(|Row { case, contender, turn, sample }| {
+                let (line, turn) = (case.to_string(), turn.to_string());
+                let Sample { low, median, high, line: [before, after], validated } = sample;
+                let numbers = [low, median, high, before, after].map(f64::to_string);
+                let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
+                let mut fields: Vec<&str> =
+                    keys.iter().map(|key| word(*key).unwrap_or("")).collect();
+                fields.extend([contender.as_str(), &turn]);
+                fields.extend(numbers.iter().map(String::as_str));
+                fields.push(if *validated { "yes" } else { "no" });
+                write(fields)
+            })
+        });
+        written.expect("lines of one length, to memory");
+        let bytes = writer.into_inner().expect("memory");
+        String::from_utf8(bytes).expect("made of strings")
+    }
+}
+
+/// The words of a case's line.
+fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    line.split(' ').filter_map(|word| word.split_once('='))
+}
+
+fn words(case: &Case) -> Map<String, Value> {
+    let line = case.to_string();
+    let value = |word: &str| match word.parse::<u64>() {
+        Ok(number) if number.to_string() == word => Value::from(number),
+        _ => Value::from(word),
+    };
+    pairs(&line).map(|(key, word)| (key.to_owned(), value(word))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::report;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() -> Result<(), Unreadable> {
+        let report = report();
+        assert_eq!(Report::from_json(&report.json())?, report);
+        Ok(())
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for (text, part) in [
+            ("", "EOF"),
+            ("{}", "missing field"),
+            (&report().json().replace("\"format\": 1", "\"format\": 9"), "format 9"),
+            (&report().json().replace("put_latency", "shove"), "shove"),
+        ] {
+            let error = Report::from_json(text).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_a_line_of_csv() {
+        let report = report();
+        let text = report.csv();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), report.rows.len() + 1);
+        assert!(lines[0].starts_with("bench,window,sync,bytes,type,name,count,"), "{}", lines[0]);
+        assert!(
+            lines[0].ends_with(",contender,turn,low,median,high,line_before,line_after,validated")
+        );
+        assert!(
+            lines[1].starts_with(
+                "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",2,"
+            )
+        );
+        assert!(lines[1].contains(",Longshore,0,0.01,0.02,0.04,45,46,yes"), "{}", lines[1]);
+    }
+}

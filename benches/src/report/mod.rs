@@ -1,0 +1,443 @@
+//! What a run found, for people and for programs.
+//!
+//! [`Report`] holds the rows as they were measured. All that is derived from them is here: which rows are one line, which lines
+//! one section, and ratios. How a report looks is in the modules below.
+
+mod json;
+mod table;
+
+use crate::case::{Bench, Case, Sync, Way};
+use crate::environment::Environment;
+use crate::row::{Distance, Gap, Refusal, Row, Sample};
+use longshore::job::Routes;
+
+pub use json::Unreadable;
+
+/// The name of this library among contenders.
+pub const OURS: &str = "Longshore";
+/// The name of the machine's limit among them.
+pub const LIMIT: &str = "limit";
+
+/// A run: where it was made, and what was measured.
+///
+/// ```
+/// use longshore_benches::environment::Environment;
+/// use longshore_benches::report::Report;
+/// use longshore_benches::row::{Row, Sample};
+///
+/// let sample = Sample { low: 0.0142, median: 0.0151, high: 0.0302, line: [45.0, 46.0], validated: true };
+/// let row = |contender: &str, low| Row {
+///     case: "bench=put_latency bytes=8".parse().unwrap(),
+///     contender: contender.to_owned(),
+///     turn: 0,
+///     sample: Sample { low, ..sample },
+/// };
+/// let rows = vec![row("Longshore", 0.0142), row("MPICH", 0.0284)];
+/// let report = Report { environment: Environment::read(), rows, gaps: Vec::new() };
+/// assert!(report.text().contains("0.50"));
+/// assert_eq!(Report::from_json(&report.json())?, report);
+/// # Ok::<(), longshore_benches::report::Unreadable>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The machine and the versions.
+    pub environment: Environment,
+    /// What was measured, in the order in which it was.
+    pub rows: Vec<Row>,
+    /// What wasn't, and why.
+    pub gaps: Vec<Gap>,
+}
+
+/// Lines that differ in size and type alone.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    /// The bench, and what isn't as usual.
+    pub heading: String,
+    /// One for each case, and distance of the cores.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// What all took for a case while the cores were so far apart.
+#[derive(Clone, Debug)]
+pub struct Line<'a> {
+    /// The case.
+    pub case: &'a Case,
+    /// How far.
+    pub distance: Distance,
+    /// What each took that did it.
+    pub results: Vec<Figures<'a>>,
+}
+
+/// What a contender took in the turns of a run.
+#[derive(Clone, Debug)]
+pub struct Figures<'a> {
+    /// Who.
+    pub contender: &'a str,
+    /// By turn.
+    samples: Vec<(u32, &'a Sample)>,
+}
+
+/// How many times longer this library takes than another contender, turn by turn: below 1 it is faster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// In the best of the turns.
+    pub least: f64,
+    /// In the median one.
+    pub median: f64,
+    /// In the worst.
+    pub most: f64,
+    /// Whether this library takes longer by more than the turns' spread: so in three quarters of them.
+    pub behind: bool,
+}
+
+impl Report {
+    /// The sections, in the order of their first rows. Rows during which the cores' distance changed are left out.
+    pub fn sections(&self) -> Vec<Section<'_>> {
+        let mut sections: Vec<Section<'_>> = Vec::new();
+        for row in &self.rows {
+            let Some(distance) = row.sample.distance() else { continue };
+            let heading = heading(&row.case);
+            let at = sections.iter().position(|section| section.heading == heading);
+            let at = at.unwrap_or_else(|| {
+                sections.push(Section { heading, lines: Vec::new() });
+                sections.len() - 1
+            });
+            sections[at].add(row, distance);
+        }
+        for line in sections.iter_mut().flat_map(|section| &mut section.lines) {
+            if line.of(LIMIT).is_none() {
+                line.results.extend(self.limit(line));
+            }
+        }
+        sections
+    }
+
+    /// What the machine needs for the same, at least: to copy so many bytes, or to move a cache line.
+    fn limit<'a>(&'a self, line: &Line<'_>) -> Option<Figures<'a>> {
+        let Case { bench, sync, arch, .. } = line.case;
+        let of = match bench {
+            Bench::PutLatency | Bench::GetLatency | Bench::PutBw | Bench::GetBw => {
+                if arch[0] == arch[1] { Bench::Memcpy } else { Bench::ByteSwap }
+            }
+            Bench::Sync if matches!(sync, Sync::Fence | Sync::Pscw) => Bench::CacheLine,
+            _ => return None,
+        };
+        let same = |row: &&Row| match row.case.bench {
+            Bench::CacheLine => {
+                of == Bench::CacheLine && row.sample.distance() == Some(line.distance)
+            }
+            bench => bench == of && row.case.bytes == line.case.bytes,
+        };
+        let samples: Vec<_> =
+            self.rows.iter().filter(same).map(|row| (row.turn, &row.sample)).collect();
+        (!samples.is_empty()).then_some(Figures { contender: LIMIT, samples })
+    }
+
+    /// How many rows were left out since the cores' distance changed meanwhile.
+    pub fn moved(&self) -> usize {
+        self.rows.iter().filter(|row| row.sample.distance().is_none()).count()
+    }
+
+    /// Each contender's reasons, and how many cases they cost it.
+    fn reasons(&self) -> Vec<(String, usize)> {
+        let mut reasons: Vec<(String, usize)> = Vec::new();
+        for Gap { contender, why, .. } in &self.gaps {
+            let reason = format!("{contender}: {why}");
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, cases)) => *cases += 1,
+                None => reasons.push((reason, 1)),
+            }
+        }
+        reasons
+    }
+
+    /// Whether a contender moved wrong data.
+    pub fn any_invalid(&self) -> bool {
+        self.gaps.iter().any(|gap| matches!(gap.why, Refusal::Invalid(_)))
+    }
+}
+
+impl<'a> Section<'a> {
+    fn add(&mut self, row: &'a Row, distance: Distance) {
+        let same = |line: &Line<'_>| *line.case == row.case && line.distance == distance;
+        let at = self.lines.iter().position(same).unwrap_or_else(|| {
+            // Distances of one case stand together.
+            let last = self.lines.iter().rposition(|line| *line.case == row.case);
+            let at = last.map_or(self.lines.len(), |last| last + 1);
+            self.lines.insert(at, Line { case: &row.case, distance, results: Vec::new() });
+            at
+        });
+        let (results, sample) = (&mut self.lines[at].results, (row.turn, &row.sample));
+        match results.iter_mut().find(|result| result.contender == row.contender) {
+            Some(result) => result.samples.push(sample),
+            None => results.push(Figures { contender: &row.contender, samples: vec![sample] }),
+        }
+    }
+}
+
+impl Line<'_> {
+    /// What this contender took.
+    pub fn of(&self, contender: &str) -> Option<&Figures<'_>> {
+        self.results.iter().find(|result| result.contender == contender)
+    }
+
+    /// How this library did beside another contender, where both did it.
+    pub fn ratio(&self, other: &str) -> Option<Ratio> {
+        Some(self.of(OURS)?.ratio(self.of(other)?))
+    }
+}
+
+/// Who did any of these lines: this library first, the limit last.
+fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for result in lines.iter().flat_map(|line| &line.results) {
+        if !names.contains(&result.contender) {
+            names.push(result.contender);
+        }
+    }
+    names.sort_by_key(|name| match *name {
+        OURS => 0,
+        LIMIT => 2,
+        _ => 1,
+    });
+    names
+}
+
+impl Figures<'_> {
+    /// Microseconds: the lowest of the turns' lows.
+    pub fn low(&self) -> f64 {
+        self.samples.iter().map(|(_, sample)| sample.low).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Microseconds: the median of the turns' medians.
+    pub fn median(&self) -> f64 {
+        middle(self.samples.iter().map(|(_, sample)| sample.median).collect())
+    }
+
+    /// How many times longer this takes than another: of the lows of the turns in which both took part, or, if there is none,
+    /// of the lows of all.
+    pub fn ratio(&self, other: &Figures<'_>) -> Ratio {
+        let of_turn = |(turn, ours): &(u32, &Sample)| {
+            let (_, theirs) = other.samples.iter().find(|(of, _)| of == turn)?;
+            Some(ours.low / theirs.low)
+        };
+        let mut ratios: Vec<f64> = self.samples.iter().filter_map(of_turn).collect();
+        if ratios.is_empty() {
+            ratios.push(self.low() / other.low());
+        }
+        ratios.sort_unstable_by(f64::total_cmp);
+        let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+        let behind = ratios[ratios.len() / 4] > 1.0;
+        Ratio { least, median: middle(ratios), most, behind }
+    }
+}
+
+/// The median of what isn't empty.
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The words that a section's lines share: the bench, and what of the rest matters to it and isn't as usual.
+fn heading(case: &Case) -> String {
+    let Case { bench, window, sync, way, route, arch, ranks, .. } = case;
+    let mut heading = bench.to_string();
+    let mut add = |word: &str| heading += &format!(", {word}");
+    match bench {
+        Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => {}
+        Bench::TypeSend | Bench::Launch | Bench::Memory => {}
+        Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {}
+        _ => {
+            add(window.word());
+            add(sync.word());
+        }
+    }
+    if *way != Way::Portable {
+        add(way.word());
+    }
+    if *route != Routes::Best {
+        add(&format!("route {route}"));
+    }
+    if arch.iter().any(|arch| arch != "native") {
+        add(&arch.join(" to "));
+    }
+    if *ranks != 2 && !matches!(bench, Bench::Launch | Bench::Memory) {
+        add(&format!("{ranks} ranks"));
+    }
+    heading
+}
+
+/// What is in a line beside its section's heading: the type, and the size.
+fn label(case: &Case) -> String {
+    if matches!(case.bench, Bench::Launch | Bench::Memory) {
+        return format!("{} ranks", case.ranks);
+    }
+    let named = case.name.as_deref().unwrap_or(match case.datatype.contains('(') {
+        true => &case.datatype,
+        false => "",
+    });
+    match case.bytes {
+        0 => named.to_owned(),
+        bytes => format!("{named} {}", size(bytes)).trim_start().to_owned(),
+    }
+}
+
+/// A number of bytes, as people say it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        _ if bytes % 1024 != 0 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        1024..0x10_0000 => format!("{} KiB", bytes >> 10),
+        _ => format!("{:.4} MiB", bytes as f64 / 1024.0 / 1024.0).replace(".0000", ""),
+    }
+}
+
+/// In what a bench's figures are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Microseconds,
+    Milliseconds,
+    Gigabytes,
+    Operations,
+    Megabytes,
+}
+
+impl Unit {
+    fn of(bench: Bench) -> Unit {
+        match bench {
+            Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw => Unit::Gigabytes,
+            Bench::Pack | Bench::Unpack | Bench::Copy => Unit::Gigabytes,
+            Bench::Memcpy | Bench::ByteSwap => Unit::Gigabytes,
+            Bench::PutMr => Unit::Operations,
+            Bench::Launch => Unit::Milliseconds,
+            Bench::Memory => Unit::Megabytes,
+            _ => Unit::Microseconds,
+        }
+    }
+
+    /// What a sample's number comes to; of a [`Unit::Megabytes`], that is kB.
+    fn convert(self, case: &Case, sample: f64) -> f64 {
+        match self {
+            Unit::Microseconds => sample,
+            Unit::Milliseconds => sample / 1e3,
+            Unit::Gigabytes => case.moved() as f64 / sample / 1e3,
+            Unit::Operations => 1.0 / sample,
+            Unit::Megabytes => sample / 1024.0,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Unit::Microseconds => "us",
+            Unit::Milliseconds => "ms",
+            Unit::Gigabytes => "GB/s",
+            Unit::Operations => "million/s",
+            Unit::Megabytes => "MiB",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of two turns with all that a report can hold.
+    pub(super) fn report() -> Report {
+        let row = |line: &str, contender: &str, turn, low: f64, line_of: [f64; 2]| {
+            let (median, high) = (2.0 * low, 4.0 * low);
+            let sample = Sample { low, median, high, line: line_of, validated: true };
+            Row { case: line.parse().unwrap(), contender: contender.to_owned(), turn, sample }
+        };
+        let (near, far, both) = ([45.0, 46.0], [250.0, 240.0], [45.0, 250.0]);
+        let mut rows = Vec::new();
+        for (bytes, unit) in [(8u64, 1.0), (1024, 1.5), (1 << 20, 1000.0)] {
+            for (sync, more) in [("flush", 1.0), ("fence", 5.0)] {
+                let case = format!("bench=put_latency bytes={bytes} sync={sync}");
+                for turn in 0..2 {
+                    rows.push(row(&case, OURS, turn, 0.01 * unit * more, near));
+                    rows.push(row(
+                        &case,
+                        "MPICH",
+                        turn,
+                        0.02 * unit * more / f64::from(turn + 1),
+                        near,
+                    ));
+                    rows.push(row(&case, "Open MPI", turn, 0.005 * unit * more, near));
+                }
+                rows.push(row(&case, OURS, 2, 0.04 * unit * more, far));
+                rows.push(row(&case, "MPICH", 2, 0.05 * unit * more, both));
+            }
+            let case = format!("bench=memcpy bytes={bytes}");
+            rows.push(row(&case, LIMIT, 0, 0.004 * unit, [0.0; 2]));
+            let case = format!("bench=put_bw bytes={bytes} route=message arch=native,s390x");
+            rows.push(row(&case, OURS, 0, 0.5 * unit, near));
+        }
+        rows.push(row(
+            "bench=pack type=U1(V:d:4:1:5) name=column bytes=32",
+            OURS,
+            0,
+            0.01,
+            [0.0; 2],
+        ));
+        rows.push(row("bench=launch ranks=32", OURS, 0, 93_000.0, [0.0; 2]));
+        let gap = |contender: &str, why| Gap {
+            case: "bench=put_latency window=dynamic".parse().unwrap(),
+            contender: contender.to_owned(),
+            turn: 0,
+            why,
+        };
+        let gaps = vec![
+            gap("MPICH", Refusal::Unsupported("no such type".to_owned())),
+            gap("MPICH", Refusal::Unsupported("no such type".to_owned())),
+            gap("Open MPI", Refusal::Lost("40 s without an answer".to_owned())),
+        ];
+        Report { environment: Environment::default(), rows, gaps }
+    }
+
+    #[test]
+    fn sections_hold_what_differs_in_size() {
+        let report = report();
+        let sections = report.sections();
+        let headings: Vec<&str> = sections.iter().map(|section| &*section.heading).collect();
+        assert_eq!(
+            headings,
+            [
+                "put_latency, allocate, flush",
+                "put_latency, allocate, fence",
+                "memcpy",
+                "put_bw, allocate, flush, route message, native to s390x",
+                "pack",
+                "launch"
+            ]
+        );
+        let lines: Vec<_> =
+            sections[0].lines.iter().map(|line| (label(line.case), line.distance)).collect();
+        let (near, far) = (Distance::Near, Distance::Far);
+        let expected = ["8 B", "1 KiB", "1 MiB"];
+        let expected: Vec<_> = expected
+            .into_iter()
+            .flat_map(|size| [near, far].map(|at| (size.to_owned(), at)))
+            .collect();
+        assert_eq!(lines, expected);
+        assert_eq!(report.moved(), 6);
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_turns() {
+        let report = report();
+        let sections = report.sections();
+        let line = &sections[0].lines[0];
+        let ratio = line.ratio("MPICH");
+        assert_eq!(ratio, Some(Ratio { least: 0.5, median: 1.0, most: 1.0, behind: false }));
+        assert!(line.ratio("Open MPI").is_some_and(|ratio| ratio.behind && ratio.least == 2.0));
+        assert_eq!(line.ratio(LIMIT).map(|ratio| ratio.median), Some(2.5));
+        assert_eq!(line.of(OURS).map(|ours| (ours.low(), ours.median())), Some((0.01, 0.02)));
+        assert_eq!(sections[0].lines[1].ratio("MPICH"), None, "its cores were moved");
+    }
+
+    #[test]
+    fn sizes_are_told_as_people_tell_them() {
+        let sizes = [1, 1023, 1024, 1500, 65536, 1 << 20, (1 << 20) + (1 << 18)].map(size);
+        assert_eq!(sizes, ["1 B", "1023 B", "1 KiB", "1.5 KiB", "64 KiB", "1 MiB", "1.2500 MiB"]);
+    }
+}
