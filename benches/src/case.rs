@@ -214,12 +214,32 @@ impl Default for Case {
 }
 
 impl Case {
+    /// What the names of its representations mean.
+    ///
+    /// # Errors
+    /// A name that there isn't.
+    pub fn architectures(&self) -> Result<[Architecture; 2], String> {
+        let [first, second] = &self.arch;
+        Ok([architecture(first)?, architecture(second)?])
+    }
+
     /// Bytes of data that pass while one rank does one call: twice as many where both ranks do.
     pub fn moved(&self) -> u64 {
         match self.bench {
             Bench::PutBibw | Bench::GetBibw => 2 * self.bytes,
             _ => self.bytes,
         }
+    }
+}
+
+/// The representation that a name means, which is this machine's for `native`.
+///
+/// # Errors
+/// The names that there are.
+pub fn architecture(name: &str) -> Result<Architecture, String> {
+    match name {
+        "native" => Ok(Architecture::NATIVE),
+        _ => Architecture::by_name(name).map_err(|error| error.to_string()),
     }
 }
 
@@ -292,12 +312,8 @@ impl Case {
             }
             "arch" => {
                 let (first, second) = value.split_once(',').ok_or("expected two, with a comma")?;
-                for name in [first, second] {
-                    if name != "native" {
-                        Architecture::by_name(name).map_err(|error| error.to_string())?;
-                    }
-                }
                 self.arch = [first.to_owned(), second.to_owned()];
+                self.architectures()?;
             }
             "ranks" => self.ranks = above_0(value)?,
             "calls" => self.calls = above_0(value)?,

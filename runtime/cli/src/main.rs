@@ -1,5 +1,6 @@
 //! The command `longshore`.
 
+mod bench;
 mod demo;
 mod info;
 mod inspect;
@@ -24,8 +25,11 @@ enum Command {
     Info(info::Arguments),
     Inspect(inspect::Arguments),
     Demo(demo::Arguments),
+    Bench(bench::Arguments),
     #[command(hide = true)]
     Example(demo::Example),
+    #[command(hide = true)]
+    BenchRank(bench::Rank),
 }
 
 fn main() -> ExitCode {
@@ -35,5 +39,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::main(arguments),
         Command::Demo(arguments) => demo::main(arguments),
         Command::Example(example) => example.main(),
+        Command::Bench(arguments) => bench::main(arguments),
+        Command::BenchRank(rank) => rank.main(),
     }
 }

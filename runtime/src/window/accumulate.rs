@@ -26,7 +26,7 @@ use crate::types::{Compiled, TargetType};
 use crate::wire::{Header, Kind};
 
 /// Bytes that are combined under the lock at a time: a few microseconds' worth. Each time the lock is taken, the processor
-/// waits for the stores of the last piece: 60 ns of the 600 that 32 KiB take. (Zen 5; bench rma, accumulate 1 MiB.)
+/// waits for the stores of the last piece: 60 ns of the 600 that 32 KiB take. (Zen 5; `longshore bench acc_latency --size 1M`.)
 const PIECE: u64 = 128 << 10;
 
 impl<'scope> Epoch<'scope, '_> {

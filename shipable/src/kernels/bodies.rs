@@ -56,7 +56,7 @@ pub(super) struct Bodies {
 /// no help, since the processor has many under way, but stores are carried out in order.
 const FAR: usize = 1024;
 
-/// How many runs ahead. On a Zen 5, unpacking row f of `cargo bench -p longshore-benches --bench datatypes` (runs of 8 bytes,
+/// How many runs ahead. On a Zen 5, `longshore bench unpack --type face` (runs of 8 bytes,
 /// 1 KiB apart) takes a tenth less with 12 or 32 than with none.
 const AHEAD: isize = 12;
 

@@ -12,8 +12,8 @@ use smallvec::SmallVec;
 
 use super::op::{Block, Body, Gather, Item, Loop, Op};
 
-/// Bytes of memory and stream that a tile should stay below: a first-level cache. On a Zen 5 with 48 KiB, 32 KiB pack row d of
-/// `cargo bench -p longshore-benches --bench datatypes` at 16 GB/s, 16 KiB at 14.
+/// Bytes of memory and stream that a tile should stay below: a first-level cache. On a Zen 5 with 48 KiB, 32 KiB pack
+/// `longshore bench pack --type struct` at 16 GB/s, 16 KiB at 14.
 const TILE: u64 = 32 * 1024;
 
 /// Bytes that a block of a tile has at most where it is converted on trial.

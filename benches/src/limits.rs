@@ -1,0 +1,150 @@
+//! What the machine can do, whatever the library: copies on one core, a cache line between two, TCP to itself.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use crate::case::{Bench, Case};
+use crate::datatypes::{Memory, times};
+use crate::row::{Outcome, Refusal, Sample};
+use crate::{Failure, pin};
+
+/// Whether a bench is one of this module's.
+pub fn has(bench: Bench) -> bool {
+    matches!(bench, Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp)
+}
+
+/// Measures one of this module's cases, on the core where it runs and, where another takes part, on the second one.
+///
+/// # Errors
+/// What TCP meets.
+pub fn measure(case: &Case) -> Result<Outcome, Failure> {
+    let (took, line) = match case.bench {
+        Bench::Memcpy => (copies(case, |from, to| to.copy_from_slice(from))?, [0.0; 2]),
+        Bench::ByteSwap => (copies(case, swap)?, [0.0; 2]),
+        Bench::CacheLine => {
+            let took = trips(case.calls, case.rounds)?;
+            let line = 1e3 * lowest(&took);
+            (took, [line; 2])
+        }
+        Bench::Tcp => {
+            let before = line()?;
+            let took = messages(case)?;
+            (took, [before, line()?])
+        }
+        _ => return Ok(Err(Refusal::Unsupported("no limit of the machine's".to_owned()))),
+    };
+    let sample = Sample::of(took, line, false);
+    Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
+}
+
+/// From one piece of memory to another.
+fn copies(case: &Case, copy: impl Fn(&[u8], &mut [u8])) -> Result<Vec<f64>, Failure> {
+    let bytes = i64::try_from(case.bytes)?;
+    Memory::sized(0..bytes, 0..bytes)?.rounds(case, |from, to| {
+        copy(from, to);
+        Ok(())
+    })
+}
+
+/// Copies doubles, the bytes of each reversed.
+fn swap(from: &[u8], to: &mut [u8]) {
+    for (to, from) in to.chunks_exact_mut(8).zip(from.chunks_exact(8)) {
+        to.copy_from_slice(from);
+        to.reverse();
+    }
+}
+
+/// Nanoseconds of a cache line from core to core.
+fn line() -> Result<f64, Failure> {
+    Ok(1e3 * lowest(&trips(30, 10)?))
+}
+
+fn lowest(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::MAX, f64::min)
+}
+
+/// Half round trips of a cache line between the first two cores, in microseconds.
+fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
+    let number = Arc::new(AtomicU64::new(0));
+    let total = 2 * u64::from(calls) * u64::from(rounds);
+    let other = number.clone();
+    let wait = |number: &AtomicU64, value| {
+        while number.load(Ordering::Acquire) != value {
+            std::hint::spin_loop();
+        }
+    };
+    let answers = thread::spawn(move || {
+        pin(1);
+        for at in (1..=total).step_by(2) {
+            wait(&other, at);
+            other.store(at + 1, Ordering::Release);
+        }
+    });
+    let mut at = 0;
+    let took = (0..rounds)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..calls {
+                number.store(at + 1, Ordering::Release);
+                at += 2;
+                wait(&number, at);
+            }
+            start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * calls)
+        })
+        .collect();
+    answers.join().map_err(|_| "the other core's thread panicked")?;
+    Ok(took)
+}
+
+/// Half round trips of messages over TCP between the first two cores.
+fn messages(case: &Case) -> Result<Vec<f64>, Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut near = TcpStream::connect(listener.local_addr()?)?;
+    let (mut far, _) = listener.accept()?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    let mut bytes = vec![1; usize::try_from(case.bytes)?];
+    let mut theirs = bytes.clone();
+    let answers = thread::spawn(move || -> io::Result<()> {
+        pin(1);
+        // Until the other end is closed.
+        while far.read_exact(&mut theirs).is_ok() {
+            far.write_all(&theirs)?;
+        }
+        Ok(())
+    });
+    let took = times(case, |_| {
+        near.write_all(&bytes)?;
+        Ok(near.read_exact(&mut bytes)?)
+    })?;
+    drop(near);
+    answers.join().map_err(|_| "the other core's thread panicked")??;
+    Ok(took.into_iter().map(|trip| trip / 2.0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_is_measured() -> Result<(), Failure> {
+        for bench in [Bench::Memcpy, Bench::ByteSwap, Bench::CacheLine, Bench::Tcp] {
+            let case = Case { bench, bytes: 64, calls: 3, rounds: 2, ..Case::default() };
+            let sample = measure(&case)?.map_err(|refusal| refusal.to_string())?;
+            assert!(sample.low > 0.0 && sample.low <= sample.high, "{bench}: {sample:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_swap_reverses_each_double() {
+        let from: Vec<u8> = (0..16).collect();
+        let mut to = [0; 16];
+        swap(&from, &mut to);
+        assert_eq!(to, [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8]);
+    }
+}

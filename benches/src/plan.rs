@@ -1,0 +1,482 @@
+//! Which cases a run measures.
+
+use std::collections::HashSet;
+
+use longshore::job::Routes;
+use longshore::shipable::Committed;
+use longshore::{Architecture, Datatype, Tag};
+
+use crate::case::{Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
+use crate::types::{self, Named};
+use crate::{Failure, limits};
+
+/// What is wanted, as the command's flags say.
+///
+/// With nothing but `benches`, `quick` and `sizes` it is a selection: all benches that there are, over the windows, synchronisations,
+/// sizes, routes, representations and types on which they are usually looked at. As soon as one of the other fields says
+/// something, all combinations of the given values are measured, and what isn't given has its plainest value.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Only these benches; all, if empty.
+    pub benches: Vec<Bench>,
+    /// Kinds of windows.
+    pub windows: Vec<Flavor>,
+    /// Synchronisations.
+    pub syncs: Vec<Sync>,
+    /// Sizes in bytes.
+    pub sizes: Vec<u64>,
+    /// Routes.
+    pub routes: Vec<Routes>,
+    /// Pairs of representations.
+    pub archs: Vec<[String; 2]>,
+    /// Types.
+    pub types: Vec<Element>,
+    /// Each kind of case once or twice, and short.
+    pub quick: bool,
+}
+
+/// A type that was asked for.
+#[derive(Clone, Debug)]
+pub enum Element {
+    /// One that has a name, and a count.
+    Named(Named),
+    /// Any, of which as many are moved as have about the size that was asked for.
+    Any(Datatype),
+}
+
+impl std::str::FromStr for Element {
+    type Err = String;
+
+    /// A name, or a type in the notation.
+    fn from_str(text: &str) -> Result<Element, String> {
+        match text.parse::<Datatype>() {
+            Ok(datatype) => Ok(Element::Any(datatype)),
+            Err(error) if text.contains('(') => Err(format!("not a datatype: {error}")),
+            Err(_) => types::named(text).map(Element::Named).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// 1 B to 4 MiB.
+const ALL: std::ops::RangeInclusive<u32> = 0..=22;
+/// Sizes that stand for all where much is combined.
+const FEW: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
+
+/// Latencies of operations that take any size.
+const LATENCIES: [Bench; 4] =
+    [Bench::PutLatency, Bench::GetLatency, Bench::AccLatency, Bench::GetAccLatency];
+/// Operations on one number.
+const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
+const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
+/// What is done with a type alone.
+const OF_TYPES: [Bench; 5] =
+    [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::Define];
+const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
+
+/// Pairs of unlike ranks that are usually looked at.
+const UNLIKE: [[&str; 2]; 3] = [["native", "s390x"], ["native", "i686"], ["s390x", "native"]];
+
+impl Choice {
+    /// The cases, in an order in which neighbours can share a job.
+    ///
+    /// # Errors
+    /// A type that doesn't exist on this machine; a choice without a case.
+    pub fn cases(&self) -> Result<Vec<Case>, Failure> {
+        let combined = !(self.windows.is_empty()
+            && self.syncs.is_empty()
+            && self.routes.is_empty()
+            && self.archs.is_empty()
+            && self.types.is_empty());
+        let mut cases = match (combined, self.quick) {
+            (true, _) => self.combinations()?,
+            (false, true) => self.samples()?,
+            (false, false) => self.selection()?,
+        };
+        cases.retain(|case| self.benches.is_empty() || self.benches.contains(&case.bench));
+        let mut met = HashSet::new();
+        cases.retain(|case| met.insert(case.to_string()));
+        match cases.is_empty() {
+            true => Err("nothing of what there is is chosen".into()),
+            false => Ok(cases),
+        }
+    }
+
+    fn sizes(&self, usual: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        if self.sizes.is_empty() { usual.into_iter().collect() } else { self.sizes.clone() }
+    }
+
+    /// What is usually looked at.
+    fn selection(&self) -> Result<Vec<Case>, Failure> {
+        let all = || self.sizes(ALL.map(|power| 1 << power));
+        let some = || self.sizes(ALL.step_by(2).map(|power| 1 << power));
+        let few = || self.sizes(FEW);
+        let named = types::all()?;
+        let mut list = List::new(self.quick);
+
+        // Limits stand next to what they limit.
+        list.sized(&[Bench::Memcpy, Bench::ByteSwap], &some(), &Case::default());
+        list.sized(&LATENCIES[..2], &all(), &Case::default());
+        list.sized(&LATENCIES[2..], &some(), &Case::default());
+        list.singles(&Case::default());
+        for &window in &Flavor::ALL[1..] {
+            let on = Case { window, ..Case::default() };
+            list.sized(&LATENCIES[..2], &some(), &on);
+            list.sized(&LATENCIES[2..], &few(), &on);
+            list.singles(&on);
+        }
+        list.sized(&[Bench::CacheLine, Bench::Tcp], &few(), &Case::default());
+        for &sync in Sync::ALL {
+            let by = Case { sync, ..Case::default() };
+            list.sized(&[Bench::Sync], &[8], &by);
+            list.sized(&LATENCIES, &few(), &by);
+            list.singles(&by);
+        }
+        list.sized(&BANDWIDTHS, &some(), &Case::default());
+        list.sized(&[Bench::PutMr], &self.sizes([1, 8, 64, 1 << 10]), &Case::default());
+        let created = Case { window: Flavor::Create, ..Case::default() };
+        list.sized(&BANDWIDTHS, &few(), &created);
+        list.sized(&[Bench::PutMr, Bench::Computing], &[8], &created);
+        for on in [Case::default(), created.clone()] {
+            list.typed(&LATENCIES[..2], &named, &on)?;
+        }
+        list.typed(&[Bench::TypeSend], &named, &Case::default())?;
+
+        let message = Case { route: Routes::Message, ..Case::default() };
+        let pairs = UNLIKE.map(|pair| Case { arch: pair.map(str::to_owned), ..Case::default() });
+        for by in [&message].into_iter().chain(&pairs) {
+            list.sized(&LATENCIES, &few(), by);
+            list.singles(by);
+            list.sized(&[Bench::PutBw, Bench::GetBw], &few(), by);
+            list.sized(&[Bench::Computing], &[8], &Case { window: Flavor::Create, ..by.clone() });
+        }
+        for by in [&message, &pairs[0]] {
+            list.typed(&LATENCIES[..2], &named, by)?;
+        }
+
+        list.typed(&OF_TYPES, &named, &Case::default())?;
+        let blocks = types::many_blocks()?;
+        list.typed(&[Bench::Commit, Bench::Define], &[blocks], &Case::default())?;
+        let external = ["native", "external32"].map(str::to_owned);
+        let external = Case { arch: external, ..Case::default() };
+        list.typed(&[Bench::Pack, Bench::Unpack], &named, &external)?;
+        list.typed(&[Bench::Copy], &named, &pairs[0])?;
+        for ranks in [2, 32] {
+            list.sized(&LAUNCHES, &[8], &Case { ranks, ..Case::default() });
+        }
+        Ok(list.cases)
+    }
+
+    /// Each bench, window, synchronisation, route and way at least once.
+    fn samples(&self) -> Result<Vec<Case>, Failure> {
+        let sizes = || self.sizes([8, 64 << 10]);
+        let named: Vec<Named> = types::all()?.into_iter().filter(|named| named.quick).collect();
+        let mut list = List::new(true);
+        list.sized(&[Bench::Memcpy, Bench::ByteSwap], &sizes(), &Case::default());
+        list.sized(&LATENCIES, &sizes(), &Case::default());
+        list.singles(&Case::default());
+        for &window in &Flavor::ALL[1..] {
+            list.sized(&LATENCIES[..1], &sizes(), &Case { window, ..Case::default() });
+        }
+        list.sized(&[Bench::CacheLine, Bench::Tcp], &[8], &Case::default());
+        for &sync in Sync::ALL {
+            list.sized(&[Bench::Sync, Bench::PutLatency], &[8], &Case { sync, ..Case::default() });
+        }
+        list.sized(&BANDWIDTHS, &sizes(), &Case::default());
+        list.sized(&[Bench::PutMr], &[8], &Case::default());
+        let created = Case { window: Flavor::Create, ..Case::default() };
+        list.sized(&[Bench::Computing], &[8], &created);
+        list.typed(&[Bench::PutLatency, Bench::TypeSend], &named, &Case::default())?;
+        let message = Case { route: Routes::Message, ..Case::default() };
+        list.sized(&LATENCIES, &[8], &message);
+        let unlike = Case { arch: UNLIKE[0].map(str::to_owned), ..Case::default() };
+        list.sized(&LATENCIES, &sizes(), &unlike);
+        list.typed(&OF_TYPES, &named, &Case::default())?;
+        list.sized(&LAUNCHES, &[8], &Case { ranks: 2, ..Case::default() });
+        Ok(list.cases)
+    }
+
+    /// All combinations of what is given.
+    fn combinations(&self) -> Result<Vec<Case>, Failure> {
+        fn or<T: Clone>(given: &[T], plain: T) -> Vec<T> {
+            if given.is_empty() { vec![plain] } else { given.to_vec() }
+        }
+        let usual: Vec<Bench> =
+            LATENCIES.into_iter().chain(SINGLES).chain(BANDWIDTHS).chain([Bench::PutMr]).collect();
+        let benches = if self.benches.is_empty() { &usual } else { &self.benches };
+        let sizes = self.sizes(ALL.step_by(2).map(|power| 1 << power));
+        let mut list = List::new(self.quick);
+        for route in or(&self.routes, Routes::Best) {
+            for arch in or(&self.archs, Case::default().arch) {
+                for window in or(&self.windows, Flavor::Allocate) {
+                    for sync in or(&self.syncs, Sync::Flush) {
+                        let like =
+                            Case { route, arch: arch.clone(), window, sync, ..Case::default() };
+                        self.on(benches, &sizes, &like, &mut list)?;
+                    }
+                }
+            }
+        }
+        Ok(list.cases)
+    }
+
+    /// The given benches, sizes and types on one window with one synchronisation.
+    fn on(
+        &self,
+        benches: &[Bench],
+        sizes: &[u64],
+        like: &Case,
+        list: &mut List,
+    ) -> Result<(), Failure> {
+        if self.types.is_empty() {
+            let plain = |bench: &Bench| !OF_TYPES.contains(bench) && *bench != Bench::TypeSend;
+            let (plain, of_types): (Vec<Bench>, Vec<Bench>) =
+                benches.iter().partition(|&b| plain(b));
+            list.sized(&plain, sizes, like);
+            return list.typed(&of_types, &types::all()?, like);
+        }
+        for element in &self.types {
+            match element {
+                Element::Named(named) => list.typed(benches, std::slice::from_ref(named), like)?,
+                Element::Any(datatype) => {
+                    let mut counts: Vec<u64> = Vec::new();
+                    let size = size_of(datatype)?.max(1);
+                    counts.extend(sizes.iter().map(|bytes| (bytes / size).max(1)));
+                    counts.dedup();
+                    for count in counts {
+                        list.any(benches, datatype, count, like)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of data in one element.
+fn size_of(datatype: &Datatype) -> Result<u64, Failure> {
+    Ok(Committed::new(datatype, &Architecture::NATIVE)?.native().stream_size())
+}
+
+/// Cases that are being collected.
+struct List {
+    quick: bool,
+    cases: Vec<Case>,
+}
+
+impl List {
+    fn new(quick: bool) -> List {
+        List { quick, cases: Vec::new() }
+    }
+
+    /// Benches of predefined types, in several sizes.
+    fn sized(&mut self, benches: &[Bench], sizes: &[u64], like: &Case) {
+        for &bench in benches {
+            for &bytes in sizes {
+                // Small ones count bytes, and can be summed.
+                let (datatype, count) = match (bench, bytes) {
+                    (Bench::FopLatency | Bench::CasLatency, _) => ("i64", 1),
+                    (_, 0..8) => ("i8", bytes.max(1)),
+                    _ => ("d", bytes / 8),
+                };
+                let bytes = if datatype == "i8" { count } else { 8 * count };
+                let datatype = datatype.to_owned();
+                self.push(Case { bench, bytes, datatype, count, ..like.clone() });
+            }
+        }
+    }
+
+    fn singles(&mut self, like: &Case) {
+        self.sized(&SINGLES, &[8], like);
+    }
+
+    /// Benches of named types.
+    fn typed(&mut self, benches: &[Bench], all: &[Named], like: &Case) -> Result<(), Failure> {
+        for &bench in benches {
+            for named in all {
+                let bytes = named.count * size_of(&named.notation.parse()?)?;
+                let (datatype, count, way) = (named.notation.clone(), named.count, named.way);
+                let name = Some(named.name.to_owned());
+                self.push(Case { bench, bytes, datatype, name, count, way, ..like.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Benches of a type without a name.
+    fn any(
+        &mut self,
+        benches: &[Bench],
+        datatype: &Datatype,
+        count: u64,
+        like: &Case,
+    ) -> Result<(), Failure> {
+        let committed = Committed::new(datatype, &Architecture::NATIVE)?;
+        let bytes = count.saturating_mul(committed.native().stream_size());
+        let way = match committed.tag() {
+            Tag::Portable => Way::Portable,
+            _ => Way::TypeSend,
+        };
+        for &bench in benches {
+            let datatype = datatype.to_string();
+            self.push(Case { bench, bytes, datatype, count, way, ..like.clone() });
+        }
+        Ok(())
+    }
+
+    /// A case without what its bench doesn't use, and with as many calls and rounds as it is worth.
+    fn push(&mut self, case: Case) {
+        let plain = Case::default();
+        let Case { bench, name, bytes, datatype, count, way, arch, ranks, .. } = case.clone();
+        let kept = match bench {
+            _ if limits::has(bench) || LAUNCHES.contains(&bench) => {
+                let ranks = if limits::has(bench) { plain.ranks } else { ranks };
+                let bytes = if bench == Bench::CacheLine { 8 } else { bytes };
+                Case { bench, bytes, count, datatype, ranks, ..plain }
+            }
+            Bench::Commit | Bench::Define => {
+                Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
+            }
+            Bench::Pack | Bench::Unpack | Bench::Copy => {
+                Case { bench, name, bytes, datatype, count, arch, ..plain }
+            }
+            Bench::TypeSend => {
+                let Case { arch, route, .. } = case;
+                let bytes = bytes / count;
+                Case { bench, name, bytes, datatype, count: 1, arch, route, ..plain }
+            }
+            Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
+            Bench::Sync => {
+                Case { bytes: 8, datatype: plain.datatype, count: 1, name: None, ..case }
+            }
+            Bench::Computing => {
+                let (sync, window) = (Sync::Flush, Flavor::Create);
+                let datatype = plain.datatype;
+                Case { bytes: 8, datatype, count: 1, name: None, sync, window, ..case }
+            }
+            // A locale-specific type is foreign on one side only.
+            _ => Case { way, ..case },
+        };
+        let (calls, rounds) = effort(&kept, self.quick);
+        self.cases.push(Case { calls, rounds, ..kept });
+    }
+}
+
+/// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
+/// it is to be quick.
+fn effort(case: &Case, quick: bool) -> (u32, u32) {
+    // Gaps cost as well.
+    let bytes = if case.name.is_some() { 4 * case.bytes } else { case.bytes };
+    let calls = match bytes {
+        0..=8192 => 2000,
+        8193..=65536 => 200,
+        _ => 16,
+    };
+    let plain = Case::default();
+    let slow = case.window == Flavor::Create
+        || case.window == Flavor::Dynamic
+        || case.sync != plain.sync
+        || case.route != plain.route
+        || case.arch != plain.arch;
+    let calls = calls / if slow { 4 } else { 1 };
+    let of_text = |few, some, many| match case.datatype.len() {
+        0..=256 => many,
+        257..=32768 => some,
+        _ => few,
+    };
+    let (calls, rounds) = match case.bench {
+        Bench::Computing => return (1, 5),
+        Bench::Launch => return (1, 3),
+        Bench::Memory => return (1, 1),
+        Bench::Tcp => (calls / 4, 41),
+        Bench::Commit | Bench::Define | Bench::TypeSend => (of_text(2, 50, 500), 41),
+        _ => (calls, 41),
+    };
+    let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
+    match case.bench {
+        Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw | Bench::PutMr
+            if calls > IN_FLIGHT =>
+        {
+            (calls.next_multiple_of(IN_FLIGHT), rounds)
+        }
+        _ => (calls.max(1), rounds),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cases(choice: &Choice) -> Vec<Case> {
+        choice.cases().expect("a choice with cases")
+    }
+
+    #[test]
+    fn both_selections_have_every_bench_window_and_synchronisation() {
+        for quick in [false, true] {
+            let cases = cases(&Choice { quick, ..Choice::default() });
+            for bench in Bench::ALL {
+                assert!(cases.iter().any(|case| case.bench == *bench), "{bench}");
+            }
+            for window in Flavor::ALL {
+                assert!(cases.iter().any(|case| case.window == *window), "{window}");
+            }
+            for sync in Sync::ALL {
+                assert!(cases.iter().any(|case| case.sync == *sync), "{sync}");
+            }
+            assert!(cases.iter().any(|case| case.route == Routes::Message));
+            assert!(cases.iter().any(|case| case.arch[1] == "s390x"));
+            assert!(cases.iter().any(|case| case.way == Way::TypeSend));
+        }
+    }
+
+    #[test]
+    fn every_case_is_read_back_as_it_is() {
+        for case in cases(&Choice::default()) {
+            assert_eq!(case.to_string().parse().as_ref(), Ok(&case));
+        }
+    }
+
+    #[test]
+    fn what_is_given_is_combined() {
+        let choice = Choice {
+            benches: vec![Bench::PutLatency, Bench::FopLatency],
+            windows: vec![Flavor::Dynamic, Flavor::Shared],
+            syncs: vec![Sync::Fence],
+            sizes: vec![1, 4096],
+            ..Choice::default()
+        };
+        let cases = cases(&choice);
+        let found: Vec<_> =
+            cases.iter().map(|case| (case.bench, case.window, case.sync, case.bytes)).collect();
+        let expected = [Flavor::Dynamic, Flavor::Shared].map(|window| {
+            [(Bench::PutLatency, 1), (Bench::PutLatency, 4096), (Bench::FopLatency, 8)]
+                .map(|(bench, bytes)| (bench, window, Sync::Fence, bytes))
+        });
+        assert_eq!(found, expected.concat());
+    }
+
+    #[test]
+    fn types_are_named_or_written() -> Result<(), Failure> {
+        let types = vec!["vector1".parse()?, "U1(V:d:4:1:5)".parse()?];
+        let benches = vec![Bench::PutLatency];
+        let choice = Choice { benches, types, sizes: vec![96], ..Choice::default() };
+        let cases = cases(&choice);
+        let found: Vec<_> =
+            cases.iter().map(|case| (case.name.as_deref(), case.count, case.bytes)).collect();
+        assert_eq!(found, [(Some("vector1"), 1, 1 << 20), (None, 3, 96)]);
+        let [unknown, broken] = ["vector9", "U1(V:d:4)"].map(str::parse::<Element>);
+        assert!(unknown.is_err_and(|error| error.contains("vector1")));
+        assert!(broken.is_err_and(|error| error.contains("not a datatype")));
+        Ok(())
+    }
+
+    #[test]
+    fn bandwidth_is_measured_in_whole_batches() {
+        for quick in [false, true] {
+            for case in cases(&Choice { benches: BANDWIDTHS.to_vec(), quick, ..Choice::default() })
+            {
+                assert!(case.calls < IN_FLIGHT || case.calls % IN_FLIGHT == 0, "{case}");
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Where a case's elements lie, at either rank.
+
+use longshore::{Architecture, Datatype, Rank, Type};
+
+use super::data::Data;
+use crate::Failure;
+use crate::case::{Bench, Case, IN_FLIGHT};
+use crate::pattern::Pattern;
+
+/// Bytes that the places of operations which are under way together may take.
+const MOST: usize = 4 << 20;
+
+/// A case's elements in this rank's memory: one place after the other, of so many elements each.
+pub struct Layout {
+    /// The type of one element, committed.
+    pub own: Type,
+    /// Elements at a place.
+    pub count: i64,
+    /// Bytes of a place.
+    pub span: usize,
+    /// Where displacement 0 lies in a place.
+    pub zero: i64,
+    /// How many places there are: operations in an epoch.
+    pub places: usize,
+    /// What is written to be recognised, where the type has such data.
+    pub pattern: Option<Pattern>,
+}
+
+impl Layout {
+    /// That of a case at this rank.
+    ///
+    /// # Errors
+    /// A type that doesn't exist here, or too much memory.
+    pub fn new(rank: &Rank, case: &Case) -> Result<Layout, Failure> {
+        let datatype: Datatype = case.datatype.parse()?;
+        let own = rank.commit(&datatype)?;
+        let pattern =
+            Pattern::new(&datatype, case.count, rank.architecture(), &Architecture::NATIVE)?;
+        let committed = longshore::shipable::Committed::new(&datatype, rank.architecture())?;
+        let reach = committed.native().range(case.count)?;
+        let whole = i128::from(own.extent()) * i128::from(case.count);
+        // Displacements below 0 don't exist, so a type's own 0 is within its place.
+        let zero = -reach.start.min(0);
+        let bytes = whole.max(i128::from(reach.end) + i128::from(zero)).max(1);
+        // Doubles are aligned at every place.
+        let span =
+            usize::try_from(bytes)?.checked_next_multiple_of(if bytes < 16 { 1 } else { 16 });
+        let span = span.filter(|&span| span <= 1 << 30).ok_or("more than 1 GiB of memory")?;
+        let places = match case.bench {
+            Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw | Bench::PutMr => {
+                (MOST / span).clamp(1, IN_FLIGHT.min(case.calls) as usize)
+            }
+            _ => 1,
+        };
+        let count = i64::try_from(case.count)?;
+        Ok(Layout { own, count, span, zero, places, pattern })
+    }
+
+    /// Bytes of all places.
+    pub fn len(&self) -> usize {
+        self.places * self.span
+    }
+
+    /// Packed streams of what memory holds at each place; none where the type has no pattern.
+    ///
+    /// # Errors
+    /// Memory that is shorter than the places.
+    pub fn gather(&self, memory: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
+        let Some(pattern) = &self.pattern else { return Ok(Vec::new()) };
+        memory.chunks(self.span).map(|place| pattern.gather(place, self.zero)).collect()
+    }
+
+    /// Writes what a seed stands for to memory, another at each place.
+    ///
+    /// # Errors
+    /// Memory that is shorter than the places.
+    pub fn scatter(&self, memory: &mut [u8], seed: u64) -> Result<(), Failure> {
+        let Some(pattern) = &self.pattern else { return Ok(()) };
+        let mut places = (0..).zip(memory.chunks_mut(self.span));
+        places.try_for_each(|(place, memory)| {
+            pattern.scatter(memory, self.zero, &pattern.stream(seed + place))
+        })
+    }
+
+    /// Data of the origin's, with what a seed stands for.
+    ///
+    /// # Errors
+    /// As [`scatter`](Layout::scatter).
+    pub fn filled<D: Data>(&self, mut data: D, seed: u64) -> Result<D, Failure> {
+        self.scatter(data.bytes_mut(), seed)?;
+        Ok(data)
+    }
+
+    /// The first item that a seed stands for, where items are i64.
+    ///
+    /// # Errors
+    /// Other items.
+    pub fn long(&self, seed: u64) -> Result<i64, Failure> {
+        let sums = self.sums(&[seed]);
+        let first = sums.first().ok_or("a type without numbers")?;
+        Ok(i64::from_ne_bytes(first.as_slice().try_into()?))
+    }
+
+    /// What is at each place where several seeds were added.
+    pub fn sums(&self, seeds: &[u64]) -> Vec<Vec<u8>> {
+        let Some(pattern) = &self.pattern else { return Vec::new() };
+        (0..self.places as u64)
+            .map(|place| {
+                let seeds: Vec<u64> = seeds.iter().map(|seed| seed + place).collect();
+                pattern.sums(&seeds)
+            })
+            .collect()
+    }
+}

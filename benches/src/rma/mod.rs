@@ -1,0 +1,418 @@
+//! One-sided operations between two pinned ranks, each case once on each.
+//!
+//! Rank 0 is the origin, rank 1 the target; where both directions are measured both are both. A rank that has no part waits in
+//! a barrier. `benches/peers/windows.c` does the same.
+//!
+//! What waits for another core takes three to four times as long where the host has put the two cores far apart, and it
+//! moves them during a run. So the time of a cache line from one to the other is taken before and after each case.
+
+mod computing;
+mod data;
+mod layout;
+mod operation;
+mod types;
+
+use std::time::Instant;
+
+use longshore::{
+    Allocated, Assert, Communicator, ForeignType, Group, Info, LockType, Rank, TargetType, Window,
+};
+
+use crate::Failure;
+use crate::case::{Bench, Case, Flavor, Sync, Way};
+use crate::pin;
+use crate::row::{Outcome, Refusal, Sample};
+use data::{Data, Slices, Typed};
+use layout::Layout;
+use operation::{
+    Accumulate, CompareAndSwap, FetchAndOp, Get, GetAccumulate, Nothing, Operation, Put, Target,
+};
+
+/// What the origin's memory holds when data is checked,
+const ORIGIN: u64 = 1000;
+/// and what the target's.
+const WINDOW: u64 = 2003;
+
+/// Measures cases on the job's two ranks, which it pins to a core each. Collective; rank 0 learns the outcomes.
+///
+/// # Errors
+/// What the communication meets; what `done` returns.
+pub fn measure(
+    rank: &Rank,
+    cases: &[Case],
+    validate: bool,
+    mut done: impl FnMut(usize, Outcome) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let world = rank.world();
+    if world.size() != 2 {
+        return Err("one-sided operations are measured on two ranks".into());
+    }
+    pin(world.rank() as usize);
+    let pair = Pair { rank, world, me: world.rank(), other: 1 - world.rank() };
+    for (index, case) in cases.iter().enumerate() {
+        let outcome = match case.bench {
+            Bench::Computing => pair.computing(case)?,
+            Bench::TypeSend => pair.type_send(case)?,
+            _ => pair.operation(case, validate)?,
+        };
+        if pair.me == 0 {
+            done(index, outcome)?;
+        }
+    }
+    Ok(())
+}
+
+/// The two ranks, as one of them sees them.
+struct Pair<'a> {
+    rank: &'a Rank,
+    world: &'a Communicator,
+    me: i32,
+    other: i32,
+}
+
+/// A case that is being measured.
+struct Work<'a> {
+    case: &'a Case,
+    layout: Layout,
+    /// The other rank, for epochs between the two.
+    group: Group,
+    /// Whether this rank issues operations, and whether it is a target.
+    active: bool,
+    exposed: bool,
+    validate: bool,
+}
+
+impl Pair<'_> {
+    /// Nanoseconds of a barrier between the two: about what a cache line takes from core to core.
+    fn line(&self) -> Result<f64, Failure> {
+        const BARRIERS: u32 = 30;
+        let mut lowest = f64::MAX;
+        for _ in 0..10 {
+            let start = Instant::now();
+            for _ in 0..BARRIERS {
+                self.world.barrier()?;
+            }
+            lowest = lowest.min(start.elapsed().as_nanos() as f64 / f64::from(BARRIERS));
+        }
+        Ok(lowest)
+    }
+
+    /// What either rank couldn't do, known to both.
+    fn agree<T, E: ToString>(&self, mine: Result<T, E>) -> Result<Result<T, String>, Failure> {
+        const LENGTH: usize = 240;
+        let text = mine.as_ref().err().map_or(String::new(), |error| error.to_string());
+        let mut bytes = text.into_bytes();
+        bytes.resize(LENGTH, 0);
+        let both = self.world.allgather(&bytes)?;
+        let problem = both.chunks(LENGTH).find(|text| text[0] != 0);
+        let problem = problem.map(|text| String::from_utf8_lossy(text).replace('\0', ""));
+        Ok(match (problem, mine) {
+            (None, Ok(value)) => Ok(value),
+            (problem, _) => Err(problem.unwrap_or_default()),
+        })
+    }
+
+    /// Rounds of work, in microseconds a call. Both ranks begin each together.
+    fn rounds(
+        &self,
+        rounds: u32,
+        calls: u32,
+        mut round: impl FnMut() -> longshore::Result<()>,
+    ) -> longshore::Result<Vec<f64>> {
+        let mut took = Vec::with_capacity(rounds as usize);
+        for _ in 0..rounds {
+            self.world.barrier()?;
+            let start = Instant::now();
+            round()?;
+            took.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(calls));
+        }
+        Ok(took)
+    }
+
+    fn operation(&self, case: &Case, validate: bool) -> Result<Outcome, Failure> {
+        let single = matches!(case.bench, Bench::FopLatency | Bench::CasLatency);
+        if single && (case.datatype.as_str(), case.count) != ("i64", 1) {
+            return Ok(Err(Refusal::Unsupported("measured with one i64".to_owned())));
+        }
+        let layout = match self.agree(Layout::new(self.rank, case))? {
+            Ok(layout) => layout,
+            Err(why) => return Ok(Err(Refusal::Unsupported(why))),
+        };
+        let both = matches!(case.bench, Bench::PutBibw | Bench::GetBibw);
+        let work = Work {
+            case,
+            group: self.world.group().incl(&[self.other])?,
+            active: both || self.me == 0,
+            exposed: both || self.me == 1,
+            validate,
+            layout,
+        };
+        let info = match case.way {
+            Way::SameLayout => Info::default().set("target_types", "same_layout")?,
+            Way::Portable | Way::TypeSend => Info::default(),
+        };
+        let len = work.layout.len();
+        let outcome = match case.window {
+            Flavor::Allocate => {
+                let mut window = Window::allocate(self.world, len as i64, 1, &info)?;
+                let outcome = self.on(&mut window, 0, &work)?;
+                window.free()?;
+                outcome
+            }
+            Flavor::Shared => {
+                let mut window = Window::allocate_shared(self.world, len as i64, 1, &info)?;
+                let outcome = self.on(&mut window, 0, &work)?;
+                window.free()?;
+                outcome
+            }
+            Flavor::Create => {
+                let mut window = Window::create(self.world, vec![0u8; len], 1, &info)?;
+                let outcome = self.on(&mut window, 0, &work)?;
+                window.free()?;
+                outcome
+            }
+            Flavor::Dynamic => {
+                let mut window: Window<Allocated> = Window::create_dynamic(self.world, &info)?;
+                let attached = window.attach(vec![0u8; len])?;
+                let outcome = self.on(&mut window, attached.address(), &work)?;
+                self.world.barrier()?;
+                window.detach(attached)?;
+                window.free()?;
+                outcome
+            }
+        };
+        Ok(outcome)
+    }
+
+    /// The work on a window, in which this rank's places begin at a displacement.
+    fn on<M>(&self, window: &mut Window<M>, start: i64, work: &Work) -> Result<Outcome, Failure> {
+        let Layout { own, zero, span, .. } = &work.layout;
+        let foreign: Option<ForeignType> = match work.case.way {
+            Way::TypeSend => {
+                self.world.type_send(own, self.other, 0)?;
+                Some(self.world.type_recv(self.other, 0)?)
+            }
+            Way::Portable | Way::SameLayout => None,
+        };
+        let places = self.world.allgather(&[start + zero, *span as i64])?;
+        let theirs = &places[2 * self.other as usize..];
+        let target = Target {
+            rank: self.other,
+            first: theirs[0],
+            span: theirs[1],
+            count: work.layout.count,
+            datatype: foreign.as_ref().map_or(TargetType::Own(own), TargetType::Foreign),
+        };
+        // Slices hold what the machine, not an emulated rank, makes of a number.
+        let slices = !self.rank.is_emulated();
+        let (places, count) = (work.layout.places, work.layout.count as usize);
+        match work.case.datatype.as_str() {
+            _ if !work.active => self.timed(window, start, work, &mut Nothing),
+            "d" if slices => {
+                self.issue(window, start, work, target, || Slices::<f64>::new(places, count))
+            }
+            "i64" if slices => {
+                self.issue(window, start, work, target, || Slices::<i64>::new(places, count))
+            }
+            "i8" if slices => {
+                self.issue(window, start, work, target, || Slices::<i8>::new(places, count))
+            }
+            _ => self.issue(window, start, work, target, || Typed {
+                memory: vec![0; work.layout.len()],
+                span: *span,
+                zero: *zero,
+                count: work.layout.count,
+                datatype: own.clone(),
+            }),
+        }
+    }
+
+    /// The origin's part.
+    fn issue<M, D: Data>(
+        &self,
+        window: &mut Window<M>,
+        start: i64,
+        work: &Work,
+        target: Target,
+        data: impl Fn() -> D,
+    ) -> Result<Outcome, Failure> {
+        let filled = || work.layout.filled(data(), ORIGIN);
+        match work.case.bench {
+            Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr => {
+                self.timed(window, start, work, &mut Put { target, data: &mut filled()? })
+            }
+            Bench::GetLatency | Bench::GetBw | Bench::GetBibw => {
+                self.timed(window, start, work, &mut Get { target, results: &mut data() })
+            }
+            Bench::AccLatency => {
+                self.timed(window, start, work, &mut Accumulate { target, data: &mut filled()? })
+            }
+            Bench::GetAccLatency => {
+                let (data, results) = (&mut filled()?, &mut data());
+                self.timed(window, start, work, &mut GetAccumulate { target, data, results })
+            }
+            Bench::FopLatency => {
+                let operand = work.layout.long(ORIGIN)?;
+                self.timed(window, start, work, &mut FetchAndOp { target, operand, fetched: 0 })
+            }
+            Bench::CasLatency => {
+                let (new, compare) = (work.layout.long(ORIGIN)?, work.layout.long(WINDOW)?);
+                let swap = &mut CompareAndSwap { target, new, compare, fetched: 0 };
+                self.timed(window, start, work, swap)
+            }
+            _ => self.timed(window, start, work, &mut Nothing),
+        }
+    }
+
+    /// Tries an operation, measures it, and looks at what it did.
+    fn timed<M, O: Operation>(
+        &self,
+        window: &mut Window<M>,
+        start: i64,
+        work: &Work,
+        operation: &mut O,
+    ) -> Result<Outcome, Failure> {
+        let Work { layout, case, .. } = work;
+        let once = layout.places as u32;
+        // What a call refuses it refuses at the first, which also touches all pages and builds what is kept.
+        let tried = self.run(window, work, operation, 1, once);
+        if let Err(why) = self.agree(tried)? {
+            return Ok(Err(Refusal::Unsupported(why)));
+        }
+        let before = self.line()?;
+        let took = self.run(window, work, operation, case.rounds, case.calls)?;
+        let after = self.line()?;
+
+        let checked = work.validate && layout.pattern.is_some() && case.bench != Bench::Sync;
+        if checked {
+            let local = window.local();
+            let places = (start as u64, layout.len() as u64);
+            let mut memory = vec![0; layout.len()];
+            layout.scatter(&mut memory, WINDOW)?;
+            local.write_bytes(places.0, &memory)?;
+            self.world.barrier()?;
+            self.run(window, work, operation, 1, once)?;
+            self.world.barrier()?;
+            let there = layout.gather(&window.local().bytes(places.0, places.1)?)?;
+            if let Err(why) = self.agree(self.right(work, operation, &there))? {
+                return Ok(Err(Refusal::Invalid(why)));
+            }
+        }
+        let sample = Sample::of(took, [before, after], checked);
+        Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
+    }
+
+    /// Whether this rank's window holds `there` as it should after one operation, and the operation found what it should.
+    fn right<O: Operation>(
+        &self,
+        work: &Work,
+        operation: &mut O,
+        there: &[Vec<u8>],
+    ) -> Result<(), Failure> {
+        let expected = match effect(work.case.bench) {
+            _ if !work.exposed => vec![WINDOW],
+            Effect::Keeps => vec![WINDOW],
+            Effect::Replaces => vec![ORIGIN],
+            Effect::Adds => vec![ORIGIN, WINDOW],
+        };
+        let found = operation.found(&work.layout)?;
+        let before = work.layout.sums(&[WINDOW]);
+        let wrong = |what: &str, all: &[Vec<u8>], right: &[Vec<u8>]| {
+            let place = all.iter().zip(right).position(|(one, other)| one != other)?;
+            let byte = all[place].iter().zip(&right[place]).position(|(one, other)| one != other);
+            let (byte, rank) = (byte.unwrap_or(all[place].len()), self.me);
+            Some(format!(
+                "{what} of rank {rank}, place {place}: the first wrong byte packed is {byte}"
+            ))
+        };
+        let window = wrong("the window", there, &work.layout.sums(&expected));
+        match window.or_else(|| wrong("what was fetched", &found, &before)) {
+            None => Ok(()),
+            Some(why) => Err(why.into()),
+        }
+    }
+
+    /// This rank's part of so many rounds of `calls` operations, with their synchronisation.
+    fn run<M, O: Operation>(
+        &self,
+        window: &mut Window<M>,
+        work: &Work,
+        operation: &mut O,
+        rounds: u32,
+        calls: u32,
+    ) -> longshore::Result<Vec<f64>> {
+        let (target, places) = (self.other, work.layout.places);
+        let epochs = calls.div_ceil(places as u32);
+        // A target has no part in what it is not asked for.
+        let own = if work.active { epochs } else { 0 };
+        match work.case.sync {
+            Sync::Flush => window.lock_all(|epoch| {
+                self.rounds(rounds, calls, || {
+                    (0..own).try_for_each(|_| operation.flush(epoch, target, places))
+                })
+            }),
+            Sync::Lock | Sync::LockShared => {
+                let lock_type = match work.case.sync {
+                    Sync::Lock => LockType::Exclusive,
+                    _ => LockType::Shared,
+                };
+                self.rounds(rounds, calls, || {
+                    (0..own).try_for_each(|_| {
+                        let operation = &mut *operation;
+                        window.lock(target, lock_type, move |epoch| operation.issue(epoch, places))
+                    })
+                })
+            }
+            Sync::LockAll => self.rounds(rounds, calls, || {
+                (0..own).try_for_each(|_| {
+                    let operation = &mut *operation;
+                    window.lock_all(move |epoch| operation.issue(epoch, places))
+                })
+            }),
+            Sync::Fence => window.fences(|chain| {
+                self.rounds(rounds, calls, || {
+                    (0..epochs).try_for_each(|_| {
+                        let operation = &mut *operation;
+                        chain.epoch(move |epoch| operation.issue(epoch, places))
+                    })
+                })
+            }),
+            Sync::Pscw => self.rounds(rounds, calls, || {
+                (0..epochs).try_for_each(|_| {
+                    if work.exposed {
+                        window.post(&work.group, Assert::NONE)?;
+                    }
+                    if work.active {
+                        let operation = &mut *operation;
+                        window.start(&work.group, Assert::NONE, move |epoch| {
+                            operation.issue(epoch, places)
+                        })?;
+                    }
+                    if work.exposed { window.wait() } else { Ok(()) }
+                })
+            }),
+        }
+    }
+}
+
+/// What an operation does to what it finds at the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// It leaves it as it is.
+    Keeps,
+    /// It replaces it by the origin's.
+    Replaces,
+    /// It adds the origin's to it.
+    Adds,
+}
+
+/// That of a bench's operation.
+fn effect(bench: Bench) -> Effect {
+    match bench {
+        Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr | Bench::CasLatency => {
+            Effect::Replaces
+        }
+        Bench::AccLatency | Bench::GetAccLatency | Bench::FopLatency => Effect::Adds,
+        _ => Effect::Keeps,
+    }
+}

@@ -1,0 +1,255 @@
+//! What is issued in an epoch.
+
+use longshore::{Epoch, Op, Passive, Result, TargetType};
+
+use super::data::Data;
+use super::layout::Layout;
+use crate::Failure;
+
+/// Where operations go, and as what.
+#[derive(Clone, Copy)]
+pub struct Target<'t> {
+    /// Whose window.
+    pub rank: i32,
+    /// The displacement of its first place, in bytes.
+    pub first: i64,
+    /// Bytes from one of its places to the next.
+    pub span: i64,
+    /// Elements of an operation.
+    pub count: i64,
+    /// The type of one.
+    pub datatype: TargetType<'t>,
+}
+
+impl Target<'_> {
+    #[inline]
+    fn at(&self, place: usize) -> i64 {
+        self.first + self.span * place as i64
+    }
+}
+
+/// An operation, issued once to each of so many places.
+pub trait Operation {
+    /// Issues it in an epoch, whose end completes it.
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        places: usize,
+    ) -> Result<()>;
+
+    /// Issues it, and waits until it is done here and there.
+    #[inline]
+    fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, places: usize) -> Result<()> {
+        epoch.flush(target, move |epoch| self.issue(epoch, places))
+    }
+
+    /// What it found at each place, as packed streams; empty if it doesn't fetch.
+    ///
+    /// # Errors
+    /// Memory that isn't as the layout says.
+    fn found(&mut self, _: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        Ok(Vec::new())
+    }
+}
+
+/// None: the synchronisation alone, or the part of a rank that is only a target.
+pub struct Nothing;
+
+impl Operation for Nothing {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        _: &Epoch<'scope, 'env>,
+        _: usize,
+    ) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A put.
+pub struct Put<'t, 'd, D> {
+    /// To where.
+    pub target: Target<'t>,
+    /// From where.
+    pub data: &'d mut D,
+}
+
+impl<D: Data> Operation for Put<'_, '_, D> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        places: usize,
+    ) -> Result<()> {
+        let Target { rank, count, datatype, .. } = self.target;
+        for place in 0..places {
+            epoch.put(self.data.origin(place), rank, self.target.at(place), count, datatype)?;
+        }
+        Ok(())
+    }
+}
+
+/// A get.
+pub struct Get<'t, 'd, D> {
+    /// From where.
+    pub target: Target<'t>,
+    /// To where.
+    pub results: &'d mut D,
+}
+
+impl<D: Data> Operation for Get<'_, '_, D> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        places: usize,
+    ) -> Result<()> {
+        let target = self.target;
+        let Target { rank, count, datatype, .. } = target;
+        for (place, room) in self.results.rooms().take(places).enumerate() {
+            epoch.get(room, rank, target.at(place), count, datatype)?;
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, layout: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        layout.gather(self.results.bytes_mut())
+    }
+}
+
+/// An accumulate: a sum.
+pub struct Accumulate<'t, 'd, D> {
+    /// To where.
+    pub target: Target<'t>,
+    /// The operands.
+    pub data: &'d mut D,
+}
+
+impl<D: Data> Operation for Accumulate<'_, '_, D> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        places: usize,
+    ) -> Result<()> {
+        let Target { rank, count, datatype, .. } = self.target;
+        for place in 0..places {
+            let (operands, at) = (self.data.origin(place), self.target.at(place));
+            epoch.accumulate(operands, rank, at, count, datatype, Op::Sum)?;
+        }
+        Ok(())
+    }
+}
+
+/// A get_accumulate: a sum.
+pub struct GetAccumulate<'t, 'd, D> {
+    /// To where.
+    pub target: Target<'t>,
+    /// The operands.
+    pub data: &'d mut D,
+    /// What was there before.
+    pub results: &'d mut D,
+}
+
+impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        places: usize,
+    ) -> Result<()> {
+        let target = self.target;
+        let Target { rank, count, datatype, .. } = target;
+        for (place, room) in self.results.rooms().take(places).enumerate() {
+            let (operands, at) = (self.data.origin(place), target.at(place));
+            epoch.get_accumulate(operands, room, rank, at, count, datatype, Op::Sum)?;
+        }
+        Ok(())
+    }
+
+    fn found(&mut self, layout: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        layout.gather(self.results.bytes_mut())
+    }
+}
+
+/// A fetch_and_op: adds to a number.
+pub struct FetchAndOp<'t> {
+    /// Where the number is.
+    pub target: Target<'t>,
+    /// What is added.
+    pub operand: i64,
+    /// What was there before.
+    pub fetched: i64,
+}
+
+impl FetchAndOp<'_> {
+    #[inline]
+    fn call(&mut self, epoch: &Epoch<'_, '_>) -> Result<()> {
+        let Target { rank, first, .. } = self.target;
+        self.fetched = epoch.fetch_and_op(self.operand, rank, first, Op::Sum)?.wait()?;
+        Ok(())
+    }
+}
+
+impl Operation for FetchAndOp<'_> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        _: usize,
+    ) -> Result<()> {
+        self.call(epoch)
+    }
+
+    /// It is done when the number has come.
+    #[inline]
+    fn flush(&mut self, epoch: &Passive<'_, '_>, _: i32, _: usize) -> Result<()> {
+        self.call(epoch)
+    }
+
+    fn found(&mut self, _: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        Ok(vec![self.fetched.to_ne_bytes().to_vec()])
+    }
+}
+
+/// A compare_and_swap.
+pub struct CompareAndSwap<'t> {
+    /// Where the number is.
+    pub target: Target<'t>,
+    /// What is put there,
+    pub new: i64,
+    /// if this is there.
+    pub compare: i64,
+    /// What was there before.
+    pub fetched: i64,
+}
+
+impl CompareAndSwap<'_> {
+    #[inline]
+    fn call(&mut self, epoch: &Epoch<'_, '_>) -> Result<()> {
+        let Target { rank, first, .. } = self.target;
+        self.fetched = epoch.compare_and_swap(self.new, self.compare, rank, first)?.wait()?;
+        Ok(())
+    }
+}
+
+impl Operation for CompareAndSwap<'_> {
+    #[inline]
+    fn issue<'scope, 'env: 'scope>(
+        &'env mut self,
+        epoch: &Epoch<'scope, 'env>,
+        _: usize,
+    ) -> Result<()> {
+        self.call(epoch)
+    }
+
+    /// It is done when the number has come.
+    #[inline]
+    fn flush(&mut self, epoch: &Passive<'_, '_>, _: i32, _: usize) -> Result<()> {
+        self.call(epoch)
+    }
+
+    fn found(&mut self, _: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        Ok(vec![self.fetched.to_ne_bytes().to_vec()])
+    }
+}

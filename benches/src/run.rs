@@ -1,0 +1,311 @@
+//! A run: all contenders take turns.
+//!
+//! What one contender does with a case is compared with what another does right before or behind it, since the machine is another one
+//! a minute later. So the plan is cut into pieces; of a piece each contender does its cases, in another order each turn.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use longshore::job::Routes;
+use longshore::launcher::{self, Control, Job, Part};
+
+use crate::case::{Bench, Case};
+use crate::row::{Answer, Gap, Outcome, Refusal, Row};
+use crate::scratch::Scratch;
+use crate::{Failure, datatypes, launch, limits, loops, pin, rma};
+
+/// Cases that a contender does before the next one has its turn.
+const PIECE: usize = 48;
+
+/// Someone who does the work of cases.
+pub trait Contender {
+    /// What rows call it.
+    fn name(&self) -> &str;
+
+    /// Whether a case is its to do. What it takes and can't do is a gap in the report, what it doesn't take isn't.
+    fn takes(&self, case: &Case) -> bool;
+
+    /// Measures cases, all of which it takes, and tells each outcome by the case's place in `cases` as soon as it is there. One
+    /// that isn't told is lost.
+    ///
+    /// # Errors
+    /// Why the rest is lost.
+    fn measure(
+        &mut self,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure>;
+}
+
+/// What a run measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// The samples.
+    pub rows: Vec<Row>,
+    /// The cases without.
+    pub gaps: Vec<Gap>,
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Samples and gaps so far,
+    pub done: usize,
+    /// of so many.
+    pub total: usize,
+    /// The turn, from 0.
+    pub turn: u32,
+    /// Who has it.
+    pub contender: &'a str,
+    /// What was measured last.
+    pub case: &'a Case,
+}
+
+/// Lets all contenders do all cases, in so many turns.
+pub fn run(
+    cases: &[Case],
+    turns: u32,
+    validate: bool,
+    contenders: &mut [Box<dyn Contender + '_>],
+    mut step: impl FnMut(Step<'_>),
+) -> Results {
+    let takers = |case| contenders.iter().filter(|contender| contender.takes(case)).count();
+    let total = cases.iter().map(takers).sum::<usize>() * turns as usize;
+    let mut results = Results::default();
+    for turn in 0..turns {
+        for (number, piece) in cases.chunks(PIECE).enumerate() {
+            let all = contenders.len();
+            for at in (0..all).map(|at| (at + number + turn as usize) % all) {
+                let contender = &mut *contenders[at];
+                let name = contender.name().to_owned();
+                let own: Vec<Case> =
+                    piece.iter().filter(|case| contender.takes(case)).cloned().collect();
+                if own.is_empty() {
+                    continue;
+                }
+                let mut told = vec![false; own.len()];
+                let mut note = |at: usize, outcome: Outcome| {
+                    let Some(case) = own.get(at).filter(|_| !told[at]) else { return };
+                    told[at] = true;
+                    let (case, contender) = (case.clone(), name.clone());
+                    match outcome {
+                        Ok(sample) => results.rows.push(Row { case, contender, turn, sample }),
+                        Err(why) => results.gaps.push(Gap { case, contender, turn, why }),
+                    }
+                    let done = results.rows.len() + results.gaps.len();
+                    step(Step { done, total, turn, contender: &name, case: &own[at] });
+                };
+                let ended = contender.measure(&own, validate, &mut note);
+                let why = match ended {
+                    Ok(()) => "it ended too early".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                for at in 0..own.len() {
+                    note(at, Err(Refusal::Lost(why.clone())));
+                }
+            }
+        }
+    }
+    results
+}
+
+/// This library.
+pub struct Ours<'a> {
+    /// The command longshore: with `bench-rank plan PLAN ANSWERS [--validate]` it calls [`rank`], with `bench-rank nothing` and
+    /// `bench-rank memory` [`launch::serve`].
+    pub program: OsString,
+    /// Whether its jobs are told of signals.
+    pub control: &'a Control,
+}
+
+impl Contender for Ours<'_> {
+    fn name(&self) -> &str {
+        "Longshore"
+    }
+
+    fn takes(&self, case: &Case) -> bool {
+        !limits::has(case.bench)
+    }
+
+    fn measure(
+        &mut self,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure> {
+        // Neighbours that can share a job do.
+        let mut jobs: Vec<(Setting, Vec<usize>)> = Vec::new();
+        for (at, case) in cases.iter().enumerate() {
+            let setting = Setting::of(case);
+            match jobs.last_mut() {
+                Some((last, cases)) if *last == setting => cases.push(at),
+                _ => jobs.push((setting, vec![at])),
+            }
+        }
+        for (setting, places) in jobs {
+            let own: Vec<Case> = places.iter().map(|&at| cases[at].clone()).collect();
+            let mut told = |at: usize, outcome| done(places[at], outcome);
+            match setting {
+                Setting::Alone => {
+                    alone(&own, &mut told, |case| datatypes::measure(case, validate))?
+                }
+                Setting::Launch => {
+                    for (at, case) in own.iter().enumerate() {
+                        told(at, launch::measure(case, &self.program));
+                    }
+                }
+                Setting::Job { route, arch } => {
+                    self.job(&own, route, &arch, validate, &mut told)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where cases can be measured.
+#[derive(PartialEq)]
+enum Setting {
+    /// On one core, without a job.
+    Alone,
+    /// By jobs of their own.
+    Launch,
+    /// In one job of two ranks.
+    Job { route: Routes, arch: [String; 2] },
+}
+
+impl Setting {
+    fn of(case: &Case) -> Setting {
+        match case.bench {
+            Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => {
+                Setting::Alone
+            }
+            Bench::Launch | Bench::Memory => Setting::Launch,
+            _ => Setting::Job { route: case.route, arch: case.arch.clone() },
+        }
+    }
+}
+
+/// Measures cases that need no job, on the first core.
+fn alone(
+    cases: &[Case],
+    done: &mut dyn FnMut(usize, Outcome),
+    measure: impl Fn(&Case) -> Result<Outcome, Failure> + Send + Sync,
+) -> Result<(), Failure> {
+    for (at, case) in cases.iter().enumerate() {
+        // A thread, since this one's core isn't to be chosen for good.
+        let outcome = std::thread::scope(|scope| {
+            let measured = scope.spawn(|| {
+                pin(0);
+                measure(case)
+            });
+            measured.join().map_err(|_| Failure::from("the measurement panicked"))?
+        })?;
+        done(at, outcome);
+    }
+    Ok(())
+}
+
+impl Ours<'_> {
+    fn job(
+        &self,
+        cases: &[Case],
+        route: Routes,
+        arch: &[String],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure> {
+        let plan = Scratch::new("plan")?;
+        let lines: Vec<String> = cases.iter().map(Case::to_string).collect();
+        fs::write(&plan.0, lines.join("\n"))?;
+        let answers = Scratch::new("answers")?;
+        let mut arguments = vec![
+            "bench-rank".into(),
+            "plan".into(),
+            plan.0.clone().into(),
+            answers.0.clone().into(),
+        ];
+        if validate {
+            arguments.push("--validate".into());
+        }
+        let part =
+            Part { ranks: 2, arguments, archs: arch.to_vec(), ..Part::new(self.program.clone()) };
+        let job = Job { parts: vec![part], routes: route, ..Job::default() };
+        let status = launcher::run(&job, self.control)?;
+        for line in BufReader::new(fs::File::open(&answers.0)?).lines() {
+            let Answer { index, outcome } = line?.parse()?;
+            if index < cases.len() {
+                done(index, outcome);
+            }
+        }
+        match status {
+            0 => Ok(()),
+            _ => Err(format!("its job ended with status {status}").into()),
+        }
+    }
+}
+
+/// A rank of a job that [`Ours`] launches: measures the cases of a file with one on each line, and writes an answer to each.
+///
+/// # Errors
+/// Files that can't be read or written; what the communication meets.
+pub fn rank(plan: &Path, answers: &Path, validate: bool) -> Result<(), Failure> {
+    let cases = fs::read_to_string(plan)?;
+    let cases = cases.lines().map(str::parse).collect::<Result<Vec<Case>, _>>()?;
+    let rank = longshore::init()?;
+    let mut answers = fs::OpenOptions::new().append(true).open(answers)?;
+    rma::measure(&rank, &cases, validate, |index, outcome| {
+        // One write: what came before a rank died is whole.
+        Ok(answers.write_all(format!("{}\n", Answer { index, outcome }).as_bytes())?)
+    })?;
+    Ok(rank.finalize()?)
+}
+
+/// Loops written by hand.
+#[derive(Debug)]
+pub struct Loops;
+
+impl Contender for Loops {
+    fn name(&self) -> &str {
+        "loop"
+    }
+
+    fn takes(&self, case: &Case) -> bool {
+        loops::has(case)
+    }
+
+    fn measure(
+        &mut self,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure> {
+        alone(cases, done, |case| loops::measure(case, validate))
+    }
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Limits;
+
+impl Contender for Limits {
+    fn name(&self) -> &str {
+        "limit"
+    }
+
+    fn takes(&self, case: &Case) -> bool {
+        limits::has(case.bench)
+    }
+
+    fn measure(
+        &mut self,
+        cases: &[Case],
+        _validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure> {
+        alone(cases, done, limits::measure)
+    }
+}

@@ -1,0 +1,146 @@
+//! Datatypes with names, for the command line and for reports.
+
+use longshore::{Datatype, Order};
+
+use crate::Failure;
+use crate::case::Way;
+
+/// A datatype with a name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// A word.
+    pub name: &'static str,
+    /// What it is like.
+    pub description: &'static str,
+    /// One element, in its canonical notation.
+    pub notation: String,
+    /// Elements that one operation moves.
+    pub count: u64,
+    /// How it gets to be a target type.
+    pub way: Way,
+    /// Whether it stands for the others in a quick run.
+    pub quick: bool,
+}
+
+/// The types that most comparisons of MPI libraries have, `a` to `g` in their order, and a portable struct.
+///
+/// # Errors
+/// None, unless a constructor's arguments are wrong.
+pub fn all() -> Result<Vec<Named>, Failure> {
+    let double = Datatype::double();
+    let (lengths, places) = blocks(BLOCKS, true);
+    let edge = EDGE as i64;
+    let subarray = |whole: &[i64], part: &[i64]| {
+        Datatype::subarray(whole, part, &vec![0; whole.len()], Order::C, &double)
+    };
+    let members = [Datatype::char(), Datatype::double(), Datatype::int(), Datatype::short()];
+    let of = |name, description, datatype: Datatype, count, way| Named {
+        name,
+        description,
+        notation: datatype.to_string(),
+        count,
+        way,
+        quick: ["indexed", "struct"].contains(&name),
+    };
+    Ok(vec![
+        of(
+            "vector1",
+            "vector of 1 double, stride 2 (1 MiB)",
+            Datatype::vector(1 << 17, 1, 2, &double)?,
+            1,
+            Way::Portable,
+        ),
+        of(
+            "vector8",
+            "vector of 8 doubles, stride 16 (1 MiB)",
+            Datatype::vector(1 << 14, 8, 16, &double)?,
+            1,
+            Way::Portable,
+        ),
+        of(
+            "indexed",
+            "indexed, 1024 random blocks of 1 to 8 ints",
+            Datatype::indexed(&lengths, &places, &Datatype::int())?,
+            1,
+            Way::Portable,
+        ),
+        of(
+            "struct",
+            "struct {char, double, int, short[3]} by displacements",
+            Datatype::struct_(&[1, 1, 1, 3], &[0, 8, 16, 20], &members)?,
+            10_000,
+            Way::TypeSend,
+        ),
+        of(
+            "subarray",
+            "512 x 512 of 1024 x 1024 doubles",
+            subarray(&[1024, 1024], &[512, 512])?,
+            1,
+            Way::Portable,
+        ),
+        of(
+            "face",
+            "face of 128^3 doubles, 1 thick where fastest",
+            subarray(&[edge; 3], &[edge, edge, 1])?,
+            1,
+            Way::Portable,
+        ),
+        of("contiguous", "doubles (1 MiB)", double.clone(), 1 << 17, Way::Portable),
+        of(
+            "simple_struct",
+            "the same struct, portable",
+            Datatype::simple_struct(&[1, 1, 1, 3], &members)?,
+            10_000,
+            Way::Portable,
+        ),
+    ])
+}
+
+/// A type of so many blocks that its commit takes a while.
+///
+/// # Errors
+/// None, as for [`all`].
+pub fn many_blocks() -> Result<Named, Failure> {
+    let (lengths, places) = blocks(1 << 14, false);
+    Ok(Named {
+        name: "blocks",
+        description: "indexed, 16384 random blocks of 1 to 8 ints",
+        notation: Datatype::indexed(&lengths, &places, &Datatype::int())?.to_string(),
+        count: 1,
+        way: Way::Portable,
+        quick: false,
+    })
+}
+
+/// The one with a name.
+///
+/// # Errors
+/// The names that there are.
+pub fn named(name: &str) -> Result<Named, Failure> {
+    let all = all()?;
+    let names: Vec<_> = all.iter().map(|named| named.name).collect();
+    let unknown = format!("no type is named `{name}`; there are {}", names.join(", "));
+    all.into_iter().find(|named| named.name == name).ok_or_else(|| unknown.into())
+}
+
+/// Blocks of the type `indexed`.
+pub const BLOCKS: usize = 1024;
+/// Doubles along each edge of the cube of `face`.
+pub const EDGE: usize = 128;
+
+/// Blocks of 1 to 8 elements with random gaps: lengths and places.
+pub fn blocks(count: usize, shuffled: bool) -> (Vec<i64>, Vec<i64>) {
+    // The high bits of a linear congruential generator, so that every run has the same blocks.
+    let mut state = 3u64;
+    let mut below_8 = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 61) as i64
+    };
+    let lengths = (0..count).map(|_| 1 + below_8()).collect();
+    let mut places: Vec<i64> = (0..count).map(|at| at as i64 * 16 + below_8()).collect();
+    for at in (1..places.len()).rev().filter(|_| shuffled) {
+        let other = (0..4).fold(0, |index, _| index * 8 + below_8() as usize) % (at + 1);
+        places.swap(at, other);
+    }
+    (lengths, places)
+}
