@@ -28,7 +28,7 @@ double microseconds(void);
 /* A type in the notation, built with the library. One at a time. */
 typedef struct {
     MPI_Datatype type;
-    MPI_Aint low, span; /* where its elements' bytes begin, and how many there are from there to their end */
+    MPI_Aint low, span; /* what lies before address 0, or 0, and the bytes from there to the end of the last element */
     MPI_Aint size;      /* of their data */
 } elements_t;
 

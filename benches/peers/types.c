@@ -24,9 +24,10 @@ int make_elements(const case_t *c, elements_t *made) {
     CALL(MPI_Type_get_extent, made->type, &lower, &extent);
     CALL(MPI_Type_get_true_extent, made->type, &low, &length);
     CALL(MPI_Type_size_x, made->type, &size);
-    MPI_Aint others = (c->count - 1) * extent;
-    made->low = low + (others < 0 ? others : 0);
-    made->span = length + (others < 0 ? -others : others);
+    MPI_Aint others = (c->count - 1) * extent, high = low + length + (others > 0 ? others : 0);
+    low += others < 0 ? others : 0;
+    made->low = low < 0 ? low : 0;
+    made->span = high - made->low;
     made->size = size * c->count;
     return 0;
 }

@@ -131,11 +131,11 @@ impl Peer {
         let mut from = 0;
         // What a launch costs is measured from outside, and what memory it takes before anything else was done.
         let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
-        for cases in cases.chunk_by(|a, b| a.ranks == b.ranks && !alone(a) && !alone(b)) {
+        for cases in cases.chunk_by(|a, b| ranks(a) == ranks(b) && !alone(a) && !alone(b)) {
             match &cases[0] {
                 case if case.bench == Bench::Launch => done(from, self.launch(case)),
                 case => self
-                    .job(case.ranks, cases, validate, &mut |at, outcome| done(from + at, outcome)),
+                    .job(ranks(case), cases, validate, &mut |at, outcome| done(from + at, outcome)),
             }
             from += cases.len();
         }
@@ -227,6 +227,14 @@ impl Peer {
         let last =
             errors.lines().map(str::trim).rfind(|line| line.contains(' ')).unwrap_or_default();
         Ok(format!("mpiexec ended with {status}: {last}"))
+    }
+}
+
+/// Ranks that a case takes: another would only wait, and that on the other core.
+fn ranks(case: &Case) -> u32 {
+    match case.bench {
+        Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => 1,
+        _ => case.ranks,
     }
 }
 

@@ -61,7 +61,7 @@ typedef struct {
 /* A constructor with its arguments. */
 typedef struct node {
     enum {
-        PREDEFINED, CONTIGUOUS, VECTOR, HVECTOR, INDEXED, HINDEXED, INDEXED_BLOCK, HINDEXED_BLOCK, STRUCT, DUP, RESIZED,
+        PREDEFINED, CONTIGUOUS, VECTOR, HVECTOR, INDEXED, HINDEXED, INDEXED_BLOCK, HINDEXED_BLOCK, STRUCT, SIMPLE_STRUCT, DUP, RESIZED,
         SUBARRAY, DARRAY, F90_REAL, F90_COMPLEX, F90_INTEGER, VALUE_INDEX
     } kind;
     unsigned long name;  /* its number in the string */
@@ -69,6 +69,7 @@ typedef struct node {
     struct node **child; /* a member each, or one; two of a value and its index */
     int length;          /* of the lists: blocks, members or dimensions */
     int order;
+    int placed;          /* whether a simple struct's members are */
     MPI_Count number[3]; /* the others, in the notation's order */
     list_t list[4];      /* those of an item, in the notation's order */
 } node_t;
@@ -155,13 +156,14 @@ static void set(node_t *node, int list, int index, MPI_Count value) {
 static int order(void) { return *at++ == 'C' ? MPI_ORDER_C : MPI_ORDER_FORTRAN; }
 
 static void read_members(node_t *node) {
+    int simple = node->kind == SIMPLE_STRUCT;
     lists(node, 2);
     node->child = children(node->length);
     for (int i = 0; i < node->length; i++) {
         expect(i ? ',' : ':');
         node->child[i] = typeref();
         set(node, 0, i, number_behind('/'));
-        set(node, 1, i, number_behind('/'));
+        if (!simple) set(node, 1, i, number_behind('/'));
     }
 }
 
@@ -245,6 +247,9 @@ static void read_constructor(node_t *node) {
         read_equal_blocks(node);
     } else if (next_is("S:")) {
         node->kind = STRUCT;
+        read_members(node);
+    } else if (next_is("SS:")) {
+        node->kind = SIMPLE_STRUCT;
         read_members(node);
     } else if (next_is("D:")) {
         node->kind = DUP;
@@ -338,6 +343,39 @@ static node_t *read_type(const char *text) {
 #endif
 #define ARGS(...) __VA_ARGS__
 
+/* The alignment of a type's predefined types: what a struct with a byte behind one is padded to. */
+static MPI_Aint alignment(const node_t *node) {
+    if (!node->child) {
+        int size, ones[] = {1, 1};
+        CALL(MPI_Type_size, node->type, &size);
+        MPI_Aint low, extent, places[] = {0, size};
+        MPI_Datatype padded, types[] = {node->type, size == 1 ? MPI_BYTE : MPI_CHAR};
+        CALL(MPI_Type_create_struct, 2, ones, places, types, &padded);
+        CALL(MPI_Type_get_extent, padded, &low, &extent);
+        CALL(MPI_Type_free, &padded);
+        return extent - size;
+    }
+    MPI_Aint most = 1;
+    for (int i = 0; i < (node->kind == SIMPLE_STRUCT || node->kind == STRUCT ? node->length : 1); i++) {
+        MPI_Aint of_child = alignment(node->child[i]);
+        if (of_child > most) most = of_child;
+    }
+    return most;
+}
+
+/* MPI has no simple struct. Users place its members as C does. */
+static void place_members(node_t *node) {
+    MPI_Aint next = 0;
+    for (int i = 0; i < node->length && !node->placed; i++) {
+        MPI_Aint low, extent, aligned = alignment(node->child[i]);
+        CALL(MPI_Type_get_extent, node->child[i]->type, &low, &extent);
+        next = (next + aligned - 1) / aligned * aligned;
+        set(node, 1, i, next);
+        next += node->list[0].addresses[i] * extent;
+    }
+    node->placed = 1;
+}
+
 static void build_struct(node_t *node, MPI_Datatype *made) {
     MPI_Datatype few[16] = {0}, *types = node->length <= 16 ? few : room(node->length * sizeof *types);
     for (int i = 0; i < node->length; i++) types[i] = node->child[i]->type;
@@ -377,6 +415,7 @@ static void build_type(node_t *node) {
         EITHER(MPI_Type_create_hindexed_block, ARGS(length, n[0], a->counts, child, &made),
                ARGS(length, (int)n[0], a->addresses, child, &made));
         break;
+    case SIMPLE_STRUCT: place_members(node); /* fall through */
     case STRUCT: build_struct(node, &made); break;
     case DUP: CALL(MPI_Type_dup, child, &made); break;
     case RESIZED:
