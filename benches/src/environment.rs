@@ -30,21 +30,10 @@ pub struct Environment {
     pub c_library: Option<String>,
     /// The load of the last minute, before the run and after it. The bench itself makes two.
     pub load: [f64; 2],
-    /// The MPI libraries beside which it ran.
-    pub libraries: Vec<Library>,
-}
-
-/// An MPI library.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Library {
-    /// The contender's name in rows.
-    pub name: String,
-    /// As its `mpiexec` tells.
-    pub version: String,
 }
 
 impl Environment {
-    /// This machine's, now; without libraries.
+    /// This machine's, now.
     ///
     /// ```
     /// use longshore_benches::environment::Environment;
@@ -72,7 +61,6 @@ impl Environment {
             kernel: trimmed("/proc/sys/kernel/osrelease").unwrap_or_default(),
             c_library: of_command("getconf", &["GNU_LIBC_VERSION"]),
             load: [load(); 2],
-            libraries: Vec::new(),
         }
     }
 
@@ -89,9 +77,6 @@ impl fmt::Display for Environment {
         let kind = if self.virtual_machine { "virtual cores" } else { "cores" };
         writeln!(f, "date       {date} UTC")?;
         writeln!(f, "Longshore  {version}, {compiler}")?;
-        for Library { name, version } in &self.libraries {
-            writeln!(f, "{name:<10} {version}")?;
-        }
         write!(f, "machine    {cpu}, {cores} {kind}")?;
         if let Some(governor) = &self.governor {
             write!(f, ", governor {governor}")?;

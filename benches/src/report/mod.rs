@@ -4,6 +4,8 @@
 //! one section, and ratios. How a report looks is in the modules below.
 
 mod json;
+mod picture;
+mod svg;
 mod table;
 
 use crate::case::{Bench, Case, Sync, Way};
@@ -12,11 +14,14 @@ use crate::row::{Distance, Gap, Refusal, Row, Sample};
 use longshore::job::Routes;
 
 pub use json::Unreadable;
+pub use picture::Picture;
 
 /// The name of this library among contenders.
 pub const OURS: &str = "Longshore";
 /// The name of the machine's limit among them.
 pub const LIMIT: &str = "limit";
+/// The name of loops that are written by hand for a type.
+pub const LOOP: &str = "loop";
 
 /// A run: where it was made, and what was measured.
 ///
@@ -187,7 +192,7 @@ impl Line<'_> {
     }
 }
 
-/// Who did any of these lines: this library first, the limit last.
+/// Who did any of these lines: this library first, then others, then what stands for the machine.
 fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for result in lines.iter().flat_map(|line| &line.results) {
@@ -197,7 +202,8 @@ fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
     }
     names.sort_by_key(|name| match *name {
         OURS => 0,
-        LIMIT => 2,
+        LOOP => 2,
+        LIMIT => 3,
         _ => 1,
     });
     names

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{LIMIT, Line, OURS, Report, Section, Unit, contenders, label};
+use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, label};
 use crate::row::Distance;
 
 /// Cells under a heading; the first row names the columns.
@@ -100,7 +100,7 @@ impl Section<'_> {
 /// Median, spread, and whether this library is behind.
 fn ratio(line: &Line<'_>, other: &str) -> String {
     let Some(ratio) = line.ratio(other) else { return "-".to_owned() };
-    let behind = if ratio.behind && other != LIMIT { " behind" } else { "" };
+    let behind = if ratio.behind && ![LIMIT, LOOP].contains(&other) { " behind" } else { "" };
     let round = |ratio: f64| match ratio {
         ..10.0 => format!("{ratio:.2}"),
         _ => format!("{ratio:.0}"),
@@ -117,13 +117,14 @@ fn summary(sections: &[Section<'_>]) -> Option<Table> {
     let columns = ["", "beside", "lines", "median ratio", "worst", "behind"];
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
     for section in sections {
-        for other in contenders(&section.lines).into_iter().filter(|name| *name != OURS) {
+        let others = contenders(&section.lines).into_iter();
+        for other in others.filter(|name| ![OURS, LIMIT].contains(name)) {
             let ratios = section.lines.iter().filter_map(|line| line.ratio(other));
             let mut ratios: Vec<_> = ratios.collect();
             ratios.sort_unstable_by(|a, b| a.median.total_cmp(&b.median));
             let Some(worst) = ratios.last() else { continue };
             let behind = match other {
-                LIMIT => "-".to_owned(),
+                LOOP => "-".to_owned(),
                 _ => ratios.iter().filter(|ratio| ratio.behind).count().to_string(),
             };
             let [middle, worst] =

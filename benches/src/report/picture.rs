@@ -1,0 +1,247 @@
+//! A report as pictures: a curve for each contender against the size, and all ratios in one.
+
+use super::svg::{Axis, BLUE, GREEN, GREY, ORANGE, PURPLE, Pen, Shape, Sheet, VERMILION};
+use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, size};
+use crate::environment::Environment;
+use crate::row::Distance;
+
+/// A picture, as SVG.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// A name for its file, which is the same for the same benches.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The picture.
+    pub svg: String,
+}
+
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 480.0;
+/// Where the curves' frame begins and ends.
+const ACROSS: [f64; 2] = [70.0, 660.0];
+const DOWN: [f64; 2] = [416.0, 64.0];
+
+impl Report {
+    /// One with all ratios, and one for each section that was measured at three sizes or more.
+    pub fn pictures(&self) -> Vec<Picture> {
+        let sections = self.sections();
+        let mut pictures: Vec<Picture> = self.ratios(&sections).into_iter().collect();
+        pictures.extend(sections.iter().filter_map(|section| self.curves(section)));
+        pictures
+    }
+
+    fn curves(&self, section: &Section<'_>) -> Option<Picture> {
+        let plain = |line: &&Line<'_>| line.case.bytes > 0 && !line.case.datatype.contains('(');
+        let lines: Vec<&Line<'_>> = section.lines.iter().filter(plain).collect();
+        let mut sizes: Vec<u64> = lines.iter().map(|line| line.case.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let (&[first, _, .., last], unit) = (&sizes[..], Unit::of(lines.first()?.case.bench))
+        else {
+            return None;
+        };
+        let mut curves: Vec<(&str, Distance, Vec<[f64; 2]>)> = Vec::new();
+        for name in contenders(&section.lines) {
+            for distance in [Distance::Alone, Distance::Near, Distance::Far] {
+                let points = lines.iter().filter(|line| line.distance == distance);
+                let points = points.filter_map(|line| {
+                    let low = line.of(name)?.low();
+                    Some([line.case.bytes as f64, unit.convert(line.case, low)])
+                });
+                let mut points: Vec<[f64; 2]> = points.collect();
+                points.sort_unstable_by(|a, b| a[0].total_cmp(&b[0]));
+                // The limit is one core's, however far the other is.
+                let again = name == LIMIT && curves.iter().any(|(other, ..)| *other == LIMIT);
+                if !points.is_empty() && !again {
+                    curves.push((name, distance, points));
+                }
+            }
+        }
+        let x = Axis::new([first as f64, last as f64], ACROSS);
+        let values = curves.iter().flat_map(|(_, _, points)| points.iter().map(|point| point[1]));
+        let y = Axis::decades(values, DOWN);
+
+        let mut sheet = Sheet::new(WIDTH, HEIGHT);
+        sheet.text([20.0, 28.0], "title", "start", &section.heading);
+        sheet.text([20.0, 48.0], "small", "start", meaning(unit));
+        grid(&mut sheet, x, y, &sizes);
+        for (name, distance, points) in &curves {
+            let places: Vec<_> =
+                points.iter().map(|[at, value]| [x.place(*at), y.place(*value)]).collect();
+            sheet.curve(pen(name, *distance), &places);
+        }
+        for (at, (name, distance, _)) in curves.iter().enumerate() {
+            let down = DOWN[1] + 14.0 + 22.0 * at as f64;
+            let [left, right] = [ACROSS[1] + 20.0, ACROSS[1] + 54.0];
+            let pen = pen(name, *distance);
+            sheet.curve(Pen { shape: Shape::None, ..pen }, &[[left, down], [right, down]]);
+            sheet.dot(pen, [(left + right) / 2.0, down]);
+            let label = match distance {
+                _ if *name == LIMIT => "machine's limit".to_owned(),
+                Distance::Alone => (*name).to_owned(),
+                _ => format!("{name}, {distance}"),
+            };
+            sheet.text([right + 8.0, down + 4.5], "", "start", &label);
+        }
+        sheet.text([20.0, HEIGHT - 14.0], "small", "start", &footnote(&self.environment));
+        let title = section.heading.clone();
+        let svg = sheet.finish(&title);
+        Some(Picture { name: file_name(&title), title, svg })
+    }
+
+    /// A row for each section and other contender, a dot for each line's ratio.
+    fn ratios(&self, sections: &[Section<'_>]) -> Option<Picture> {
+        const ROW: f64 = 17.0;
+        const TOP: f64 = 90.0;
+        /// Where names end, and dots begin.
+        const NAMES: f64 = 470.0;
+        let mut rows = Vec::new();
+        for section in sections {
+            let mut first = true;
+            for name in contenders(&section.lines) {
+                let ratios = section.lines.iter().filter_map(|line| {
+                    let ratio =
+                        line.ratio(name).filter(|_| ![OURS, LIMIT, LOOP].contains(&name))?;
+                    Some((line.distance, ratio.median))
+                });
+                let ratios: Vec<_> = ratios.collect();
+                if !ratios.is_empty() {
+                    rows.push((
+                        std::mem::take(&mut first).then_some(&section.heading),
+                        name,
+                        ratios,
+                    ));
+                }
+            }
+        }
+        if rows.is_empty() {
+            return None;
+        }
+        let bottom = TOP + ROW * rows.len() as f64 + 6.0;
+        let values = rows.iter().flat_map(|(.., ratios)| ratios.iter().map(|(_, ratio)| *ratio));
+        let x = Axis::decades(values.chain([1.0]), [NAMES + 8.0, WIDTH - 24.0]);
+        let y = Axis::new([1.0, 10.0], [bottom, TOP - 12.0]);
+        let mut sheet = Sheet::new(WIDTH, bottom + 54.0);
+        let title = "Time of Longshore, as a multiple of the other library's";
+        sheet.text([20.0, 28.0], "title", "start", title);
+        let meaning = "A dot for each size, type and distance, the median of the turns. Left of 1 Longshore is faster.";
+        sheet.text([20.0, 48.0], "small", "start", meaning);
+        for power in x.powers() {
+            let at = x.place(power);
+            sheet.line([at, TOP - 12.0], [at, bottom], if power == 1.0 { "one" } else { "grid" });
+            for down in [TOP - 17.0, bottom + 18.0] {
+                sheet.text([at, down], "tick", "middle", &format!("{power}"));
+            }
+        }
+        sheet.frame(x, y);
+        for (at, (heading, name, ratios)) in rows.iter().enumerate() {
+            let down = TOP + ROW * at as f64 + 4.0;
+            if let Some(heading) = heading {
+                if at > 0 {
+                    let line = down - ROW / 2.0;
+                    sheet.line([20.0, line], [WIDTH - 24.0, line], "fine");
+                }
+                sheet.text([20.0, down + 4.0], "tick", "start", heading);
+            }
+            sheet.text([NAMES, down + 4.0], "small", "end", name);
+            for (distance, ratio) in ratios {
+                sheet.dot(pen(name, *distance), [x.place(*ratio), down]);
+            }
+        }
+        sheet.text([20.0, bottom + 40.0], "small", "start", &footnote(&self.environment));
+        Some(Picture {
+            name: "ratios".to_owned(),
+            title: title.to_owned(),
+            svg: sheet.finish(title),
+        })
+    }
+}
+
+/// How a contender is drawn while the cores are so far apart: far in dashes, and hollow.
+fn pen(contender: &str, distance: Distance) -> Pen {
+    let (colour, shape) = match contender {
+        OURS => (BLUE, Shape::Circle),
+        LIMIT => {
+            return Pen { colour: GREY, shape: Shape::None, dashes: Some("2 4"), filled: true };
+        }
+        LOOP => (ORANGE, Shape::Diamond),
+        name if name.starts_with("Open MPI") => (VERMILION, Shape::Square),
+        name if name.starts_with("MPICH") => (GREEN, Shape::Triangle),
+        _ => (PURPLE, Shape::Diamond),
+    };
+    let far = distance == Distance::Far;
+    Pen { colour, shape, dashes: far.then_some("7 4"), filled: !far }
+}
+
+/// Sizes below, powers of ten at the left.
+fn grid(sheet: &mut Sheet, x: Axis, y: Axis, sizes: &[u64]) {
+    for power in y.powers() {
+        let down = y.place(power);
+        sheet.line([ACROSS[0], down], [ACROSS[1], down], "grid");
+        sheet.text([ACROSS[0] - 8.0, down + 4.0], "tick", "end", &format!("{power}"));
+    }
+    let mut free = 0.0;
+    for &bytes in sizes {
+        let at = x.place(bytes as f64);
+        sheet.line([at, DOWN[0]], [at, DOWN[1]], "fine");
+        // Labels that would touch the one before are left out.
+        if at >= free {
+            sheet.text([at, DOWN[0] + 20.0], "tick", "middle", &size(bytes));
+            free = at + 50.0;
+        }
+    }
+    sheet.frame(x, y);
+}
+
+fn meaning(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Microseconds => "Microseconds a call, the lowest of all turns: lower is better",
+        Unit::Milliseconds => "Milliseconds, the lowest of all turns: lower is better",
+        Unit::Gigabytes => "GB/s, in the fastest of all turns: higher is better",
+        Unit::Operations => {
+            "Million operations a second, in the fastest of all turns: higher is better"
+        }
+        Unit::Megabytes => "MiB, the lowest of all turns: lower is better",
+    }
+}
+
+fn footnote(environment: &Environment) -> String {
+    let Environment { date, cpu, cores, kernel, .. } = environment;
+    format!("{date} UTC, {cpu}, {cores} cores, Linux {kernel}")
+}
+
+/// Words with dashes in between.
+fn file_name(heading: &str) -> String {
+    heading.split([',', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::report;
+
+    #[test]
+    fn each_sweep_of_sizes_is_a_picture() {
+        let pictures = report().pictures();
+        let names: Vec<&str> = pictures.iter().map(|picture| &*picture.name).collect();
+        assert_eq!(
+            names,
+            [
+                "ratios",
+                "put_latency-allocate-flush",
+                "put_latency-allocate-fence",
+                "memcpy",
+                "put_bw-allocate-flush-route-message-native-to-s390x"
+            ]
+        );
+        for picture in &pictures {
+            assert!(roxmltree::Document::parse(&picture.svg).is_ok(), "{}", picture.name);
+        }
+        for part in
+            ["Longshore, near", "Longshore, far", "MPICH, near", "machine's limit", "1 MiB", "0.01"]
+        {
+            assert!(pictures[1].svg.contains(part), "{part}");
+        }
+        assert!(!pictures[1].svg.contains("MPICH, far"), "its cores were moved");
+    }
+}
