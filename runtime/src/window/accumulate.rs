@@ -212,7 +212,7 @@ impl Core {
         ticket: Option<Arc<Ticket>>,
     ) -> Result<()> {
         self.called(Location::caller());
-        self.process.note(Activity::Accumulate, call.target as u32);
+        self.note_on(Activity::Accumulate, call.target);
         let mut bytes = None;
         let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);

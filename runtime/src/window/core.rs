@@ -172,6 +172,12 @@ impl Core {
             if arming {
                 self.process.note_wait(self.ledger.laggard());
             }
+    /// Notes what this rank does to a target of its window, by its rank in the job.
+    pub(super) fn note_on(&self, activity: Activity, rank: i32) {
+        let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
+        self.process.note(activity, target.map_or(rank as u32, |target| target.peer));
+    }
+
             self.ledger.is_settled().then_some(Ok(()))
         })
     }

@@ -128,7 +128,7 @@ impl Core {
     ) -> Result<()> {
         self.called(Location::caller());
         let activity = if call.kind == Kind::Put { Activity::Put } else { Activity::Get };
-        self.process.note(activity, call.target as u32);
+        self.note_on(activity, call.target);
         let mut bytes = None;
         let outcome = self.checked(memory, call, ticket, &mut bytes);
         self.process.note(Activity::Computing, 0);

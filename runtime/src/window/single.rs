@@ -206,7 +206,7 @@ impl Core {
         one: One,
     ) -> Result<Fetched<T>> {
         self.called(Location::caller());
-        self.process.note(Activity::Accumulate, target as u32);
+        self.note_on(Activity::Accumulate, target);
         let mut bytes = None;
         let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
         self.process.note(Activity::Computing, 0);
@@ -270,7 +270,7 @@ impl Core {
         displacement: i64,
     ) -> Result<()> {
         self.called(Location::caller());
-        self.process.note(Activity::Accumulate, target as u32);
+        self.note_on(Activity::Accumulate, target);
         let single = Single { one, target, displacement, here: datatype, there: datatype };
         let mut bytes = None;
         let outcome = self.checked_single(&single, operands, old, &mut bytes);
