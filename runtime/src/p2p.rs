@@ -13,7 +13,7 @@ use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
 use crate::engine::{
     Channel, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
 };
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 use crate::memory::{Span, scope};
@@ -46,10 +46,8 @@ impl Communicator {
     /// RANK, TAG, COUNT, BUFFER for what they name; CONVERSION where an emulated representation can't hold a value of a
     /// slice; PROC_ABORTED if the rank is gone.
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
-        self.process().ready()?;
-        let send = || self.send_on(data.into(), dest, tag, Channel::Data);
-        let outcome = self.process().during(Activity::Send, dest as u32, send);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward("send", dest))))
+        let data = data.into();
+        self.call("send", Activity::Send, dest, || self.send_on(data, dest, tag))
     }
 
     /// Receives data that a rank sent with a tag, or [`ANY_SOURCE`] and [`ANY_TAG`] (MPI-5.0 section 3.2.4).
@@ -77,10 +75,8 @@ impl Communicator {
         source: i32,
         tag: i32,
     ) -> Result<Status> {
-        self.process().ready()?;
-        let receive = || self.recv_on(room.into(), source, tag, Channel::Data);
-        let outcome = self.process().during(Activity::Receive, source as u32, receive);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward("recv", source))))
+        let room = room.into();
+        self.call("recv", Activity::Receive, source, || self.recv_on(room, source, tag))
     }
 
     /// Sends a type to a rank, which can then use it as the target type of operations on this process, and for nothing else
@@ -113,8 +109,7 @@ impl Communicator {
     /// # Errors
     /// As [`send`](Communicator::send).
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
-        self.process().ready()?;
-        let send = || -> Result<()> {
+        self.call("type_send", Activity::Send, dest, || {
             if !datatype.is_of(self.process().names()) {
                 return Err(OTHER_RANK.into());
             }
@@ -131,9 +126,7 @@ impl Communicator {
             let transfer = Transfer::of(self);
             transfer.start_send(peer, message)?;
             transfer.finish_send()
-        };
-        let outcome = self.process().during(Activity::Send, dest as u32, send);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward("type_send", dest))))
+        })
     }
 
     /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
@@ -151,8 +144,7 @@ impl Communicator {
     /// # Errors
     /// As [`recv`](Communicator::recv); TYPE for a form with an unknown tag (rule T6) or that is none.
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
-        self.process().ready()?;
-        let receive = || -> Result<ForeignType> {
+        self.call("type_recv", Activity::Receive, source, || {
             if source == PROC_NULL {
                 return Err(self.no_rank(source).into());
             }
@@ -164,9 +156,7 @@ impl Communicator {
             let builder = delivery.status.source as u32;
             let (form, text) = decode_type(&delivery.bytes, builder)?;
             ForeignType::new(process.names(), form, text, builder)
-        };
-        let outcome = self.process().during(Activity::Receive, source as u32, receive);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward("type_recv", source))))
+        })
     }
 
     /// Sends to one rank and receives from another at the same time (MPI-5.0 section 3.10): two ranks that exchange long
@@ -190,9 +180,8 @@ impl Communicator {
         (data, dest, send_tag): (impl Into<Origin<'a>>, i32, i32),
         (room, source, recv_tag): (impl Into<Destination<'b>>, i32, i32),
     ) -> Result<Status> {
-        self.process().ready()?;
         let (data, room) = (data.into(), room.into());
-        let both = || {
+        let both = || -> Result<Status> {
             let send_tag = checked_tag(send_tag)?;
             let peer = self.member(dest)?;
             let pattern = match source {
@@ -212,7 +201,7 @@ impl Communicator {
                     if let Some(peer) = peer {
                         let span = scope.lend(data.loan);
                         let (data, keep) = (&data.what, Keep::Lender);
-                        let message = self.message(span, data, send_tag, Channel::Data, keep)?;
+                        let message = self.message(span, data, send_tag, keep)?;
                         transfer.start_send(peer, message)?;
                     }
                     transfer.finish_send()?;
@@ -220,11 +209,28 @@ impl Communicator {
                 },
             )
         };
-        let outcome = self.process().during(Activity::Receive, source as u32, both);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward("sendrecv", dest))))
+        let place = |error: Error| error.at(|| self.toward("sendrecv", dest));
+        self.call("sendrecv", Activity::Receive, source, || both().map_err(place))
     }
 
-    fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32, channel: Channel) -> Result<()> {
+    /// Makes a call to or from another rank.
+    fn call<T>(
+        &self,
+        call: &'static str,
+        activity: Activity,
+        other: i32,
+        body: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let process = self.process();
+        let made = || {
+            process.ready()?;
+            let peer = self.member(other).ok().flatten();
+            process.during(activity, peer.unwrap_or(other as u32), body)
+        };
+        made().map_err(|error| self.raise(error.at(|| self.toward(call, other))))
+    }
+
+    fn send_on(&self, data: Origin<'_>, dest: i32, tag: i32) -> Result<()> {
         let tag = checked_tag(tag)?;
         let Some(peer) = self.member(dest)? else { return Ok(()) };
         let transfer = Transfer::of(self);
@@ -232,24 +238,18 @@ impl Communicator {
             |_| transfer.abandon(),
             |scope| {
                 let span = scope.lend(data.loan);
-                let message = self.message(span, &data.what, tag, channel, Keep::Lender)?;
+                let message = self.message(span, &data.what, tag, Keep::Lender)?;
                 transfer.start_send(peer, message)?;
                 transfer.finish_send()
             },
         )
     }
 
-    fn recv_on(
-        &self,
-        room: Destination<'_>,
-        source: i32,
-        tag: i32,
-        channel: Channel,
-    ) -> Result<Status> {
+    fn recv_on(&self, room: Destination<'_>, source: i32, tag: i32) -> Result<Status> {
         if source == PROC_NULL {
             return Ok(NOTHING);
         }
-        let pattern = self.pattern(source, tag, channel)?;
+        let pattern = self.pattern(source, tag, Channel::Data)?;
         let transfer = Transfer::of(self);
         scope(
             |_| transfer.abandon(),
@@ -261,21 +261,14 @@ impl Communicator {
         )
     }
 
-    fn message(
-        &self,
-        span: Span,
-        what: &What<'_>,
-        tag: i32,
-        channel: Channel,
-        keep: Keep,
-    ) -> Result<Message> {
+    fn message(&self, span: Span, what: &What<'_>, tag: i32, keep: Keep) -> Result<Message> {
         let process = self.process();
         let Elementwise { datatype, count, span } = what.resolve(process, span)?;
         let program = datatype.program(&process.me().architecture)?;
         let signature = datatype.signature().repeat(count);
         let signature = signature.ok_or(ErrorKind::Count(count as i64))?.hash;
         Ok(Message {
-            context: self.context(channel),
+            context: self.context(Channel::Data),
             tag,
             length: program.stream_length(count)?,
             signature,

@@ -129,9 +129,9 @@ impl Rank {
         packed: &mut [u8],
         position: &mut u64,
     ) -> Result<()> {
-        let representation = packed::datarep(datarep)?;
-        pack(self.alone().process(), data.into(), packed, position, &representation)
-            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("pack_external"))))
+        self.external("pack_external", datarep, |process, representation| {
+            pack(process, data.into(), packed, position, representation)
+        })
     }
 
     /// As [`Communicator::unpack`], from an external representation (`MPI_Unpack_external`).
@@ -145,9 +145,9 @@ impl Rank {
         position: &mut u64,
         room: impl Into<Destination<'a>>,
     ) -> Result<()> {
-        let representation = packed::datarep(datarep)?;
-        unpack(self.alone().process(), packed, position, room.into(), &representation)
-            .map_err(|error| self.alone().raise(error.at(|| self.alone().place("unpack_external"))))
+        self.external("unpack_external", datarep, |process, representation| {
+            unpack(process, packed, position, room.into(), representation)
+        })
     }
 
     /// As [`Communicator::pack_size`], in an external representation (`MPI_Pack_external_size`).
@@ -155,10 +155,22 @@ impl Rank {
     /// # Errors
     /// As [`Communicator::pack_size`]; UNSUPPORTED_DATAREP for another representation.
     pub fn pack_external_size(&self, datarep: &str, count: i64, datatype: &Type) -> Result<u64> {
-        let representation = packed::datarep(datarep)?;
-        pack_size(self.alone().process(), count, datatype, &representation).map_err(|error| {
-            self.alone().raise(error.at(|| self.alone().place("pack_external_size")))
+        self.external("pack_external_size", datarep, |process, representation| {
+            pack_size(process, count, datatype, representation)
         })
+    }
+
+    /// A call about an external representation.
+    fn external<T>(
+        &self,
+        call: &'static str,
+        datarep: &str,
+        body: impl FnOnce(&Process, &Architecture) -> Result<T>,
+    ) -> Result<T> {
+        let alone = self.alone();
+        let datarep = packed::datarep(datarep).map_err(Error::from);
+        let outcome = datarep.and_then(|representation| body(alone.process(), &representation));
+        outcome.map_err(|error| alone.raise(error.at(|| alone.place(call))))
     }
 }
 

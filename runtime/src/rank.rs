@@ -266,8 +266,8 @@ impl Rank {
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
         let met = self.world.barrier_as(Activity::Finalize, Location::caller());
-        self.process.end()?;
+        let ended = self.process.end();
         self.process.names().forget_free_handlers();
-        flushed.and(met).and(cleared)
+        ended.and(flushed).and(met).and(cleared)
     }
 }

@@ -91,6 +91,7 @@ impl Communicator {
         self.gather_as("gather", data.into(), room.into(), None, root)
     }
 
+    #[track_caller]
     pub(super) fn gather_as(
         &self,
         call: &'static str,
@@ -134,6 +135,7 @@ impl Communicator {
         self.allgather_as("allgather", data.into(), room.into(), None)
     }
 
+    #[track_caller]
     pub(super) fn allgather_as(
         &self,
         call: &'static str,
@@ -193,6 +195,7 @@ impl Communicator {
         self.scatter_as("scatter", data.into(), None, room.into(), root)
     }
 
+    #[track_caller]
     pub(super) fn scatter_as(
         &self,
         call: &'static str,
@@ -241,6 +244,7 @@ impl Communicator {
         self.alltoall_as("alltoall", (data.into(), None), (room.into(), None))
     }
 
+    #[track_caller]
     pub(super) fn alltoall_as(
         &self,
         call: &'static str,
@@ -419,13 +423,15 @@ impl Communicator {
         activity: Activity,
         body: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        self.process().ready()?;
         let caller = Location::caller();
-        let outcome = self.process().during(activity, 0, || {
-            self.announce(|| call.to_owned(), caller)?;
-            body()
-        });
-        outcome.map_err(|error| self.raise(error.at(|| self.place(call))))
+        let made = || {
+            self.process().ready()?;
+            self.process().during(activity, 0, || {
+                self.announce(|| call.to_owned(), caller)?;
+                body()
+            })
+        };
+        made().map_err(|error| self.raise(error.at(|| self.place(call))))
     }
 
     fn root(&self, root: i32) -> Result<u32> {

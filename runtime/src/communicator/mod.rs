@@ -200,22 +200,24 @@ impl Communicator {
     /// A rank that died before it came here: PROC_ABORTED.
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        self.process().ready()?;
         self.barrier_as(Activity::Barrier, Location::caller())
     }
 
     pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
-        let met = process.during(activity, 0, || {
-            let found = match activity {
-                Activity::Finalize => self.announce_end(caller)?,
-                _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
-            };
-            // Who leaves before has left those that still wait for its announcement.
-            process.meet(self.meeting()?)?;
-            found.map_or(Ok(()), Err)
-        });
-        met.map_err(|error| self.raise(error.at(|| self.place("barrier"))))
+        let met = || {
+            process.ready()?;
+            process.during(activity, 0, || {
+                let found = match activity {
+                    Activity::Finalize => self.announce_end(caller)?,
+                    _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
+                };
+                // Who leaves before has left those that still wait for its announcement.
+                process.meet(self.meeting()?)?;
+                found.map_or(Ok(()), Err)
+            })
+        };
+        met().map_err(|error| self.raise(error.at(|| self.place("barrier"))))
     }
 
     /// Where the ranks meet. All have to ask for it together the first time.

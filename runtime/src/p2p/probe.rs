@@ -103,8 +103,7 @@ impl Matched {
         let Some(number) = self.number else { return Ok(NOTHING) };
         let (communicator, source) = (&self.communicator, self.envelope.source);
         let process = communicator.process();
-        process.ready()?;
-        let receive = || -> Result<Status> {
+        communicator.call("mrecv", Activity::Receive, source, || {
             scope(
                 |_| process.engine().state().abandon(number),
                 |scope| {
@@ -116,10 +115,7 @@ impl Matched {
                     Ok(in_group(communicator.group(), delivery.status))
                 },
             )
-        };
-        let outcome = process.during(Activity::Receive, source as u32, receive);
-        outcome
-            .map_err(|error| communicator.raise(error.at(|| communicator.toward("mrecv", source))))
+        })
     }
 }
 
@@ -216,17 +212,14 @@ impl Communicator {
         found: impl Fn(&mut State, &Pattern) -> Option<Result<T>>,
     ) -> Result<Option<T>> {
         let process = self.process();
-        process.ready()?;
-        if source == PROC_NULL {
-            return Ok(None);
-        }
-        let look = || {
+        self.call(call, Activity::Probe, source, || {
+            if source == PROC_NULL {
+                return Ok(None);
+            }
             let pattern = self.pattern(source, tag, Channel::Data)?;
             process.note_wait(pattern.sender.one());
             process.wait(|state, _| found(state, &pattern)).map(Some)
-        };
-        let outcome = process.during(Activity::Probe, source as u32, look);
-        outcome.map_err(|error| self.raise(error.at(|| self.toward(call, source))))
+        })
     }
 
     /// What `found` finds now, once what has come was taken in; from PROC_NULL at once, and nothing.
@@ -238,11 +231,11 @@ impl Communicator {
         found: impl Fn(&mut State, &Pattern) -> Option<Result<T>>,
     ) -> Result<Option<Option<T>>> {
         let process = self.process();
-        process.ready()?;
-        if source == PROC_NULL {
-            return Ok(Some(None));
-        }
         let look = || -> Result<Option<Option<T>>> {
+            process.ready()?;
+            if source == PROC_NULL {
+                return Ok(Some(None));
+            }
             let pattern = self.pattern(source, tag, Channel::Data)?;
             process.poll()?;
             let found = found(process.engine().state(), &pattern).transpose()?;

@@ -198,12 +198,12 @@ impl Communicator {
         tag: i32,
     ) -> Result<Sending<M>> {
         let process = self.process();
-        process.ready()?;
         let start = || -> Result<Sending<M>> {
+            process.ready()?;
             let taken = Taken::new(data.into(), process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let (span, keep) = (taken.memory.span(), taken.keep());
-            let message = self.message(span, &taken.what(), tag, Channel::Data, keep)?;
+            let message = self.message(span, &taken.what(), tag, keep)?;
             let mut engine = process.engine();
             let number = match peer {
                 Some(peer) => engine.state().start_send(peer, message)?,
@@ -228,8 +228,8 @@ impl Communicator {
         tag: i32,
     ) -> Result<Receiving<M>> {
         let process = self.process();
-        process.ready()?;
         let start = || -> Result<Receiving<M>> {
+            process.ready()?;
             let taken = Taken::new(room.into(), process)?;
             let landing = self.landing(taken.memory.span(), &taken.what(), taken.keep())?;
             let number = match source {

@@ -98,7 +98,8 @@ impl Core {
     }
 
     pub(super) fn route(&self, target: i32) -> Result<Route> {
-        Ok(self.target(target)?.map_or(Route::Direct, |target| target.route))
+        let found = self.target(target).map_err(|error| self.failed(error, "route", Some(target)));
+        Ok(found?.map_or(Route::Direct, |target| target.route))
     }
 
     /// The target with a rank of the window's communicator, or none for PROC_NULL (rule 27).
@@ -119,13 +120,17 @@ impl Core {
     }
 
     /// Takes over those hints that may change; all ranks give the same.
+    #[track_caller]
     pub(super) fn set_info(&self, info: &Info) -> Result<()> {
         const CALL: &str = "set_info";
+        let caller = Location::caller();
+        let tell = || {
+            self.communicator.announce(|| format!("{CALL} of window {}", self.window), caller)?;
+            self.communicator.tell(info)
+        };
         let set = || -> Result<()> {
             self.process.ready()?;
-            let activity = Activity::SetInfo;
-            let told = || self.communicator.tell(info);
-            Info::check_equal(&self.process.during(activity, self.window, told)?)?;
+            Info::check_equal(&self.process.during(Activity::SetInfo, self.window, tell)?)?;
             let Info { accumulate_ordering, accumulate_ops, .. } = *info;
             self.info.set(Info { accumulate_ordering, accumulate_ops, ..self.info.get() });
             if let Some(check) = &mut self.process.engine().state().check {
@@ -144,14 +149,15 @@ impl Core {
         }
     }
 
-    /// The rank whose part of a shared window is asked for: with PROC_NULL the lowest that has one of any bytes.
-    pub(super) fn shared_query(&self, rank: i32) -> Result<&Target> {
+    /// The rank whose part of a shared window is asked for, and the part: with PROC_NULL the lowest that has one of any bytes.
+    pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Exposed)> {
         const CALL: &str = "shared_query";
-        let query = || -> Result<&Target> {
+        let query = || -> Result<(&Target, Exposed)> {
             self.process.ready()?;
             self.check_flavor(CALL, Flavor::Shared)?;
             let first = || self.targets.first_sized().unwrap_or(0);
-            Ok(self.target(rank)?.unwrap_or_else(|| &self.targets[first()]))
+            let owner = self.target(rank)?.unwrap_or_else(|| &self.targets[first()]);
+            Ok((owner, self.part(owner)?))
         };
         query().map_err(|error| self.failed(error, CALL, Some(rank)))
     }
@@ -166,18 +172,18 @@ impl Core {
         part().ok_or_else(|| ErrorKind::NotShared(outside()).into())
     }
 
-    /// Waits until all operations of this rank are done.
-    pub(super) fn await_all(&self) -> Result<()> {
-        self.process.wait(|_, arming| {
-            if arming {
-                self.process.note_wait(self.ledger.laggard());
-            }
     /// Notes what this rank does to a target of its window, by its rank in the job.
     pub(super) fn note_on(&self, activity: Activity, rank: i32) {
         let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
         self.process.note(activity, target.map_or(rank as u32, |target| target.peer));
     }
 
+    /// Waits until all operations of this rank are done.
+    pub(super) fn await_all(&self) -> Result<()> {
+        self.process.wait(|_, arming| {
+            if arming {
+                self.process.note_wait(self.ledger.laggard());
+            }
             self.ledger.is_settled().then_some(Ok(()))
         })
     }

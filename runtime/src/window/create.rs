@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::engine::{
     Addresses, Attachments, Exposure, Ledger, Measures, Opened, address_space, fits,
 };
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory};
@@ -254,12 +254,24 @@ fn open(
     bring: impl FnOnce() -> Result<Brought>,
     info: &Info,
 ) -> Result<Core> {
+    let (process, caller) = (communicator.process(), Location::caller());
+    let made = || {
+        process.ready()?;
+        process.during(Activity::CreateWindow, 0, || {
+            communicator.announce(|| format!("{} of a window", flavor.call()), caller)?;
+            make(communicator, flavor, bring, info)
+        })
+    };
+    made().map_err(|error| communicator.raise(error.at(|| communicator.place(flavor.call()))))
+}
+
+fn make(
+    communicator: &Communicator,
+    flavor: Flavor,
+    bring: impl FnOnce() -> Result<Brought>,
+    info: &Info,
+) -> Result<Core> {
     let process = communicator.process();
-    process.ready()?;
-    process.note(Activity::CreateWindow, 0);
-    let place = || Place { call: flavor.call(), rank: process.me().rank, ..Place::default() };
-    let call = || format!("{} of a window", flavor.call());
-    communicator.announce(call, Location::caller()).map_err(|error| error.at(place))?;
     let (_making, brought) = match process.begin_making() {
         Ok(making) => (Some(making), bring()),
         Err(error) => (None, Err(error)),
@@ -267,14 +279,13 @@ fn open(
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
     let opened = agree(communicator, flavor, brought, &mut ranges, info);
-    process.note(Activity::Computing, 0);
     if opened.is_err() {
         for range in ranges {
             // There is an error to return already.
             let _ = process.segment().free(range);
         }
     }
-    opened.map_err(|error| communicator.raise(error.at(place)))
+    opened
 }
 
 /// 1. Every rank tells all others what it brings, or what is wrong with it.

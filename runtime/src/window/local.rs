@@ -57,9 +57,9 @@ impl<'w> Local<'w> {
 
     /// Of any rank of a shared window, or of the first that has some.
     pub(super) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
-        let owner = core.shared_query(rank)?;
         // The window keeps all of it as long as this borrows the window.
-        Ok(Local { core, owner, span: core.part(owner)?.span() })
+        let (owner, part) = core.shared_query(rank)?;
+        Ok(Local { core, owner, span: part.span() })
     }
 
     /// Whose memory it is: a rank of the window's group.
@@ -140,11 +140,14 @@ impl<'w> Local<'w> {
     /// As [`get`](Local::get).
     #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
-        let codec = self.codec::<T>()?;
-        let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
-        codec.read(span, at, values)?;
-        self.note(displacement, values.len() as i64 * codec.extent(), false, Location::caller());
-        Ok(())
+        let caller = Location::caller();
+        self.tried(|| {
+            let codec = self.codec::<T>()?;
+            let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
+            codec.read(span, at, values)?;
+            self.note(displacement, values.len() as i64 * codec.extent(), false, caller);
+            Ok(())
+        })
     }
 
     /// Writes elements, one extent apart.
@@ -153,11 +156,14 @@ impl<'w> Local<'w> {
     /// As [`set`](Local::set).
     #[track_caller]
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
-        let codec = self.codec::<T>()?;
-        let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
-        self.note_store();
-        self.note(displacement, values.len() as i64 * codec.extent(), true, Location::caller());
-        codec.write(span, at, values)
+        let caller = Location::caller();
+        self.tried(|| {
+            let codec = self.codec::<T>()?;
+            let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
+            self.note_store();
+            self.note(displacement, values.len() as i64 * codec.extent(), true, caller);
+            codec.write(span, at, values)
+        })
     }
 
     /// A copy of `len` bytes from byte `start` on, as they lie in memory.
@@ -220,7 +226,7 @@ impl<'w> Local<'w> {
     ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
         if let Some(attachments) = &self.core.attachments {
             let found = attachments.find((start, end));
-            let (memory, base) = found.map_err(|error| self.failed(error, (start, end)))?;
+            let (memory, base) = found.map_err(|error| self.failed(error, Some((start, end))))?;
             let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
             return Ok((Some(memory), span, at));
         }
@@ -229,13 +235,18 @@ impl<'w> Local<'w> {
             Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
             _ => {
                 let outside = ErrorKind::Range { start, end, size, displacement, unit };
-                Err(self.failed(outside.into(), (start, end)))
+                Err(self.failed(outside.into(), Some((start, end))))
             }
         }
     }
 
-    fn failed(&self, error: Error, bytes: (i128, i128)) -> Error {
-        let bytes = Some(bytes);
+    /// What an access comes to, of whose failure the window's error handler hears.
+    #[inline]
+    fn tried(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
+        access().map_err(|error| self.failed(error, None))
+    }
+
+    fn failed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
         self.core.raise(error.at(|| match self.owner.rank == self.core.control.rank() {
             true => self.core.place("access to the own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
