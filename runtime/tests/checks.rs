@@ -4,7 +4,8 @@ use longshore::job::Checking;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Datatype, Info, LockType, Op, Passive, Rank, Type, Window,
+    Architecture, Assert, Class, Communicator, Datatype, Info, LockType, Op, Passive, Rank, Type,
+    Window,
 };
 
 const NATIVE: Architecture = Architecture::NATIVE;
@@ -414,6 +415,43 @@ fn rule_8_calls_in_another_order() {
         &["rule 8", "rank 0: create of a window at ", "rank 1 and 1 more: free of window 1 at "],
         created,
     );
+}
+
+/// Each of them is named by its own place, however many calls are made of each other inside.
+#[test]
+fn rule_8_names_the_place_of_every_collective_call() {
+    let (mine, ranges) = ([1i64; 3], [0..1, 1..2, 2..3]);
+    type Call<'a> = dyn Fn(&Communicator, &Window) -> longshore::Result<()> + Sync + 'a;
+    let calls: [(&str, &Call<'_>); 12] = [
+        ("bcast", &|world, _| world.bcast(&mut [1i64], 0)),
+        ("gather", &|world, _| world.gather(&ONE, &mut [0i64; 3], 0)),
+        ("gatherv", &|world, _| world.gatherv(&ONE, &mut [0i64; 3], &ranges, 0)),
+        ("allgather", &|world, _| world.allgather(&ONE).map(drop)),
+        ("allgatherv", &|world, _| world.allgatherv(&ONE, &mut [0i64; 3], &ranges)),
+        ("scatter", &|world, _| world.scatter(&mine, &mut [0i64], 0)),
+        ("scatterv", &|world, _| world.scatterv(&mine, &ranges, &mut [0i64], 0)),
+        ("alltoall", &|world, _| world.alltoall(&mine, &mut [0i64; 3])),
+        ("alltoallv", &|world, _| world.alltoallv((&mine, &ranges), (&mut [0i64; 3], &ranges))),
+        ("allreduce", &|world, _| world.allreduce(&ONE, &mut [0i64], Op::Sum)),
+        ("exscan", &|world, _| world.exscan(&ONE, &mut [0i64], Op::Sum)),
+        ("set_info of window 1", &|_, window| window.set_info(&Info::default())),
+    ];
+    run(3, &options(false), |rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        for (name, call) in calls {
+            let error = match world.rank() {
+                1 => world.barrier().unwrap_err(),
+                _ => call(world, &window).unwrap_err(),
+            };
+            for words in [format!("more: {name} at {SITE}"), format!("barrier at {SITE}")] {
+                assert!(error.to_string().contains(&words), "no {words:?} in: {error}");
+            }
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    })
+    .unwrap();
 }
 
 #[test]

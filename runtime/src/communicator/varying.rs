@@ -29,6 +29,7 @@ impl Communicator {
     /// # Errors
     /// As [`gather`](Communicator::gather); at the root, COUNT for a range that doesn't lie in the room, and for another number of
     /// ranges than ranks.
+    #[track_caller]
     pub fn gatherv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -56,6 +57,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`gatherv`](Communicator::gatherv), at all ranks.
+    #[track_caller]
     pub fn allgatherv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -84,6 +86,7 @@ impl Communicator {
     /// # Errors
     /// As [`scatter`](Communicator::scatter); COUNT for a range that doesn't lie in the data, and for another number of ranges
     /// than ranks, at all ranks.
+    #[track_caller]
     pub fn scatterv<'a, 'b>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -112,6 +115,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`allgatherv`](Communicator::allgatherv).
+    #[track_caller]
     pub fn alltoallv<'a, 'b>(
         &self,
         (data, given): (impl Into<Origin<'a>>, &[Range<i64>]),

@@ -556,6 +556,7 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// ARG where ranks give different ones; PROC_ABORTED where a rank died.
+    #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.core.set_info(info)
     }
