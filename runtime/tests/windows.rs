@@ -523,10 +523,11 @@ fn error_handlers_deal_with_each_error_once() {
         let outcome = window.fence(|epoch| epoch.put(&[1i64], 1, 7, 1, &long));
         let error = outcome.unwrap_err();
         assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"]);
-        assert!(window.wait().is_err() && window.get::<i64>(1).is_err());
-        let accesses =
-            ["mine wait MPI_ERR_RMA_SYNC", "mine access to the own window MPI_ERR_RMA_RANGE"];
-        assert_eq!(told(), accesses);
+        assert!(window.wait().is_err() && window.route(9).is_err());
+        assert_eq!(told(), ["mine wait MPI_ERR_RMA_SYNC", "mine route MPI_ERR_RANK"]);
+        assert!(window.get::<i64>(1).is_err() && window.set(-1, 1i64).is_err());
+        let access = "mine access to the own window";
+        assert_eq!(told(), ["RMA_RANGE", "DISP"].map(|class| format!("{access} MPI_ERR_{class}")));
         window.call_errhandler(&error);
         window.call_errhandler(&error);
         assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"; 2]);
