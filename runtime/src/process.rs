@@ -328,6 +328,9 @@ impl Process {
         loop {
             let mut engine = self.engine();
             let moved = engine.progress();
+            if moved {
+                self.segment.note_move();
+            }
             if self.hear_of_ranks(&mut engine) || moved {
                 self.waiter.nudge(0);
             }
@@ -344,6 +347,9 @@ impl Process {
             let found = self.waiter.sleep(|| {
                 let mut engine = self.engine();
                 let moved = engine.progress();
+                if moved {
+                    self.segment.note_move();
+                }
                 // An end or an abort since the last look rang nobody: this rank's bell wasn't armed yet.
                 let heard = self.hear_of_ranks(&mut engine);
                 if moved || heard {

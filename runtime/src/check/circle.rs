@@ -6,7 +6,7 @@ use longshore_transport::{Note, Segment};
 
 use crate::job::Activity;
 
-/// How long all of a circle's ranks have to be in the same call: longer than a frame under way takes to be noticed on a busy
+/// How long all of a circle's ranks have to be in the same call, and nothing move: longer than a frame under way takes to be noticed on a busy
 /// machine.
 const PATIENCE: Duration = Duration::from_secs(3);
 

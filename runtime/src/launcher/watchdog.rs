@@ -1,6 +1,7 @@
 //! Who waits for whom, once nothing has moved for a while: a pure function of what the ranks note.
 //!
-//! A rank that has been in one call for longer than the watchdog's patience is *stuck*. That is reported
+//! A rank that has been in one call for longer than the watchdog's patience, and taken nothing in or sent off meanwhile, is
+//! *stuck*: a transfer may take as long as it likes. That is reported
 //!
 //! - at once, where the stuck ranks wait for each other in a circle, or where every rank is stuck: no call will end;
 //! - after six times the patience, where some rank is at its own work: it may well come to the others' call.
@@ -29,10 +30,16 @@ pub(super) struct Watchdog {
 struct Watched {
     note: Option<Note>,
     since: Instant,
+    /// When something moved last, or the call began.
+    moved: Instant,
     reported: bool,
 }
 
 impl Watched {
+    fn since(now: Instant) -> Watched {
+        Watched { note: None, since: now, moved: now, reported: false }
+    }
+
     fn activity(&self) -> Option<Activity> {
         self.note.map(|note| Activity::from_code(note.code).unwrap_or(Activity::Computing))
     }
@@ -44,8 +51,7 @@ impl Watched {
 
 impl Watchdog {
     pub(super) fn new(ranks: u32, patience: Duration, now: Instant) -> Watchdog {
-        let watched = Watched { note: None, since: now, reported: false };
-        Watchdog { patience, ranks: vec![watched; ranks as usize] }
+        Watchdog { patience, ranks: vec![Watched::since(now); ranks as usize] }
     }
 
     /// When to look again.
@@ -57,19 +63,22 @@ impl Watchdog {
     pub(super) fn look(&mut self, now: Instant, notes: &[Option<Note>]) -> Vec<String> {
         for (watched, note) in self.ranks.iter_mut().zip(notes) {
             let call = |note: &Option<Note>| note.map(|note| (note.code, note.detail, note.calls));
+            let moves = |note: &Option<Note>| note.map(|note| note.moves);
             if call(&watched.note) != call(note) {
-                *watched = Watched { note: None, since: now, reported: false };
+                *watched = Watched::since(now);
+            } else if moves(&watched.note) != moves(note) {
+                watched.moved = now;
             }
             watched.note = *note;
         }
         let stuck: Vec<u32> = (0..)
             .zip(&self.ranks)
-            .filter(|(_, rank)| rank.is_waiting() && now - rank.since >= self.patience)
+            .filter(|(_, rank)| rank.is_waiting() && now - rank.moved >= self.patience)
             .map(|(rank, _)| rank)
             .collect();
         let circle = self.circle(&stuck);
         let others = self.ranks.iter().filter(|rank| rank.note.is_some()).count() - stuck.len();
-        let longest = stuck.iter().map(|&rank| now - self.at(rank).since).max().unwrap_or_default();
+        let longest = stuck.iter().map(|&rank| now - self.at(rank).moved).max().unwrap_or_default();
         let due = circle.is_some() || others == 0 || longest >= self.patience * BENEFIT;
         if !due || stuck.iter().all(|&rank| self.at(rank).reported) {
             return Vec::new();
@@ -164,7 +173,8 @@ mod tests {
 
         fn call(&mut self, rank: usize, activity: Activity, detail: u32, waits_for: Option<u32>) {
             let calls = self.notes[rank].map_or(0, |note| note.calls) + 1;
-            self.notes[rank] = Some(Note { code: activity.code(), detail, calls, waits_for });
+            let note = Note { code: activity.code(), detail, calls, waits_for, moves: 0 };
+            self.notes[rank] = Some(note);
         }
 
         fn at(&mut self, seconds: u64) -> Vec<String> {
@@ -211,6 +221,23 @@ mod tests {
         assert_eq!(job.at(108), [""; 0]);
         // No circle, but nobody is left to end it.
         assert_eq!(job.at(110)[1], "  rank 0: in a barrier for 11.0s");
+    }
+
+    /// A transfer takes as long as it takes; its calls are as old as they are.
+    #[test]
+    fn who_transfers_is_not_stuck() {
+        let mut job = Job::new(2);
+        job.call(0, Activity::Send, 1, Some(1));
+        job.call(1, Activity::Receive, 0, Some(0));
+        for second in 0..100 {
+            job.notes.iter_mut().flatten().for_each(|note| note.moves += 1);
+            assert_eq!(job.at(second), [""; 0]);
+        }
+        assert_eq!(job.at(108), [""; 0]);
+        assert_eq!(job.at(110)[1], "  rank 0: in a send to rank 1 for 110.0s, waits for rank 1");
+        job.notes.iter_mut().flatten().for_each(|note| note.moves += 1);
+        assert_eq!(job.at(111), [""; 0]);
+        assert_eq!(job.at(200), [""; 0]);
     }
 
     #[test]

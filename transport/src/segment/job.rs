@@ -43,6 +43,8 @@ pub struct Note {
     pub calls: u32,
     /// The rank that it waits for, as far as it can name one.
     pub waits_for: Option<u32>,
+    /// How often something has moved while the rank waited, modulo 2^32.
+    pub moves: u32,
 }
 
 /// Whether the job is to go on.
@@ -181,13 +183,22 @@ impl Segment {
         }
     }
 
+    /// Notes that something has moved while this rank waits: it is not stuck.
+    pub fn note_move(&self) {
+        if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
+            // Of two threads at a time one may count: as above.
+            block.moves.store(block.moves.load(Relaxed).wrapping_add(1), Relaxed);
+        }
+    }
+
     /// What `rank` noted last.
     pub fn noted(&self, rank: u32) -> Note {
         let Some(block) = self.block(rank) else { return Note::default() };
         let doing = block.doing.load(Relaxed);
         let waits_for = block.waits_for.load(Relaxed).checked_sub(1);
         let (code, detail) = (doing as u32, (doing >> 32) as u32);
-        Note { code, detail, calls: block.calls.load(Relaxed), waits_for }
+        let (calls, moves) = (block.calls.load(Relaxed), block.moves.load(Relaxed));
+        Note { code, detail, calls, waits_for, moves }
     }
 
     /// Wakes `rank` if it sleeps on its doorbell.

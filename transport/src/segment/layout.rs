@@ -63,6 +63,7 @@ pub(crate) struct Header {
 /// ```text
 ///    0 state: u64    8 doorbell: u32     read by every sender, written rarely
 ///   64 doing: u64   72 calls: u32   76 waits for: u32, rank + 1      written by the rank at every call that may wait
+///   80 moves: u32                       written by the rank whenever something moves while it waits
 /// ```
 #[repr(C)]
 pub(crate) struct RankBlock {
@@ -72,7 +73,8 @@ pub(crate) struct RankBlock {
     pub doing: Le64,
     pub calls: Le32,
     pub waits_for: Le32,
-    pad1: [u64; 6],
+    pub moves: Le32,
+    pad1: [u32; 11],
 }
 
 /// A range in use, or a free entry where the offset is zero.
