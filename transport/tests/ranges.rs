@@ -134,6 +134,8 @@ fn the_state_of_the_job() {
     assert_eq!((noted.code, noted.detail, noted.waits_for), (7, 9, None));
     rank.note_wait(Some(0));
     assert_eq!(launcher.noted(1), longshore_transport::Note { waits_for: Some(0), ..noted });
+    rank.note_move();
+    assert_eq!(launcher.noted(1).moves, noted.moves + 1);
     rank.note(7, 9);
     assert!(launcher.noted(1).calls != noted.calls && launcher.noted(1).waits_for.is_none());
     for state in [Cause::Lost, Cause::Signal(11), Cause::Exit(255), Cause::Abort(-3)] {
