@@ -296,8 +296,8 @@ impl Share {
     }
 
     fn look(&self, number: u32) {
-        // SAFETY: under the lock, nobody writes.
         self.hold(number, Sharing::Shared, |cell| {
+            // SAFETY: under the lock, nobody writes.
             cell.with(|count| unsafe { assert!(*count < 3) })
         });
     }

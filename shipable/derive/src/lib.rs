@@ -61,9 +61,9 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     let members = members(fields, &krate)?;
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
+        #[automatically_derived]
         // SAFETY: the layout is C's, every field is an element, and the offsets are the
         // compiler's, so that the type's items lie inside of the struct and any bytes are a value.
-        #[automatically_derived]
         unsafe impl #generics #krate::Element for #name #arguments #bounds {
             fn datatype() -> #krate::Datatype {
                 #krate::element::structure::<Self>(&[#(#members),*])
