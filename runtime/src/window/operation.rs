@@ -45,6 +45,17 @@ impl<'a> Call<'a> {
     ) -> Call<'a> {
         Call { name: kind.call(), kind, target, displacement, count, target_type }
     }
+
+    /// The same with a request.
+    pub(super) fn requested(&self) -> Call<'a> {
+        let name = match self.kind {
+            Kind::Put => "rput",
+            Kind::Accumulate => "raccumulate",
+            Kind::Fetch => "rget_accumulate",
+            _ => "rget",
+        };
+        Call { name, ..*self }
+    }
 }
 
 impl Core {

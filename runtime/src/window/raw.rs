@@ -494,7 +494,6 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
         let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rput", ..call };
         self.core.start_request(&call, None, Lent::new(span, &what), None)
     }
 
@@ -535,7 +534,6 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin, origin_count, origin_type);
         let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rget", ..call };
         self.core.start_request(&call, None, Lent::new(span, &what), None)
     }
 
@@ -577,7 +575,6 @@ impl<'w> Raw<'w> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
         let target_type = target_type.into();
         let call = Call::new(Kind::Accumulate, target, target_disp, target_count, target_type);
-        let call = Call { name: "raccumulate", ..call };
         self.core.start_request(&call, Some(op), Lent::new(span, &what), None)
     }
 
@@ -622,7 +619,6 @@ impl<'w> Raw<'w> {
         let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
         let (result, to) = pointed(result, result_count, result_type);
         let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rget_accumulate", ..call };
         let result = Some(Lent::new(result, &to));
         self.core.start_request(&call, Some(op), Lent::new(origin, &from), result)
     }

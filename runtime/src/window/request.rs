@@ -200,7 +200,6 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
         let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rput", ..call };
         self.core.request(call, None, vec![Taken::new(origin.into(), &self.core.process)?])
     }
 
@@ -233,7 +232,6 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
         let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rget", ..call };
         self.core.request(call, None, vec![Taken::new(destination.into(), &self.core.process)?])
     }
 
@@ -267,7 +265,6 @@ impl Epoch<'_, '_> {
     ) -> Result<Request<M>> {
         let call =
             Call::new(Kind::Accumulate, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "raccumulate", ..call };
         self.core.request(call, Some(op), vec![Taken::new(origin.into(), &self.core.process)?])
     }
 
@@ -305,7 +302,6 @@ impl Epoch<'_, '_> {
         op: Op,
     ) -> Result<Request<(O, M)>> {
         let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        let call = Call { name: "rget_accumulate", ..call };
         let process = &self.core.process;
         let taken = vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?];
         self.core.request(call, Some(op), taken)
@@ -344,6 +340,7 @@ impl Core {
         first: Lent<'_>,
         second: Option<Lent<'_>>,
     ) -> Result<Request<()>> {
+        let call = &call.requested();
         let place = self.place(call.name, Some(call.target), None);
         self.passive().map_err(|error| self.raise(error.at(|| place.clone())))?;
         let ticket = Arc::new(Ticket::default());
