@@ -9,11 +9,8 @@
 //!
 //! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.
 
-use std::collections::HashMap;
-
-use crate::arch::{Architecture, LeafLayout};
+use crate::arch::{Architecture, LeafLayout, Width};
 use crate::basic::{Basic, Leaf};
-use crate::datatype::{Datatype, Node};
 use crate::error::{Error, Result};
 
 /// Where a type lies on one architecture. All in bytes, relative to the address of the buffer.
@@ -94,7 +91,26 @@ impl Bounds {
         match leaf {
             Leaf::Basic(Basic::Lb) => Ok(Bounds { lower: Mark::Sticky, ..Bounds::EMPTY }),
             Leaf::Basic(Basic::Ub) => Ok(Bounds { upper: Mark::Sticky, ..Bounds::EMPTY }),
+            Leaf::Basic(basic) => Ok(match architecture.scalar(basic) {
+                Some((width, align)) => Bounds::of_scalar(width, align),
+                None => Bounds::of_layout(&architecture.basic(basic)),
+            }),
             _ => architecture.leaf(leaf).map(|layout| Bounds::of_layout(&layout)),
+        }
+    }
+
+    fn of_scalar(width: Width, align: u32) -> Bounds {
+        let size = width.size.into();
+        Bounds {
+            ub: size,
+            true_ub: size,
+            size,
+            align: align.into(),
+            leading_align: width.align.into(),
+            lower: Mark::Natural,
+            upper: Mark::Natural,
+            has_data: true,
+            ..Bounds::EMPTY
         }
     }
 
@@ -124,14 +140,14 @@ impl Bounds {
         let size = i128::from(self.size).checked_mul(copies).and_then(|n| i64::try_from(n).ok());
         let shifted = |bound: i64, by: i128| {
             let moved = i128::from(bound).checked_add(by);
-            moved.and_then(|n| i64::try_from(n).ok()).ok_or(Error::Overflow { what: "a bound" })
+            moved.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| Error::overflow("a bound"))
         };
         let bounds = Bounds {
             lb: shifted(self.lb, span.least)?,
             ub: shifted(self.ub, span.greatest)?,
             true_lb: if self.has_data { shifted(self.true_lb, span.least)? } else { 0 },
             true_ub: if self.has_data { shifted(self.true_ub, span.greatest)? } else { 0 },
-            size: size.ok_or(Error::Overflow { what: "the size" })?,
+            size: size.ok_or_else(|| Error::overflow("the size"))?,
             ..*self
         };
         bounds.settled()
@@ -166,7 +182,7 @@ impl Bounds {
             ub,
             true_lb,
             true_ub,
-            size: size.ok_or(Error::Overflow { what: "the size" })?,
+            size: size.ok_or_else(|| Error::overflow("the size"))?,
             align,
             leading_align: leader.leading_align.max(align),
             lower,
@@ -181,7 +197,7 @@ impl Bounds {
     /// # Errors
     /// [`Error::Overflow`].
     pub fn resized(&self, lb: i64, extent: i64) -> Result<Bounds> {
-        let ub = lb.checked_add(extent).ok_or(Error::Overflow { what: "a bound" })?;
+        let ub = lb.checked_add(extent).ok_or_else(|| Error::overflow("a bound"))?;
         Ok(Bounds { lb, ub, lower: Mark::Sticky, upper: Mark::Sticky, ..*self })
     }
 
@@ -206,7 +222,7 @@ impl Bounds {
         // An extent has no negative where it is the least i64.
         let past = self.extent().rem_euclid(self.leading_align);
         let short = if past == 0 { 0 } else { self.leading_align - past };
-        let ub = self.ub.checked_add(short).ok_or(Error::Overflow { what: "a bound" })?;
+        let ub = self.ub.checked_add(short).ok_or_else(|| Error::overflow("a bound"))?;
         Bounds { ub, ..*self }.settled()
     }
 
@@ -254,7 +270,7 @@ impl Span {
     /// # Errors
     /// [`Error::Overflow`].
     pub fn plus(&self, other: &Span) -> Result<Span> {
-        let sum = |a: i128, b: i128| a.checked_add(b).ok_or(Error::Overflow { what: "a bound" });
+        let sum = |a: i128, b: i128| a.checked_add(b).ok_or_else(|| Error::overflow("a bound"));
         Ok(Span {
             least: sum(self.least, other.least)?,
             greatest: sum(self.greatest, other.greatest)?,
@@ -267,8 +283,8 @@ impl Span {
     }
 }
 
-fn product(a: i128, b: i128) -> Result<i128> {
-    a.checked_mul(b).ok_or(Error::Overflow { what: "a bound" })
+pub(crate) fn product(a: i128, b: i128) -> Result<i128> {
+    a.checked_mul(b).ok_or_else(|| Error::overflow("a bound"))
 }
 
 /// Lays members out one after the other as C does: the layout of a simple struct.
@@ -324,126 +340,17 @@ impl Default for StructLayout {
     }
 }
 
-impl Datatype {
-    /// Bounds, size and alignment of one element on an architecture.
-    ///
-    /// # Errors
-    /// [`Error::Overflow`] where one leaves 64 bits; [`Error::NoSuchKind`] for a Fortran type that
-    /// the architecture lacks.
-    pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
-        Walk { architecture, known: HashMap::new() }.bounds(self)
-    }
-}
-
-/// A walk over a tree that visits each shared subtree once.
-struct Walk<'a> {
-    architecture: &'a Architecture,
-    known: HashMap<*const (), Bounds>,
-}
-
-impl Walk<'_> {
-    fn bounds(&mut self, datatype: &Datatype) -> Result<Bounds> {
-        if let Some(known) = self.known.get(&datatype.key()) {
-            return Ok(*known);
-        }
-        let bounds = self.of_node(datatype.node())?.padded()?;
-        self.known.insert(datatype.key(), bounds);
-        Ok(bounds)
-    }
-
-    fn of_node(&mut self, node: &Node) -> Result<Bounds> {
-        match node {
-            Node::Leaf(leaf) => Bounds::of_leaf(*leaf, self.architecture),
-            Node::Dup { child } => self.bounds(child),
-            Node::Contiguous { count, child } => {
-                let child = self.bounds(child)?;
-                child.repeat((*count).into(), Span::steps(*count, child.extent().into())?)
-            }
-            Node::Vector { count, blocklength, stride, child } => {
-                let child = self.bounds(child)?;
-                let stride = product((*stride).into(), child.extent().into())?;
-                strided(&child, *count, *blocklength, stride)
-            }
-            Node::Hvector { count, blocklength, stride, child, .. } => {
-                strided(&self.bounds(child)?, *count, *blocklength, (*stride).into())
-            }
-            Node::Indexed { blocklengths, displacements, child } => {
-                let child = self.bounds(child)?;
-                let unit = child.extent().into();
-                blocks(&child, blocklengths.iter().copied().zip(scaled(displacements, unit)))
-            }
-            Node::Hindexed { blocklengths, displacements, child, .. } => {
-                let child = self.bounds(child)?;
-                blocks(&child, blocklengths.iter().copied().zip(scaled(displacements, 1)))
-            }
-            Node::IndexedBlock { blocklength, displacements, child } => {
-                let child = self.bounds(child)?;
-                let unit = child.extent().into();
-                blocks(&child, scaled(displacements, unit).map(|at| (*blocklength, at)))
-            }
-            Node::HindexedBlock { blocklength, displacements, child } => {
-                let child = self.bounds(child)?;
-                blocks(&child, scaled(displacements, 1).map(|at| (*blocklength, at)))
-            }
-            Node::Struct { blocklengths, displacements, children, .. } => {
-                self.structure(blocklengths, displacements, children)
-            }
-            Node::SimpleStruct { blocklengths, children } => {
-                let mut layout = StructLayout::new();
-                for (&blocklength, child) in blocklengths.iter().zip(children) {
-                    layout.push(blocklength, &self.bounds(child)?)?;
-                }
-                layout.finish()
-            }
-            Node::Subarray { sizes, subsizes, starts, child, order } => {
-                let child = self.bounds(child)?;
-                let parts = starts
-                    .iter()
-                    .zip(subsizes)
-                    .map(|(&start, &subsize)| (start, start + subsize - 1, subsize));
-                array(&child, sizes, parts, *order)
-            }
-            Node::Darray { gsizes, order, child, .. } => {
-                let child = self.bounds(child)?;
-                let shares = node.shares().unwrap_or_default();
-                let parts = shares
-                    .iter()
-                    .map(|share| (share.first, share.last().unwrap_or(share.first), share.count()));
-                array(&child, gsizes, parts, *order)
-            }
-            Node::Resized { lb, extent, child } => self.bounds(child)?.resized(*lb, *extent),
-            Node::ValueIndex { value, index } => {
-                let mut layout = StructLayout::new();
-                for &member in [value, index] {
-                    layout.push(1, &Bounds::of_leaf(member.into(), self.architecture)?)?;
-                }
-                layout.finish()
-            }
-        }
-    }
-
-    fn structure(
-        &mut self,
-        blocklengths: &[i64],
-        displacements: &[i64],
-        children: &[Datatype],
-    ) -> Result<Bounds> {
-        let members = blocklengths.iter().zip(displacements).zip(children);
-        let members = members.map(|((&blocklength, &displacement), child)| {
-            Ok((blocklength, displacement, self.bounds(child)?))
-        });
-        structure(&members.collect::<Result<Vec<_>>>()?)
-    }
-}
-
 /// Those of a struct's content: members, each a blocklength, a displacement and the bounds of one
 /// element.
-pub(crate) fn structure(members: &[(i64, i64, Bounds)]) -> Result<Bounds> {
+pub(crate) fn structure(
+    members: impl Iterator<Item = Result<(i64, i64, Bounds)>>,
+) -> Result<Bounds> {
     let mut content = Bounds::EMPTY;
-    for (blocklength, displacement, member) in members {
-        let at = Span::at((*displacement).into());
-        let copies = Span::steps(*blocklength, member.extent().into())?.plus(&at)?;
-        let block = member.repeat((*blocklength).into(), copies)?;
+    for member in members {
+        let (blocklength, displacement, member) = member?;
+        let at = Span::at(displacement.into());
+        let copies = Span::steps(blocklength, member.extent().into())?.plus(&at)?;
+        let block = member.repeat(blocklength.into(), copies)?;
         // The member that lies first in memory leads, wherever it stands in the list.
         let leads = block.has_data && block.true_lb < content.true_lb;
         content = match content.has_data && leads {
@@ -452,51 +359,4 @@ pub(crate) fn structure(members: &[(i64, i64, Bounds)]) -> Result<Bounds> {
         };
     }
     Ok(content)
-}
-
-fn strided(child: &Bounds, count: i64, blocklength: i64, stride: i128) -> Result<Bounds> {
-    let copies = product(count.into(), blocklength.into())?;
-    let block = Span::steps(blocklength, child.extent().into())?;
-    child.repeat(copies, Span::steps(count, stride)?.plus(&block)?)
-}
-
-/// Displacements in bytes, given in units: a product of two i64 fits an i128.
-fn scaled(displacements: &[i64], unit: i128) -> impl Iterator<Item = i128> {
-    displacements.iter().map(move |&n| i128::from(n) * unit)
-}
-
-fn blocks(child: &Bounds, blocks: impl Iterator<Item = (i64, i128)>) -> Result<Bounds> {
-    let (mut copies, mut all) = (0i128, None::<Span>);
-    for (blocklength, displacement) in blocks.filter(|(blocklength, _)| *blocklength > 0) {
-        let block = Span::steps(blocklength, child.extent().into())?;
-        let block = block.plus(&Span::at(displacement))?;
-        // At most 2^63 blocks of at most 2^63 elements.
-        copies += i128::from(blocklength);
-        all = Some(all.map_or(block, |all| all.or(&block)));
-    }
-    child.repeat(copies, all.unwrap_or(Span::at(0)))
-}
-
-/// Part of an array: in each dimension the first and the last index, and how many.
-fn array(
-    child: &Bounds,
-    sizes: &[i64],
-    parts: impl Iterator<Item = (i64, i64, i64)>,
-    order: crate::datatype::Order,
-) -> Result<Bounds> {
-    let mut dimensions: Vec<_> = sizes.iter().zip(parts).collect();
-    if order == crate::datatype::Order::C {
-        dimensions.reverse();
-    }
-    // From the fastest dimension to the slowest.
-    let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
-    for (&size, (first, last, count)) in dimensions {
-        let (first, last) = (product(first.into(), stride)?, product(last.into(), stride)?);
-        let part = Span { least: first.min(last), greatest: first.max(last) };
-        span = span.plus(&part)?;
-        copies = product(copies, count.into())?;
-        stride = product(stride, size.into())?;
-    }
-    let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
-    child.repeat(copies, span)?.resized(0, extent)
 }

@@ -11,11 +11,12 @@ use crate::form::{Form, Tag};
 use crate::packed::Units;
 use crate::program::Program;
 use crate::signature::Signature;
+use crate::survey::Survey;
 
 /// A datatype committed in the memory of an architecture (MPI-5.0 section 5.1.9). Cloning shares it.
 ///
-/// Commit compiles the shipable form and the program for the architecture's own packed stream; programs for other streams
-/// are made on first use and kept.
+/// Commit refuses what can't be compiled, and finds the bounds. The shipable form and the programs are made by what first needs
+/// them, and kept.
 ///
 /// ```
 /// use shipable::{Architecture, Committed, Datatype, Tag};
@@ -32,10 +33,11 @@ pub struct Committed(Arc<Inner>);
 struct Inner {
     datatype: Datatype,
     architecture: Architecture,
-    form: Form,
-    signature: Signature,
+    portable: bool,
     bounds: Bounds,
-    native: Arc<Program>,
+    form: OnceLock<Form>,
+    /// For a packed stream in the memory's own representation.
+    native: OnceLock<Arc<Program>>,
     others: Mutex<Vec<(Architecture, Arc<Program>)>>,
     /// How items lie in XDR, once that was asked for.
     units: OnceLock<Units>,
@@ -48,16 +50,26 @@ impl Committed {
     ///
     /// As [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
+        let (portable, bounds, form, native) = match Survey::of(datatype, architecture) {
+            Ok(Survey { bounds, portable, safe: true }) => {
+                (portable, bounds, OnceLock::new(), OnceLock::new())
+            }
+            // Whether it can be compiled is known once it is.
+            _ => {
+                let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
+                let native = Arc::new(form.lower(architecture, architecture)?);
+                (form.tag() == Tag::Portable, bounds, form.into(), native.into())
+            }
+        };
         Ok(Committed(Arc::new(Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
-            signature: datatype.signature(),
+            portable,
             bounds,
-            native: Arc::new(form.lower(architecture, architecture)?),
+            form,
+            native,
             others: Mutex::new(Vec::new()),
             units: OnceLock::new(),
-            form,
         })))
     }
 
@@ -73,17 +85,18 @@ impl Committed {
 
     /// The shipable form.
     pub fn form(&self) -> &Form {
-        &self.0.form
+        let Inner { datatype, architecture, form, .. } = &*self.0;
+        form.get_or_init(|| surveyed(Form::compile(datatype, architecture), datatype))
     }
 
     /// The form's tag.
     pub fn tag(&self) -> Tag {
-        self.0.form.tag()
+        if self.0.portable { Tag::Portable } else { Tag::Locale }
     }
 
     /// The signature.
     pub fn signature(&self) -> Signature {
-        self.0.signature
+        self.0.datatype.signature()
     }
 
     /// Bounds, extents and size.
@@ -94,7 +107,22 @@ impl Committed {
     /// The program for a packed stream in the memory's own representation.
     #[inline]
     pub fn native(&self) -> &Program {
-        &self.0.native
+        self.shared_native()
+    }
+
+    #[inline]
+    fn shared_native(&self) -> &Arc<Program> {
+        match self.0.native.get() {
+            Some(native) => native,
+            None => self.lower_native(),
+        }
+    }
+
+    #[cold]
+    fn lower_native(&self) -> &Arc<Program> {
+        let Inner { datatype, architecture, native, .. } = &*self.0;
+        let lower = || self.form().lower(architecture, architecture);
+        native.get_or_init(|| Arc::new(surveyed(lower(), datatype)))
     }
 
     /// The program for a packed stream of `stream`, made now or before.
@@ -105,14 +133,14 @@ impl Committed {
     pub fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
         let inner = &*self.0;
         if inner.architecture.same_representation(stream) {
-            return Ok(Arc::clone(&inner.native));
+            return Ok(Arc::clone(self.shared_native()));
         }
         // A panic elsewhere leaves the list as it was.
         let mut others = inner.others.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
             return Ok(Arc::clone(program));
         }
-        let program = Arc::new(inner.form.lower(&inner.architecture, stream)?);
+        let program = Arc::new(self.form().lower(&inner.architecture, stream)?);
         others.push((*stream, Arc::clone(&program)));
         Ok(program)
     }
@@ -131,6 +159,11 @@ impl Committed {
         };
         Ok(Some(units))
     }
+}
+
+/// What is made of a type that commit found safe to compile.
+fn surveyed<T>(made: Result<T>, datatype: &Datatype) -> T {
+    made.unwrap_or_else(|error| unreachable!("{datatype} was safe to compile, yet: {error}"))
 }
 
 impl fmt::Debug for Committed {

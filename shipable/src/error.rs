@@ -232,6 +232,12 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Made by a call, so that what doesn't overflow doesn't make and drop one.
+    #[cold]
+    pub(crate) fn overflow(what: &'static str) -> Error {
+        Error::Overflow { what }
+    }
+
     /// The MPI error class.
     pub fn class(&self) -> Class {
         match self {

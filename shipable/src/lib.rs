@@ -61,6 +61,7 @@ pub mod packed;
 pub mod program;
 pub mod reduce;
 pub mod signature;
+mod survey;
 
 pub use arch::Architecture;
 pub use basic::{Basic, Leaf};

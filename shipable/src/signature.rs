@@ -61,12 +61,24 @@ impl Signature {
     /// The signature of this sequence followed by another; none where the count leaves 64 bits.
     pub fn then(&self, other: &Signature) -> Option<Signature> {
         let count = self.count.checked_add(other.count)?;
+        if self.count == 0 || other.count == 0 {
+            return Some(if self.count == 0 { *other } else { *self });
+        }
         Some(Signature { hash: add(mul(self.hash, power(other.count)), other.hash), count })
     }
 
     /// The signature of this sequence `n` times; none where the count leaves 64 bits.
     pub fn repeat(&self, n: u64) -> Option<Signature> {
         let count = self.count.checked_mul(n)?;
+        match (self.count, n) {
+            (0, _) | (_, 1) => return Some(*self),
+            // Of one item: h (x^(n-1) + ... + 1), which is h (x^n - 1) / (x - 1).
+            (1, _) => {
+                let powers = mul(add(power(n), P - 1), INVERSE);
+                return Some(Signature { hash: mul(self.hash, powers), count });
+            }
+            _ => {}
+        }
         // Horner's rule over the bits of n: `hash` is that of as many copies as the bits read say,
         // `step` the factor that moves past them.
         let one = (self.hash, power(self.count));
@@ -94,18 +106,18 @@ fn item(leaf: Leaf) -> u128 {
     }
 }
 
-fn add(a: u128, b: u128) -> u128 {
+const fn add(a: u128, b: u128) -> u128 {
     reduce(a + b)
 }
 
 /// Of a sum of two residues, or of anything below 2^128: 2^127 is 1.
-fn reduce(n: u128) -> u128 {
+const fn reduce(n: u128) -> u128 {
     let folded = (n & P) + (n >> 127);
     if folded >= P { folded - P } else { folded }
 }
 
 /// The product, by halves of 64 bits: 2^128 is 2, and 2^64 times the middle is split at bit 63.
-fn mul(a: u128, b: u128) -> u128 {
+const fn mul(a: u128, b: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
     let middle = a1 * b0 + a0 * b1;
@@ -114,20 +126,43 @@ fn mul(a: u128, b: u128) -> u128 {
     add(add(high, reduce(middle)), reduce(a0 * b0))
 }
 
-/// X to the n.
-fn power(mut n: u64) -> u128 {
-    let (mut result, mut square) = (1, X);
-    while n > 0 {
-        if n & 1 == 1 {
-            result = mul(result, square);
+/// X to the powers of two.
+const SQUARES: [u128; 64] = {
+    let mut squares = [X; 64];
+    let mut n = 1;
+    while n < 64 {
+        squares[n] = mul(squares[n - 1], squares[n - 1]);
+        n += 1;
+    }
+    squares
+};
+
+/// The inverse of X - 1: its power of P - 2, by Fermat.
+const INVERSE: u128 = {
+    let (mut inverse, mut square) = (1, X - 1);
+    let mut bit = 0;
+    while bit < 127 {
+        if (P - 2) >> bit & 1 == 1 {
+            inverse = mul(inverse, square);
         }
         square = mul(square, square);
-        n >>= 1;
+        bit += 1;
+    }
+    inverse
+};
+
+/// X to the n.
+fn power(mut n: u64) -> u128 {
+    let mut result = 1;
+    while n > 0 {
+        let square = SQUARES[n.trailing_zeros() as usize];
+        result = if result == 1 { square } else { mul(result, square) };
+        n &= n - 1;
     }
     result
 }
 
-const _: () = assert!(X < P && (Basic::Ub as u8) > 0);
+const _: () = assert!(X < P && mul(INVERSE, X - 1) == 1 && (Basic::Ub as u8) > 0);
 
 #[cfg(test)]
 mod tests {
@@ -164,7 +199,9 @@ mod tests {
         assert_eq!(of(&a).then(&of(&b)), Some(of(&together)));
         assert_ne!(of(&a).then(&of(&b)), of(&b).then(&of(&a)));
         for n in 0..40 {
-            assert_eq!(of(&b).repeat(n), Some(of(&b.repeat(n as usize))), "{n}");
+            for part in [&a[..1], &b] {
+                assert_eq!(of(part).repeat(n), Some(of(&part.repeat(n as usize))), "{n}");
+            }
         }
         assert_eq!(of(&a).repeat(1 << 40).unwrap().count, 2 << 40);
         assert_eq!(of(&a).repeat(u64::MAX), None);

@@ -450,3 +450,96 @@ fn the_deepest_forms_fit_a_small_stack() {
     });
     lowered.unwrap().join().unwrap();
 }
+
+/// A type whose arguments come from everywhere in an i64, its ends above all.
+fn extreme(random: &mut Random, depth: u64) -> Datatype {
+    const NUMBERS: [i64; 20] = [
+        0,
+        1,
+        1,
+        2,
+        3,
+        -1,
+        -7,
+        1 << 12,
+        1 << 20,
+        1 << 31,
+        -1 << 40,
+        1 << 57,
+        (1 << 60) - 1,
+        1 << 60,
+        -1 << 60,
+        1 << 61,
+        1 << 62,
+        -1 << 62,
+        i64::MAX,
+        i64::MIN,
+    ];
+    loop {
+        if depth == 0 {
+            return random.basic().into();
+        }
+        let child = extreme(random, depth - 1);
+        let mut some = |n: usize| (0..n).map(|_| *random.pick(&NUMBERS)).collect::<Vec<_>>();
+        let (n, m) = (some(6), some(3));
+        let length = |n: i64| n.checked_abs().unwrap_or(0);
+        let lengths = m.iter().map(|&m| length(m)).collect::<Vec<_>>();
+        let positive = lengths.iter().map(|&length| length.max(1)).collect::<Vec<_>>();
+        let parts: Vec<_> = positive.iter().map(|size| 1 + size / 3).collect();
+        let starts: Vec<_> = positive.iter().zip(&parts).map(|(size, part)| size - part).collect();
+        let order = if random.chance(2) { Order::C } else { Order::Fortran };
+        let made = match random.below(11) {
+            0 => Datatype::contiguous(length(n[0]), &child),
+            1 => Datatype::vector(length(n[0]), length(n[1]), n[2], &child),
+            2 => Datatype::hvector(length(n[0]), length(n[1]), n[2], &child),
+            3 => Datatype::indexed(&lengths, &n[..3], &child),
+            4 => Datatype::hindexed(&lengths, &n[..3], &child),
+            5 => Datatype::indexed_block(length(n[0]), &n[1..], &child),
+            6 => Datatype::hindexed_block(length(n[0]), &n[1..], &child),
+            7 => Datatype::resized(n[0], n[1], &child),
+            8 => Datatype::subarray(&positive, &parts, &starts, order, &child),
+            9 => {
+                let (kinds, grid) = ([Distribution::Cyclic; 2], [2, 2]);
+                let args = [Some(positive[2]), None];
+                Datatype::darray(4, 1, &positive[..2], &kinds, &args, &grid, order, &child)
+            }
+            _ => {
+                let children = [child.clone(), extreme(random, depth - 1), child];
+                match random.chance(2) {
+                    true => Datatype::struct_(&lengths, &n[..3], &children),
+                    false => Datatype::simple_struct(&lengths, &children),
+                }
+            }
+        };
+        if let Ok(made) = made {
+            return made;
+        }
+    }
+}
+
+#[test]
+fn commit_refuses_what_cannot_be_compiled_and_nothing_else() {
+    let (mut refused, mut taken) = (0, 0);
+    for seed in 0..cases(20_000) {
+        let mut random = Random::new(seed, Options::default());
+        let datatype = extreme(&mut random, 1 + seed % 4);
+        let on = random.architecture();
+        let compiled = Form::compile(&datatype, &on)
+            .and_then(|form| form.lower(&on, &on).map(|program| (form, program.stream_size())));
+        match (Committed::new(&datatype, &on), compiled) {
+            (Ok(committed), Ok((form, size))) => {
+                assert_eq!(committed.form(), &form, "{datatype} on {on}");
+                assert_eq!(committed.tag(), form.tag(), "{datatype} on {on}");
+                assert_eq!(*committed.bounds(), form.bounds(&on).unwrap(), "{datatype} on {on}");
+                assert_eq!(committed.native().stream_size(), size, "{datatype} on {on}");
+                taken += 1;
+            }
+            (Err(error), Err(same)) => {
+                assert_eq!(error, same, "{datatype} on {on}");
+                refused += 1;
+            }
+            (committed, compiled) => panic!("{datatype} on {on}: {committed:?}, {compiled:?}"),
+        }
+    }
+    assert!(cases(20_000) < 1000 || refused.min(taken) > cases(20_000) / 10, "{refused} {taken}");
+}

@@ -185,18 +185,28 @@ impl Architecture {
 
     fn single(&self, width: Width, value: Value) -> LeafLayout {
         let scalar = Scalar { value, size: width.size, order: self.order };
-        let natural = u32::from(width.align);
-        let align = match (self.rule, value) {
-            (StructRule::Power, Value::Float(FloatFormat::Binary64)) => natural.min(4),
-            _ => natural,
-        };
         LeafLayout {
             size: u32::from(width.size),
             extent: u32::from(width.size),
-            align,
-            leading_align: natural,
+            align: self.align_of(width, value),
+            leading_align: u32::from(width.align),
             components: smallvec![Component { offset: 0, scalar }],
         }
+    }
+
+    /// The alignment of a scalar as a member of a struct.
+    fn align_of(&self, width: Width, value: Value) -> u32 {
+        let natural = u32::from(width.align);
+        match (self.rule, value) {
+            (StructRule::Power, Value::Float(FloatFormat::Binary64)) => natural.min(4),
+            _ => natural,
+        }
+    }
+
+    /// Width, and alignment as a member of a struct, of a type that is one scalar; none for others.
+    pub(crate) fn scalar(&self, basic: Basic) -> Option<(Width, u32)> {
+        let (width, value) = self.scalar_of(basic)?;
+        Some((width, self.align_of(width, value)))
     }
 
     fn twice(&self, part: &LeafLayout) -> LeafLayout {

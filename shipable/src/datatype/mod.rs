@@ -8,13 +8,15 @@ mod check;
 mod constructors;
 mod named;
 mod node;
+mod visited;
 
 pub use arrays::{Distribution, Order, Share};
 pub use named::TypeClass;
 pub use node::{Combiner, Node};
+pub(crate) use visited::Visited;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Class, Error, Result};
 use crate::signature::Signature;
@@ -30,47 +32,69 @@ use crate::signature::Signature;
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Datatype(Arc<Tree>);
+pub struct Datatype(Root);
+
+/// Where a tree lies. The predefined types are there for good, and nobody counts their users.
+#[derive(Clone)]
+enum Root {
+    Named(&'static Tree),
+    Made(Arc<Tree>),
+}
 
 struct Tree {
     node: Node,
-    signature: Signature,
     depth: usize,
+    /// Basic items, and the hash of their sequence once that was asked for.
+    items: u64,
+    hash: OnceLock<u128>,
 }
 
 impl Datatype {
     /// The deepest nesting of constructors that is accepted, so that walks can recurse.
     pub const MAX_DEPTH: usize = 256;
 
+    fn tree(&self) -> &Tree {
+        match &self.0 {
+            Root::Named(tree) => tree,
+            Root::Made(tree) => tree,
+        }
+    }
+
     /// The constructor that made it, with its arguments.
     pub fn node(&self) -> &Node {
-        &self.0.node
+        &self.tree().node
     }
 
     /// Which constructor made it.
     pub fn combiner(&self) -> Combiner {
-        self.0.node.combiner()
+        self.tree().node.combiner()
     }
 
-    /// The type signature of one element, found at construction.
+    /// The type signature of one element, found when it is first asked for.
     pub fn signature(&self) -> Signature {
-        self.0.signature
+        let Tree { node, items, hash, .. } = self.tree();
+        Signature { hash: *hash.get_or_init(|| node.hash()), count: *items }
+    }
+
+    /// Basic items of one element, a pair's being two.
+    pub(crate) fn items(&self) -> u64 {
+        self.tree().items
     }
 
     /// Whether both are the same object: what two handles being equal means in MPI.
     pub fn is(&self, other: &Datatype) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        std::ptr::eq(self.tree(), other.tree())
     }
 
     /// How deep constructors nest: 1 for a predefined type.
     pub fn depth(&self) -> usize {
-        self.0.depth
+        self.tree().depth
     }
 
     /// A value that is the same for clones of one object while it lives, and differs between
     /// objects: a key for tables that visit each shared subtree once.
     pub fn key(&self) -> *const () {
-        Arc::as_ptr(&self.0).cast()
+        std::ptr::from_ref(self.tree()).cast()
     }
 
     fn new(call: &'static str, node: Node) -> Result<Datatype> {
@@ -86,9 +110,8 @@ impl Datatype {
                 ),
             });
         }
-        let signature =
-            node.signature().ok_or(Error::Overflow { what: "the number of basic items" })?;
-        Ok(Datatype(Arc::new(Tree { node, signature, depth })))
+        let items = node.items().ok_or_else(|| Error::overflow("the number of basic items"))?;
+        Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash: OnceLock::new() }))))
     }
 }
 

@@ -1,27 +1,26 @@
 //! The predefined types, by short names.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use super::{Datatype, Node, Tree};
+use super::{Datatype, Node, Root, Tree};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
 use crate::error::{Class, Error, Result};
 use crate::signature::Signature;
 
 /// One object for each predefined type, so that handles to it are equal.
-static NAMED: LazyLock<Vec<Datatype>> =
-    LazyLock::new(|| Basic::ALL.iter().map(|&basic| Datatype::leaf(basic.into())).collect());
+static NAMED: LazyLock<Vec<Tree>> =
+    LazyLock::new(|| Basic::ALL.iter().map(|&basic| Tree::leaf(basic.into())).collect());
 
 impl Datatype {
     /// A predefined type: always the same object.
     pub fn basic(basic: Basic) -> Datatype {
         // The wire codes count from 1 in the order of `ALL`.
-        NAMED[usize::from(basic.wire()) - 1].clone()
+        Datatype(Root::Named(&NAMED[usize::from(basic.wire()) - 1]))
     }
 
     pub(super) fn leaf(leaf: Leaf) -> Datatype {
-        let signature = Signature::of_leaf(leaf);
-        Datatype(Arc::new(Tree { node: Node::Leaf(leaf), signature, depth: 1 }))
+        Datatype(Root::Made(Arc::new(Tree::leaf(leaf))))
     }
 
     /// The predefined type that this is, if it is one.
@@ -30,6 +29,13 @@ impl Datatype {
             Node::Leaf(Leaf::Basic(basic)) => Some(*basic),
             _ => None,
         }
+    }
+}
+
+impl Tree {
+    fn leaf(leaf: Leaf) -> Tree {
+        let items = Signature::of_leaf(leaf).count;
+        Tree { node: Node::Leaf(leaf), depth: 1, items, hash: OnceLock::new() }
     }
 }
 

@@ -234,26 +234,53 @@ impl Node {
         }
     }
 
-    /// The signature, from those of the children; none where the count leaves 64 bits.
-    pub(super) fn signature(&self) -> Option<Signature> {
-        let of = Datatype::signature;
+    /// Whether it keeps portable types portable.
+    pub(crate) fn is_portable(&self) -> bool {
         match self {
+            Node::Leaf(_)
+            | Node::Dup { .. }
+            | Node::Contiguous { .. }
+            | Node::Vector { .. }
+            | Node::Indexed { .. }
+            | Node::IndexedBlock { .. }
+            | Node::Subarray { .. }
+            | Node::Darray { .. }
+            | Node::SimpleStruct { .. } => true,
+            Node::Hvector { .. }
+            | Node::Hindexed { .. }
+            | Node::HindexedBlock { .. }
+            | Node::Struct { .. }
+            | Node::Resized { .. }
+            | Node::ValueIndex { .. } => false,
+        }
+    }
+
+    /// Basic items, from those of the children; none where their number leaves 64 bits.
+    pub(super) fn items(&self) -> Option<u64> {
+        match self {
+            Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf).count),
+            Node::ValueIndex { .. } => Some(2),
+            Node::Struct { blocklengths, children, .. }
+            | Node::SimpleStruct { blocklengths, children } => {
+                let mut members = blocklengths.iter().zip(children);
+                members.try_fold(0u64, |before, (&blocklength, child)| {
+                    before.checked_add(child.items().checked_mul(unsigned(blocklength)?)?)
+                })
+            }
+            _ => {
+                let [child] = self.children() else { return None };
+                child.items().checked_mul(self.copies()?)
+            }
+        }
+    }
+
+    /// The hash of the signature, from those of the children, whose items a u64 counts.
+    pub(super) fn hash(&self) -> u128 {
+        let of = Datatype::signature;
+        let signature = match self {
             Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf)),
             Node::ValueIndex { value, index } => {
                 Signature::of_leaf((*value).into()).then(&Signature::of_leaf((*index).into()))
-            }
-            Node::Dup { child } | Node::Resized { child, .. } => Some(of(child)),
-            Node::Contiguous { count, child } => of(child).repeat(unsigned(*count)?),
-            Node::Vector { count, blocklength, child, .. }
-            | Node::Hvector { count, blocklength, child, .. } => {
-                of(child).repeat(unsigned(*count)?.checked_mul(unsigned(*blocklength)?)?)
-            }
-            Node::Indexed { blocklengths, child, .. }
-            | Node::Hindexed { blocklengths, child, .. } => of(child).repeat(sum(blocklengths)?),
-            Node::IndexedBlock { blocklength, displacements, child }
-            | Node::HindexedBlock { blocklength, displacements, child } => {
-                let blocks = u64::try_from(displacements.len()).ok()?;
-                of(child).repeat(blocks.checked_mul(unsigned(*blocklength)?)?)
             }
             Node::Struct { blocklengths, children, .. }
             | Node::SimpleStruct { blocklengths, children } => {
@@ -262,16 +289,43 @@ impl Node {
                     before.then(&of(child).repeat(unsigned(blocklength)?)?)
                 })
             }
-            Node::Subarray { subsizes, child, .. } => {
-                let mut sizes = subsizes.iter();
-                let items = sizes.try_fold(1u64, |items, &n| items.checked_mul(unsigned(n)?))?;
-                of(child).repeat(items)
+            _ => self
+                .children()
+                .first()
+                .zip(self.copies())
+                .and_then(|(child, n)| of(child).repeat(n)),
+        };
+        signature.map_or(0, |signature| signature.hash)
+    }
+
+    /// How many of its one child a constructor takes; none where that leaves 64 bits, and for those that have no or several.
+    fn copies(&self) -> Option<u64> {
+        match self {
+            Node::Leaf(_)
+            | Node::ValueIndex { .. }
+            | Node::Struct { .. }
+            | Node::SimpleStruct { .. } => None,
+            Node::Dup { .. } | Node::Resized { .. } => Some(1),
+            Node::Contiguous { count, .. } => unsigned(*count),
+            Node::Vector { count, blocklength, .. } | Node::Hvector { count, blocklength, .. } => {
+                unsigned(*count)?.checked_mul(unsigned(*blocklength)?)
             }
-            Node::Darray { child, .. } => {
+            Node::Indexed { blocklengths, .. } | Node::Hindexed { blocklengths, .. } => {
+                sum(blocklengths)
+            }
+            Node::IndexedBlock { blocklength, displacements, .. }
+            | Node::HindexedBlock { blocklength, displacements, .. } => {
+                let blocks = u64::try_from(displacements.len()).ok()?;
+                blocks.checked_mul(unsigned(*blocklength)?)
+            }
+            Node::Subarray { subsizes, .. } => {
+                let mut sizes = subsizes.iter();
+                sizes.try_fold(1u64, |items, &n| items.checked_mul(unsigned(n)?))
+            }
+            Node::Darray { .. } => {
                 let shares = self.shares()?;
                 let mut counts = shares.iter().map(|share| share.count());
-                let items = counts.try_fold(1u64, |items, n| items.checked_mul(unsigned(n)?))?;
-                of(child).repeat(items)
+                counts.try_fold(1u64, |items, n| items.checked_mul(unsigned(n)?))
             }
         }
     }
@@ -281,6 +335,8 @@ fn unsigned(n: i64) -> Option<u64> {
     u64::try_from(n).ok()
 }
 
+/// Of counts that were checked.
 fn sum(counts: &[i64]) -> Option<u64> {
-    counts.iter().try_fold(0u64, |sum, &n| sum.checked_add(unsigned(n)?))
+    let sum: u128 = counts.iter().map(|n| u128::from(n.unsigned_abs())).sum();
+    u64::try_from(sum).ok()
 }

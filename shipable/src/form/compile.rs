@@ -14,7 +14,7 @@ use super::node::{Field, Node, Placed, Run, Runs, Span};
 use super::{Form, Limits, layout};
 use crate::arch::Architecture;
 use crate::bounds::{Bounds, StructLayout};
-use crate::datatype::{Datatype, Node as Constructor, Order};
+use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
 pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<(Form, Bounds)> {
@@ -27,7 +27,7 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
         seen: Vec::new(),
         depths: Vec::new(),
         equal: HashMap::new(),
-        known: HashMap::new(),
+        known: Visited::new(),
     };
     let root = compiler.datatype(datatype)?;
     let mut nodes = compiler.nodes;
@@ -39,45 +39,24 @@ pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Resul
 
 /// The first part of a datatype, depth first, whose constructor isn't portable.
 pub(crate) fn culprit(datatype: &Datatype) -> Option<&Datatype> {
-    Culprits::default().first(datatype)
+    Culprits { cleared: Visited::new() }.first(datatype)
 }
 
 /// A search for a constructor that isn't portable.
-#[derive(Default)]
 struct Culprits {
-    cleared: std::collections::HashSet<*const ()>,
+    cleared: Visited<()>,
 }
 
 impl Culprits {
     /// The first one, depth first.
     fn first<'t>(&mut self, datatype: &'t Datatype) -> Option<&'t Datatype> {
-        if !self.cleared.insert(datatype.key()) {
+        let node = datatype.node();
+        if matches!(node, Constructor::Leaf(_)) || self.cleared.get(datatype).is_some() {
             return None;
         }
-        let node = datatype.node();
+        self.cleared.insert(datatype, ());
         let below = node.children().iter().find_map(|child| self.first(child));
-        below.or_else(|| (!is_portable(node)).then_some(datatype))
-    }
-}
-
-/// Whether a constructor keeps portable types portable.
-fn is_portable(node: &Constructor) -> bool {
-    match node {
-        Constructor::Leaf(_)
-        | Constructor::Dup { .. }
-        | Constructor::Contiguous { .. }
-        | Constructor::Vector { .. }
-        | Constructor::Indexed { .. }
-        | Constructor::IndexedBlock { .. }
-        | Constructor::Subarray { .. }
-        | Constructor::Darray { .. }
-        | Constructor::SimpleStruct { .. } => true,
-        Constructor::Hvector { .. }
-        | Constructor::Hindexed { .. }
-        | Constructor::HindexedBlock { .. }
-        | Constructor::Struct { .. }
-        | Constructor::Resized { .. }
-        | Constructor::ValueIndex { .. } => false,
+        below.or_else(|| (!node.is_portable()).then_some(datatype))
     }
 }
 
@@ -100,16 +79,16 @@ struct Compiler<'a> {
     /// Where nodes of a hash stand.
     equal: HashMap<u64, SmallVec<[u32; 1]>>,
     /// The node of a subtree met before.
-    known: HashMap<*const (), u32>,
+    known: Visited<u32>,
 }
 
 impl Compiler<'_> {
     fn datatype(&mut self, datatype: &Datatype) -> Result<u32> {
-        if let Some(&index) = self.known.get(&datatype.key()) {
+        if let Some(index) = self.known.get(datatype) {
             return Ok(index);
         }
         let index = self.constructor(datatype.node())?;
-        self.known.insert(datatype.key(), index);
+        self.known.insert(datatype, index);
         Ok(index)
     }
 

@@ -52,8 +52,7 @@ pub(super) fn layout(
             let members = members.iter().map(|member| {
                 Ok((signed(member.length)?, member.displacement, known[member.child as usize]))
             });
-            let members: Vec<_> = members.collect::<Result<_>>()?;
-            spanned(bounds::structure(&members)?, *span, 1)
+            spanned(bounds::structure(members)?, *span, 1)
         }
     }
 }
@@ -65,7 +64,7 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
             content.resized(scaled(lower, unit)?, scaled(extent, unit)?)
         }
         Span::Laid { lower, extent } => {
-            let upper = lower.checked_add(extent).ok_or(Error::Overflow { what: "a bound" })?;
+            let upper = lower.checked_add(extent).ok_or_else(|| Error::overflow("a bound"))?;
             content.laid(lower, upper)
         }
     }
@@ -106,7 +105,7 @@ fn signed(count: u64) -> Result<i64> {
 
 /// A displacement in bytes.
 pub(crate) fn scaled(displacement: i64, unit: i64) -> Result<i64> {
-    displacement.checked_mul(unit).ok_or(Error::Overflow { what: "a displacement" })
+    displacement.checked_mul(unit).ok_or_else(|| Error::overflow("a displacement"))
 }
 
 /// The displacements of a simple struct's members.
@@ -146,7 +145,7 @@ pub(crate) fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
                 concatenation(parts, &known)
             }
         };
-        known.push(signature.ok_or(Error::Overflow { what: "the number of basic items" })?);
+        known.push(signature.ok_or_else(|| Error::overflow("the number of basic items"))?);
     }
     Ok(known)
 }
@@ -297,7 +296,7 @@ pub(crate) fn sizes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<u
             }
         };
         let size = size.and_then(|size| i64::try_from(size).ok());
-        sizes.push(size.ok_or(Error::Overflow { what: "the packed size" })? as u64);
+        sizes.push(size.ok_or_else(|| Error::overflow("the packed size"))? as u64);
     }
     Ok(sizes)
 }

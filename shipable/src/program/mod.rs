@@ -108,7 +108,7 @@ impl Program {
     /// [`Error::Overflow`] when they are more than a `u64` counts.
     #[inline]
     pub fn stream_length(&self, count: u64) -> Result<u64> {
-        self.body.stream.checked_mul(count).ok_or(Error::Overflow { what: "the packed size" })
+        self.body.stream.checked_mul(count).ok_or_else(|| Error::overflow("the packed size"))
     }
 
     /// The bytes of memory that `count` elements lie in, from the first to past the last, relative to displacement 0;
@@ -125,7 +125,7 @@ impl Program {
         let Range { start, end } = self.body.reach;
         let last = i64::try_from(count - 1).ok().and_then(|last| last.checked_mul(self.extent));
         last.and_then(|last| Some(start.checked_add(last.min(0))?..end.checked_add(last.max(0))?))
-            .ok_or(Error::Overflow { what: "a displacement" })
+            .ok_or_else(|| Error::overflow("a displacement"))
     }
 
     /// Whether writing `count` elements writes a byte twice.

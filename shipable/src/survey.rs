@@ -1,0 +1,265 @@
+//! A survey of a datatype: where it lies on an architecture, whether it is portable, and whether anything can go wrong when it
+//! is compiled. One walk over its tree, without a form.
+
+use crate::arch::Architecture;
+use crate::bounds::{self, Bounds, Span, StructLayout, product};
+use crate::datatype::{Datatype, Node, Order, Visited};
+use crate::error::{Error, Result};
+use crate::form::Limits;
+
+/// What a survey found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Survey {
+    pub bounds: Bounds,
+    /// Whether all of its constructors keep portable types portable.
+    pub portable: bool,
+    /// Whether compiling it, and lowering it for its own memory, surely succeeds: the tree is far from too deep, and all
+    /// displacements, strides and sizes are far from the ends of an i64, so that no sum or product of a few leaves it.
+    pub safe: bool,
+}
+
+/// Far from the ends of an i64.
+const NEAR: u128 = 1 << 60;
+
+impl Survey {
+    /// Surveys a datatype.
+    ///
+    /// # Errors
+    /// As [`Datatype::bounds`].
+    pub(crate) fn of(datatype: &Datatype, architecture: &Architecture) -> Result<Survey> {
+        let mut walk = Walk {
+            architecture,
+            known: Visited::new(),
+            portable: true,
+            near: true,
+            levels: datatype.depth(),
+        };
+        let bounds = walk.bounds(datatype)?;
+        let safe = walk.near && walk.levels <= Limits::DEPTH as usize;
+        Ok(Survey { bounds, portable: walk.portable, safe })
+    }
+}
+
+impl Datatype {
+    /// Bounds, size and alignment of one element on an architecture.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] where one leaves 64 bits; [`Error::NoSuchKind`] for a Fortran type that
+    /// the architecture lacks.
+    pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
+        Ok(Survey::of(self, architecture)?.bounds)
+    }
+}
+
+/// A walk over a tree that visits each shared subtree once.
+struct Walk<'a> {
+    architecture: &'a Architecture,
+    known: Visited<Bounds>,
+    /// Of all that was visited.
+    portable: bool,
+    near: bool,
+    /// At least as many as the form nests: an array's dimensions are nodes of their own there.
+    levels: usize,
+}
+
+impl Walk<'_> {
+    fn bounds(&mut self, datatype: &Datatype) -> Result<Bounds> {
+        if let Node::Leaf(leaf) = datatype.node() {
+            return Bounds::of_leaf(*leaf, self.architecture)?.padded();
+        }
+        if let Some(known) = self.known.get(datatype) {
+            return Ok(known);
+        }
+        let bounds = self.of_node(datatype.node())?.padded()?;
+        let Bounds { lb, ub, true_lb, true_ub, size, .. } = bounds;
+        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound.into()));
+        self.portable &= datatype.node().is_portable();
+        self.known.insert(datatype, bounds);
+        Ok(bounds)
+    }
+
+    /// Notes a displacement or a length in bytes.
+    fn meet(&mut self, bytes: i128) {
+        self.near &= bytes.unsigned_abs() <= NEAR;
+    }
+
+    /// Notes so many steps, and the length of one. What leaves an i128 is met as its end.
+    fn meet_steps(&mut self, count: i64, step: i128) {
+        self.meet(step);
+        self.meet(step.saturating_mul(count.into()));
+    }
+
+    fn of_node(&mut self, node: &Node) -> Result<Bounds> {
+        match node {
+            Node::Leaf(leaf) => Bounds::of_leaf(*leaf, self.architecture),
+            Node::Dup { child } => self.bounds(child),
+            Node::Contiguous { count, child } => {
+                let child = self.bounds(child)?;
+                self.meet_steps(*count, child.extent().into());
+                child.repeat((*count).into(), Span::steps(*count, child.extent().into())?)
+            }
+            Node::Vector { count, blocklength, stride, child } => {
+                let child = self.bounds(child)?;
+                let stride = product((*stride).into(), child.extent().into())?;
+                self.strided(&child, *count, *blocklength, stride)
+            }
+            Node::Hvector { count, blocklength, stride, child, .. } => {
+                let child = self.bounds(child)?;
+                self.strided(&child, *count, *blocklength, (*stride).into())
+            }
+            Node::Indexed { blocklengths, displacements, child } => {
+                let child = self.bounds(child)?;
+                let lengths = blocklengths.iter().copied();
+                self.blocks(&child, lengths, displacements, child.extent())
+            }
+            Node::Hindexed { blocklengths, displacements, child, .. } => {
+                let child = self.bounds(child)?;
+                self.blocks(&child, blocklengths.iter().copied(), displacements, 1)
+            }
+            Node::IndexedBlock { blocklength, displacements, child } => {
+                let child = self.bounds(child)?;
+                let lengths = std::iter::repeat(*blocklength);
+                self.blocks(&child, lengths, displacements, child.extent())
+            }
+            Node::HindexedBlock { blocklength, displacements, child } => {
+                let child = self.bounds(child)?;
+                self.blocks(&child, std::iter::repeat(*blocklength), displacements, 1)
+            }
+            Node::Struct { blocklengths, displacements, children, .. } => {
+                let members = blocklengths.iter().zip(displacements).zip(children);
+                bounds::structure(members.map(|((&blocklength, &displacement), child)| {
+                    let child = self.bounds(child)?;
+                    self.meet(displacement.into());
+                    self.meet_steps(blocklength, child.extent().into());
+                    Ok((blocklength, displacement, child))
+                }))
+            }
+            Node::SimpleStruct { blocklengths, children } => {
+                let mut layout = StructLayout::new();
+                for (&blocklength, child) in blocklengths.iter().zip(children) {
+                    let child = self.bounds(child)?;
+                    self.meet_steps(blocklength, child.extent().into());
+                    layout.push(blocklength, &child)?;
+                }
+                layout.finish()
+            }
+            Node::Subarray { sizes, subsizes, starts, child, order } => {
+                let child = self.bounds(child)?;
+                self.array(&child, sizes, *order, |at| {
+                    let (start, subsize) = (starts[at], subsizes[at]);
+                    (start, start + subsize - 1, subsize)
+                })
+            }
+            Node::Darray { gsizes, order, child, .. } => {
+                let child = self.bounds(child)?;
+                let shares = node.shares().unwrap_or_default();
+                let whole = gsizes.iter().fold(child.extent().into(), |all: i128, &size| {
+                    all.saturating_mul(size.into())
+                });
+                shares.iter().for_each(|share| self.meet_steps(share.period, whole));
+                self.array(&child, gsizes, *order, |at| {
+                    let share = &shares[at];
+                    (share.first, share.last().unwrap_or(share.first), share.count())
+                })
+            }
+            Node::Resized { lb, extent, child } => {
+                self.meet((*extent).into());
+                self.bounds(child)?.resized(*lb, *extent)
+            }
+            Node::ValueIndex { value, index } => {
+                let mut layout = StructLayout::new();
+                for &member in [value, index] {
+                    layout.push(1, &Bounds::of_leaf(member.into(), self.architecture)?)?;
+                }
+                layout.finish()
+            }
+        }
+    }
+
+    fn strided(
+        &mut self,
+        child: &Bounds,
+        count: i64,
+        blocklength: i64,
+        stride: i128,
+    ) -> Result<Bounds> {
+        let extent = child.extent().into();
+        self.meet_steps(count, stride);
+        self.meet_steps(blocklength, extent);
+        let copies = product(count.into(), blocklength.into())?;
+        let block = Span::steps(blocklength, extent)?;
+        child.repeat(copies, Span::steps(count, stride)?.plus(&block)?)
+    }
+
+    /// Blocks at displacements in `unit`s of bytes.
+    fn blocks(
+        &mut self,
+        child: &Bounds,
+        lengths: impl Iterator<Item = i64> + Clone,
+        displacements: &[i64],
+        unit: i64,
+    ) -> Result<Bounds> {
+        let blocks = || lengths.clone().zip(displacements);
+        let extent = child.extent();
+        // Of empty blocks too: a form multiplies their displacements before it leaves them out.
+        let (longest, farthest) = blocks().fold((0, 0), |(longest, farthest), (length, at)| {
+            (length.max(longest), at.unsigned_abs().max(farthest))
+        });
+        let farthest = i128::from(farthest).saturating_mul(unit.into());
+        self.meet(farthest);
+        self.meet_steps(longest, extent.into());
+        let filled = blocks().filter(|(length, _)| *length > 0);
+        let (mut copies, mut all) = (0i128, None::<Span>);
+        if self.near {
+            // So each of these products is near.
+            let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+            for (length, at) in filled {
+                let (first, last) = (at * unit, at * unit + (length - 1) * extent);
+                (least, greatest) = (least.min(first).min(last), greatest.max(first).max(last));
+                copies += i128::from(length);
+            }
+            if copies > 0 {
+                all = Some(Span { least: least.into(), greatest: greatest.into() });
+            }
+        } else {
+            for (length, &at) in filled {
+                let block = Span::steps(length, extent.into())?;
+                let block = block.plus(&Span::at(i128::from(at) * i128::from(unit)))?;
+                // At most 2^63 blocks of at most 2^63 elements.
+                copies += i128::from(length);
+                all = Some(all.map_or(block, |all| all.or(&block)));
+            }
+        }
+        child.repeat(copies, all.unwrap_or(Span::at(0)))
+    }
+
+    /// Part of an array: in each dimension the first and the last index, and how many.
+    fn array(
+        &mut self,
+        child: &Bounds,
+        sizes: &[i64],
+        order: Order,
+        part: impl Fn(usize) -> (i64, i64, i64),
+    ) -> Result<Bounds> {
+        self.levels += sizes.len();
+        // From the fastest dimension to the slowest.
+        let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
+        let mut items = 1i128;
+        for place in 0..sizes.len() {
+            let at = if order == Order::C { sizes.len() - 1 - place } else { place };
+            let (first, last, count) = part(at);
+            let (first, last) = (product(first.into(), stride)?, product(last.into(), stride)?);
+            let part = Span { least: first.min(last), greatest: first.max(last) };
+            span = span.plus(&part)?;
+            copies = product(copies, count.into())?;
+            stride = product(stride, sizes[at].into())?;
+            // A dimension more may leave nothing of it, but the form has a node for each.
+            self.meet(copies.saturating_mul(child.size.into()));
+            items = items.saturating_mul(sizes[at].into());
+        }
+        // Sizes are at least 1, so this is the most of any dimension.
+        self.meet(items);
+        let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
+        child.repeat(copies, span)?.resized(0, extent)
+    }
+}
