@@ -3,6 +3,7 @@
 pub mod case;
 pub mod datatypes;
 pub mod environment;
+pub mod kernels;
 pub mod launch;
 pub mod limits;
 pub mod loops;

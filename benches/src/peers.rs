@@ -7,8 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::Failure;
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
+use crate::run::Contender;
 
 /// The program's sources, which the command carries, so that it needs no clone of the project to build them.
 const SOURCES: [(&str, &str); 6] = [
@@ -26,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(45);
 /// An MPI library, and our program built with it.
 #[derive(Debug)]
 pub struct Peer {
+    /// With its version.
     name: String,
     bin: PathBuf,
     folder: Folder,
@@ -74,7 +77,7 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
         let peer = Peer::build(&bin, peers.len())?;
         // Rows of two builds of one release would be mixed up.
         if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
-            let problem = format!("{} has {} as well", other.bin.display(), peer.name);
+            let problem = format!("{} is in {}, too", peer.name, other.bin.display());
             return Err(PeersError::Unusable { bin, problem });
         }
         peers.push(peer);
@@ -103,47 +106,9 @@ impl Peer {
         }
     }
 
-    /// The library's name, with its version.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether it can do a case at all: no other library works between unlike machines, or measures the machine's limits.
-    pub fn takes(&self, case: &Case) -> bool {
-        let like = case.arch.iter().all(|arch| arch == "native");
-        match case.bench {
-            Bench::TypeSend | Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {
-                false
-            }
-            Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
-            _ => like,
-        }
-    }
-
-    /// Measures cases, one after the other, and tells what came of each by its place among them. Where the library hangs or dies
-    /// the rest are lost.
-    pub fn measure(
-        &mut self,
-        cases: &[Case],
-        validate: bool,
-        done: &mut dyn FnMut(usize, Outcome),
-    ) {
-        let mut from = 0;
-        // What a launch costs is measured from outside, and what memory it takes before anything else was done.
-        let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
-        for cases in cases.chunk_by(|a, b| ranks(a) == ranks(b) && !alone(a) && !alone(b)) {
-            match &cases[0] {
-                case if case.bench == Bench::Launch => done(from, self.launch(case)),
-                case => self
-                    .job(ranks(case), cases, validate, &mut |at, outcome| done(from + at, outcome)),
-            }
-            from += cases.len();
-        }
-    }
-
     fn mpiexec(&self, ranks: u32) -> Command {
         let mut command = Command::new(self.bin.join("mpiexec"));
-        if self.name.starts_with("Open MPI") {
+        if self.name.starts_with(OPEN_MPI) {
             // The program pins its ranks, and there may be more of them than cores.
             command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
         }
@@ -230,6 +195,47 @@ impl Peer {
     }
 }
 
+impl Contender for Peer {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// No other library works between unlike machines, or measures the machine's limits.
+    fn takes(&self, case: &Case) -> bool {
+        let like = case.arch.iter().all(|arch| arch == "native");
+        match case.bench {
+            Bench::TypeSend | Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {
+                false
+            }
+            Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
+            _ => like,
+        }
+    }
+
+    /// Where the library hangs or dies the rest of that job is lost.
+    fn measure(
+        &mut self,
+        cases: &[Case],
+        validate: bool,
+        done: &mut dyn FnMut(usize, Outcome),
+    ) -> Result<(), Failure> {
+        let mut from = 0;
+        // What a launch costs is measured from outside, and what memory it takes before anything else was done.
+        let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
+        for cases in cases.chunk_by(|a, b| ranks(a) == ranks(b) && !alone(a) && !alone(b)) {
+            let case = &cases[0];
+            match case.bench {
+                Bench::Launch => done(from, self.launch(case)),
+                _ => self.job(ranks(case), cases, validate, &mut |at, outcome| {
+                    done(from + at, outcome);
+                }),
+            }
+            from += cases.len();
+        }
+        Ok(())
+    }
+}
+
 /// Ranks that a case takes: another would only wait, and that on the other core.
 fn ranks(case: &Case) -> u32 {
     match case.bench {
@@ -238,16 +244,20 @@ fn ranks(case: &Case) -> u32 {
     }
 }
 
-/// What an mpiexec's `--version` says it is.
+const OPEN_MPI: &str = "Open MPI";
+
+/// A library's name and release, from its mpiexec's `--version`.
 fn name(version: &str) -> Option<String> {
-    let number = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = version.split_whitespace();
     if version.contains("HYDRA") {
         words.find(|&word| word == "Version:")?;
         return Some(format!("MPICH {}", words.next()?));
     }
-    let open = ["Open MPI", "OpenRTE", "PRTE", "prte"].iter().any(|name| version.contains(name));
-    open.then(|| Some(format!("Open MPI {}", words.find(number)?)))?
+    if ["Open MPI", "OpenRTE", "PRTE", "prte"].iter().any(|name| version.contains(name)) {
+        let number = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+        return Some(format!("{OPEN_MPI} {number}"));
+    }
+    None
 }
 
 /// A process that ends with its owner.
@@ -297,10 +307,7 @@ mod tests {
     #[test]
     fn libraries_say_who_they_are() {
         for (version, expected) in [
-            (
-                "HYDRA build details:\n    Version:       5.0.2\n    Release Date: 2026",
-                Some("MPICH 5.0.2"),
-            ),
+            ("HYDRA build details:\n    Version:   5.0.2\n    Release", Some("MPICH 5.0.2")),
             ("mpiexec (Open MPI) 5.0.11\n\nReport bugs to", Some("Open MPI 5.0.11")),
             ("mpiexec (OpenRTE) 4.1.4\n", Some("Open MPI 4.1.4")),
             ("srun 23.1", None),
@@ -312,8 +319,8 @@ mod tests {
 
     #[test]
     fn what_no_other_library_does_is_not_asked_of_one() -> Result<(), PeersError> {
-        let peer =
-            Peer { name: "MPICH 0".to_owned(), bin: PathBuf::new(), folder: Folder::new("takes")? };
+        let name = "MPICH 0".to_owned();
+        let peer = Peer { name, bin: PathBuf::new(), folder: Folder::new("takes")? };
         for (line, takes) in [
             ("bench=put_latency", true),
             ("bench=put_latency arch=native,s390x", false),

@@ -8,7 +8,7 @@ use longshore::{Architecture, Datatype, Tag};
 
 use crate::case::{Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
 use crate::types::{self, Named};
-use crate::{Failure, limits};
+use crate::{Failure, kernels, limits};
 
 /// What is wanted, as the command's flags say.
 ///
@@ -153,6 +153,16 @@ impl Choice {
             list.typed(&LATENCIES[..2], &named, by)?;
         }
 
+        // What applications exchange.
+        let kernels = kernels::all()?;
+        for on in [&Case::default(), &created] {
+            list.typed(&LATENCIES[..2], &kernels, on)?;
+        }
+        for by in [&message, &pairs[0]] {
+            list.typed(&LATENCIES[..1], &kernels, by)?;
+        }
+        list.typed(&OF_TYPES[..2], &kernels, &Case::default())?;
+
         list.typed(&OF_TYPES, &named, &Case::default())?;
         let blocks = types::many_blocks()?;
         list.typed(&[Bench::Commit, Bench::Define], &[blocks], &Case::default())?;
@@ -169,7 +179,8 @@ impl Choice {
     /// Each bench, window, synchronisation, route and way at least once.
     fn samples(&self) -> Result<Vec<Case>, Failure> {
         let sizes = || self.sizes([8, 64 << 10]);
-        let named: Vec<Named> = types::all()?.into_iter().filter(|named| named.quick).collect();
+        let named = types::all()?.into_iter().chain(kernels::all()?);
+        let named: Vec<Named> = named.filter(|named| named.quick).collect();
         let mut list = List::new(true);
         list.sized(&[Bench::Memcpy, Bench::ByteSwap], &sizes(), &Case::default());
         list.sized(&LATENCIES, &sizes(), &Case::default());

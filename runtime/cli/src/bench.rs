@@ -8,6 +8,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
 use longshore::launcher::{self, Control};
 use longshore_benches::case::{Bench, Flavor, Sync};
+use longshore_benches::peers::{self, Peer};
 use longshore_benches::plan::{Choice, Element};
 use longshore_benches::row::Refusal;
 use longshore_benches::run::{self, Contender, Limits, Loops, Ours, Results};
@@ -53,6 +54,9 @@ pub struct Arguments {
     /// Checks the data that each case moves
     #[arg(long)]
     validate: bool,
+    /// Lets MPICH and Open MPI do the same work in between, for ratios: those in the folders that LONGSHORE_PEERS lists
+    #[arg(long)]
+    peers: bool,
     /// How often each case is measured, in turns with all others. [default: 5, with --quick 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
@@ -136,14 +140,19 @@ pub fn main(arguments: Arguments) -> ExitCode {
         quick,
     };
     let turns = arguments.turns.unwrap_or(if quick { 1 } else { 5 });
-    let measured =
-        launcher::guarded(|control| match measure(&choice, turns, arguments.validate, control) {
+    let measured = launcher::guarded(|control| {
+        let peers = if arguments.peers { peers::find() } else { Ok(Vec::new()) };
+        let measured = peers
+            .map_err(Failure::from)
+            .and_then(|peers| measure(&choice, turns, arguments.validate, peers, control));
+        match measured {
             Ok(results) => report(&results),
             Err(error) => {
                 eprintln!("longshore: {error}");
                 1
             }
-        });
+        }
+    });
     match measured {
         Ok(status) => status.into(),
         Err(error) => {
@@ -157,12 +166,14 @@ fn measure(
     choice: &Choice,
     turns: u32,
     validate: bool,
+    peers: Vec<Peer>,
     control: &Control,
 ) -> Result<Results, Failure> {
     let cases = choice.cases()?;
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender + '_>> =
         vec![Box::new(Ours { program, control }), Box::new(Loops), Box::new(Limits)];
+    contenders.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn Contender>));
     Ok(run::run(&cases, turns, validate, &mut contenders, |_| {}))
 }
 
