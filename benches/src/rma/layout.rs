@@ -33,7 +33,13 @@ impl Layout {
     /// A type that doesn't exist here, or too much memory.
     pub fn new(rank: &Rank, case: &Case) -> Result<Layout, Failure> {
         let datatype: Datatype = case.datatype.parse()?;
-        let own = rank.commit(&datatype)?;
+        // As programs in Rust name the types of their slices.
+        let own = match case.datatype.as_str() {
+            "d" => rank.type_of::<f64>()?,
+            "i64" => rank.type_of::<i64>()?,
+            "i8" => rank.type_of::<i8>()?,
+            _ => rank.commit(&datatype)?,
+        };
         let pattern =
             Pattern::new(&datatype, case.count, rank.architecture(), &Architecture::NATIVE)?;
         let committed = longshore::shipable::Committed::new(&datatype, rank.architecture())?;

@@ -112,11 +112,10 @@ impl Pair<'_> {
         })
     }
 
-    /// Rounds of work, in microseconds a call. Both ranks begin each together.
+    /// Rounds of work, in microseconds a call. Both ranks begin each together; a round of `both` ends when both are done.
     fn rounds(
         &self,
-        rounds: u32,
-        calls: u32,
+        (rounds, calls, both): (u32, u32, bool),
         mut round: impl FnMut() -> longshore::Result<()>,
     ) -> longshore::Result<Vec<f64>> {
         let mut took = Vec::with_capacity(rounds as usize);
@@ -124,6 +123,9 @@ impl Pair<'_> {
             self.world.barrier()?;
             let start = Instant::now();
             round()?;
+            if both {
+                self.world.barrier()?;
+            }
             took.push(start.elapsed().as_secs_f64() * 1e6 / f64::from(calls));
         }
         Ok(took)
@@ -342,12 +344,13 @@ impl Pair<'_> {
         calls: u32,
     ) -> longshore::Result<Vec<f64>> {
         let (target, places) = (self.other, work.layout.places);
+        let length = (rounds, calls, work.active && work.exposed);
         let epochs = calls.div_ceil(places as u32);
         // A target has no part in what it is not asked for.
         let own = if work.active { epochs } else { 0 };
         match work.case.sync {
             Sync::Flush => window.lock_all(|epoch| {
-                self.rounds(rounds, calls, || {
+                self.rounds(length, || {
                     (0..own).try_for_each(|_| operation.flush(epoch, target, places))
                 })
             }),
@@ -356,28 +359,28 @@ impl Pair<'_> {
                     Sync::Lock => LockType::Exclusive,
                     _ => LockType::Shared,
                 };
-                self.rounds(rounds, calls, || {
+                self.rounds(length, || {
                     (0..own).try_for_each(|_| {
                         let operation = &mut *operation;
                         window.lock(target, lock_type, move |epoch| operation.issue(epoch, places))
                     })
                 })
             }
-            Sync::LockAll => self.rounds(rounds, calls, || {
+            Sync::LockAll => self.rounds(length, || {
                 (0..own).try_for_each(|_| {
                     let operation = &mut *operation;
                     window.lock_all(move |epoch| operation.issue(epoch, places))
                 })
             }),
             Sync::Fence => window.fences(|chain| {
-                self.rounds(rounds, calls, || {
+                self.rounds(length, || {
                     (0..epochs).try_for_each(|_| {
                         let operation = &mut *operation;
                         chain.epoch(move |epoch| operation.issue(epoch, places))
                     })
                 })
             }),
-            Sync::Pscw => self.rounds(rounds, calls, || {
+            Sync::Pscw => self.rounds(length, || {
                 (0..epochs).try_for_each(|_| {
                     if work.exposed {
                         window.post(&work.group, Assert::NONE)?;

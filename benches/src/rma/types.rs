@@ -20,7 +20,7 @@ impl Pair<'_> {
         };
         let (other, first) = (self.other, self.me == 0);
         let before = self.line()?;
-        let took = self.rounds(case.rounds, 2 * case.calls, || {
+        let took = self.rounds((case.rounds, 2 * case.calls, false), || {
             (0..case.calls).try_for_each(|_| {
                 if first {
                     self.world.type_send(&datatype, other, 0)?;

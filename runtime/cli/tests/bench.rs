@@ -1,0 +1,72 @@
+//! `longshore bench` from outside: what it measures is measured by real ranks, checked, and reported.
+
+use std::process::{Command, Output};
+
+fn bench(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_longshore")).arg("bench").args(words).output().unwrap()
+}
+
+/// What succeeded wrote, and nothing about wrong data or lost cases.
+fn measured(words: &[&str]) -> String {
+    let Output { status, stdout, stderr } = bench(words);
+    let (text, problems) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}\n{text}\n{problems}");
+    text.into_owned()
+}
+
+/// The lines of a report that name a bench.
+fn rows<'a>(report: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    report.lines().filter(move |line| line.contains(name))
+}
+
+#[test]
+fn every_synchronisation_moves_the_right_data_processes() {
+    let words = ["put_latency", "get_latency", "acc_latency", "--sync", "all", "--size", "4,8"];
+    let report = measured(&[&words[..], &["--quick", "--validate"]].concat());
+    for name in ["put_latency", "get_latency", "acc_latency"] {
+        assert!(rows(&report, name).count() >= 1, "{name}\n{report}");
+    }
+}
+
+#[test]
+fn every_window_and_single_operation_moves_the_right_data_processes() {
+    let words = ["fop_latency", "cas_latency", "get_acc_latency", "put_bibw", "--window", "all"];
+    let report = measured(&[&words[..], &["--size", "64", "--quick", "--validate"]].concat());
+    for name in ["fop_latency", "cas_latency", "get_acc_latency", "put_bibw"] {
+        assert!(rows(&report, name).count() >= 1, "{name}\n{report}");
+    }
+}
+
+#[test]
+fn unlike_ranks_and_types_of_any_kind_move_the_right_data_processes() {
+    let words = ["put_latency", "get_bw", "--arch", "native,s390x", "--arch", "i686,native"];
+    let types = ["--type", "struct", "--type", "U1(X:d:2:3/5,1/0)", "--size", "96"];
+    measured(&[&words[..], &types, &["--quick", "--validate"]].concat());
+}
+
+#[test]
+fn types_alone_and_limits_need_no_ranks() {
+    let words = ["pack", "unpack", "copy", "commit", "define", "memcpy", "byte_swap"];
+    measured(&[&words[..], &["--quick", "--validate"]].concat());
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for (words, part) in [
+        (&["put"][..], "put_latency"),
+        (&["--window", "heap"], "there are allocate, create, dynamic, shared"),
+        (&["--sync", ""], "flush"),
+        (&["--size", "8,1G"], "from 1 to 64M"),
+        (&["--arch", "native"], "two names"),
+        (&["--arch", "native,vax"], "vax"),
+        (&["--type", "U1(V:d:4)"], "not a datatype"),
+        (&["--type", "vector9"], "vector8"),
+        (&["--turns", "0"], "1.."),
+        (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "nothing"),
+    ] {
+        let Output { status, stdout, stderr } = bench(words);
+        let problem = String::from_utf8_lossy(&stderr);
+        assert!(!status.success() && stdout.is_empty(), "{words:?}: {status}");
+        assert!(problem.contains(part), "{words:?}: {problem}");
+    }
+}
