@@ -7,15 +7,14 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use longshore::{Info, Op, Passive, Rank, Window};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
+use crate::random::mixed;
 use crate::show::Show;
 
 /// Slots of each rank: a key, 0 where it is free, and a count.
 const SLOTS: u64 = 64;
 /// What a rank counts: so many numbers, of so many different ones.
-const DRAWS: usize = 300;
+const DRAWS: u64 = 300;
 const DIFFERENT: u64 = 50;
 
 /// Plays it on any number of ranks.
@@ -60,7 +59,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
 
 /// The slot of a key: its own, or the next one that is free. The key is in it afterwards.
 fn claim(epoch: &Passive<'_, '_>, key: u64, size: u64) -> longshore::Result<(i32, i64)> {
-    let mut place = hash(key) % (size * SLOTS);
+    let mut place = mixed(key) % (size * SLOTS);
     loop {
         let (owner, slot) = ((place / SLOTS) as i32, (place % SLOTS) as i64);
         let found = epoch.compare_and_swap(key, 0, owner, 2 * slot)?.wait()?;
@@ -73,13 +72,6 @@ fn claim(epoch: &Passive<'_, '_>, key: u64, size: u64) -> longshore::Result<(i32
 
 /// The numbers that a rank counts, none of them 0.
 fn draws(rank: i32) -> impl Iterator<Item = u64> {
-    let mut random = SmallRng::seed_from_u64(rank as u64);
-    (0..DRAWS).map(move |_| hash(1 + random.random_range(0..DIFFERENT)) | 1)
-}
-
-/// By splitmix64.
-fn hash(key: u64) -> u64 {
-    let key = (key ^ (key >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let key = (key ^ (key >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    key ^ (key >> 31)
+    let first = (rank as u64) << 32;
+    (first..first + DRAWS).map(|draw| mixed(mixed(draw) % DIFFERENT) | 1)
 }

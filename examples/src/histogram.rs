@@ -8,14 +8,13 @@ use std::error::Error;
 use std::ops::Range;
 
 use longshore::{Communicator, Info, Op, Rank, SplitType, Window};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
+use crate::random::mixed;
 use crate::show::Show;
 
 const BINS: usize = 40;
 /// What a rank draws.
-const DRAWS: usize = 2000;
+const DRAWS: u64 = 2000;
 
 /// Plays it on any number of ranks.
 ///
@@ -85,6 +84,9 @@ fn stripe(near: &Communicator) -> Range<usize> {
 
 /// The bins of what a rank draws: sums of uniform numbers, so that they heap up in the middle.
 fn draws(rank: i32) -> impl Iterator<Item = i64> {
-    let mut random = SmallRng::seed_from_u64(rank as u64);
-    (0..DRAWS).map(move |_| (0..4).map(|_| random.random_range(0..BINS as i64)).sum::<i64>() / 4)
+    let first = (rank as u64) << 32;
+    (first..first + DRAWS).map(|draw| {
+        let numbers = (4 * draw..).take(4).map(|at| mixed(at) % BINS as u64);
+        numbers.sum::<u64>() as i64 / 4
+    })
 }

@@ -8,6 +8,7 @@ pub mod histogram;
 pub mod object;
 pub mod overflow;
 pub mod packed;
+pub mod random;
 pub mod records;
 pub mod shipments;
 pub mod show;
