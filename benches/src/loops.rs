@@ -8,16 +8,17 @@ use crate::datatypes::Memory;
 use crate::row::{Outcome, Refusal, Sample};
 use crate::types::{BLOCKS, EDGE, blocks};
 
-/// A loop from memory to the packed stream, or back.
-type Pack = Box<dyn Fn(&[u8], &mut [u8])>;
-type Unpack = Box<dyn Fn(&mut [u8], &[u8])>;
+/// A loop from memory to the packed stream.
+pub type Pack = Box<dyn Fn(&[u8], &mut [u8])>;
+/// One from there to memory.
+pub type Unpack = Box<dyn Fn(&mut [u8], &[u8])>;
 
 /// Measures the loop that does what a case does, if there is one. With `validate` its bytes are compared with the oracle's.
 ///
 /// # Errors
 /// A type that can't be committed.
 pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
-    let Some((pack, unpack)) = loops(case)? else {
+    let Some((pack, unpack)) = of(case)? else {
         return Ok(Err(Refusal::Unsupported("no loop was written for it".to_owned())));
     };
     let mut memory = Memory::new(case)?;
@@ -44,10 +45,14 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
 
 /// Whether there is a loop for a case.
 pub fn has(case: &Case) -> bool {
-    matches!(loops(case), Ok(Some(_)))
+    matches!(of(case), Ok(Some(_)))
 }
 
-fn loops(case: &Case) -> Result<Option<(Pack, Unpack)>, Failure> {
+/// The loops of a case's type, to its stream and back, if they were written.
+///
+/// # Errors
+/// An architecture that doesn't exist.
+pub fn of(case: &Case) -> Result<Option<(Pack, Unpack)>, Failure> {
     if !matches!(case.bench, Bench::Pack | Bench::Unpack) {
         return Ok(None);
     }

@@ -1,0 +1,59 @@
+//! What becomes of a type before any data moves: compiled at commit, encoded when it ships, decoded and lowered at the target.
+
+use divan::Bencher;
+use longshore_benches::types;
+use shipable::form::Limits;
+use shipable::{Architecture, Datatype, Form};
+
+/// The types that `longshore bench` names; one of very many blocks is among them.
+fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> =
+        types::all().expect("they are valid").into_iter().map(|named| named.name).collect();
+    names.push("blocks");
+    names
+}
+
+fn datatype(name: &str) -> Datatype {
+    let named = match name {
+        "blocks" => types::many_blocks(),
+        _ => types::named(name),
+    };
+    named.expect("one of them").notation.parse().expect("its own notation")
+}
+
+fn form(name: &str) -> Form {
+    Form::compile(&datatype(name), &Architecture::NATIVE).expect("it fits")
+}
+
+#[divan::bench(args = names())]
+fn compile(bencher: Bencher, name: &str) {
+    let datatype = datatype(name);
+    bencher.bench_local(|| Form::compile(divan::black_box(&datatype), &Architecture::NATIVE));
+}
+
+#[divan::bench(args = names())]
+fn encode(bencher: Bencher, name: &str) {
+    let form = form(name);
+    bencher.bench_local(|| divan::black_box(&form).encode());
+}
+
+#[divan::bench(args = names())]
+fn decode(bencher: Bencher, name: &str) {
+    let bytes = form(name).encode();
+    bencher.bench_local(|| Form::decode(divan::black_box(&bytes), &Limits::default()));
+}
+
+#[divan::bench(args = names())]
+fn lower(bencher: Bencher, name: &str) {
+    let form = form(name);
+    let native = Architecture::NATIVE;
+    bencher.bench_local(|| divan::black_box(&form).lower(&native, &native));
+}
+
+/// For data that come from a big-endian machine.
+#[divan::bench(args = names())]
+fn lower_for_s390x(bencher: Bencher, name: &str) {
+    let form = form(name);
+    bencher
+        .bench_local(|| divan::black_box(&form).lower(&Architecture::NATIVE, &Architecture::S390X));
+}

@@ -1,0 +1,130 @@
+//! Rings in shared memory. `round_trip` and `stream` are between two cores; `cache_line` beside them is what they can't be faster than,
+//! and changes with the cores' distance.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use divan::Bencher;
+use divan::counter::BytesCount;
+use longshore_benches::pin;
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{Link, LinkError, Refused, Segment};
+
+/// Frames of these lengths; of 40 bytes they fit a cache line with their header.
+const LENGTHS: [usize; 6] = [0, 40, 120, 1 << 10, 4 << 10, 16 << 10];
+
+fn pair() -> [ShmLink; 2] {
+    let segment = Segment::create(2).expect("shared memory");
+    [0, 1].map(|rank| {
+        ShmLink::new(segment.as_rank(rank).expect("one of two")).expect("its only link")
+    })
+}
+
+/// Waits for room in the ring.
+fn send(link: &mut ShmLink, length: usize) -> Result<(), LinkError> {
+    let peer = 1 - link.rank();
+    loop {
+        match link.reserve(peer, length) {
+            Ok(mut frame) => {
+                frame.fill(1);
+                frame.commit();
+                return Ok(());
+            }
+            Err(Refused::WouldBlock) => std::hint::spin_loop(),
+            Err(Refused::Failed(error)) => return Err(error),
+        }
+    }
+}
+
+/// Copies a frame out, if there is one.
+fn receive(link: &mut ShmLink, to: &mut [u8]) -> Result<bool, LinkError> {
+    let frame = link.receive()?;
+    if let Some(frame) = &frame {
+        to[..frame.len()].copy_from_slice(frame);
+    }
+    Ok(frame.is_some())
+}
+
+fn wait_for(link: &mut ShmLink, to: &mut [u8]) -> Result<(), LinkError> {
+    while !receive(link, to)? {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// Measures on the first core, where all benches run, while the second does `turn` again and again.
+fn beside(mut turn: impl FnMut() + Send, measure: impl FnOnce()) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(1);
+            while !done.load(Ordering::Relaxed) {
+                turn();
+            }
+        });
+        measure();
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Both ends on one core: what the instructions cost.
+#[divan::bench(args = LENGTHS, sample_size = 200)]
+fn both_ends(bencher: Bencher, length: usize) {
+    let ([mut left, mut right], mut bytes) = (pair(), vec![0; length]);
+    bencher.counter(BytesCount::new(length)).bench_local(|| {
+        send(&mut left, length)?;
+        receive(&mut right, &mut bytes)
+    });
+}
+
+#[divan::bench(args = LENGTHS, sample_size = 200)]
+fn round_trip(bencher: Bencher, length: usize) {
+    let ([mut left, mut right], mut bytes, mut there) = (pair(), vec![0; length], vec![0; length]);
+    let answer = move || {
+        if receive(&mut right, &mut there).is_ok_and(|came| came) {
+            send(&mut right, length).expect("its peer lives");
+        }
+    };
+    beside(answer, || {
+        bencher.bench_local(|| {
+            send(&mut left, length)?;
+            wait_for(&mut left, &mut bytes)
+        });
+    });
+}
+
+/// A frame, of many under way.
+#[divan::bench(args = LENGTHS, sample_size = 200)]
+fn stream(bencher: Bencher, length: usize) {
+    let ([mut left, mut right], mut there) = (pair(), vec![0; length]);
+    let drain = move || {
+        receive(&mut right, &mut there).expect("its peer lives");
+    };
+    beside(drain, || {
+        bencher.counter(BytesCount::new(length)).bench_local(|| send(&mut left, length));
+    });
+}
+
+/// There and back.
+#[divan::bench(sample_size = 200)]
+fn cache_line(bencher: Bencher) {
+    #[repr(align(128))]
+    struct Line(AtomicU64);
+    let (line, mut round) = (Line(AtomicU64::new(0)), 0);
+    // Odd numbers go there, even ones come back.
+    let answer = || {
+        let number = line.0.load(Ordering::Acquire);
+        if number % 2 == 1 {
+            line.0.store(number + 1, Ordering::Release);
+        }
+    };
+    beside(answer, || {
+        bencher.bench_local(|| {
+            line.0.store(round + 1, Ordering::Release);
+            round += 2;
+            while line.0.load(Ordering::Acquire) != round {
+                std::hint::spin_loop();
+            }
+        });
+    });
+}
