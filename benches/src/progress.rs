@@ -8,36 +8,41 @@ use terminal_size::{Width, terminal_size_of};
 /// A bar, cleared when it is dropped.
 ///
 /// ```
-/// let mut bar = longshore_benches::progress::Bar::new(200);
-/// bar.at(17, "turn 1 of 5, MPICH: put_latency, 8 B");
+/// let mut bar = longshore_benches::progress::Bar::new();
+/// bar.at(17, 200, "turn 1 of 5, MPICH: put_latency, 8 B");
 /// ```
 #[derive(Debug)]
 pub struct Bar {
-    total: usize,
     start: Instant,
-    /// When it was last drawn; none where there is no terminal.
+    /// When it was last drawn.
     drawn: Option<Instant>,
+    terminal: bool,
 }
 
 /// Drawing more often disturbs what is measured, and nobody reads it.
 const PERIOD: Duration = Duration::from_millis(100);
 
+impl Default for Bar {
+    fn default() -> Bar {
+        Bar::new()
+    }
+}
+
 impl Bar {
-    /// The bar of a run of so many steps.
-    pub fn new(total: usize) -> Bar {
-        let start = Instant::now();
-        Bar { total, start, drawn: stderr().is_terminal().then(|| start - PERIOD) }
+    /// The bar of a run that begins now.
+    pub fn new() -> Bar {
+        Bar { start: Instant::now(), drawn: None, terminal: stderr().is_terminal() }
     }
 
-    /// So many steps are done, and what is being done.
-    pub fn at(&mut self, done: usize, what: &str) {
+    /// So many steps of so many are done, and what is being done.
+    pub fn at(&mut self, done: usize, total: usize, what: &str) {
         let now = Instant::now();
-        if self.drawn.is_none_or(|drawn| now - drawn < PERIOD) {
+        if !self.terminal || self.drawn.is_some_and(|drawn| now - drawn < PERIOD) {
             return;
         }
         self.drawn = Some(now);
         let columns = terminal_size_of(stderr()).map_or(80, |(Width(columns), _)| columns);
-        let line = line(done, self.total, now - self.start, what, usize::from(columns));
+        let line = line(done, total, now - self.start, what, usize::from(columns));
         // A terminal that is gone is no reason to stop.
         let _ = write!(stderr(), "\r\x1b[2K{line}");
         let _ = stderr().flush();

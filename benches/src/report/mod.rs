@@ -156,9 +156,13 @@ impl Report {
         reasons
     }
 
-    /// Whether a contender moved wrong data.
-    pub fn any_invalid(&self) -> bool {
-        self.gaps.iter().any(|gap| matches!(gap.why, Refusal::Invalid(_)))
+    /// Whether anyone moved wrong data, or a job of this library's failed. What happens to others is no failure of the run.
+    pub fn failed(&self) -> bool {
+        self.gaps.iter().any(|gap| match gap.why {
+            Refusal::Invalid(_) => true,
+            Refusal::Lost(_) => gap.contender == OURS,
+            Refusal::Unsupported(_) => false,
+        })
     }
 }
 
@@ -439,6 +443,17 @@ mod tests {
         assert_eq!(line.ratio(LIMIT).map(|ratio| ratio.median), Some(2.5));
         assert_eq!(line.of(OURS).map(|ours| (ours.low(), ours.median())), Some((0.01, 0.02)));
         assert_eq!(sections[0].lines[1].ratio("MPICH"), None, "its cores were moved");
+    }
+
+    #[test]
+    fn wrong_data_and_lost_jobs_are_failures() {
+        let mut report = report();
+        assert!(!report.failed());
+        report.gaps[2].contender = OURS.to_owned();
+        assert!(report.failed());
+        report.gaps[2].contender = "MPICH".to_owned();
+        report.gaps[0].why = Refusal::Invalid("byte 3".to_owned());
+        assert!(report.failed());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `longshore bench`: how fast it is, on this machine.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -8,10 +9,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
 use longshore::launcher::{self, Control};
 use longshore_benches::case::{Bench, Flavor, Sync};
-use longshore_benches::peers::{self, Peer};
+use longshore_benches::environment::Environment;
+use longshore_benches::peers;
 use longshore_benches::plan::{Choice, Element};
-use longshore_benches::row::Refusal;
-use longshore_benches::run::{self, Contender, Limits, Loops, Ours, Results};
+use longshore_benches::progress::Bar;
+use longshore_benches::report::Report;
+use longshore_benches::run::{self, Contender, Limits, Loops, Ours, Results, Step};
 use longshore_benches::{Failure, launch};
 
 use crate::representation::Representations;
@@ -60,6 +63,34 @@ pub struct Arguments {
     /// How often each case is measured, in turns with all others. [default: 5, with --quick 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
+    /// Measures nothing, and reports an earlier run, from the file that --json wrote
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "benches", "window", "sync", "size", "route", "arch", "types", "quick", "validate", "peers", "turns",
+        ]
+    )]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    outputs: Outputs,
+}
+
+/// Where a report goes besides the terminal.
+#[derive(clap::Args)]
+struct Outputs {
+    /// Writes all that was measured as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes a line for each measurement, for spreadsheets
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Writes the tables in Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+    /// Draws times and rates against the size, and all ratios, as SVG files in a folder
+    #[arg(long, value_name = "FOLDER")]
+    svg: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -69,7 +100,9 @@ Examples:
   longshore bench --quick --validate
   longshore bench put_latency get_latency --window all --size 8,1M
   longshore bench put_latency --sync fence,pscw --arch native,s390x
-  longshore bench pack put_latency --type 'U1(V:d:1000:1:10)' --size 8000";
+  longshore bench pack put_latency --type 'U1(V:d:1000:1:10)' --size 8000
+  longshore bench --peers --json run.json
+  longshore bench --from run.json --markdown run.md --svg pictures";
 
 /// The values of one flag.
 #[derive(Clone)]
@@ -122,38 +155,20 @@ fn pair(text: &str) -> Result<[String; 2], String> {
     })
 }
 
-fn or_none<T>(several: Option<Several<T>>) -> Vec<T> {
-    several.map_or_else(Vec::new, |Several(values)| values)
-}
-
-/// Measures, prints, and gives back 1 if data was wrong or a job failed.
+/// Measures and reports; fails if data was wrong or a job of ours failed.
 pub fn main(arguments: Arguments) -> ExitCode {
-    let Arguments { benches, window, sync, size, route, arch: archs, types, quick, .. } = arguments;
-    let choice = Choice {
-        benches,
-        windows: or_none(window),
-        syncs: or_none(sync),
-        sizes: or_none(size),
-        routes: or_none(route),
-        archs,
-        types,
-        quick,
+    let report = |report: Result<Report, Failure>| {
+        let status = report.and_then(|report| arguments.outputs.write(&report));
+        status.unwrap_or_else(|error| {
+            eprintln!("longshore: {error}");
+            1
+        })
     };
-    let turns = arguments.turns.unwrap_or(if quick { 1 } else { 5 });
-    let measured = launcher::guarded(|control| {
-        let peers = if arguments.peers { peers::find() } else { Ok(Vec::new()) };
-        let measured = peers
-            .map_err(Failure::from)
-            .and_then(|peers| measure(&choice, turns, arguments.validate, peers, control));
-        match measured {
-            Ok(results) => report(&results),
-            Err(error) => {
-                eprintln!("longshore: {error}");
-                1
-            }
-        }
-    });
-    match measured {
+    let status = match &arguments.from {
+        Some(file) => Ok(report(read(file))),
+        None => launcher::guarded(|control| report(measure(&arguments, control))),
+    };
+    match status {
         Ok(status) => status.into(),
         Err(error) => {
             eprintln!("longshore: {error}");
@@ -162,37 +177,78 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
-fn measure(
-    choice: &Choice,
-    turns: u32,
-    validate: bool,
-    peers: Vec<Peer>,
-    control: &Control,
-) -> Result<Results, Failure> {
-    let cases = choice.cases()?;
+/// The report of an earlier run.
+fn read(file: &Path) -> Result<Report, Failure> {
+    let text = fs::read_to_string(file).map_err(|error| of_file(file, &error))?;
+    Ok(Report::from_json(&text).map_err(|error| of_file(file, &error))?)
+}
+
+fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", file.display())
+}
+
+fn measure(arguments: &Arguments, control: &Control) -> Result<Report, Failure> {
+    let &Arguments { quick, validate, .. } = arguments;
+    let cases = arguments.choice().cases()?;
+    let peers = if arguments.peers { peers::find()? } else { Vec::new() };
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender + '_>> =
         vec![Box::new(Ours { program, control }), Box::new(Loops), Box::new(Limits)];
     contenders.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn Contender>));
-    Ok(run::run(&cases, turns, validate, &mut contenders, |_| {}))
+    let turns = arguments.turns.unwrap_or(if quick { 1 } else { 5 });
+    let mut environment = Environment::read();
+    let mut bar = Bar::new();
+    let step = |Step { done, total, turn, contender, case }: Step<'_>| {
+        let what = format!("turn {} of {turns}, {contender}: {}", turn + 1, case.bench);
+        bar.at(done, total, &what);
+    };
+    let Results { rows, gaps } = run::run(&cases, turns, validate, &mut contenders, step);
+    environment.ended();
+    Ok(Report { environment, rows, gaps })
 }
 
-/// Prints what was measured; 1 if something failed.
-fn report(results: &Results) -> u8 {
-    for row in &results.rows {
-        println!(
-            "{}\t{}\t{:.4}\t{:.4}",
-            row.case, row.contender, row.sample.low, row.sample.median
-        );
-    }
-    let mut status = 0;
-    for gap in &results.gaps {
-        eprintln!("{}: {}: {}", gap.contender, gap.case, gap.why);
-        if !matches!(gap.why, Refusal::Unsupported(_)) {
-            status = 1;
+impl Arguments {
+    fn choice(&self) -> Choice {
+        fn or_none<T: Clone>(several: &Option<Several<T>>) -> Vec<T> {
+            several.as_ref().map_or_else(Vec::new, |Several(values)| values.clone())
+        }
+        Choice {
+            benches: self.benches.clone(),
+            windows: or_none(&self.window),
+            syncs: or_none(&self.sync),
+            sizes: or_none(&self.size),
+            routes: or_none(&self.route),
+            archs: self.arch.clone(),
+            types: self.types.clone(),
+            quick: self.quick,
         }
     }
-    status
+}
+
+impl Outputs {
+    /// Writes what was asked for, and prints the tables; 1 if something of ours failed.
+    fn write(&self, report: &Report) -> Result<u8, Failure> {
+        let write =
+            |file: &Path, text: &str| fs::write(file, text).map_err(|error| of_file(file, &error));
+        // What can be read again comes first.
+        if let Some(file) = &self.json {
+            write(file, &report.json())?;
+        }
+        if let Some(file) = &self.csv {
+            write(file, &report.csv())?;
+        }
+        if let Some(file) = &self.markdown {
+            write(file, &report.markdown())?;
+        }
+        if let Some(folder) = &self.svg {
+            fs::create_dir_all(folder).map_err(|error| of_file(folder, &error))?;
+            for picture in report.pictures() {
+                write(&folder.join(picture.name).with_extension("svg"), &picture.svg)?;
+            }
+        }
+        print!("{}", report.text());
+        Ok(u8::from(report.failed()))
+    }
 }
 
 /// Plays a rank of a bench's job

@@ -51,6 +51,29 @@ fn types_alone_and_limits_need_no_ranks() {
 }
 
 #[test]
+fn a_run_is_reported_again_from_its_json() {
+    let folder = std::env::temp_dir().join(format!("longshore-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let words =
+        ["memcpy", "byte_swap", "--size", "64,4K,1M", "--quick", "--json", &path("run.json")];
+    let first = measured(&words);
+    let again =
+        ["--from", &path("run.json"), "--csv", &path("run.csv"), "--markdown", &path("run.md")];
+    let again = measured(&[&again[..], &["--svg", &path("pictures")]].concat());
+    assert_eq!(first, again);
+    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    assert_eq!(read("run.csv").lines().count(), 1 + 6);
+    assert!(read("run.md").contains("**memcpy**"));
+    assert!(read("pictures/byte_swap.svg").contains("4 KiB"));
+    let Output { status, stderr, .. } = bench(&["--from", &path("run.csv")]);
+    assert!(
+        !status.success() && String::from_utf8_lossy(&stderr).contains("run.csv: not a report")
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn what_cannot_be_measured_is_refused() {
     for (words, part) in [
         (&["put"][..], "put_latency"),
@@ -62,6 +85,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["--type", "U1(V:d:4)"], "not a datatype"),
         (&["--type", "vector9"], "vector8"),
         (&["--turns", "0"], "1.."),
+        (&["--from", "run.json", "--quick"], "cannot be used with"),
         (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "nothing"),
     ] {
         let Output { status, stdout, stderr } = bench(words);
