@@ -126,7 +126,7 @@ impl Core {
             Kind::Put => door.span.copy_run(far, memory, first, len),
             _ => memory.copy_run(first, door.span, far, len),
         };
-        copied.then(|| self.used.set(true))
+        self.note_use(copied).then_some(())
     }
 
     /// An operation with all its checks.

@@ -139,7 +139,7 @@ impl Core {
         let place = self.quick_place(target, at).filter(|_| (id, last) == (element, op));
         let Some((span, at)) = place else { return false };
         let _held = self.control.accumulate(target as u32);
-        self.noted(span.fetch(&reduction, at, operand, old))
+        self.note_use(span.fetch(&reduction, at, operand, old))
     }
 
     /// The quick way of a compare and swap.
@@ -156,16 +156,7 @@ impl Core {
         let place = self.quick_place(target, at).filter(|_| id == element);
         let Some((span, at)) = place else { return false };
         let _held = self.control.accumulate(target as u32);
-        self.noted(span.compare_and_swap(&swap, at, operands, old))
-    }
-
-    /// Whether an operation was done, which is one more of its epoch then.
-    #[inline]
-    fn noted(&self, done: bool) -> bool {
-        if done {
-            self.used.set(true);
-        }
-        done
+        self.note_use(span.compare_and_swap(&swap, at, operands, old))
     }
 
     #[inline]
