@@ -1,5 +1,7 @@
 //! Accumulates of several ranks at once, like and unlike, against what one after the other would give.
 
+mod support;
+
 use longshore::job::Routes;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
@@ -8,10 +10,12 @@ use longshore::{
 };
 use shipable::oracle::{self, Random, cases};
 
+use support::crowd;
+
 const NATIVE: Architecture = Architecture::NATIVE;
 
 /// Like and unlike ranks, directly and by message, and both ways in one window.
-fn everywhere(body: impl Fn(&Rank) + Sync) {
+fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     let whole = |rank: Rank| {
         body(&rank);
         rank.finalize().unwrap();
@@ -25,8 +29,8 @@ fn everywhere(body: impl Fn(&Rank) + Sync) {
         (mixed, Routes::Best),
     ] {
         let options = Options { architectures, routes, ..Options::default() };
-        run(3, &options, whole).unwrap();
-        run_shared(3, &options, whole).unwrap();
+        run(ranks, &options, whole).unwrap();
+        run_shared(ranks, &options, whole).unwrap();
     }
 }
 
@@ -37,7 +41,7 @@ fn storm<T: Element + PartialEq + std::fmt::Debug>(
     fold: impl Fn(&[u64]) -> T + Sync + Copy,
 ) {
     const ELEMENTS: i64 = 40;
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank() as u64, world.size() as u64);
         let ty = rank.type_of::<T>().unwrap();
@@ -117,7 +121,7 @@ fn bits_and_truths_come_together() {
 /// Long double has as many formats as there are kinds of machines here.
 #[test]
 fn long_doubles_are_added_in_the_targets_format() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let quads =
             rank.commit(&Datatype::contiguous(5, &Basic::LongDouble.into()).unwrap()).unwrap();
@@ -143,14 +147,15 @@ fn long_doubles_are_added_in_the_targets_format() {
             .unwrap();
         let sums = window.free().unwrap();
         for index in 0..5 {
-            assert_eq!(sums.get(index).unwrap().to_f64().unwrap(), 3.0 * (index as f64 + 0.5));
+            let sum = f64::from(world.size()) * (index as f64 + 0.5);
+            assert_eq!(sums.get(index).unwrap().to_f64().unwrap(), sum);
         }
     });
 }
 
 #[test]
 fn counters_give_every_number_once() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
         const EACH: usize = 25;
@@ -176,14 +181,14 @@ fn counters_give_every_number_once() {
         );
         taken = world.allgather(&taken).unwrap();
         taken.sort_unstable();
-        assert_eq!(taken, (0..3 * 2 * EACH as i64).collect::<Vec<_>>());
+        assert_eq!(taken, (0..i64::from(world.size()) * 2 * EACH as i64).collect::<Vec<_>>());
         window.free().unwrap();
     });
 }
 
 #[test]
 fn compare_and_swap_builds_any_operation() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let mut window = Window::allocate(world, 8, 4, &Info::default()).unwrap();
         window
@@ -204,7 +209,8 @@ fn compare_and_swap_builds_any_operation() {
                 Ok(())
             })
             .unwrap();
-        let wanted = (0..30).fold(0u32, |value, _| value.wrapping_mul(3).wrapping_add(1));
+        let wanted =
+            (0..10 * world.size()).fold(0u32, |value, _| value.wrapping_mul(3).wrapping_add(1));
         if world.rank() == 2 {
             assert_eq!(window.get::<u32>(1).unwrap(), wanted);
         }
@@ -214,15 +220,16 @@ fn compare_and_swap_builds_any_operation() {
 
 #[test]
 fn an_origin_sees_its_own_accumulates_in_order() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
-        let me = world.rank();
-        let mut window = Window::allocate(world, 3 * 800, 8, &Info::default()).unwrap();
+        let (me, size) = (world.rank(), world.size());
+        let mut window =
+            Window::allocate(world, i64::from(size) * 800, 8, &Info::default()).unwrap();
         let long = rank.type_of::<c::LongLong>().unwrap();
         let values: Vec<Vec<c::LongLong>> =
             (0..5).map(|turn| (0..100).map(|i| c::LongLong(100 * turn + i)).collect()).collect();
         let mut seen = vec![vec![c::LongLong(-1); 100]; 6];
-        let next = (me + 1) % 3;
+        let next = (me + 1) % size;
         // Each rank has a part of its own in each window.
         let at = i64::from(me) * 100;
         window
@@ -246,12 +253,12 @@ fn an_origin_sees_its_own_accumulates_in_order() {
 
 #[test]
 fn the_greatest_pair_wins() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let me = world.rank();
         let pairs = rank.commit(&Basic::TwoInt.into()).unwrap();
         let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
-        let value = [[3i32, 9], [7, 5], [7, 4]][me as usize];
+        let value = [[3i32, 9], [7, 5], [7, 4]][me as usize % 3];
         let bytes: Vec<u8> = match rank.architecture().order() {
             shipable::arch::ByteOrder::Little => {
                 value.iter().flat_map(|part| part.to_le_bytes()).collect()
@@ -416,14 +423,14 @@ fn an_operand_that_doesnt_fit_stops_the_accumulate() {
 /// Requests give their memory back when they are done, in any order, and the epoch's end completes those that are dropped.
 #[test]
 fn requests_own_their_memory_and_give_it_back() {
-    everywhere(|rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
-        let me = i64::from(world.rank());
+        let (me, size) = (i64::from(world.rank()), world.size());
         let double = rank.type_of::<f64>().unwrap();
         let every_other = Datatype::vector(10, 1, 2, &Datatype::double()).unwrap();
         let every_other = rank.commit(&every_other).unwrap();
-        let window = Window::allocate(world, 3 * 800, 8, &Info::default()).unwrap();
-        let next = (world.rank() + 1) % 3;
+        let window = Window::allocate(world, i64::from(size) * 800, 8, &Info::default()).unwrap();
+        let next = (world.rank() + 1) % size;
         let at = 100 * me;
         window
             .lock_all(|epoch| {
@@ -468,7 +475,7 @@ fn requests_own_their_memory_and_give_it_back() {
             })
             .unwrap();
         world.barrier().unwrap();
-        let before = 100 * i64::from((world.rank() + 2) % 3);
+        let before = 100 * i64::from((world.rank() + size - 1) % size);
         assert_eq!(window.get::<f64>(before + 50).unwrap(), -1.0);
         window.free().unwrap();
     });

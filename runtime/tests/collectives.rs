@@ -1,5 +1,7 @@
 //! Collective calls between like and unlike ranks, in every size of communicator, against what one rank works out alone.
 
+mod support;
+
 use std::ops::Range;
 
 use longshore::job::Routes;
@@ -7,6 +9,8 @@ use longshore::sim::{Options, run, run_shared};
 use longshore::{
     Architecture, Class, Communicator, Datatype, Destination, IN_PLACE, Op, Origin, Rank,
 };
+
+use support::crowd;
 
 const KINDS: [Architecture; 4] =
     [Architecture::S390X, Architecture::NATIVE, Architecture::I686, Architecture::M68K];
@@ -20,14 +24,14 @@ fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
         body(&rank, &turned);
         rank.finalize().unwrap();
     };
-    for ranks in 1..10 {
+    for ranks in (1..10).chain([crowd(10)]) {
         let unlike = KINDS.into_iter().cycle().take(ranks as usize).collect();
         let unlike =
             Options { architectures: unlike, routes: Routes::Message, ..Options::default() };
         run(ranks, &unlike, whole).unwrap();
         run(ranks, &Options { seed: 7, ..Options::default() }, whole).unwrap();
     }
-    run_shared(3, &Options::default(), whole).unwrap();
+    run_shared(crowd(3), &Options::default(), whole).unwrap();
 }
 
 #[test]

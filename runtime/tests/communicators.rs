@@ -1,11 +1,15 @@
 //! Groups and communicators between like and unlike ranks: contexts that don't mix, windows on any of them, errors.
 
+mod support;
+
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
     ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Comparison, Datatype, Given, Info,
     PROC_NULL, Rank, SplitType, UNDEFINED, Window,
 };
+
+use support::crowd;
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
 fn everywhere(ranks: u32, body: impl Fn(&Rank, &Communicator) + Sync) {
@@ -33,13 +37,14 @@ fn expect(error: &longshore::Error, class: Class, words: &[&str]) {
 
 #[test]
 fn a_dup_has_a_context_of_its_own() {
-    everywhere(3, |_, world| {
+    everywhere(crowd(3), |_, world| {
         let dup = world.dup().unwrap();
         assert_eq!((dup.rank(), dup.size()), (world.rank(), world.size()));
         assert_eq!(dup.compare(world), Comparison::Congruent);
         assert_eq!(dup.compare(&dup), Comparison::Ident);
         // The same envelope in both; the later one is received first.
-        let (next, before) = ((world.rank() + 1) % 3, (world.rank() + 2) % 3);
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         world.send(&[1i32], next, 7).unwrap();
         dup.send(&[2i32], next, 7).unwrap();
         let mut got = [0i32];
@@ -78,7 +83,7 @@ fn a_split_sorts_by_color_key_and_rank() {
 
 #[test]
 fn contexts_stay_apart_wherever_groups_overlap() {
-    everywhere(4, |_, world| {
+    everywhere(crowd(4), |_, world| {
         let me = world.rank();
         let halves = world.split(Some(me / 2), 0).unwrap().unwrap();
         // Ranks 0 and 1 make more of them, so their next context is another than that of ranks 2 and 3.
@@ -186,7 +191,7 @@ fn windows_on_a_part_count_its_ranks() {
 
 #[test]
 fn what_is_wrong_with_a_communicator_all_hear() {
-    everywhere(3, |rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let me = world.rank();
         let error = world.split(Some(if me == 1 { -1 } else { 0 }), 0).err().unwrap();
         expect(&error, Class::Arg, &["color -1 is negative"]);
@@ -295,7 +300,7 @@ fn a_matched_message_is_nobody_elses() {
 
 #[test]
 fn sends_and_receives_are_waited_for_later() {
-    everywhere(3, |rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let (me, size) = (world.rank(), world.size());
         let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         for length in [1usize, 5000] {
@@ -341,7 +346,7 @@ fn sends_and_receives_are_waited_for_later() {
 
 #[test]
 fn names_are_of_handles_and_of_this_rank() {
-    everywhere(2, |rank, world| {
+    everywhere(crowd(2), |rank, world| {
         assert_eq!(
             (world.name(), rank.alone().name()),
             ("MPI_COMM_WORLD".into(), "MPI_COMM_SELF".into())

@@ -1,5 +1,7 @@
 //! Puts and gets through epochs, by every route.
 
+mod support;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,8 @@ use longshore::{
     Architecture, Assert, Class, Datatype, Destination, Info, LockType, Op, Origin, Passive,
     Pointed, Rank, Route, Window,
 };
+
+use support::crowd;
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
@@ -89,7 +93,7 @@ fn unlike_ranks_understand_each_other() {
 #[test]
 fn an_exclusive_lock_makes_a_counter_right() {
     const TURNS: i64 = 20;
-    everywhere(4, |rank| {
+    everywhere(crowd(4), |rank| {
         let world = rank.world();
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
@@ -113,7 +117,7 @@ fn an_exclusive_lock_makes_a_counter_right() {
 /// Whoever writes alone leaves two equal words; whoever shares the lock finds them so.
 #[test]
 fn shared_and_exclusive_locks_exclude_each_other() {
-    everywhere(4, |rank| {
+    everywhere(crowd(4), |rank| {
         let world = rank.world();
         let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
         let (long, me) = (rank.type_of::<i64>().unwrap(), i64::from(world.rank()));
@@ -150,10 +154,10 @@ fn shared_and_exclusive_locks_exclude_each_other() {
 
 #[test]
 fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
-    everywhere(3, |rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
-        let memory = rank.buffer::<i64>(4).unwrap();
+        let memory = rank.buffer::<i64>(size as usize).unwrap();
         let window = Window::create(world, memory, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
         let (values, next, after) = ([i64::from(me) + 1], (me + 1) % size, (me + 2) % size);
@@ -167,7 +171,7 @@ fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
         });
         put.unwrap();
         world.barrier().unwrap();
-        for other in (0..size).filter(|other| *other != me) {
+        for other in [(me + size - 1) % size, (me + size - 2) % size] {
             assert_eq!(window.get::<i64>(other.into()).unwrap(), i64::from(other) + 1);
         }
         world.barrier().unwrap();
@@ -178,7 +182,7 @@ fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
 /// Each rank exposes to its left and right, and puts to both; overlapping groups, several turns.
 #[test]
 fn post_start_complete_wait() {
-    everywhere(4, |rank| {
+    everywhere(crowd(4), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
         let window = Window::allocate(world, 32, 8, &Info::default()).unwrap();
@@ -207,7 +211,7 @@ fn post_start_complete_wait() {
 /// Nobody waits for an unlock to arrive. What comes after it by another way finds the window unlocked all the same.
 #[test]
 fn a_post_after_locks_and_a_barrier() {
-    everywhere(3, |rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
@@ -387,10 +391,10 @@ fn class(outcome: longshore::Result<()>) -> Option<Class> {
 #[test]
 #[allow(unsafe_code)]
 fn calls_without_scopes_do_what_scopes_do() {
-    everywhere(3, |rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
-        let (me, next) = (world.rank(), (world.rank() + 1) % 3);
-        let before = (me + 2) % 3;
+        let (me, size) = (world.rank(), world.size());
+        let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         let window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let (long, calls) = (rank.type_of::<i64>().unwrap(), window.raw());
         // Pointers are to the rank's own memory, whatever its representation: the second and third element of four.
@@ -500,9 +504,10 @@ fn calls_without_scopes_do_what_scopes_do() {
 #[test]
 #[allow(unsafe_code)]
 fn memory_by_pointer_is_a_windows_and_comes_back() {
-    everywhere(3, |rank| {
+    everywhere(crowd(3), |rank| {
         let world = rank.world();
-        let (me, next) = (world.rank(), (world.rank() + 1) % 3);
+        let (me, size) = (world.rank(), world.size());
+        let next = (me + 1) % size;
         let long = rank.type_of::<i64>().unwrap();
         let mut own = rank.buffer::<i64>(3).unwrap();
         let start = own.bytes_mut().as_mut_ptr();
@@ -526,6 +531,7 @@ fn memory_by_pointer_is_a_windows_and_comes_back() {
             (Origin::raw(from, 1, &long), Destination::raw(start.wrapping_add(16), 1, &long))
         };
         world.allreduce(from, to, Op::Sum).unwrap();
-        assert_eq!(own.to_vec().unwrap(), [0, i64::from((me + 2) % 3), 3]);
+        let (before, sum) = ((me + size - 1) % size, size * (size - 1) / 2);
+        assert_eq!(own.to_vec().unwrap(), [0, i64::from(before), i64::from(sum)]);
     });
 }

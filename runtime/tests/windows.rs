@@ -1,5 +1,7 @@
 //! Windows of every flavor: how they are made, what they say of themselves, and that operations reach all of them.
 
+mod support;
+
 use std::sync::{Arc, Mutex};
 
 use longshore::job::{Checking, Routes};
@@ -9,10 +11,12 @@ use longshore::{
     Model, Op, PROC_NULL, Rank, Window,
 };
 
+use support::crowd;
+
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
 
 /// Runs a test between like and unlike ranks, directly and by message, simulated and not.
-fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
+fn everywhere(ranks: u32, body: impl Fn(&Rank, &Communicator) + Sync) {
     let whole = |rank: Rank| {
         body(&rank, rank.world());
         rank.finalize().unwrap();
@@ -21,14 +25,14 @@ fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
         [(vec![], Routes::Best), (vec![], Routes::Message), (UNLIKE.to_vec(), Routes::Best)]
     {
         let options = Options { architectures, routes, ..Options::default() };
-        run(3, &options, whole).unwrap();
-        run_shared(3, &options, whole).unwrap();
+        run(ranks, &options, whole).unwrap();
+        run_shared(ranks, &options, whole).unwrap();
     }
 }
 
 #[test]
 fn shared_parts_follow_each_other() {
-    everywhere(|_, world| {
+    everywhere(3, |_, world| {
         let sizes = [24, 0, 13];
         let size = sizes[world.rank() as usize];
         let window = Window::allocate_shared(world, size, 1, &Info::default()).unwrap();
@@ -47,7 +51,7 @@ fn shared_parts_follow_each_other() {
 
 #[test]
 fn parts_that_need_not_follow_begin_on_pages() {
-    everywhere(|_, world| {
+    everywhere(crowd(3), |_, world| {
         let info = Info::default().set("alloc_shared_noncontig", "true").unwrap();
         let size = 100 * i64::from(world.rank() + 1);
         let window = Window::allocate_shared(world, size, 4, &info).unwrap();
@@ -68,9 +72,10 @@ fn parts_that_need_not_follow_begin_on_pages() {
 /// Everyone stores a value to each part: it is there for its owner, in the owner's representation.
 #[test]
 fn what_one_rank_stores_another_loads() {
-    everywhere(|rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let (me, size) = (world.rank(), world.size());
-        let window = Window::allocate_shared(world, 8 * 3, 8, &Info::default()).unwrap();
+        let window =
+            Window::allocate_shared(world, 8 * i64::from(size), 8, &Info::default()).unwrap();
         for target in 0..size {
             let part = window.shared_query(target).unwrap();
             part.set(me.into(), 1.5 + f64::from(10 * me + target)).unwrap();
@@ -87,7 +92,7 @@ fn what_one_rank_stores_another_loads() {
         let bytes = if big { value.to_be_bytes() } else { value.to_le_bytes() };
         assert_eq!(next.bytes(8 * me as u64, 8).unwrap(), bytes);
         assert_eq!(window.local().architecture(), rank.architecture());
-        let error = next.get::<f64>(3).unwrap_err();
+        let error = next.get::<f64>(size.into()).unwrap_err();
         assert_eq!(error.class(), Class::RmaRange);
         assert!(error.to_string().contains(&format!("target {}", next.rank())), "{error}");
         window.free().unwrap();
@@ -96,13 +101,13 @@ fn what_one_rank_stores_another_loads() {
 
 #[test]
 fn nobody_asks_for_the_first_that_has_memory() {
-    everywhere(|_, world| {
+    everywhere(crowd(3), |_, world| {
         let info = Info::default();
         let size = if world.rank() == 0 { 0 } else { 16 };
         let window = Window::allocate_shared(world, size, 2, &info).unwrap();
         let first = window.shared_query(PROC_NULL).unwrap();
         assert_eq!((first.rank(), first.size(), first.disp_unit()), (1, 16, 2));
-        assert_eq!(window.shared_query(3).err().unwrap().class(), Class::Rank);
+        assert_eq!(window.shared_query(world.size()).err().unwrap().class(), Class::Rank);
         window.free().unwrap();
         let window = Window::allocate_shared(world, 0, 1, &info).unwrap();
         assert_eq!(window.shared_query(PROC_NULL).unwrap().size(), 0);
@@ -201,9 +206,9 @@ fn exercise<M>(rank: &Rank, window: &mut Window<M>, places: &Places) {
 
 #[test]
 fn every_operation_reaches_every_flavor() {
-    everywhere(|rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let info = Info::default();
-        let places = Places { bases: vec![0; 3], scale: 1 };
+        let places = Places { bases: vec![0; world.size() as usize], scale: 1 };
         let mut window = Window::allocate(world, 160, 8, &info).unwrap();
         exercise(rank, &mut window, &places);
         window.free().unwrap();
@@ -263,7 +268,7 @@ fn a_detach_waits_for_what_is_under_way() {
 /// Memory comes and goes between epochs; what is attached when the window is freed goes with it.
 #[test]
 fn attached_memory_comes_back() {
-    everywhere(|rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
         let byte = rank.type_of::<u8>().unwrap();
         let next = (world.rank() + 1) % world.size();
@@ -366,7 +371,7 @@ fn windows_are_longer_than_4_gib() {
 
 #[test]
 fn windows_may_be_empty() {
-    everywhere(|rank, world| {
+    everywhere(crowd(3), |rank, world| {
         let (me, info, long) = (world.rank(), Info::default(), rank.type_of::<i64>().unwrap());
         for all in [true, false] {
             let size = if all || me == 1 { 0 } else { 8 };
@@ -433,7 +438,7 @@ fn there_may_be_many_windows() {
 
 #[test]
 fn displacements_count_the_targets_unit() {
-    everywhere(|rank, world| {
+    everywhere(3, |rank, world| {
         let units = [1, 12, 4096];
         let unit = units[world.rank() as usize];
         let double = rank.type_of::<f64>().unwrap();
@@ -472,7 +477,7 @@ fn displacements_count_the_targets_unit() {
 /// Hints can be got, and those that may change be changed; a window that nobody was to lock is locked by nobody.
 #[test]
 fn infos_are_kept_and_kept_to() {
-    everywhere(|_, world| {
+    everywhere(crowd(3), |_, world| {
         let info = Info::default().set("no_locks", "true").unwrap();
         let info = info.set("mpi_minimum_memory_alignment", "1024").unwrap();
         let mut window = Window::allocate_shared(world, 100, 8, &info).unwrap();
@@ -512,7 +517,7 @@ fn listen(heard: &Arc<Mutex<Vec<String>>>) -> ErrorHandler {
 
 #[test]
 fn error_handlers_deal_with_each_error_once() {
-    everywhere(|rank, world| {
+    everywhere(3, |rank, world| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let told = || std::mem::take(&mut *heard.lock().unwrap());
         let long = rank.type_of::<i64>().unwrap();
@@ -588,8 +593,9 @@ fn a_fatal_error_ends_the_job() {
 #[test]
 fn owned_memory_lies_where_like_ranks_reach_it() {
     const BYTES: usize = (2 << 20) + 24;
-    everywhere(|rank, world| {
-        let (me, next) = (world.rank(), (world.rank() + 1) % 3);
+    everywhere(crowd(3), |rank, world| {
+        let (me, size) = (world.rank(), world.size());
+        let next = (me + 1) % size;
         let memory: Vec<u8> = (0..BYTES).map(|at| (at / 16384) as u8 + me as u8).collect();
         let (copy, start) = (memory.clone(), memory.as_ptr());
         let mut window = Window::create(world, memory, 1, &Info::default()).unwrap();
@@ -606,7 +612,7 @@ fn owned_memory_lies_where_like_ranks_reach_it() {
             .unwrap();
         assert_eq!((got[0], got[16384]), (1 + next as u8, 2 + next as u8));
         let memory = window.free().unwrap();
-        let before = (me + 2) % 3;
+        let before = (me + size - 1) % size;
         assert_eq!(memory.as_ptr(), start);
         assert_eq!(memory[..BYTES - 8], copy[..BYTES - 8]);
         assert_eq!(memory[BYTES - 8..], [200 + before as u8; 8]);
