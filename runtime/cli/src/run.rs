@@ -29,7 +29,8 @@ pub struct Arguments {
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// After so many seconds in one call says who waits for whom, six times as many if a rank is at its own work; 0: never
+    /// After so many seconds in one call in which nothing moves says who waits for whom, six times as many if a rank is at its own
+    /// work; 0: never
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
     /// What a rank's death does: end the job, or let the others' calls report it

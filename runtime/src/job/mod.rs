@@ -65,7 +65,8 @@ pub enum Progress {
 }
 
 /// Whether uses of windows are looked for that MPI leaves undefined, and reported on standard error (rules 7, 8, 9, 22 and 23). The same at all ranks.
-/// While they are, all operations go by message.
+/// While they are, all operations go by message. Loads and stores are seen that a rank makes of its own memory by accessors, not by
+/// pointer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checking {
     /// They aren't.

@@ -414,7 +414,8 @@ impl<M> Window<M> {
         in_epoch(&self.core, Core::complete, body)
     }
 
-    /// Exposes this rank's memory to the ranks of a group that start (MPI-5.0 section 12.5.2). Waits for nobody.
+    /// Exposes this rank's memory to the ranks of a group that start (MPI-5.0 section 12.5.2). Waits for nobody, but for the unlock of
+    /// an unlike rank that is on its way.
     ///
     /// # Errors
     /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); RANK, ASSERT.
