@@ -190,9 +190,15 @@ impl Pair<'_> {
     fn on<M>(&self, window: &mut Window<M>, start: i64, work: &Work) -> Result<Outcome, Failure> {
         let Layout { own, zero, span, .. } = &work.layout;
         let foreign: Option<ForeignType> = match work.case.way {
-            Way::TypeSend => {
+            // A long one is sent no sooner than it is received, so not both send first.
+            Way::TypeSend if self.me == 0 => {
                 self.world.type_send(own, self.other, 0)?;
                 Some(self.world.type_recv(self.other, 0)?)
+            }
+            Way::TypeSend => {
+                let received = self.world.type_recv(self.other, 0)?;
+                self.world.type_send(own, self.other, 0)?;
+                Some(received)
             }
             Way::Portable | Way::SameLayout => None,
         };
