@@ -6,6 +6,7 @@ use super::state::{Access, EpochState, Step};
 use super::targets::Target;
 use crate::control::Tally;
 use crate::counter;
+use crate::engine::State;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
@@ -162,11 +163,13 @@ impl Core {
         while let Some(by) = self.control.locker(own) {
             let locker = &self.targets[by as usize];
             if by != own && locker.route == Route::Message {
-                let lost = self.ask(Activity::Post, locker, |state, number| {
+                let ping = |state: &mut State, number| {
                     state.start_ping(locker.peer, self.window, number);
-                })?;
+                };
+                let is_unlocked = || self.control.locker(own) != Some(by);
+                let lost = self.ask(Activity::Post, locker, ping, is_unlocked)?;
                 lost.map_or(Ok(()), Err)?;
-                if self.control.locker(own) != Some(by) {
+                if is_unlocked() {
                     continue;
                 }
             }

@@ -317,18 +317,20 @@ impl Core {
 
     #[cold]
     fn claim_by_message(&self, target: &Target, sharing: Sharing) -> Result<Access> {
-        let refused = self.ask(Activity::Lock, target, |state, number| {
+        let start = |state: &mut State, number| {
             state.start_lock(target.peer, self.window, number, sharing);
-        })?;
+        };
+        let refused = self.ask(Activity::Lock, target, start, || false)?;
         refused.map_or(Ok(Access::Granted), Err)
     }
 
-    /// Asks a target for something, and waits for its answer: that it is done, or why it is refused.
+    /// Asks a target for something, and waits for its answer, that it is done or why it is refused; or until none is needed.
     pub(super) fn ask(
         &self,
         activity: Activity,
         target: &Target,
         start: impl FnOnce(&mut State, u64),
+        is_needless: impl Fn() -> bool,
     ) -> Result<Option<Error>> {
         let ticket = Arc::new(Ticket::default());
         {
@@ -346,7 +348,7 @@ impl Core {
             start(state, number);
             engine.progress();
         }
-        if let Err(error) = self.await_one(activity, target, || ticket.is_done()) {
+        if let Err(error) = self.await_one(activity, target, || ticket.is_done() || is_needless()) {
             self.process.engine().state().give_up(self.window);
             return Err(error);
         }
