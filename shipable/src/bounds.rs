@@ -137,10 +137,16 @@ impl Bounds {
         if copies == 0 {
             return Ok(Bounds::EMPTY);
         }
-        let size = i128::from(self.size).checked_mul(copies).and_then(|n| i64::try_from(n).ok());
+        let size = match copies {
+            1 => Some(self.size),
+            _ => product(self.size.into(), copies).ok().and_then(|n| i64::try_from(n).ok()),
+        };
         let shifted = |bound: i64, by: i128| {
-            let moved = i128::from(bound).checked_add(by);
-            moved.and_then(|n| i64::try_from(n).ok()).ok_or_else(|| Error::overflow("a bound"))
+            let moved = match i64::try_from(by) {
+                Ok(by) => bound.checked_add(by),
+                Err(_) => i128::from(bound).checked_add(by).and_then(|n| i64::try_from(n).ok()),
+            };
+            moved.ok_or_else(|| Error::overflow("a bound"))
         };
         let bounds = Bounds {
             lb: shifted(self.lb, span.least)?,
@@ -220,7 +226,11 @@ impl Bounds {
             return Ok(*self);
         }
         // An extent has no negative where it is the least i64.
-        let past = self.extent().rem_euclid(self.leading_align);
+        let past = match self.leading_align {
+            // A division costs more than all the rest.
+            align if align > 0 && align & (align - 1) == 0 => self.extent() & (align - 1),
+            align => self.extent().rem_euclid(align),
+        };
         let short = if past == 0 { 0 } else { self.leading_align - past };
         let ub = self.ub.checked_add(short).ok_or_else(|| Error::overflow("a bound"))?;
         Bounds { ub, ..*self }.settled()
@@ -284,6 +294,10 @@ impl Span {
 }
 
 pub(crate) fn product(a: i128, b: i128) -> Result<i128> {
+    // One instruction, and mostly all that it takes.
+    if let (Ok(a), Ok(b)) = (i64::try_from(a), i64::try_from(b)) {
+        return Ok(i128::from(a) * i128::from(b));
+    }
     a.checked_mul(b).ok_or_else(|| Error::overflow("a bound"))
 }
 

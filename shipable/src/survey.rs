@@ -19,7 +19,7 @@ pub(crate) struct Survey {
 }
 
 /// Far from the ends of an i64.
-const NEAR: u128 = 1 << 60;
+const NEAR: u64 = 1 << 60;
 
 impl Survey {
     /// Surveys a datatype.
@@ -72,21 +72,21 @@ impl Walk<'_> {
         }
         let bounds = self.of_node(datatype.node())?.padded()?;
         let Bounds { lb, ub, true_lb, true_ub, size, .. } = bounds;
-        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound.into()));
+        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound));
         self.portable &= datatype.node().is_portable();
         self.known.insert(datatype, bounds);
         Ok(bounds)
     }
 
-    /// Notes a displacement or a length in bytes.
-    fn meet(&mut self, bytes: i128) {
+    /// Notes a displacement or a length in bytes; one that left an i64 is met as its end.
+    fn meet(&mut self, bytes: i64) {
         self.near &= bytes.unsigned_abs() <= NEAR;
     }
 
-    /// Notes so many steps, and the length of one. What leaves an i128 is met as its end.
-    fn meet_steps(&mut self, count: i64, step: i128) {
+    /// Notes the length of a step, and of so many.
+    fn meet_steps(&mut self, count: i64, step: i64) {
         self.meet(step);
-        self.meet(step.saturating_mul(count.into()));
+        self.meet(step.saturating_mul(count));
     }
 
     fn of_node(&mut self, node: &Node) -> Result<Bounds> {
@@ -95,17 +95,16 @@ impl Walk<'_> {
             Node::Dup { child } => self.bounds(child),
             Node::Contiguous { count, child } => {
                 let child = self.bounds(child)?;
-                self.meet_steps(*count, child.extent().into());
+                self.meet_steps(*count, child.extent());
                 child.repeat((*count).into(), Span::steps(*count, child.extent().into())?)
             }
             Node::Vector { count, blocklength, stride, child } => {
                 let child = self.bounds(child)?;
-                let stride = product((*stride).into(), child.extent().into())?;
-                self.strided(&child, *count, *blocklength, stride)
+                self.strided(&child, *count, *blocklength, (*stride, child.extent()))
             }
             Node::Hvector { count, blocklength, stride, child, .. } => {
                 let child = self.bounds(child)?;
-                self.strided(&child, *count, *blocklength, (*stride).into())
+                self.strided(&child, *count, *blocklength, (*stride, 1))
             }
             Node::Indexed { blocklengths, displacements, child } => {
                 let child = self.bounds(child)?;
@@ -129,8 +128,8 @@ impl Walk<'_> {
                 let members = blocklengths.iter().zip(displacements).zip(children);
                 bounds::structure(members.map(|((&blocklength, &displacement), child)| {
                     let child = self.bounds(child)?;
-                    self.meet(displacement.into());
-                    self.meet_steps(blocklength, child.extent().into());
+                    self.meet(displacement);
+                    self.meet_steps(blocklength, child.extent());
                     Ok((blocklength, displacement, child))
                 }))
             }
@@ -138,7 +137,7 @@ impl Walk<'_> {
                 let mut layout = StructLayout::new();
                 for (&blocklength, child) in blocklengths.iter().zip(children) {
                     let child = self.bounds(child)?;
-                    self.meet_steps(blocklength, child.extent().into());
+                    self.meet_steps(blocklength, child.extent());
                     layout.push(blocklength, &child)?;
                 }
                 layout.finish()
@@ -153,9 +152,8 @@ impl Walk<'_> {
             Node::Darray { gsizes, order, child, .. } => {
                 let child = self.bounds(child)?;
                 let shares = node.shares().unwrap_or_default();
-                let whole = gsizes.iter().fold(child.extent().into(), |all: i128, &size| {
-                    all.saturating_mul(size.into())
-                });
+                let whole =
+                    gsizes.iter().fold(child.extent(), |all, &size| all.saturating_mul(size));
                 shares.iter().for_each(|share| self.meet_steps(share.period, whole));
                 self.array(&child, gsizes, *order, |at| {
                     let share = &shares[at];
@@ -163,7 +161,7 @@ impl Walk<'_> {
                 })
             }
             Node::Resized { lb, extent, child } => {
-                self.meet((*extent).into());
+                self.meet(*extent);
                 self.bounds(child)?.resized(*lb, *extent)
             }
             Node::ValueIndex { value, index } => {
@@ -176,18 +174,19 @@ impl Walk<'_> {
         }
     }
 
+    /// Blocks a stride in `unit`s of bytes apart.
     fn strided(
         &mut self,
         child: &Bounds,
         count: i64,
         blocklength: i64,
-        stride: i128,
+        (stride, unit): (i64, i64),
     ) -> Result<Bounds> {
-        let extent = child.extent().into();
-        self.meet_steps(count, stride);
-        self.meet_steps(blocklength, extent);
+        self.meet_steps(count, stride.saturating_mul(unit));
+        self.meet_steps(blocklength, child.extent());
         let copies = product(count.into(), blocklength.into())?;
-        let block = Span::steps(blocklength, extent)?;
+        let stride = product(stride.into(), unit.into())?;
+        let block = Span::steps(blocklength, child.extent().into())?;
         child.repeat(copies, Span::steps(count, stride)?.plus(&block)?)
     }
 
@@ -205,9 +204,8 @@ impl Walk<'_> {
         let (longest, farthest) = blocks().fold((0, 0), |(longest, farthest), (length, at)| {
             (length.max(longest), at.unsigned_abs().max(farthest))
         });
-        let farthest = i128::from(farthest).saturating_mul(unit.into());
-        self.meet(farthest);
-        self.meet_steps(longest, extent.into());
+        self.meet(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
+        self.meet_steps(longest, extent);
         let filled = blocks().filter(|(length, _)| *length > 0);
         let (mut copies, mut all) = (0i128, None::<Span>);
         if self.near {
@@ -244,7 +242,7 @@ impl Walk<'_> {
         self.levels += sizes.len();
         // From the fastest dimension to the slowest.
         let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
-        let mut items = 1i128;
+        let mut items = 1i64;
         for place in 0..sizes.len() {
             let at = if order == Order::C { sizes.len() - 1 - place } else { place };
             let (first, last, count) = part(at);
@@ -254,8 +252,8 @@ impl Walk<'_> {
             copies = product(copies, count.into())?;
             stride = product(stride, sizes[at].into())?;
             // A dimension more may leave nothing of it, but the form has a node for each.
-            self.meet(copies.saturating_mul(child.size.into()));
-            items = items.saturating_mul(sizes[at].into());
+            self.meet(i64::try_from(copies).unwrap_or(i64::MAX).saturating_mul(child.size));
+            items = items.saturating_mul(sizes[at]);
         }
         // Sizes are at least 1, so this is the most of any dimension.
         self.meet(items);

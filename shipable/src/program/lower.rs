@@ -14,6 +14,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::Program;
 use super::op::{Block, Body, Gather, Item, Loop, Op, Piece, Table};
 use crate::arch::Architecture;
@@ -137,7 +139,8 @@ fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Ga
         Op::Block(part) if part.runs() == 1 && part.item == one.item => Some(part),
         _ => None,
     });
-    let alike = parts.clone().count() == child.len();
+    let parts: SmallVec<[&Block; 4]> = parts.collect();
+    let alike = parts.len() == child.len();
     if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
         return Ok(None);
     }
@@ -146,7 +149,7 @@ fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Ga
         let stride = layout::scaled(run.stride, unit)?;
         let mut at = layout::scaled(run.displacement, unit)?;
         for block in 0..run.count {
-            for part in parts.clone() {
+            for part in &parts {
                 // The bounds of the array were found, so its bytes lie within i64.
                 let start = at.wrapping_add(part.start);
                 builder.add(start, part.units * run.length, part.items * run.length);
@@ -313,10 +316,11 @@ impl TableBuilder {
         let table = if step * (EXPANSION * self.runs.len() as u64) >= units {
             // Parts of equal length: what a length of its own for each run costs is more than they do.
             let memory = (step * self.item.memory()) as i64;
-            let offsets = self.runs.iter().flat_map(|&(offset, units)| {
-                (0..units / step).map(move |part| offset + part as i64 * memory)
-            });
-            let offsets = Arc::new(Offsets::new(offsets.collect::<Vec<_>>()));
+            let mut offsets = Vec::with_capacity((units / step) as usize);
+            for &(offset, units) in &self.runs {
+                offsets.extend((0..units / step).map(|part| offset + part as i64 * memory));
+            }
+            let offsets = Arc::new(Offsets::new(offsets));
             Table::Even { offsets, units: step, kernels: self.item.kernels(step) }
         } else {
             let mut position = 0;
