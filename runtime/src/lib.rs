@@ -52,6 +52,7 @@ pub mod handle;
 pub mod job;
 pub mod launcher;
 mod memory;
+mod numbers;
 mod origin;
 mod p2p;
 mod packed;

@@ -160,7 +160,10 @@ impl What<'_> {
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
             What::Slice { count, element } => count == elements && of.element() == Some(element.id),
-            What::Typed { count, datatype, at: 0, native: None } => {
+            // Bytes have no padding, and are the same on every machine.
+            What::Typed { count, datatype, at: 0, native }
+                if native.is_none_or(|native| native.size == 1) =>
+            {
                 u64::try_from(count) == Ok(elements) && Arc::ptr_eq(datatype.compiled(), of)
             }
             What::Typed { .. } | What::InPlace => false,

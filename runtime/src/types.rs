@@ -12,6 +12,7 @@ use shipable::{
 
 use crate::attribute::{Card, Holder, attributes};
 use crate::error::{ErrorKind, Result};
+use crate::numbers::Numbers;
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
 ///
@@ -50,7 +51,7 @@ pub struct Type {
 pub(crate) struct Compiled {
     committed: Committed,
     identity: Identity,
-    /// The Rust type that it was made of.
+    /// The Rust type that it was made of, or whose elements are of it.
     element: Option<TypeId>,
     elsewhere: Elsewhere,
     /// The predefined type of all its items.
@@ -159,7 +160,7 @@ impl Compiled {
         Ok(Arc::new(Compiled {
             committed: Committed::new(datatype, architecture)?,
             identity: names.next(),
-            element,
+            element: element.or_else(|| element_of(datatype)),
             elsewhere: Elsewhere::default(),
             leaf: OnceLock::new(),
         }))
@@ -190,6 +191,14 @@ impl Compiled {
         *self.committed.bounds()
     }
 
+    /// Bounds in memory of an architecture.
+    fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
+        if self.committed.architecture().same_representation(architecture) {
+            return Ok(self.bounds());
+        }
+        self.elsewhere.bounds(self.form(), architecture)
+    }
+
     pub(crate) fn signature(&self) -> Signature {
         self.committed.signature()
     }
@@ -217,6 +226,18 @@ impl Compiled {
     pub(crate) fn element(&self) -> Option<TypeId> {
         self.element
     }
+}
+
+/// The Rust type whose elements are of this predefined type, if there is one: operations on them go the quick way.
+fn element_of(datatype: &Datatype) -> Option<TypeId> {
+    fn is<T: Element>(datatype: &Datatype) -> Option<TypeId> {
+        datatype.is(&T::datatype()).then(TypeId::of::<T>)
+    }
+    let candidates = [
+        is::<i8>, is::<i16>, is::<i32>, is::<i64>, is::<u8>, is::<u16>, is::<u32>, is::<u64>,
+        is::<f32>, is::<f64>,
+    ];
+    datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
 }
 
 impl Type {
@@ -493,7 +514,7 @@ impl TargetType<'_> {
     /// Bounds in the memory of a target.
     pub(crate) fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
         match self {
-            TargetType::Own(own) => own.compiled.elsewhere.bounds(own.form(), architecture),
+            TargetType::Own(own) => own.compiled.bounds_on(architecture),
             TargetType::Foreign(foreign) => {
                 foreign.parts.elsewhere.bounds(foreign.form(), architecture)
             }
@@ -558,7 +579,7 @@ impl fmt::Display for TargetType<'_> {
 pub(crate) struct Elements {
     names: Arc<Names>,
     architecture: Architecture,
-    known: Mutex<HashMap<TypeId, (Type, Type)>>,
+    known: Mutex<Numbers<TypeId, (Type, Type)>>,
     /// In other ranks' representations, for memory that is shared with them.
     elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
 }

@@ -1,12 +1,12 @@
 //! The forms that a peer has shipped, by the ids that it gave them.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use shipable::form::Limits;
 use shipable::{Architecture, Bounds, Form, Program, Signature, Tag};
 
 use crate::error::{ErrorKind, Result};
+use crate::numbers::Numbers;
 
 /// The longest form that is taken, encoded.
 pub(super) const LONGEST: u64 = 16 << 20;
@@ -62,7 +62,7 @@ impl Received {
 /// The forms of one peer.
 #[derive(Default)]
 pub(super) struct Forms {
-    known: HashMap<u64, (Entry, u64)>,
+    known: Numbers<u64, (Entry, u64)>,
     bytes: u64,
 }
 

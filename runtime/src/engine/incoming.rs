@@ -132,9 +132,16 @@ impl State {
             return Err(format!("a {:?} within a stream", header.kind));
         }
         let sink = self.open(peer, &header)?;
-        let stream = Box::new(Stream { header, position: 0, sink });
-        self.peers[peer as usize].incoming = Incoming::Stream(stream);
-        self.handle_more(peer, 0, data)
+        let mut stream = Stream { header, position: 0, sink };
+        match stream.take(data) {
+            // Most are short: all is here, and nothing is kept.
+            Ok(()) if stream.is_whole() => self.finish(peer, stream, false),
+            taken => {
+                // Where this fails, whoever waits for the stream is told with all that wait for the peer.
+                self.peers[peer as usize].incoming = Incoming::Stream(Box::new(stream));
+                taken
+            }
+        }
     }
 
     /// Takes in a frame that goes on with a stream.
@@ -151,7 +158,7 @@ impl State {
             return Err(format!("bytes from {position} on where {} was due", stream.position));
         }
         stream.take(data)?;
-        if stream.position < stream.header.length {
+        if !stream.is_whole() {
             return Ok(());
         }
         match std::mem::take(incoming) {
@@ -368,6 +375,10 @@ impl State {
 pub(super) const CUT: &str = "the sender met a value that its representation can't hold";
 
 impl Stream {
+    fn is_whole(&self) -> bool {
+        self.position >= self.header.length
+    }
+
     /// Takes the next bytes in.
     fn take(&mut self, data: &[u8]) -> Result<(), String> {
         let length = data.len() as u64;

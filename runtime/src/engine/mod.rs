@@ -24,7 +24,6 @@ mod sync;
 mod tests;
 mod ticket;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use longshore_transport::fault::{Chance, Faults};
@@ -35,6 +34,7 @@ use crate::check::Check;
 use crate::control::Tally;
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
+use crate::numbers::Numbers;
 use crate::tap::{Direction, Tap};
 use crate::types::{Compiled, Names, TargetType};
 use crate::wire::{Brief, Founding, Frame, Header, Kind};
@@ -87,9 +87,9 @@ pub(crate) struct State {
     peers: Vec<Peer>,
     /// Those to whom something may have to be sent.
     busy: Busy,
-    windows: HashMap<u32, Arc<Exposure>>,
-    ledgers: HashMap<u32, Arc<Ledger>>,
-    gets: HashMap<Operation, Fetch>,
+    windows: Numbers<u32, Arc<Exposure>>,
+    ledgers: Numbers<u32, Arc<Ledger>>,
+    gets: Numbers<Operation, Fetch>,
     locks: sync::Locks,
     tickets: Tickets,
     mail: mail::Mail,
@@ -134,9 +134,9 @@ impl Engine {
             secret,
             peers: (0..me.size).map(|_| Peer::default()).collect(),
             busy: Busy::new(me.size),
-            windows: HashMap::new(),
-            ledgers: HashMap::new(),
-            gets: HashMap::new(),
+            windows: Numbers::default(),
+            ledgers: Numbers::default(),
+            gets: Numbers::default(),
             locks: sync::Locks::default(),
             tickets: Tickets::default(),
             mail: mail::Mail::default(),

@@ -1,12 +1,13 @@
 //! What a rank knows of one of its peers.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use shipable::Architecture;
 
 use super::forms::Forms;
 use super::incoming::Incoming;
 use super::outbox::Outgoing;
+use crate::numbers::NumberSet;
 use crate::wire::{Brief, Hello, Kind};
 
 /// Bytes of short messages, each with its header, that a rank holds for each sender before they are received.
@@ -33,7 +34,7 @@ pub(super) struct Peer {
     pub gone: Option<Gone>,
     pub outbox: VecDeque<Outgoing>,
     /// The forms of this rank that it has been told.
-    pub told: HashSet<u64>,
+    pub told: NumberSet<u64>,
     /// The forms that it has told this rank.
     pub forms: Forms,
     pub incoming: Incoming,

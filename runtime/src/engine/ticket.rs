@@ -1,12 +1,12 @@
 //! Operations that somebody waits for one by one: request-based ones, and those that return a value.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Ledger, Operation};
 use crate::error::{Error, Result};
 use crate::job::Activity;
+use crate::numbers::Numbers;
 use crate::process::Process;
 
 /// Whether an operation is done, and how it ended. Shared by the engine and whoever waits.
@@ -59,7 +59,7 @@ impl Ticket {
 
 /// The operations under way that somebody waits for.
 #[derive(Default)]
-pub(super) struct Tickets(HashMap<Operation, Arc<Ticket>>);
+pub(super) struct Tickets(Numbers<Operation, Arc<Ticket>>);
 
 impl Tickets {
     pub(super) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {

@@ -161,29 +161,34 @@ impl Architecture {
         self == other
     }
 
-    /// All but the name.
-    fn representation(&self) -> impl Eq + std::hash::Hash + use<> {
-        let scalars = [
-            self.char,
-            self.short,
-            self.int,
-            self.long,
-            self.long_long,
-            self.pointer,
-            self.wchar,
-            self.float,
-            self.double,
-            self.long_double,
-            self.bool,
-        ];
-        let rest = (self.long_double_format, self.fortran, self.quad_align, self.rule);
-        (self.order, scalars, rest, self.char_signed)
+    /// All but the name, the long double's format, the struct rule, and what is true.
+    #[inline]
+    fn words(&self) -> [u64; 5] {
+        // Of each width two bytes: no size or alignment has more than one.
+        let pack = |widths: [Width; 4]| {
+            widths.iter().fold(0, |word, width| {
+                word << 16 | u64::from(width.size) << 8 | u64::from(width.align)
+            })
+        };
+        let Fortran { integer, real, double_precision, logical, .. } = self.fortran;
+        let order = Width { size: self.order as u8, align: self.quad_align };
+        let sign = u64::from(self.char_signed);
+        [
+            pack([self.char, self.short, self.int, self.long]),
+            pack([self.long_long, self.pointer, self.wchar, self.float]),
+            pack([self.double, self.long_double, self.bool, order]),
+            pack([integer, real, double_precision, logical]),
+            sign,
+        ]
     }
 }
 
 impl PartialEq for Architecture {
     fn eq(&self, other: &Architecture) -> bool {
-        self.representation() == other.representation()
+        // Every operation asks, mostly of one and the same: words are compared, not fields one by one.
+        self.words() == other.words()
+            && (self.long_double_format, self.rule) == (other.long_double_format, other.rule)
+            && self.fortran.truth == other.fortran.truth
     }
 }
 
@@ -191,7 +196,7 @@ impl Eq for Architecture {}
 
 impl std::hash::Hash for Architecture {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.representation().hash(state);
+        (self.words(), self.long_double_format, self.rule, self.fortran.truth).hash(state);
     }
 }
 
