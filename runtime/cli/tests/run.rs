@@ -460,6 +460,15 @@ fn signals_are_forwarded() {
 }
 
 #[test]
+fn ranks_block_no_signals() {
+    // No shell in between: it may unblock what it inherits.
+    let finished = run(&["-n", "1", "grep", "SigBlk", "/proc/self/status"]);
+    let mask = finished.lines().concat();
+    let digits = mask.trim_start_matches("SigBlk:").trim();
+    assert_eq!((finished.status, u64::from_str_radix(digits, 16)), (0, Ok(0)), "{mask}");
+}
+
+#[test]
 fn a_second_interrupt_kills() {
     let script = "trap 'echo waits >&2' INT; echo waits >&2; while true; do sleep 0.01; done";
     let mut run = start(&["-n", "2", "sh", "-c", script]);

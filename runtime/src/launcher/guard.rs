@@ -60,7 +60,7 @@ impl Control {
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let alone = Alone::check()?;
     let mask = SigSet::from_iter(FORWARDED);
-    mask.thread_block()?; // in both; a spawned rank starts with an empty mask again
+    mask.thread_block()?; // in both; ranks start with an empty mask again
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();

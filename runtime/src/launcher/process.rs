@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
 
 /// A running process.
@@ -58,6 +58,8 @@ impl Process {
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
         let prepare = move || {
             prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // A guarded launcher blocks what it forwards, and a mask survives exec.
+            SigSet::empty().thread_set_mask()?;
             if getppid() != launcher {
                 return Err(Errno::ESRCH.into()); // it died before the line above
             }
