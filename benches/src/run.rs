@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use longshore::job::Routes;
 use longshore::launcher::{self, Control, Job, Part};
@@ -233,7 +234,9 @@ impl Ours<'_> {
         }
         let part =
             Part { ranks: 2, arguments, archs: arch.to_vec(), ..Part::new(self.program.clone()) };
-        let job = Job { parts: vec![part], routes: route, ..Job::default() };
+        // Nothing takes nearly so long but a hang, which is to cost no more than its job.
+        let timeout = Some(Duration::from_secs(30 + 5 * cases.len() as u64));
+        let job = Job { parts: vec![part], routes: route, timeout, ..Job::default() };
         let status = launcher::run(&job, self.control)?;
         for line in BufReader::new(fs::File::open(&answers.0)?).lines() {
             let Answer { index, outcome } = line?.parse()?;
