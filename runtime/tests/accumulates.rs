@@ -548,3 +548,42 @@ fn direct_and_other_origins_exclude_each_other() {
     })
     .unwrap();
 }
+
+#[test]
+fn what_is_repeated_brings_what_was_there_and_is_checked_as_the_first_was() {
+    everywhere(2, |rank| {
+        let world = rank.world();
+        let long = rank.commit(&Datatype::int64()).unwrap();
+        const MOST: usize = 40_000;
+        let mut window = Window::allocate(world, 8 * MOST as i64, 8, &Info::default()).unwrap();
+        window.fence(|_| Ok(())).unwrap();
+        if world.rank() == 0 {
+            // One element, some, and more than one piece.
+            for (turn, count) in [1, 1, 10, 10, MOST, MOST].into_iter().enumerate() {
+                let ones = vec![1i64; count];
+                let (mut before, mut after) = (vec![-1i64; count], vec![-1i64; count]);
+                let n = count as i64;
+                let twice = window.lock(1, longshore::LockType::Shared, |epoch| {
+                    epoch.get_accumulate(&ones, &mut before, 1, 0, n, &long, Op::Sum)?;
+                    epoch.get_accumulate(&ones, &mut after, 1, 0, n, &long, Op::Sum)
+                });
+                twice.unwrap();
+                assert_eq!(before[0], 2 * turn as i64);
+                assert!(before.iter().zip(&after).all(|(before, after)| before + 1 == *after));
+            }
+            let (mut room, mut more) = ([0i64], [0i64]);
+            let refused = window.lock_all(|epoch| {
+                epoch.get_accumulate(&[1i64], &mut room, 1, 0, 1, &long, Op::NoOp)?;
+                epoch.accumulate(&[1i64], 1, 0, 1, &long, Op::NoOp)
+            });
+            assert_eq!(refused.unwrap_err().class(), Class::Op);
+            let short = window.lock_all(|epoch| {
+                epoch.get_accumulate(&[1i64], &mut room, 1, 0, 1, &long, Op::Sum)?;
+                epoch.get_accumulate(&[1i64], &mut more, 1, MOST as i64, 1, &long, Op::Sum)
+            });
+            assert_eq!(short.unwrap_err().class(), Class::RmaRange);
+        }
+        window.fence(|_| Ok(())).unwrap();
+        window.free().unwrap();
+    });
+}

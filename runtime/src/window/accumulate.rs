@@ -110,8 +110,7 @@ impl<'scope> Epoch<'scope, '_> {
         let span = self.scope.lend(origin.loan);
         let room = self.scope.lend_mut(result.loan);
         let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        let (origin, result) = (Lent::new(span, &origin.what), Lent::new(room, &result.what));
-        self.core.update(&call, op, origin, Some(result), None)
+        self.core.get_accumulate((span, &origin.what), (room, &result.what), &call, op)
     }
 }
 
@@ -154,15 +153,42 @@ impl Core {
         call: &Call<'_>,
         op: Op,
     ) -> Result<()> {
-        match self.accumulate_run(memory, what, call, op) {
+        match self.accumulate_run((memory, what), None, call, op) {
             Some(()) => Ok(()),
             None => self.update(call, op, Lent::new(memory, what), None, None),
         }
     }
 
-    /// The quick way of an accumulate, as [`Core::run`] is one: the last one's operation on elements of the same type.
+    /// Accumulates, and brings what was there; see [`Epoch::get_accumulate`]. Lenders keep both memories until the operation
+    /// is done.
     #[inline]
-    fn accumulate_run(&self, memory: Span, what: &What<'_>, call: &Call<'_>, op: Op) -> Option<()> {
+    #[track_caller]
+    pub(super) fn get_accumulate(
+        &self,
+        operands: (Span, &What<'_>),
+        result: (Span, &What<'_>),
+        call: &Call<'_>,
+        op: Op,
+    ) -> Result<()> {
+        match self.accumulate_run(operands, Some(result), call, op) {
+            Some(()) => Ok(()),
+            None => {
+                let lent = |(span, what)| Lent::new(span, what);
+                self.update(call, op, lent(operands), Some(lent(result)), None)
+            }
+        }
+    }
+
+    /// The quick way of an accumulate, as [`Core::run`] is one: the last one's operation on elements of the same type, with
+    /// room of the same type for what was there.
+    #[inline]
+    fn accumulate_run(
+        &self,
+        (memory, what): (Span, &What<'_>),
+        result: Option<(Span, &What<'_>)>,
+        call: &Call<'_>,
+        op: Op,
+    ) -> Option<()> {
         let TargetType::Own(own_type) = call.target_type else { return None };
         let own = own_type.compiled();
         let (id, last, reduction) = self.recent.accumulate.get()?;
@@ -181,9 +207,21 @@ impl Core {
         let len = own.native().stream_length(elements).ok()?;
         let base = call.displacement.checked_mul(i64::from(target.measures.unit))?;
         let at = base.checked_add(first)?;
-        let end = at.checked_add_unsigned(len)?;
+        let room = match result {
+            None => None,
+            Some((room, what)) if what.is_plain(elements, own) && room.len() == len => Some(room),
+            Some(_) => return None,
+        };
+        let misses = |span: Span, at: i64| {
+            at.checked_add_unsigned(len).is_none_or(|end| !span.covers(at, end))
+        };
         // Of several pieces none is combined unless all can be; of one this is checked on the way.
-        if len != memory.len() || len > PIECE && !door.span.covers(at, end) {
+        let pieces_miss = || {
+            misses(door.span, at)
+                || misses(memory, first)
+                || room.is_some_and(|room| misses(room, first))
+        };
+        if len != memory.len() || len > PIECE && pieces_miss() {
             return None;
         }
         let mut done = 0;
@@ -194,6 +232,11 @@ impl Core {
             };
             let operands = memory.shifted(first + done as i64)?;
             let _held = self.control.accumulate(call.target as u32);
+            let brings =
+                |room: Span| room.copy_run(first + done as i64, door.span, at + done as i64, part);
+            if !room.is_none_or(brings) {
+                return None;
+            }
             door.span.combine_run(&reduction, at + done as i64, operands, part).ok()?;
             done += part;
         }
@@ -307,7 +350,8 @@ impl Core {
         let reduction = Reduction::new(op, leaf, architecture)?;
         if let TargetType::Own(own) = call.target_type {
             let own = own.compiled();
-            if own.is_portable() {
+            // What changes nothing isn't remembered: it is an error in an accumulate.
+            if own.is_portable() && op != Op::NoOp {
                 self.recent.accumulate.set(Some((own.id(), op, reduction)));
             }
         }

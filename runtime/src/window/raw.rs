@@ -373,7 +373,7 @@ impl<'w> Raw<'w> {
         let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
         let (result, to) = pointed(result, result_count, result_type);
         let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        self.core.update(&call, op, Lent::new(origin, &from), Some(Lent::new(result, &to)), None)
+        self.core.get_accumulate((origin, &from), (result, &to), &call, op)
     }
 
     /// As [`get_accumulate`](Raw::get_accumulate) of one element of a predefined type (MPI-5.0 section 12.3.4), pairs
