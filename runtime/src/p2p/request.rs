@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{NOTHING, checked_tag, in_group};
 use crate::communicator::{Communicator, PROC_NULL};
-use crate::engine::{Channel, Status};
-use crate::error::{Error, ErrorKind, Result};
+use crate::engine::{Channel, State, Status};
+use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
@@ -41,8 +41,31 @@ impl<M: Memory> Held<M> {
         Held { communicator, other, number, memory, kind: std::marker::PhantomData }
     }
 
-    fn at(&self, call: &'static str, error: Error) -> Error {
-        self.communicator.raise(error.at(|| self.communicator.toward(call, self.other)))
+    /// Whether it has ended. Makes progress.
+    fn test(&self, call: &'static str, is_done: impl Fn(&State, u64) -> bool) -> Result<bool> {
+        let Some(number) = self.number else { return Ok(true) };
+        let (communicator, process) = (&self.communicator, self.communicator.process());
+        let place = || communicator.toward(call, self.other);
+        process.poll().map_err(|error| communicator.raise(error.at(place)))?;
+        Ok(is_done(process.engine().state(), number))
+    }
+
+    /// Waits for its end, and gives what it came to; nothing where it needed no engine.
+    fn wait<T>(
+        &mut self,
+        call: &'static str,
+        activity: Activity,
+        take: impl Fn(&mut State, u64) -> Option<Result<T>>,
+    ) -> Result<Option<T>> {
+        let Some(number) = self.number else { return Ok(None) };
+        let (communicator, other) = (&self.communicator, self.other);
+        let (process, held) = (communicator.process(), &mut self.number);
+        communicator.call(call, activity, other, || {
+            process.note_wait(communicator.member(other).ok().flatten());
+            let ended = process.wait(|state, _| take(state, number).map(Ok))?;
+            *held = None;
+            ended.map(Some)
+        })
     }
 
     /// The memory, of which the engine has let go.
@@ -59,10 +82,7 @@ impl<M: Memory> Sending<M> {
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
-        let Some(number) = self.held.number else { return Ok(true) };
-        let process = self.held.communicator.process();
-        process.poll().map_err(|error| self.held.at("isend", error))?;
-        Ok(process.engine().state().is_sent(number))
+        self.held.test("isend", State::is_sent)
     }
 
     /// Waits until the data may be changed, and gives them back.
@@ -70,17 +90,7 @@ impl<M: Memory> Sending<M> {
     /// # Errors
     /// As [`Communicator::send`]; the data are lost then.
     pub fn wait(mut self) -> Result<M> {
-        if let Some(number) = self.held.number {
-            let (communicator, dest) = (&self.held.communicator, self.held.other);
-            let process = communicator.process();
-            let wait = || {
-                process.note_wait(communicator.member(dest).ok().flatten());
-                process.wait(|state, _| state.take_sent(number))
-            };
-            let sent = process.during(Activity::Send, dest as u32, wait);
-            sent.map_err(|error| self.held.at("isend", error))?;
-            self.held.number = None;
-        }
+        self.held.wait("isend", Activity::Send, State::take_sent)?;
         self.held.give_back()
     }
 }
@@ -112,10 +122,7 @@ impl<M: Memory> Receiving<M> {
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
-        let Some(number) = self.held.number else { return Ok(true) };
-        let process = self.held.communicator.process();
-        process.poll().map_err(|error| self.held.at("irecv", error))?;
-        Ok(process.engine().state().is_received(number))
+        self.held.test("irecv", State::is_received)
     }
 
     /// Waits for the message, and gives back the room that it is in.
@@ -123,19 +130,9 @@ impl<M: Memory> Receiving<M> {
     /// # Errors
     /// As [`Communicator::recv`]; the room is lost then.
     pub fn wait(mut self) -> Result<(M, Status)> {
-        let mut status = NOTHING;
-        if let Some(number) = self.held.number {
-            let (communicator, source) = (&self.held.communicator, self.held.other);
-            let process = communicator.process();
-            let wait = || {
-                process.note_wait(communicator.member(source).ok().flatten());
-                process.wait(|state, _| state.take_received(number))
-            };
-            let received = process.during(Activity::Receive, source as u32, wait);
-            let received = received.map_err(|error| self.held.at("irecv", error))?;
-            status = in_group(communicator.group(), received.status);
-            self.held.number = None;
-        }
+        let received = self.held.wait("irecv", Activity::Receive, State::take_received)?;
+        let group = self.held.communicator.group();
+        let status = received.map_or(NOTHING, |received| in_group(group, received.status));
         Ok((self.held.give_back()?, status))
     }
 
