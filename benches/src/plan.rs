@@ -141,7 +141,8 @@ impl Choice {
         }
         list.typed(&[Bench::TypeSend], &named, &Case::default())?;
 
-        let message = Case { route: Routes::Message, ..Case::default() };
+        // Other libraries send messages where they can't map the window: where it was created.
+        let message = Case { route: Routes::Message, ..created.clone() };
         let pairs = UNLIKE.map(|pair| Case { arch: pair.map(str::to_owned), ..Case::default() });
         for by in [&message].into_iter().chain(&pairs) {
             list.sized(&LATENCIES, &few(), by);
@@ -197,7 +198,7 @@ impl Choice {
         let created = Case { window: Flavor::Create, ..Case::default() };
         list.sized(&[Bench::Computing], &[8], &created);
         list.typed(&[Bench::PutLatency, Bench::TypeSend], &named, &Case::default())?;
-        let message = Case { route: Routes::Message, ..Case::default() };
+        let message = Case { route: Routes::Message, ..created };
         list.sized(&LATENCIES, &[8], &message);
         let unlike = Case { arch: UNLIKE[0].map(str::to_owned), ..Case::default() };
         list.sized(&LATENCIES, &sizes(), &unlike);

@@ -71,7 +71,8 @@ impl Sample {
 
     /// How far apart the cores were; none if that changed meanwhile.
     pub fn distance(&self) -> Option<Distance> {
-        const BETWEEN: f64 = 150.0;
+        // Near was seen up to 80 by any contender's probe, and far down to 155.
+        const BETWEEN: f64 = 110.0;
         match self.line {
             [0.0, 0.0] => Some(Distance::Alone),
             [before, after] => match [before > BETWEEN, after > BETWEEN] {

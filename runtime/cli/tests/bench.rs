@@ -1,5 +1,7 @@
 //! `longshore bench` from outside: what it measures is measured by real ranks, checked, and reported.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 fn bench(words: &[&str]) -> Output {
@@ -53,7 +55,7 @@ fn types_alone_and_limits_need_no_ranks() {
 #[test]
 fn a_run_is_reported_again_from_its_json() {
     let folder = std::env::temp_dir().join(format!("longshore-bench-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let words =
         ["memcpy", "byte_swap", "--size", "64,4K,1M", "--quick", "--json", &path("run.json")];
@@ -62,7 +64,7 @@ fn a_run_is_reported_again_from_its_json() {
         ["--from", &path("run.json"), "--csv", &path("run.csv"), "--markdown", &path("run.md")];
     let again = measured(&[&again[..], &["--svg", &path("pictures")]].concat());
     assert_eq!(first, again);
-    let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
     assert_eq!(read("run.csv").lines().count(), 1 + 6);
     assert!(read("run.md").contains("**memcpy**"));
     assert!(read("pictures/byte_swap.svg").contains("4 KiB"));
@@ -70,7 +72,40 @@ fn a_run_is_reported_again_from_its_json() {
     assert!(
         !status.success() && String::from_utf8_lossy(&stderr).contains("run.csv: not a report")
     );
-    std::fs::remove_dir_all(&folder).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn without_peers_it_says_what_to_do() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    command.args(["bench", "--peers"]).env_remove("LONGSHORE_PEERS");
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let problem = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && stdout.is_empty(), "{status}");
+    assert!(problem.contains("export LONGSHORE_PEERS=$(ci/peers)"), "{problem}");
+}
+
+/// An MPI library that is made of two scripts: its programs answer one case, and die.
+#[test]
+fn a_library_that_dies_is_named_and_loses_no_more_than_its_turn_processes() {
+    let bin = std::env::temp_dir().join(format!("longshore-dying-peer-{}", std::process::id()));
+    fs::create_dir_all(&bin).unwrap();
+    let mpiexec = "#!/bin/sh\n\
+        [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
+        printf '0\\t1\\t2\\t3\\t0\\t0\\tyes\\n'\n\
+        echo 'it fell over' >&2\n\
+        exit 3\n";
+    for (name, script) in [("mpicc", "#!/bin/sh\n"), ("mpiexec", mpiexec)] {
+        fs::write(bin.join(name), script).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    command.args(["bench", "pack", "--size", "8,64", "--type", "d", "--quick", "--peers"]);
+    let Output { status, stdout, stderr } = command.env("LONGSHORE_PEERS", &bin).output().unwrap();
+    let (text, problems) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{status}\n{text}\n{problems}");
+    assert!(text.contains("MPICH 0.1") && text.contains("it fell over"), "{text}");
+    fs::remove_dir_all(&bin).unwrap();
 }
 
 #[test]
