@@ -85,7 +85,7 @@ static double distance(void) {
 static int starts_with(const char *word, const char *key) { return !strncmp(word, key, strlen(key)); }
 
 static int read_case(char *line, case_t *c) {
-    *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .type = "d", .count = 1, .calls = 2000,
+    *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .route = "best", .type = "d", .count = 1, .calls = 2000,
                   .rounds = 41, .arch = {"native", "native"}};
     for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
         const char *value = strchr(word, '=');
@@ -94,6 +94,7 @@ static int read_case(char *line, case_t *c) {
         if (starts_with(word, "bench=")) snprintf(c->bench, sizeof c->bench, "%s", value);
         if (starts_with(word, "window=")) snprintf(c->window, sizeof c->window, "%s", value);
         if (starts_with(word, "sync=")) snprintf(c->sync, sizeof c->sync, "%s", value);
+        if (starts_with(word, "route=")) snprintf(c->route, sizeof c->route, "%s", value);
         if (starts_with(word, "type=")) c->type = (char *)value;
         if (starts_with(word, "arch=")) sscanf(value, "%23[^,],%23s", c->arch[0], c->arch[1]);
         if (starts_with(word, "count=")) c->count = atoi(value);

@@ -2,9 +2,9 @@
 #include <mpi.h>
 #include <stdint.h>
 
-/* A line of the plan: see benches/src/case.rs. Words that other libraries have no choice in are left out. */
+/* A line of the plan: see benches/src/case.rs. Words that mean nothing here are left out. */
 typedef struct {
-    char bench[24], window[16], sync[16];
+    char bench[24], window[16], sync[16], route[16];
     char *type;           /* in the notation */
     char arch[2][24];     /* of the two ranks, or of memory and stream */
     int count;            /* elements of the type in a call */

@@ -131,52 +131,23 @@ static int measure_transfer(const case_t *c, double *took) {
     return bad;
 }
 
-/* Constructors and free of a type that was read before. */
-static int measure_define(const case_t *c, double *took) {
-    if (setjmp(failed)) {
-        forget_types();
-        return unable("%s", problem);
-    }
-    if (read_type(c->type)->kind == PREDEFINED) refuse("a predefined type has no constructor");
-    for (int round = 0; round < c->rounds; round++) {
-        double start = microseconds();
-        for (int call = 0; call < c->calls; call++) {
-            build_types();
-            free_types();
-        }
-        took[round] = (microseconds() - start) / c->calls;
-    }
-    forget_types();
-    return 0;
-}
-
-/* Commit and free of a type that was built before; of so many at a time that the clock costs little. */
-static int measure_commit(const case_t *c, double *took) {
-    enum { MOST = 64 };
-    MPI_Datatype built[MOST];
+/* Constructors, commit if that is wanted, and free of a type that was read before. */
+static int measure_making(const case_t *c, double *took) {
     if (setjmp(failed)) {
         forget_types();
         return unable("%s", problem);
     }
     node_t *node = read_type(c->type);
-    if (node->kind == PREDEFINED) refuse("a predefined type is committed");
+    if (node->kind == PREDEFINED) refuse("a predefined type is there, and committed");
+    int commits = !strcmp(c->bench, "commit");
     for (int round = 0; round < c->rounds; round++) {
-        took[round] = 0;
-        for (int call = 0; call < c->calls; call += MOST) {
-            int some = c->calls - call < MOST ? c->calls - call : MOST;
-            for (int i = 0; i < some; i++) {
-                build_types();
-                built[i] = node->type;
-                node->type = MPI_DATATYPE_NULL;
-                free_types();
-            }
-            double start = microseconds();
-            for (int i = 0; i < some; i++) {
-                CALL(MPI_Type_commit, &built[i]);
-                CALL(MPI_Type_free, &built[i]);
-            }
-            took[round] += (microseconds() - start) / c->calls;
+        double start = microseconds();
+        for (int call = 0; call < c->calls; call++) {
+            build_types();
+            if (commits) CALL(MPI_Type_commit, &node->type);
+            free_types();
         }
+        took[round] = (microseconds() - start) / c->calls;
     }
     forget_types();
     return 0;
@@ -189,7 +160,6 @@ int measure_datatype(const case_t *c, double *took) {
     int external = !strcmp(c->arch[1], "external32") && strcmp(c->bench, "copy");
     if (strcmp(c->arch[0], "native") || (strcmp(c->arch[1], "native") && !external))
         return unable("converts between %s and %s", c->arch[0], c->arch[1]);
-    if (!strcmp(c->bench, "define")) return measure_define(c, took);
-    if (!strcmp(c->bench, "commit")) return measure_commit(c, took);
+    if (!strcmp(c->bench, "define") || !strcmp(c->bench, "commit")) return measure_making(c, took);
     return measure_transfer(c, took);
 }

@@ -278,6 +278,8 @@ int measure_rma(const case_t *c, double *took) {
     while (b.sync < SYNCS && strcmp(syncs[b.sync], c->sync)) b.sync++;
     if (at == sizeof works / sizeof *works || b.sync == SYNCS) return unable("MPI has no %s by %s", c->bench, c->sync);
     if (strcmp(c->arch[0], "native") || strcmp(c->arch[1], "native")) return unable("puts between %s and %s", c->arch[0], c->arch[1]);
+    if (!strcmp(c->route, "message") && (!strcmp(c->window, "allocate") || !strcmp(c->window, "shared")))
+        return unable("such windows are shared memory here, always: compare --window create");
     if (make_elements(c, &b.of)) return 1;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);

@@ -93,7 +93,7 @@ words! {
         Unpack = "unpack",
         /// Memory of one layout to memory of the other architecture's, which is what a direct put does.
         Copy = "copy",
-        /// The commit of a type, and its free.
+        /// A type's constructor, its commit, and its free.
         Commit = "commit",
         /// A type's constructor, and its free.
         Define = "define",

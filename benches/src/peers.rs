@@ -7,10 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use longshore::job::Routes;
-
 use crate::Failure;
-use crate::case::{Bench, Case, Flavor};
+use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
 use crate::run::Contender;
 
@@ -202,14 +200,9 @@ impl Contender for Peer {
         &self.name
     }
 
-    /// No other library works between unlike machines, or measures the machine's limits, or sends messages where it can map the
-    /// window.
+    /// No other library works between unlike machines, or measures the machine's limits.
     fn takes(&self, case: &Case) -> bool {
         let like = case.arch.iter().all(|arch| arch == "native");
-        if case.route == Routes::Message && !matches!(case.window, Flavor::Create | Flavor::Dynamic)
-        {
-            return false;
-        }
         match case.bench {
             Bench::TypeSend | Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {
                 false
@@ -331,8 +324,6 @@ mod tests {
         for (line, takes) in [
             ("bench=put_latency", true),
             ("bench=put_latency arch=native,s390x", false),
-            ("bench=put_latency route=message", false),
-            ("bench=put_latency route=message window=create", true),
             ("bench=pack arch=native,external32", true),
             ("bench=copy arch=native,external32", false),
             ("bench=type_send", false),

@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M
     #[arg(long, value_name = "BYTES,...", value_parser = sizes)]
     size: Option<Several<u64>>,
-    /// Routes: best, message, or all
+    /// Routes: best, message, or all. Other libraries send messages to created windows alone
     #[arg(long, value_name = "ROUTE,...", value_parser = routes)]
     route: Option<Several<Routes>>,
     /// The representations of origin and target, or of memory and stream; may be repeated
