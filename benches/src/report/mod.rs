@@ -360,7 +360,8 @@ mod tests {
         };
         let (near, far, both) = ([45.0, 46.0], [250.0, 240.0], [45.0, 250.0]);
         let mut rows = Vec::new();
-        for (bytes, unit) in [(8u64, 1.0), (1024, 1.5), (1 << 20, 1000.0)] {
+        let sizes = [(8u64, 1.0), (64, 1.0), (1024, 1.5), (65_536, 100.0), (1 << 20, 1000.0)];
+        for (bytes, unit) in sizes {
             for (sync, more) in [("flush", 1.0), ("fence", 5.0)] {
                 let case = format!("bench=put_latency bytes={bytes} sync={sync}");
                 for turn in 0..2 {
@@ -423,13 +424,13 @@ mod tests {
         let lines: Vec<_> =
             sections[0].lines.iter().map(|line| (label(line.case), line.distance)).collect();
         let (near, far) = (Distance::Near, Distance::Far);
-        let expected = ["8 B", "1 KiB", "1 MiB"];
+        let expected = ["8 B", "64 B", "1 KiB", "64 KiB", "1 MiB"];
         let expected: Vec<_> = expected
             .into_iter()
             .flat_map(|size| [near, far].map(|at| (size.to_owned(), at)))
             .collect();
         assert_eq!(lines, expected);
-        assert_eq!(report.moved(), 6);
+        assert_eq!(report.moved(), 10);
     }
 
     #[test]

@@ -23,7 +23,7 @@ const ACROSS: [f64; 2] = [70.0, 660.0];
 const DOWN: [f64; 2] = [416.0, 64.0];
 
 impl Report {
-    /// One with all ratios, and one for each section that was measured at three sizes or more.
+    /// One with all ratios, and one for each section that was measured at five sizes or more.
     pub fn pictures(&self) -> Vec<Picture> {
         let sections = self.sections();
         let mut pictures: Vec<Picture> = self.ratios(&sections).into_iter().collect();
@@ -37,7 +37,7 @@ impl Report {
         let mut sizes: Vec<u64> = lines.iter().map(|line| line.case.bytes).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let (&[first, _, .., last], unit) = (&sizes[..], Unit::of(lines.first()?.case.bench))
+        let (&[first, _, _, _, .., last], unit) = (&sizes[..], Unit::of(lines.first()?.case.bench))
         else {
             return None;
         };

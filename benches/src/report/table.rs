@@ -185,9 +185,9 @@ mod tests {
         let text = report().text();
         let expected = "
 put_latency, allocate, flush
-  us     cores  Longshore   MPICH                ratio  Open MPI        ratio   limit  ratio
-  8 B     near     0.0100  0.0100  1.00 (0.50 to 1.00)    0.0050  2.00 behind  0.0040   2.50
-  8 B      far     0.0400       -                    -         -            -  0.0040     10
+  us      cores  Longshore   MPICH                ratio  Open MPI        ratio   limit  ratio
+  8 B      near     0.0100  0.0100  1.00 (0.50 to 1.00)    0.0050  2.00 behind  0.0040   2.50
+  8 B       far     0.0400       -                    -         -            -  0.0040     10
 ";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("\nMPICH: unsupported: no such type (2 times)\n"), "{text}");
@@ -200,6 +200,6 @@ put_latency, allocate, flush
 ";
         let text = report().markdown();
         assert!(text.contains(expected), "{text}");
-        assert!(text.contains("| put_latency, allocate, flush | Open MPI |     3 |         2.00 |  2.00 |      3 |"), "{text}");
+        assert!(text.contains("| put_latency, allocate, flush | Open MPI |     5 |         2.00 |  2.00 |      5 |"), "{text}");
     }
 }

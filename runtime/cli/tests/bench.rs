@@ -58,14 +58,14 @@ fn a_run_is_reported_again_from_its_json() {
     fs::create_dir_all(&folder).unwrap();
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let words =
-        ["memcpy", "byte_swap", "--size", "64,4K,1M", "--quick", "--json", &path("run.json")];
+        ["memcpy", "byte_swap", "--size", "8,64,4K,64K,1M", "--quick", "--json", &path("run.json")];
     let first = measured(&words);
     let again =
         ["--from", &path("run.json"), "--csv", &path("run.csv"), "--markdown", &path("run.md")];
     let again = measured(&[&again[..], &["--svg", &path("pictures")]].concat());
     assert_eq!(first, again);
     let read = |name: &str| fs::read_to_string(path(name)).unwrap();
-    assert_eq!(read("run.csv").lines().count(), 1 + 6);
+    assert_eq!(read("run.csv").lines().count(), 1 + 10);
     assert!(read("run.md").contains("**memcpy**"));
     assert!(read("pictures/byte_swap.svg").contains("4 KiB"));
     let Output { status, stderr, .. } = bench(&["--from", &path("run.csv")]);
