@@ -13,11 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECONDS = 30 /* that a case may take; what takes longer hangs, and ends here */ };
+enum {
+    SECONDS = 60, /* that a case may take; what takes longer hangs, and ends here */
+    LONG = 4,     /* seconds after which no other round begins */
+};
 
 static int rank, ranks;
 char why[1000];
-int is_invalid, is_checked;
+int is_invalid, is_checked, rounds_done;
 
 int unable(const char *format, ...) {
     va_list rest;
@@ -39,6 +42,10 @@ double microseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
+}
+
+int another_round(const case_t *c, double began) {
+    return rounds_done < c->rounds && (rounds_done == 0 || microseconds() - began < LONG * 1e6);
 }
 
 /* How far apart two ranks' cores are. */
@@ -126,8 +133,8 @@ static int measure(const case_t *c, double *took) {
     for (size_t i = 0; i < sizeof remote / sizeof *remote; i++)
         if (!strcmp(c->bench, remote[i])) return ranks == 2 ? measure_rma(c, took) : unable("needs two ranks");
     if (!strcmp(c->bench, "memory")) {
-        for (int round = 0; round < c->rounds; round++)
-            if (measure_memory(&took[round])) return 1;
+        for (; rounds_done < c->rounds; rounds_done++)
+            if (measure_memory(&took[rounds_done])) return 1;
         return 0;
     }
     return unable("MPI has nothing like %s", c->bench);
@@ -145,7 +152,7 @@ static void answer(int index, char *line, int validate) {
     static double last;
     case_t c;
     double *took = NULL;
-    *why = is_invalid = is_checked = 0;
+    *why = is_invalid = is_checked = rounds_done = 0;
     if (!read_case(line, &c)) {
         c.validate = validate;
         took = calloc(c.rounds, sizeof *took);
@@ -164,11 +171,11 @@ static void answer(int index, char *line, int validate) {
     } else {
         double before = last;
         if (uses_line(&c)) last = distance();
-        qsort(took, c.rounds, sizeof *took, by_value);
-        int most = c.rounds / 20;
+        qsort(took, rounds_done, sizeof *took, by_value);
+        int most = rounds_done / 20;
         if (rank == 0)
-            printf("%d\t%.6f\t%.6f\t%.6f\t%.1f\t%.1f\t%s\n", index, took[most], took[c.rounds / 2],
-                   took[c.rounds - 1 - most], before, last, is_checked ? "yes" : "no");
+            printf("%d\t%.6f\t%.6f\t%.6f\t%.1f\t%.1f\t%s\n", index, took[most], took[rounds_done / 2],
+                   took[rounds_done - 1 - most], before, last, is_checked ? "yes" : "no");
     }
     free(took);
     fflush(stdout);

@@ -16,6 +16,8 @@ typedef struct {
 extern char why[1000];
 /* Whether that is wrong data; and whether data was checked. */
 extern int is_invalid, is_checked;
+/* Rounds that were measured: fewer than wanted where they take long. */
+extern int rounds_done;
 
 /* 1, and what is wrong in `why`. */
 int unable(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -24,6 +26,8 @@ int unable(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int wrong(int code, const char *call);
 
 double microseconds(void);
+/* Whether to measure another round of a case that began then. */
+int another_round(const case_t *c, double began);
 
 /* A type in the notation, built with the library. One at a time. */
 typedef struct {

@@ -115,14 +115,14 @@ static int measure_transfer(const case_t *c, double *took) {
     begin_at(&w, 0);
     /* What is unpacked was packed. */
     if (!bad) bad = wrong(work == unpack ? pack(&w) : work(&w), "MPI_Pack");
-    for (int round = 0; round < c->rounds && !bad; round++) {
+    for (double began = microseconds(); !bad && another_round(c, began); rounds_done++) {
         char *packed = w.stream;
-        begin_at(&w, round);
+        begin_at(&w, rounds_done);
         if (work == unpack) memmove(w.stream, packed, w.bytes);
         int code = 0;
         double start = microseconds();
         for (int call = 0; call < c->calls; call++) code |= work(&w);
-        took[round] = (microseconds() - start) / c->calls;
+        took[rounds_done] = (microseconds() - start) / c->calls;
         bad = wrong(code, c->bench);
     }
     free(w.memory_pages);
@@ -140,14 +140,14 @@ static int measure_making(const case_t *c, double *took) {
     node_t *node = read_type(c->type);
     if (node->kind == PREDEFINED) refuse("a predefined type is there, and committed");
     int commits = !strcmp(c->bench, "commit");
-    for (int round = 0; round < c->rounds; round++) {
+    for (double began = microseconds(); another_round(c, began); rounds_done++) {
         double start = microseconds();
         for (int call = 0; call < c->calls; call++) {
             build_types();
             if (commits) CALL(MPI_Type_commit, &node->type);
             free_types();
         }
-        took[round] = (microseconds() - start) / c->calls;
+        took[rounds_done] = (microseconds() - start) / c->calls;
     }
     forget_types();
     return 0;

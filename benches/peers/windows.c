@@ -224,8 +224,8 @@ static int check(const bench_t *b, work_t *work, int number) {
 static int measure_computing(const bench_t *b, double *took) {
     const double computes = 200e3;
     if (b->of.span != b->of.size) return unable("the type has gaps");
-    for (int round = 0; round < b->c->rounds; round++) {
-        int bad = 0, there;
+    for (; rounds_done < b->c->rounds; rounds_done++) {
+        int bad = 0, there, round = rounds_done;
         fill(b, b->origin, round);
         fill(b, b->mine, -1);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -254,12 +254,15 @@ static int measure_rounds(const bench_t *b, work_t *work, double *took) {
     /* A batch to find out whether the library can do that, which also touches memory. */
     bad |= wrong(one_round(b, work, b->batch), b->c->bench);
     int able = !anywhere(bad);
-    for (int round = 0; round < b->c->rounds && able; round++) {
+    for (double began = microseconds(); able; rounds_done++) {
+        int another = another_round(b->c, began);
+        MPI_Bcast(&another, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        if (!another) break;
         MPI_Barrier(MPI_COMM_WORLD);
         double start = microseconds();
         bad |= wrong(one_round(b, work, b->c->calls), b->c->bench);
         if (b->both) MPI_Barrier(MPI_COMM_WORLD);
-        took[round] = (microseconds() - start) / b->c->calls;
+        took[rounds_done] = (microseconds() - start) / b->c->calls;
     }
     return anywhere(bad | wrong(close_epoch(b), b->c->sync));
 }

@@ -22,8 +22,8 @@ const SOURCES: [(&str, &str); 6] = [
     ("basics.h", include_str!("../../shipable/examples/differential/basics.h")),
 ];
 
-/// Without an answer for so long a library hangs: a case may take 30 s, after which its ranks end themselves.
-const PATIENCE: Duration = Duration::from_secs(45);
+/// Without an answer for so long a library hangs: a case may take 60 s, after which its ranks end themselves.
+const PATIENCE: Duration = Duration::from_secs(75);
 
 /// An MPI library, and our program built with it.
 #[derive(Debug)]
