@@ -312,3 +312,72 @@ impl Contender for Limits {
         alone(cases, done, limits::measure)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::row::Sample;
+
+    type Log = Rc<RefCell<Vec<String>>>;
+
+    /// Does so many cases whenever it is asked, then fails.
+    struct Fake(&'static str, usize, Log);
+
+    impl Contender for Fake {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn takes(&self, case: &Case) -> bool {
+            case.bench != Bench::Memcpy
+        }
+
+        fn measure(
+            &mut self,
+            cases: &[Case],
+            _validate: bool,
+            done: &mut dyn FnMut(usize, Outcome),
+        ) -> Result<(), Failure> {
+            self.2.borrow_mut().push(format!("{} {}", self.0, cases.len()));
+            for at in 0..cases.len().min(self.1) {
+                let sample = Sample::of(vec![1.0], [0.0; 2], false);
+                done(at, sample.ok_or(Refusal::Unsupported(String::new())));
+                // A second answer is none.
+                done(at, Err(Refusal::Unsupported(String::new())));
+            }
+            if self.1 < cases.len() { Err("it died".into()) } else { Ok(()) }
+        }
+    }
+
+    #[test]
+    fn contenders_take_turns_and_lose_no_more_than_their_own() -> Result<(), Failure> {
+        let mut cases = vec![Case::default(); PIECE + 2];
+        cases[0].bench = Bench::Memcpy;
+        let log = Log::default();
+        let mut contenders: Vec<Box<dyn Contender>> =
+            vec![Box::new(Fake("a", 1000, log.clone())), Box::new(Fake("b", 1, log.clone()))];
+        let mut steps = Vec::new();
+        let results = run(&cases, 2, false, &mut contenders, |step| {
+            steps.push((step.done, step.total));
+        });
+        let piece = |name: &str, cases: usize| format!("{name} {cases}");
+        let [first, second] = [PIECE - 1, 2].map(|cases| [piece("a", cases), piece("b", cases)]);
+        let [[a, b], [c, d]] = [first, second];
+        let turn = [a.clone(), b.clone(), d.clone(), c.clone()];
+        let next = [b, a, c, d];
+        assert_eq!(*log.borrow(), [turn, next].concat());
+        let lost = 2 * (PIECE - 2 + 1);
+        assert_eq!((results.rows.len(), results.gaps.len()), (4 * (PIECE + 1) - lost, lost));
+        assert!(
+            results.gaps.iter().all(|gap| {
+                gap.contender == "b" && gap.why == Refusal::Lost("it died".to_owned())
+            })
+        );
+        let total = 4 * (PIECE + 1);
+        assert_eq!(steps.last(), Some(&(total, total)));
+        Ok(())
+    }
+}

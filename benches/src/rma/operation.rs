@@ -28,7 +28,7 @@ impl Target<'_> {
     }
 }
 
-/// An operation, issued once to each of so many places.
+/// An operation, issued once to each of so many places; accumulates have one.
 pub trait Operation {
     /// Issues it in an epoch, whose end completes it.
     fn issue<'scope, 'env: 'scope>(
@@ -81,7 +81,10 @@ impl<D: Data> Operation for Put<'_, '_, D> {
         epoch: &Epoch<'scope, 'env>,
         places: usize,
     ) -> Result<()> {
-        let Target { rank, count, datatype, .. } = self.target;
+        let Target { rank, first, count, datatype, .. } = self.target;
+        if places == 1 {
+            return epoch.put(self.data.only(), rank, first, count, datatype);
+        }
         for place in 0..places {
             epoch.put(self.data.origin(place), rank, self.target.at(place), count, datatype)?;
         }
@@ -105,7 +108,10 @@ impl<D: Data> Operation for Get<'_, '_, D> {
         places: usize,
     ) -> Result<()> {
         let target = self.target;
-        let Target { rank, count, datatype, .. } = target;
+        let Target { rank, first, count, datatype, .. } = target;
+        if places == 1 {
+            return epoch.get(self.results.room(), rank, first, count, datatype);
+        }
         for (place, room) in self.results.rooms().take(places).enumerate() {
             epoch.get(room, rank, target.at(place), count, datatype)?;
         }
@@ -130,14 +136,10 @@ impl<D: Data> Operation for Accumulate<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        _: usize,
     ) -> Result<()> {
-        let Target { rank, count, datatype, .. } = self.target;
-        for place in 0..places {
-            let (operands, at) = (self.data.origin(place), self.target.at(place));
-            epoch.accumulate(operands, rank, at, count, datatype, Op::Sum)?;
-        }
-        Ok(())
+        let Target { rank, first, count, datatype, .. } = self.target;
+        epoch.accumulate(self.data.only(), rank, first, count, datatype, Op::Sum)
     }
 }
 
@@ -156,15 +158,11 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        _: usize,
     ) -> Result<()> {
-        let target = self.target;
-        let Target { rank, count, datatype, .. } = target;
-        for (place, room) in self.results.rooms().take(places).enumerate() {
-            let (operands, at) = (self.data.origin(place), target.at(place));
-            epoch.get_accumulate(operands, room, rank, at, count, datatype, Op::Sum)?;
-        }
-        Ok(())
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let (operands, room) = (self.data.only(), self.results.room());
+        epoch.get_accumulate(operands, room, rank, first, count, datatype, Op::Sum)
     }
 
     fn found(&mut self, layout: &Layout) -> std::result::Result<Vec<Vec<u8>>, Failure> {
