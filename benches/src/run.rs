@@ -70,7 +70,7 @@ pub fn run(
     cases: &[Case],
     turns: u32,
     validate: bool,
-    contenders: &mut [Box<dyn Contender + '_>],
+    contenders: &mut [Box<dyn Contender>],
     mut step: impl FnMut(Step<'_>),
 ) -> Results {
     let takers = |case| contenders.iter().filter(|contender| contender.takes(case)).count();
@@ -114,15 +114,14 @@ pub fn run(
 }
 
 /// This library.
-pub struct Ours<'a> {
+#[derive(Debug)]
+pub struct Ours {
     /// The command longshore: with `bench-rank plan PLAN ANSWERS [--validate]` it calls [`rank`], with `bench-rank nothing` and
     /// `bench-rank memory` [`launch::serve`].
     pub program: OsString,
-    /// Whether its jobs are told of signals.
-    pub control: &'a Control,
 }
 
-impl Contender for Ours<'_> {
+impl Contender for Ours {
     fn name(&self) -> &str {
         "Longshore"
     }
@@ -210,7 +209,7 @@ fn alone(
     Ok(())
 }
 
-impl Ours<'_> {
+impl Ours {
     fn job(
         &self,
         cases: &[Case],
@@ -237,7 +236,7 @@ impl Ours<'_> {
         // Nothing takes nearly so long but a hang, which is to cost no more than its job.
         let timeout = Some(Duration::from_secs(30 + 5 * cases.len() as u64));
         let job = Job { parts: vec![part], routes: route, timeout, ..Job::default() };
-        let status = launcher::run(&job, self.control)?;
+        let status = launcher::run(&job, &Control::none())?;
         for line in BufReader::new(fs::File::open(&answers.0)?).lines() {
             let Answer { index, outcome } = line?.parse()?;
             if index < cases.len() {

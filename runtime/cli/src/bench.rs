@@ -7,7 +7,6 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
-use longshore::launcher::{self, Control};
 use longshore_benches::case::{Bench, Flavor, Sync};
 use longshore_benches::environment::Environment;
 use longshore_benches::peers;
@@ -164,17 +163,12 @@ pub fn main(arguments: Arguments) -> ExitCode {
             1
         })
     };
+    // Without a guard, which would hold signals back: whoever interrupts a run ends it, and its jobs with it.
     let status = match &arguments.from {
-        Some(file) => Ok(report(read(file))),
-        None => launcher::guarded(|control| report(measure(&arguments, control))),
+        Some(file) => report(read(file)),
+        None => report(measure(&arguments)),
     };
-    match status {
-        Ok(status) => status.into(),
-        Err(error) => {
-            eprintln!("longshore: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    status.into()
 }
 
 /// The report of an earlier run.
@@ -187,14 +181,14 @@ fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }
 
-fn measure(arguments: &Arguments, control: &Control) -> Result<Report, Failure> {
+fn measure(arguments: &Arguments) -> Result<Report, Failure> {
     let &Arguments { quick, validate, .. } = arguments;
     let cases = arguments.choice().cases()?;
     let peers = if arguments.peers { peers::find()? } else { Vec::new() };
     let program = std::env::current_exe()?.into_os_string();
-    let mut contenders: Vec<Box<dyn Contender + '_>> =
-        vec![Box::new(Ours { program, control }), Box::new(Loops), Box::new(Limits)];
-    contenders.extend(peers.into_iter().map(|peer| Box::new(peer) as Box<dyn Contender>));
+    let mut contenders: Vec<Box<dyn Contender>> =
+        vec![Box::new(Ours { program }), Box::new(Loops), Box::new(Limits)];
+    contenders.extend(peers.into_iter().map(|peer| Box::new(peer) as _));
     let turns = arguments.turns.unwrap_or(if quick { 1 } else { 5 });
     let mut environment = Environment::read();
     let mut bar = Bar::new();
