@@ -5,17 +5,26 @@ use longshore::{Destination, Element, Origin, Type};
 
 /// Memory with places, each of which an operation reads or writes.
 pub trait Data {
+    /// What lies at the only place there is, as an operation takes it.
+    type Only<'a>: Into<Origin<'a>>
+    where
+        Self: 'a;
+    /// The only place there is, to be written.
+    type Room<'a>: Into<Destination<'a>>
+    where
+        Self: 'a;
+
     /// What lies at a place.
     fn origin(&self, place: usize) -> Origin<'_>;
 
     /// The places, one after the other, to be written.
     fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>>;
 
-    /// What lies at the only place there is: without a search, which costs as much as a third of a put.
-    fn only(&self) -> Origin<'_>;
+    /// What lies at the only place there is, not made an origin yet: to move one costs as much as a third of a put.
+    fn only(&self) -> Self::Only<'_>;
 
     /// The only place there is, to be written.
-    fn room(&mut self) -> Destination<'_>;
+    fn room(&mut self) -> Self::Room<'_>;
 
     /// All of it.
     fn bytes_mut(&mut self) -> &mut [u8];
@@ -36,6 +45,9 @@ impl<T: Pod> Slices<T> {
 }
 
 impl<T: Element + Pod> Data for Slices<T> {
+    type Only<'a> = &'a [T];
+    type Room<'a> = &'a mut [T];
+
     #[inline]
     fn origin(&self, place: usize) -> Origin<'_> {
         Origin::from(&self.memory[place * self.count..][..self.count])
@@ -47,13 +59,13 @@ impl<T: Element + Pod> Data for Slices<T> {
     }
 
     #[inline]
-    fn only(&self) -> Origin<'_> {
-        Origin::from(&self.memory[..])
+    fn only(&self) -> &[T] {
+        &self.memory
     }
 
     #[inline]
-    fn room(&mut self) -> Destination<'_> {
-        Destination::from(&mut self.memory[..])
+    fn room(&mut self) -> &mut [T] {
+        &mut self.memory
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
@@ -76,6 +88,9 @@ pub struct Typed {
 }
 
 impl Data for Typed {
+    type Only<'a> = Origin<'a>;
+    type Room<'a> = Destination<'a>;
+
     #[inline]
     fn origin(&self, place: usize) -> Origin<'_> {
         let memory = &self.memory[place * self.span..][..self.span];
