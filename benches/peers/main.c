@@ -92,8 +92,8 @@ static double distance(void) {
 static int starts_with(const char *word, const char *key) { return !strncmp(word, key, strlen(key)); }
 
 static int read_case(char *line, case_t *c) {
-    *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .route = "best", .type = "d", .count = 1, .calls = 2000,
-                  .rounds = 41, .arch = {"native", "native"}};
+    *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .route = "best", .type = "d", .count = 1,
+                  .calls = 2000, .rounds = 41, .arch = {"native", "native"}};
     for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
         const char *value = strchr(word, '=');
         if (!value) return unable("%.80s: expected key=value", word);

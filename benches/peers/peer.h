@@ -5,9 +5,9 @@
 /* A line of the plan: see benches/src/case.rs. Words that mean nothing here are left out. */
 typedef struct {
     char bench[24], window[16], sync[16], route[16];
-    char *type;           /* in the notation */
-    char arch[2][24];     /* of the two ranks, or of memory and stream */
-    int count;            /* elements of the type in a call */
+    char *type;       /* in the notation */
+    char arch[2][24]; /* of the two ranks, or of memory and stream */
+    int count;        /* elements of the type in a call */
     int calls, rounds;
     int validate;
 } case_t;
@@ -42,6 +42,6 @@ void free_elements(elements_t *made);
 /* Byte number `at` of what is transmitted in so manieth a check. Never above 62: every number is a normal one. */
 static inline unsigned char pattern(MPI_Aint at, int check) { return (unsigned char)(1 + (at * 7 + at / 61 + check * 13) % 62); }
 
-/* Each takes the times of the rounds, microseconds of a call, and whether to go on; all ranks call them. */
+/* All ranks call them. They give back 1 where the case can't be measured, and else in `took` microseconds of a call, by rounds. */
 int measure_rma(const case_t *c, double *took);
 int measure_datatype(const case_t *c, double *took);

@@ -20,10 +20,10 @@ typedef struct {
     sync_t sync;
     int rank, other, both, batch;
     elements_t of;
-    MPI_Aint apart, bytes;         /* from place to place, and of all places */
-    char *origin, *result, *zero;  /* what operations send or get, what they fetch, and what they compare with */
-    char *mine;                    /* the window's memory here */
-    MPI_Aint there;                /* displacement of the first byte in the other's */
+    MPI_Aint apart, bytes;        /* from place to place, and of all places */
+    char *origin, *result, *zero; /* what operations send or get, what they fetch, and what they compare with */
+    char *mine;                   /* the window's memory here */
+    MPI_Aint there;               /* displacement of the first byte in the other's */
     MPI_Group group;
     MPI_Win window;
     int attached;
