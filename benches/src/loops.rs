@@ -175,7 +175,7 @@ fn indexed() -> (Pack, Unpack) {
     )
 }
 
-/// Structs of char, double, int and short[3], which have 19 bytes of data in 32.
+/// Structs of char, double, int and three shorts, which have 19 bytes of data in 32.
 fn structs() -> (Pack, Unpack) {
     (
         Box::new(|memory, packed| {
