@@ -90,63 +90,70 @@ impl Report {
         Some(Picture { name: file_name(&title), title, svg })
     }
 
-    /// A row for each section and other contender, a dot for each line's ratio.
+    /// A row for each section, a dot for each line's ratio to each other library.
     fn ratios(&self, sections: &[Section<'_>]) -> Option<Picture> {
-        const ROW: f64 = 17.0;
-        const TOP: f64 = 90.0;
-        /// Where names end, and dots begin.
-        const NAMES: f64 = 470.0;
+        const ROW: f64 = 18.0;
+        const TOP: f64 = 112.0;
+        /// Where headings end, and dots begin.
+        const HEADINGS: f64 = 440.0;
+        let mut libraries: Vec<&str> = Vec::new();
         let mut rows = Vec::new();
         for section in sections {
-            let mut first = true;
-            for name in contenders(&section.lines) {
+            let mut dots = Vec::new();
+            let names = contenders(&section.lines).into_iter();
+            for name in names.filter(|name| ![OURS, LIMIT, LOOP].contains(name)) {
                 let ratios = section.lines.iter().filter_map(|line| {
-                    let ratio =
-                        line.ratio(name).filter(|_| ![OURS, LIMIT, LOOP].contains(&name))?;
-                    Some((line.distance, ratio.median))
+                    line.ratio(name).map(|ratio| (name, line.distance, ratio.median))
                 });
-                let ratios: Vec<_> = ratios.collect();
-                if !ratios.is_empty() {
-                    rows.push((
-                        std::mem::take(&mut first).then_some(&section.heading),
-                        name,
-                        ratios,
-                    ));
+                dots.extend(ratios);
+                if !libraries.contains(&name) {
+                    libraries.push(name);
                 }
+            }
+            if !dots.is_empty() {
+                rows.push((&section.heading, dots));
             }
         }
         if rows.is_empty() {
             return None;
         }
-        let bottom = TOP + ROW * rows.len() as f64 + 6.0;
-        let values = rows.iter().flat_map(|(.., ratios)| ratios.iter().map(|(_, ratio)| *ratio));
-        let x = Axis::decades(values.chain([1.0]), [NAMES + 8.0, WIDTH - 24.0]);
-        let y = Axis::new([1.0, 10.0], [bottom, TOP - 12.0]);
+        let bottom = TOP + ROW * rows.len() as f64;
+        let values = rows.iter().flat_map(|(_, dots)| dots.iter().map(|(.., ratio)| *ratio));
+        let x = Axis::decades(values.chain([1.0]), [HEADINGS + 8.0, WIDTH - 24.0]);
+        let y = Axis::new([1.0, 10.0], [bottom, TOP]);
         let mut sheet = Sheet::new(WIDTH, bottom + 54.0);
-        let title = "Time of Longshore, as a multiple of the other library's";
+        let title = "What Longshore takes, as a multiple of another library's";
         sheet.text([20.0, 28.0], "title", "start", title);
-        let meaning = "A dot for each size, type and distance, the median of the turns. Left of 1 Longshore is faster.";
+        let meaning = "A dot for each size, type and distance of the cores, the median of the turns. Left of 1 it takes less.";
         sheet.text([20.0, 48.0], "small", "start", meaning);
+        let mut right = 26.0;
+        for name in &libraries {
+            for (distance, label) in [(Distance::Near, ""), (Distance::Far, ", cores far apart")] {
+                let label = format!("{name}{label}");
+                sheet.dot(pen(name, distance), [right, 68.0]);
+                sheet.text([right + 10.0, 72.0], "small", "start", &label);
+                right += 30.0 + 6.0 * label.len() as f64;
+            }
+        }
         for power in x.powers() {
             let at = x.place(power);
-            sheet.line([at, TOP - 12.0], [at, bottom], if power == 1.0 { "one" } else { "grid" });
-            for down in [TOP - 17.0, bottom + 18.0] {
+            sheet.line([at, TOP], [at, bottom], if power == 1.0 { "one" } else { "grid" });
+            for down in [TOP - 6.0, bottom + 18.0] {
                 sheet.text([at, down], "tick", "middle", &format!("{power}"));
             }
         }
         sheet.frame(x, y);
-        for (at, (heading, name, ratios)) in rows.iter().enumerate() {
-            let down = TOP + ROW * at as f64 + 4.0;
-            if let Some(heading) = heading {
-                if at > 0 {
-                    let line = down - ROW / 2.0;
-                    sheet.line([20.0, line], [WIDTH - 24.0, line], "fine");
-                }
-                sheet.text([20.0, down + 4.0], "tick", "start", heading);
+        for (at, (heading, dots)) in rows.iter().enumerate() {
+            let middle = TOP + ROW * (at as f64 + 0.5);
+            if at > 0 {
+                sheet.line([20.0, middle - ROW / 2.0], [WIDTH - 24.0, middle - ROW / 2.0], "fine");
             }
-            sheet.text([NAMES, down + 4.0], "small", "end", name);
-            for (distance, ratio) in ratios {
-                sheet.dot(pen(name, *distance), [x.place(*ratio), down]);
+            sheet.text([20.0, middle + 4.0], "tick", "start", heading);
+            for (name, distance, ratio) in dots {
+                // The libraries stand above each other, so that none hides another.
+                let place = libraries.iter().position(|library| library == name).unwrap_or(0);
+                let down = 7.0 * (place as f64 - (libraries.len() - 1) as f64 / 2.0);
+                sheet.dot(pen(name, *distance), [x.place(*ratio), middle + down]);
             }
         }
         sheet.text([20.0, bottom + 40.0], "small", "start", &footnote(&self.environment));

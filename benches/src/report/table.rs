@@ -29,7 +29,8 @@ impl Report {
     /// Everything, for a page.
     pub fn markdown(&self) -> String {
         let environment = self.environment.to_string();
-        let mut text = format!("```\n{environment}\n```\n\n{LEGEND}\n");
+        let mut text =
+            format!("# What longshore bench measured\n\n```\n{environment}\n```\n\n{LEGEND}\n");
         for mut table in self.tables() {
             let rule = table.rows[0].iter().enumerate();
             let rule = rule.map(|(at, _)| if at == 0 { "---" } else { "--:" }.to_owned()).collect();
