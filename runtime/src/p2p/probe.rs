@@ -188,7 +188,11 @@ impl Communicator {
     /// let alone = rank.alone();
     /// assert!(alone.improbe(0, 1)?.is_none());
     /// alone.send(&[4], 0, 1)?;
-    /// let message = alone.improbe(0, 1)?.expect("it is here");
+    /// let message = loop {
+    ///     if let Some(message) = alone.improbe(0, 1)? {
+    ///         break message;
+    ///     }
+    /// };
     /// let mut room = [0];
     /// message.recv(&mut room)?;
     /// assert_eq!(room, [4]);
