@@ -13,8 +13,8 @@ struct Table {
 
 const LEGEND: &str = "\
 A time is the lowest of all turns' lows (of a turn, the fastest round but one in twenty), a rate that of this time. Behind each other
-contender: how many times longer Longshore takes, by turns, as median (least to most): below 1 it is faster. `behind` stands where
-that is so in three turns of four. near and far: how far apart the cores were, which some machines change during a run.";
+contender: how many times longer Longshore takes, by turns, as median (least to most): below 1 it is faster. `behind` stands where it
+takes longer in three turns of four. near and far: how far apart the cores were, which some machines change during a run.";
 
 impl Report {
     /// Everything, for a terminal.
@@ -51,7 +51,10 @@ impl Report {
     fn rest(&self, bullet: &str) -> String {
         let mut text = String::new();
         for (reason, cases) in self.reasons() {
-            let _ = write!(text, "{bullet}{reason} ({cases} times)");
+            // Some tell a whole type.
+            let cut =
+                reason.char_indices().nth(240).map(|(at, _)| format!("{} ...", &reason[..at]));
+            let _ = write!(text, "{bullet}{} ({cases} times)", cut.unwrap_or(reason));
         }
         if self.moved() > 0 {
             let moved = self.moved();
