@@ -11,6 +11,7 @@
 
 use crate::arch::{Architecture, LeafLayout, Width};
 use crate::basic::{Basic, Leaf};
+use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 
 /// Where a type lies on one architecture. All in bytes, relative to the address of the buffer.
@@ -159,6 +160,40 @@ impl Bounds {
         bounds.settled()
     }
 
+    /// Those of `count` of this, one extent apart, from a displacement on.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`].
+    pub(crate) fn block(&self, count: i64, displacement: i64) -> Result<Bounds> {
+        let reach = count.checked_sub(1).and_then(|steps| steps.checked_mul(self.extent()));
+        if let Some(block) = reach.and_then(|reach| self.spread(count, displacement, reach)) {
+            return Ok(block);
+        }
+        let at = Span::at(displacement.into());
+        self.repeat(count.into(), Span::steps(count, self.extent().into())?.plus(&at)?)
+    }
+
+    /// What [`repeat`](Bounds::repeat) finds for `copies` of this between `first` and as much as `reach` behind it, where that is
+    /// simple: there are data, copies and bounds, and nothing leaves 64 bits. Most are so, and this takes few instructions.
+    pub(crate) fn spread(&self, copies: i64, first: i64, reach: i64) -> Option<Bounds> {
+        let simple = self.has_data && self.lower != Mark::Absent && self.upper != Mark::Absent;
+        if !simple || copies < 1 || reach < 0 {
+            return None;
+        }
+        let last = first.checked_add(reach)?;
+        let bounds = Bounds {
+            lb: self.lb.checked_add(first)?,
+            ub: self.ub.checked_add(last)?,
+            true_lb: self.true_lb.checked_add(first)?,
+            true_ub: self.true_ub.checked_add(last)?,
+            size: self.size.checked_mul(copies)?,
+            ..*self
+        };
+        bounds.ub.checked_sub(bounds.lb)?;
+        bounds.true_ub.checked_sub(bounds.true_lb)?;
+        Some(bounds)
+    }
+
     /// Those of both together, this being the one that lies first in memory for
     /// [`Bounds::leading_align`].
     ///
@@ -225,13 +260,15 @@ impl Bounds {
         if self.upper != Mark::Natural {
             return Ok(*self);
         }
-        // An extent has no negative where it is the least i64.
         let past = match self.leading_align {
             // A division costs more than all the rest.
             align if align > 0 && align & (align - 1) == 0 => self.extent() & (align - 1),
             align => self.extent().rem_euclid(align),
         };
-        let short = if past == 0 { 0 } else { self.leading_align - past };
+        if past == 0 {
+            return Ok(*self);
+        }
+        let short = self.leading_align - past;
         let ub = self.ub.checked_add(short).ok_or_else(|| Error::overflow("a bound"))?;
         Bounds { ub, ..*self }.settled()
     }
@@ -322,16 +359,16 @@ impl StructLayout {
     /// # Errors
     /// [`Error::Overflow`].
     pub fn push(&mut self, blocklength: i64, member: &Bounds) -> Result<i64> {
-        let copies = Span::steps(blocklength, member.extent().into())?;
-        let block = member.repeat(blocklength.into(), copies)?;
+        let block = member.block(blocklength, 0)?;
         let low = i128::from(block.lb.min(block.ub));
         let high = i128::from(block.lb.max(block.ub));
         let align = if block.is_empty() { 1 } else { i128::from(block.align) };
         let start = self.end + (-self.end).rem_euclid(align);
-        let displacement = start - low;
-        self.content = self.content.join(&block.repeat(1, Span::at(displacement))?)?;
+        let displacement =
+            i64::try_from(start - low).map_err(|_| Error::Overflow { what: "a displacement" })?;
+        self.content = self.content.join(&block.block(1, displacement)?)?;
         self.end = start + (high - low);
-        i64::try_from(displacement).map_err(|_| Error::Overflow { what: "a displacement" })
+        Ok(displacement)
     }
 
     /// The bounds of the struct: from 0 to the padded tail, whatever bounds its members set.
@@ -362,9 +399,7 @@ pub(crate) fn structure(
     let mut content = Bounds::EMPTY;
     for member in members {
         let (blocklength, displacement, member) = member?;
-        let at = Span::at(displacement.into());
-        let copies = Span::steps(blocklength, member.extent().into())?.plus(&at)?;
-        let block = member.repeat(blocklength.into(), copies)?;
+        let block = member.block(blocklength, displacement)?;
         // The member that lies first in memory leads, wherever it stands in the list.
         let leads = block.has_data && block.true_lb < content.true_lb;
         content = match content.has_data && leads {
@@ -373,4 +408,107 @@ pub(crate) fn structure(
         };
     }
     Ok(content)
+}
+
+/// Those of a struct's content where that is simple: members of predefined types that are one scalar each, and numbers that keep far
+/// from the ends of 64 bits, as those of most structs do. `displacement` is none where C lays the member out.
+///
+/// It finds what [`structure`] and [`StructLayout`] do, in a fourth of the time: they copy bounds that have only just been written.
+pub(crate) fn of_scalars<'a>(
+    architecture: &Architecture,
+    members: impl Iterator<Item = (i64, Option<i64>, &'a Datatype)>,
+) -> Option<Bounds> {
+    const FAR: i64 = 1 << 40;
+    let (mut lb, mut ub, mut end, mut size) = (i64::MAX, i64::MIN, 0, 0);
+    let (mut align, mut leading_align) = (1, 1);
+    for (blocklength, displacement, member) in members {
+        let (width, member_align) = architecture.scalar(member.as_basic()?)?;
+        let (extent, own_align) = (i64::from(width.size), i64::from(width.align));
+        let member_align = i64::from(member_align);
+        // A multiple of their own alignment, so that nothing pads them; and powers of two.
+        let is_whole = |align: i64| align & (align - 1) == 0;
+        let is_simple =
+            is_whole(member_align) && is_whole(own_align) && extent & (own_align - 1) == 0;
+        let at = displacement.unwrap_or((end + member_align - 1) & -member_align);
+        if !is_simple || !(1..FAR).contains(&blocklength) || !(-FAR..FAR).contains(&at) {
+            return None;
+        }
+        end = at + blocklength * extent;
+        // The member that lies first in memory leads, wherever it stands in the list.
+        if at < lb {
+            (lb, leading_align) = (at, own_align);
+        }
+        ub = ub.max(end);
+        size += blocklength * extent;
+        align = align.max(member_align);
+    }
+    (size > 0).then_some(Bounds {
+        lb,
+        ub,
+        true_lb: lb,
+        true_ub: ub,
+        size,
+        align,
+        leading_align: align.max(leading_align),
+        lower: Mark::Natural,
+        upper: Mark::Natural,
+        has_data: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The long way, member by member.
+    fn content(
+        architecture: &Architecture,
+        members: &[(i64, Option<i64>, Datatype)],
+    ) -> Result<Bounds> {
+        let of = |member: &Datatype| {
+            Bounds::of_leaf(member.as_basic().unwrap_or(Basic::Byte).into(), architecture)?.padded()
+        };
+        if members.iter().any(|(_, displacement, _)| displacement.is_some()) {
+            return structure(members.iter().map(|(blocklength, displacement, member)| {
+                Ok((*blocklength, displacement.unwrap_or(0), of(member)?))
+            }));
+        }
+        let mut layout = StructLayout::new();
+        for (blocklength, _, member) in members {
+            layout.push(*blocklength, &of(member)?)?;
+        }
+        layout.finish()
+    }
+
+    #[test]
+    fn scalars_lie_as_all_members_do() {
+        let mut quick = 0;
+        for architecture in Architecture::all() {
+            for &first in Basic::ALL {
+                for &second in Basic::ALL {
+                    for places in
+                        [[None; 3], [Some(0), Some(24), Some(48)], [Some(40), Some(-8), Some(-8)]]
+                    {
+                        let members = [(1, first), (3, second), (2, Basic::Char)];
+                        let members =
+                            members.iter().zip(places).map(|(&(blocklength, member), place)| {
+                                (blocklength, place, Datatype::basic(member))
+                            });
+                        let members: Vec<_> = members.collect();
+                        let given = members.iter().map(|(n, at, member)| (*n, *at, member));
+                        if let Some(found) = of_scalars(architecture, given) {
+                            quick += 1;
+                            let expected = content(architecture, &members);
+                            assert_eq!(
+                                found.padded(),
+                                expected.and_then(|all| all.padded()),
+                                "{first:?}, {second:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        assert!(quick > 10_000, "{quick}");
+    }
 }

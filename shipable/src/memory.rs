@@ -210,6 +210,7 @@ impl<'a> ViewMut<'a> {
     }
 
     /// The same view for a shorter time.
+    #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
         ViewMut { place: self.place, memory: PhantomData }
     }

@@ -29,7 +29,8 @@ impl Survey {
     pub(crate) fn of(datatype: &Datatype, architecture: &Architecture) -> Result<Survey> {
         let mut walk = Walk {
             architecture,
-            known: Visited::new(),
+            // Of a tree of two levels only the root would be in it.
+            known: (datatype.depth() > 2).then(Visited::new),
             portable: true,
             near: true,
             levels: datatype.depth(),
@@ -54,7 +55,7 @@ impl Datatype {
 /// A walk over a tree that visits each shared subtree once.
 struct Walk<'a> {
     architecture: &'a Architecture,
-    known: Visited<Bounds>,
+    known: Option<Visited<Bounds>>,
     /// Of all that was visited.
     portable: bool,
     near: bool,
@@ -67,14 +68,16 @@ impl Walk<'_> {
         if let Node::Leaf(leaf) = datatype.node() {
             return Bounds::of_leaf(*leaf, self.architecture)?.padded();
         }
-        if let Some(known) = self.known.get(datatype) {
+        if let Some(known) = self.known.as_ref().and_then(|known| known.get(datatype)) {
             return Ok(known);
         }
         let bounds = self.of_node(datatype.node())?.padded()?;
         let Bounds { lb, ub, true_lb, true_ub, size, .. } = bounds;
         [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound));
         self.portable &= datatype.node().is_portable();
-        self.known.insert(datatype, bounds);
+        if let Some(known) = &mut self.known {
+            known.insert(datatype, bounds);
+        }
         Ok(bounds)
     }
 
@@ -96,7 +99,7 @@ impl Walk<'_> {
             Node::Contiguous { count, child } => {
                 let child = self.bounds(child)?;
                 self.meet_steps(*count, child.extent());
-                child.repeat((*count).into(), Span::steps(*count, child.extent().into())?)
+                child.block(*count, 0)
             }
             Node::Vector { count, blocklength, stride, child } => {
                 let child = self.bounds(child)?;
@@ -126,6 +129,10 @@ impl Walk<'_> {
             }
             Node::Struct { blocklengths, displacements, children, .. } => {
                 let members = blocklengths.iter().zip(displacements).zip(children);
+                let scalars = members.clone().map(|((&n, &at), child)| (n, Some(at), child));
+                if let Some(bounds) = bounds::of_scalars(self.architecture, scalars) {
+                    return Ok(bounds);
+                }
                 bounds::structure(members.map(|((&blocklength, &displacement), child)| {
                     let child = self.bounds(child)?;
                     self.meet(displacement);
@@ -134,8 +141,13 @@ impl Walk<'_> {
                 }))
             }
             Node::SimpleStruct { blocklengths, children } => {
+                let members = blocklengths.iter().zip(children);
+                let scalars = members.clone().map(|(&n, child)| (n, None, child));
+                if let Some(bounds) = bounds::of_scalars(self.architecture, scalars) {
+                    return Ok(bounds);
+                }
                 let mut layout = StructLayout::new();
-                for (&blocklength, child) in blocklengths.iter().zip(children) {
+                for (&blocklength, child) in members {
                     let child = self.bounds(child)?;
                     self.meet_steps(blocklength, child.extent());
                     layout.push(blocklength, &child)?;
@@ -184,6 +196,9 @@ impl Walk<'_> {
     ) -> Result<Bounds> {
         self.meet_steps(count, stride.saturating_mul(unit));
         self.meet_steps(blocklength, child.extent());
+        if let Some(bounds) = spread_blocks(child, count, blocklength, (stride, unit)) {
+            return Ok(bounds);
+        }
         let copies = product(count.into(), blocklength.into())?;
         let stride = product(stride.into(), unit.into())?;
         let block = Span::steps(blocklength, child.extent().into())?;
@@ -260,4 +275,19 @@ impl Walk<'_> {
         let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
         child.repeat(copies, span)?.resized(0, extent)
     }
+}
+
+/// Blocks a stride of so many units apart, forwards, where nothing leaves 64 bits.
+fn spread_blocks(
+    child: &Bounds,
+    count: i64,
+    blocklength: i64,
+    (stride, unit): (i64, i64),
+) -> Option<Bounds> {
+    if count < 1 || blocklength < 1 || stride < 0 || child.extent() < 0 {
+        return None;
+    }
+    let blocks = stride.checked_mul(unit)?.checked_mul(count - 1)?;
+    let block = child.extent().checked_mul(blocklength - 1)?;
+    child.spread(count.checked_mul(blocklength)?, 0, blocks.checked_add(block)?)
 }

@@ -232,6 +232,59 @@ fn copy_agrees_with_pack_and_unpack() {
 }
 
 #[test]
+fn mirror_moves_what_the_oracle_packs_and_unpacks() {
+    for seed in 0..cases(1500) {
+        let random = &mut Random::new(seed, Options::default());
+        let mut case = Case::random(random);
+        // Now and then what is converted on its way.
+        if !random.chance(8) {
+            let form = Form::compile(&case.datatype, &case.memory).unwrap();
+            case.stream = case.memory;
+            case.program = form.lower(&case.memory, &case.memory).unwrap();
+            assert!(case.program.is_like(&form.lower(&case.memory, &case.memory).unwrap()));
+        }
+        let range = case.program.range(case.count).unwrap();
+        let memory = random.bytes(case.length);
+        let (packed, refusal) = case.oracle_pack(&memory);
+        if refusal.is_some() {
+            continue;
+        }
+        let mut mirrored = random.bytes(case.length);
+        let mut expected = mirrored.clone();
+        let (from, to) = (case.view(&memory), case.view_mut(&mut mirrored));
+        let result = case.program.mirror(case.count, from, to);
+        let refusal = case.oracle_unpack(&mut expected, &packed);
+        assert!(mirrored == expected, "seed {seed}: {}", case.describe());
+        assert_eq!(result.is_err(), refusal.is_some(), "seed {seed}: {}", case.describe());
+        if let Some(less) = case.length.checked_sub(1).filter(|_| range.end > 0) {
+            let short = case.view(&memory[..less]);
+            assert!(case.program.mirror(case.count, short, case.view_mut(&mut mirrored)).is_err());
+        }
+    }
+}
+
+#[test]
+fn programs_are_alike_where_elements_lie_alike() {
+    let arch = Architecture::NATIVE;
+    let lower = |notation: &str| {
+        let datatype: Datatype = notation.parse().unwrap();
+        Form::compile(&datatype, &arch).unwrap().lower(&arch, &arch).unwrap()
+    };
+    let notations = [
+        "U1(V:d:8:1:3)",
+        "U1(V:d:8:1:4)",
+        "U1(V:i:16:1:3)",
+        "U1(S:2:c/1/0,d/1/8)",
+        "U1(S:2:c/1/0,d/1/16)",
+    ];
+    for (i, a) in notations.iter().enumerate() {
+        for (j, b) in notations.iter().enumerate() {
+            assert_eq!(lower(a).is_like(&lower(b)), i == j, "{a} {b}");
+        }
+    }
+}
+
+#[test]
 fn long_irregular_types_are_copied_as_they_are_packed_and_unpacked() {
     let arch = Architecture::NATIVE;
     for seed in 0..cases(20) {

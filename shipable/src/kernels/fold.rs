@@ -114,11 +114,7 @@ unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn widest<L: Loop>() -> Option<Body> {
-    let wide = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    wide.then_some(avx512::<L>)
+    super::bodies::has_avx512().then_some(avx512::<L>)
 }
 
 /// Older compilers have no name for them.

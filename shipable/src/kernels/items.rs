@@ -25,13 +25,17 @@ pub(super) enum Places<'a> {
     Gather { offsets: &'a [i64], to_run: isize },
     /// Packed in the source, at a table's offsets in the destination.
     Scatter { offsets: &'a [i64], from_run: isize },
+    /// At a table's offsets on both sides.
+    Mirror { offsets: &'a [i64] },
 }
 
 impl Places<'_> {
     fn counts(&self) -> [usize; 2] {
         match self {
             Places::Grid(rows) => rows.counts,
-            Places::Gather { offsets, .. } | Places::Scatter { offsets, .. } => [1, offsets.len()],
+            Places::Gather { offsets, .. }
+            | Places::Scatter { offsets, .. }
+            | Places::Mirror { offsets } => [1, offsets.len()],
         }
     }
 
@@ -45,6 +49,7 @@ impl Places<'_> {
             }
             Places::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
             Places::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
+            Places::Mirror { offsets } => (offsets[inner] as isize, offsets[inner] as isize),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Kernel`] belongs to a conversion and a run's length; it is found once, when a program is
 //! lowered, and has one body for each shape of loop: two strided dimensions (a [`Lane`] on either
-//! side), or an offset table on either side ([`Offsets`]). Bodies are keyed by width in bytes,
+//! side), or an offset table on either side or on both ([`Offsets`]). Bodies are keyed by width in bytes,
 //! never by basic type, and const generics make them:
 //!
 //! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of
@@ -27,6 +27,7 @@ use std::ops::Range;
 
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
+pub use bodies::copy_run;
 use bodies::{Bodies, Rows};
 use items::Places;
 
@@ -196,7 +197,7 @@ impl Kernel {
             // SAFETY: all that the lanes reach is covered by the views, so it may be read and
             // written, and strides that are used fit a pointer's width, as do counts, but for those
             // of one place over and over. The body was chosen for runs of `rows.run`.
-            Some(bodies) => unsafe { (bodies.grid)(&rows, first, destination) },
+            Some(bodies) => unsafe { bodies.grid(&rows)(&rows, first, destination) },
             // SAFETY: as above.
             None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
         }
@@ -222,7 +223,8 @@ impl Kernel {
         target: &mut ViewMut<'_>,
         to_at: i64,
     ) -> Result<(), KernelError> {
-        self.by_table(true, &table.offsets[range], table, source, from_at, target, to_at)
+        let tabled = [true, false];
+        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
     }
 
     /// Moves runs of a packed stream from `from_at` on to some of a table's offsets from `to_at`.
@@ -243,14 +245,37 @@ impl Kernel {
         target: &mut ViewMut<'_>,
         to_at: i64,
     ) -> Result<(), KernelError> {
-        self.by_table(false, &table.offsets[range], table, source, from_at, target, to_at)
+        let tabled = [false, true];
+        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
     }
 
-    /// Gathers from a table's offsets, or scatters to them.
-    #[allow(clippy::too_many_arguments)] // those of its two callers
+    /// Moves the runs that lie at some of a table's offsets from `from_at` to the same offsets from `to_at`.
+    ///
+    /// # Errors
+    ///
+    /// See [`KernelError`]. Bounds are those of the whole table.
+    ///
+    /// # Panics
+    ///
+    /// If the table doesn't have that range.
+    pub fn mirror(
+        &self,
+        table: &Offsets,
+        range: Range<usize>,
+        source: View<'_>,
+        from_at: i64,
+        target: &mut ViewMut<'_>,
+        to_at: i64,
+    ) -> Result<(), KernelError> {
+        let tabled = [true, true];
+        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
+    }
+
+    /// Moves runs that lie at a table's offsets on one side, the source or the target, or on both; else they are packed.
+    #[allow(clippy::too_many_arguments)] // those of its callers
     fn by_table(
         &self,
-        gathers: bool,
+        tabled: [bool; 2],
         offsets: &[i64],
         table: &Offsets,
         source: View<'_>,
@@ -264,21 +289,26 @@ impl Kernel {
         let reach = |tabled: bool, at: i64, run: i64| {
             if tabled { table.reach(at, run) } else { stream(offsets.len(), at, run) }
         };
-        let read = reach(gathers, from_at, self.from_run).unwrap_or(EVERYTHING);
+        let read = reach(tabled[0], from_at, self.from_run).unwrap_or(EVERYTHING);
         source.covers(read.start, read.end)?;
-        let written = reach(!gathers, to_at, self.to_run).unwrap_or(EVERYTHING);
+        let written = reach(tabled[1], to_at, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
         let Some(bodies) = self.bodies else {
-            let places = match gathers {
-                true => Places::Gather { offsets, to_run: self.to_run as isize },
-                false => Places::Scatter { offsets, from_run: self.from_run as isize },
+            let places = match tabled {
+                [true, true] => Places::Mirror { offsets },
+                [true, false] => Places::Gather { offsets, to_run: self.to_run as isize },
+                [false, _] => Places::Scatter { offsets, from_run: self.from_run as isize },
             };
             // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views.
             return unsafe { self.items(&places, first, destination) };
         };
-        let body = if gathers { bodies.gather } else { bodies.scatter };
+        let body = match tabled {
+            [true, true] => bodies.mirror,
+            [true, false] => bodies.gather,
+            [false, _] => bodies.scatter,
+        };
         // SAFETY: as above; the body was chosen for runs of `run` bytes.
         unsafe { body(offsets, run, first, destination) };
         Ok(())

@@ -10,6 +10,9 @@ use crate::convert::Unit;
 
 /// One way to move a run.
 pub(super) trait Move {
+    /// Whether it is a loop of its own, and not a few instructions.
+    const LOOPS: bool = false;
+
     /// Moves `run` bytes.
     ///
     /// # Safety
@@ -24,6 +27,9 @@ pub(super) struct Copy<const W: usize>;
 
 /// Copies from `W` to twice `W` bytes, as two of `W` that may overlap.
 pub(super) struct CopyPair<const W: usize>;
+
+/// Copies `CHUNK` bytes or more, as many at a time.
+pub(super) struct CopyChunks<const CHUNK: usize>;
 
 /// Copies any number of bytes.
 pub(super) struct CopyAny;
@@ -54,7 +60,27 @@ impl<const W: usize> Move for CopyPair<W> {
     }
 }
 
+impl<const CHUNK: usize> Move for CopyChunks<CHUNK> {
+    const LOOPS: bool = true;
+
+    #[inline(always)]
+    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+        let last = run - CHUNK;
+        // SAFETY: the caller's promise; chunks start at `last` at most, so they lie within the run.
+        unsafe {
+            let mut at = 0;
+            while at < last {
+                ptr::copy(from.add(at), to.add(at), CHUNK);
+                at += CHUNK;
+            }
+            ptr::copy(from.add(last), to.add(last), CHUNK);
+        }
+    }
+}
+
 impl Move for CopyAny {
+    const LOOPS: bool = true;
+
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         // SAFETY: the caller's promise. copy_nonoverlapping would be no faster.

@@ -122,6 +122,7 @@ fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
             for (counts, gaps, backwards, start) in [
                 ([1, 1], [0, 0], [false, false], 0),
                 ([1, 3], [1, 0], [false, true], 1),
+                ([1, 6], [0, 9], [false, false], 2),
                 ([3, 2], [0, 0], [false, false], 3),
                 ([2, 1], [5, 11], [true, false], 7),
                 ([1, 2], [8, 64], [true, true], 8),
@@ -151,7 +152,7 @@ fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
 fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
     let source = memory();
     for conversion in conversions() {
-        for units in (1..=9).chain([16, 33]) {
+        for units in (1..=17).chain([24, 31, 33]) {
             let kernel = Kernel::new(conversion, units);
             let slots = [3, 0, 1, 6, 2];
             let table =
@@ -178,6 +179,59 @@ fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
             let mut target = ViewMut::new(&mut found);
             kernel.scatter(&targets, 1..4, View::new(&source), 9, &mut target, 25).unwrap();
             assert!(found == expected, "scatter {conversion} {units}");
+
+            if kernel.from_run() == kernel.to_run() {
+                let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+                let mirrored = sources.as_slice()[1..4].iter().map(|at| (25 + at, 70 + at));
+                naive(conversion, units, mirrored, &source, &mut expected);
+                let mut target = ViewMut::new(&mut found);
+                kernel.mirror(&sources, 1..4, View::new(&source), 25, &mut target, 70).unwrap();
+                assert!(found == expected, "mirror {conversion} {units}");
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_of_any_length_are_copied() {
+    let source = memory();
+    for run in (128..=1100).chain([2048, 4095]) {
+        let kernel = Kernel::new(Conversion::Copy, run);
+        let (from, to) =
+            (lane([1, 1], run as i64, [0; 2], [false; 2], 7), Lane::packed(30, [1, 1], run));
+        let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+        naive(Conversion::Copy, run, places([1, 1], from, to), &source, &mut expected);
+        let mut target = ViewMut::new(&mut found);
+        kernel.transfer([1, 1], View::new(&source), from, &mut target, to).unwrap();
+        assert!(found == expected, "{run}");
+    }
+    for run in (0..=300).chain([511, 512, 513, 3072, 3073, 4096, 4097]) {
+        let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
+        expected[30..30 + run].copy_from_slice(&source[7..7 + run]);
+        // SAFETY: both memories have as many bytes behind these.
+        unsafe { copy_run(source[7..].as_ptr(), found[30..].as_mut_ptr(), run) };
+        assert!(found == expected, "{run}");
+    }
+}
+
+#[test]
+fn many_runs_far_apart_are_copied() {
+    const APART: i64 = 128;
+    for (run, counts) in [3, 4, 7, 8, 12, 16, 31, 33]
+        .into_iter()
+        .flat_map(|run| [(run, [1, 1024]), (run, [1025, 1]), (run, [3, 342])])
+    {
+        let kernel = Kernel::new(Conversion::Copy, run);
+        let far = Lane { start: 5, strides: [APART * counts[1] as i64, APART] };
+        let backwards = Lane { start: 1030 * APART, strides: far.strides.map(|stride| -stride) };
+        let packed = Lane::packed(3, counts, run);
+        let source: Vec<u8> = (0..1031 * APART).map(|i| (i * 89 + i / 256) as u8).collect();
+        for (from, to) in [(far, packed), (packed, far), (far, far), (backwards, far)] {
+            let (mut expected, mut found) = (vec![0xee; source.len()], vec![0xee; source.len()]);
+            naive(Conversion::Copy, run, places(counts, from, to), &source, &mut expected);
+            let mut target = ViewMut::new(&mut found);
+            kernel.transfer(counts, View::new(&source), from, &mut target, to).unwrap();
+            assert!(found == expected, "{run} {counts:?} {from:?} {to:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Swaps by byte shuffles, for loops compiled with AVX2.
+//! Swaps by byte shuffles, for loops compiled with AVX2, and copies by masks, for AVX-512.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86")]
@@ -61,6 +61,35 @@ impl<const UNIT: usize> Move for Shuffle<UNIT> {
             while at < run {
                 swap_one::<UNIT>(from.add(at), to.add(at));
                 at += UNIT;
+            }
+        }
+    }
+}
+
+/// Copies 1 to `MOST` bytes, 16 or 32, with one load and one store that leave out what is behind them. The processor must have AVX-512 for
+/// bytes and for registers of this length.
+#[rustversion::since(1.89)]
+pub(super) struct Masked<const MOST: usize>;
+
+#[rustversion::since(1.89)]
+impl<const MOST: usize> Move for Masked<MOST> {
+    #[inline(always)]
+    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+        use arch::{
+            _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8,
+            _mm256_maskz_loadu_epi8,
+        };
+        const { assert!(MOST == 16 || MOST == 32) }
+        let mask = u32::MAX >> (32 - run);
+        // SAFETY: the processor has these instructions, says the user of this move. Of memory they touch the bytes whose bits are set in
+        // the mask, which are the first `run`: the caller's promise.
+        unsafe {
+            if MOST == 16 {
+                let run = _mm_maskz_loadu_epi8(mask as u16, from.cast());
+                _mm_mask_storeu_epi8(to.cast(), mask as u16, run);
+            } else {
+                let run = _mm256_maskz_loadu_epi8(mask, from.cast());
+                _mm256_mask_storeu_epi8(to.cast(), mask, run);
             }
         }
     }

@@ -9,6 +9,7 @@
 
 mod cursor;
 mod lower;
+mod mirror;
 mod op;
 mod overlap;
 mod pack;

@@ -393,12 +393,12 @@ impl Strip<'_> {
 
 /// See [`Strip::Tile`].
 #[derive(Clone, Copy)]
-struct Tile<'p> {
-    body: &'p Body,
-    iterations: u64,
-    base: i64,
-    stride: i64,
-    stream: u64,
+pub(super) struct Tile<'p> {
+    pub body: &'p Body,
+    pub iterations: u64,
+    pub base: i64,
+    pub stride: i64,
+    pub stream: u64,
 }
 
 impl<'p> Tile<'p> {
@@ -439,7 +439,7 @@ impl<'p> Tile<'p> {
     }
 
     /// The blocks of some iterations.
-    fn part(self, iterations: Range<u64>) -> impl Iterator<Item = Strip<'p>> {
+    pub(super) fn part(self, iterations: Range<u64>) -> impl Iterator<Item = Strip<'p>> {
         let Tile { body, base, stride, stream, .. } = self;
         let base = base.wrapping_add(stride.wrapping_mul(iterations.start as i64));
         let stream = stream + iterations.start * body.stream;
@@ -512,7 +512,7 @@ pub(super) fn convert(
 }
 
 /// The runs of a ragged table, one by one.
-fn pieces(
+pub(super) fn pieces(
     gather: &Gather,
     runs: std::ops::Range<usize>,
     base: i64,

@@ -63,6 +63,81 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The runs of memory in which `count` elements lie, as displacements and lengths in bytes, in the order of the type map, so that
+    /// the packed stream of a program that is [all copy](Program::is_all_copy) is these runs one behind the other. None if there are
+    /// more than `most`.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype};
+    ///
+    /// let down = Datatype::vector(3, 2, -4, &Datatype::double())?;
+    /// let down = Committed::new(&down, &Architecture::X86_64)?;
+    /// assert_eq!(down.native().runs(1, 10), Some(vec![(0, 16), (-32, 16), (-64, 16)]));
+    /// assert_eq!(down.native().runs(1, 2), None);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn runs(&self, count: u64, most: usize) -> Option<Vec<(i64, u64)>> {
+        let mut runs = Runs { found: Vec::new(), most };
+        let all = Dim { count, stride: self.extent };
+        runs.repeat(&[all], 0, &mut |runs, at| runs.body(&self.body, at)).then_some(runs.found)
+    }
+}
+
+/// The runs found so far.
+struct Runs {
+    found: Vec<(i64, u64)>,
+    most: usize,
+}
+
+impl Runs {
+    /// Adds a body's runs, at a displacement; false if there are more than wanted.
+    fn body(&mut self, body: &Body, at: i64) -> bool {
+        body.ops.iter().all(|op| match op {
+            Op::Block(block) => {
+                let (start, len) = (at.wrapping_add(block.start), block.memory_run());
+                self.repeat(&block.dims, start, &mut |runs, at| runs.add(at, len))
+            }
+            Op::Gather(gather) => (0..gather.len()).all(|index| {
+                let (start, run) = gather.run(index);
+                let len = gather.item.bytes_in_memory(run.end - run.start);
+                self.add(at.wrapping_add(start), len)
+            }),
+            Op::Loop(each) => {
+                let dim = Dim { count: each.count, stride: each.stride };
+                let start = at.wrapping_add(each.start);
+                self.repeat(&[dim], start, &mut |runs, at| runs.body(&each.body, at))
+            }
+        })
+    }
+
+    /// Does something at each place of strided dimensions, the outermost first.
+    fn repeat(
+        &mut self,
+        dims: &[Dim],
+        at: i64,
+        each: &mut dyn FnMut(&mut Runs, i64) -> bool,
+    ) -> bool {
+        let Some((dim, inner)) = dims.split_first() else { return each(self, at) };
+        let place = |index: u64| at.wrapping_add(dim.stride.wrapping_mul(index as i64));
+        (0..dim.count).all(|index| self.repeat(inner, place(index), each))
+    }
+
+    fn add(&mut self, start: i64, len: u64) -> bool {
+        match self.found.last_mut() {
+            _ if len == 0 => true,
+            Some((last, run)) if last.checked_add_unsigned(*run) == Some(start) => {
+                *run += len;
+                true
+            }
+            _ => {
+                self.found.push((start, len));
+                self.found.len() <= self.most
+            }
+        }
+    }
+}
+
 /// The stretches found so far.
 struct List {
     found: Vec<Stretch>,

@@ -132,11 +132,13 @@ impl Reduction {
     ) -> Result<()> {
         match &self.body {
             Body::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
-            _ => self.combine_at(operands, target, 0, bytes),
+            // A view of its own, so that the caller's needn't lie in memory for the other arm.
+            _ => self.combine_at(operands, &mut target.reborrow(), 0, bytes),
         }
     }
 
     /// Combines `bytes` of operands with the elements from `at` on.
+    #[inline(never)]
     fn combine_at(
         &self,
         operands: View<'_>,

@@ -1,0 +1,253 @@
+//! Copying between memories in which elements lie at the same places.
+//!
+//! Each byte goes to its own displacement, so the order doesn't matter: not the stream's, nor that of dimensions. Rows are made as long
+//! as they get, which turns a transpose on both sides back into plain rows.
+
+use super::cursor::{Cursor, Strip, Whole};
+use super::op::{Block, Body, Dim, Gather, Op, Table};
+use super::pack::{Tile, pieces};
+use super::{Program, copy};
+use crate::convert::Conversion;
+use crate::error::Result;
+use crate::kernels::{Kernel, KernelError, Lane};
+use crate::memory::{OutOfBounds, View, ViewMut};
+
+impl Program {
+    /// Whether elements of both are seen to lie at the same places in the same order, as plain bytes, so that
+    /// [`mirror`](Program::mirror) copies from the one to the other. Types that nest many others are not looked at to their ends.
+    ///
+    /// ```
+    /// # use shipable::{Architecture, Committed, Datatype};
+    /// # let commit = |datatype| Committed::new(&datatype, &Architecture::NATIVE);
+    /// let column = commit(Datatype::vector(4, 1, 3, &Datatype::double())?)?;
+    /// let bytes = commit(Datatype::hvector(4, 1, 24, &Datatype::double())?)?;
+    /// assert!(column.native().is_like(bytes.native()));
+    /// let row = commit(Datatype::contiguous(4, &Datatype::double())?)?;
+    /// assert!(!column.native().is_like(row.native()));
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    pub fn is_like(&self, other: &Program) -> bool {
+        let mut compared = COMPARED;
+        self.body.copies
+            && (std::ptr::eq(self, other)
+                || self.extent == other.extent && alike(&self.body, &other.body, &mut compared))
+    }
+
+    /// Copies `count` elements to the same displacements of another memory: what [`copy`] from this program to itself does, in
+    /// whatever order is fastest.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Committed, Datatype, View, ViewMut};
+    /// let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::byte())?, &Architecture::NATIVE)?;
+    /// let mut matrix = [0; 6];
+    /// column.native().mirror(1, View::new(&[1, 2, 3, 4, 5, 6]), ViewMut::new(&mut matrix))?;
+    /// assert_eq!(matrix, [1, 0, 3, 0, 5, 0]);
+    /// # Ok::<(), shipable::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`copy`]'s.
+    pub fn mirror(&self, count: u64, from: View<'_>, mut to: ViewMut<'_>) -> Result<()> {
+        if !self.body.copies {
+            return copy(self, count, from, self, count, to);
+        }
+        let reach = self.range(count)?;
+        from.covers(reach.start, reach.end)?;
+        to.covers(reach.start, reach.end)?;
+        let mut memories = Memories { from, to: &mut to };
+        let is_flat = |op: &Op| !matches!(op, Op::Loop(_));
+        match &*self.body.ops {
+            _ if reach.is_empty() => Ok(()),
+            [Op::Block(block)] => {
+                memories.block(block, Dim { count, stride: self.extent }).map_err(Into::into)
+            }
+            ops if count == 1 && ops.iter().all(is_flat) => {
+                ops.iter().try_for_each(|op| memories.op(op)).map_err(Into::into)
+            }
+            _ => self.mirror_strips(count, &mut memories).map_err(Into::into),
+        }
+    }
+
+    /// What repeats, in tiles where it can.
+    fn mirror_strips(
+        &self,
+        count: u64,
+        memories: &mut Memories<'_, '_, '_>,
+    ) -> Result<(), OutOfBounds> {
+        let whole = Whole::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::new(&whole, 0..self.body.stream * count);
+        while let Some(strip) = cursor.next(u64::MAX) {
+            memories.strip(&strip)?;
+        }
+        Ok(())
+    }
+}
+
+/// Operations that are compared before programs are held to be different.
+const COMPARED: u32 = 1024;
+
+/// Whether two bodies that copy are the same; at most so many operations are compared.
+fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
+    if std::ptr::eq(a, b) {
+        return true;
+    }
+    let same_table = |a: &Gather, b: &Gather| match (&a.table, &b.table) {
+        (
+            Table::Even { offsets: a, units, .. },
+            Table::Even { offsets: b, units: other_units, .. },
+        ) => units == other_units && a == b,
+        (Table::Ragged { pieces: a }, Table::Ragged { pieces: b }) => a == b,
+        _ => false,
+    };
+    let mut same = |(a, b): (&Op, &Op)| {
+        let Some(left) = most.checked_sub(1) else { return false };
+        *most = left;
+        match (a, b) {
+            (Op::Block(a), Op::Block(b)) => {
+                (a.start, a.dims, a.memory_run()) == (b.start, b.dims, b.memory_run())
+            }
+            (Op::Gather(a), Op::Gather(b)) => {
+                (a.start, a.stream) == (b.start, b.stream) && same_table(a, b)
+            }
+            (Op::Loop(a), Op::Loop(b)) => {
+                (a.start, a.count, a.stride) == (b.start, b.count, b.stride)
+                    && alike(&a.body, &b.body, most)
+            }
+            _ => false,
+        }
+    };
+    (a.stream, a.ops.len()) == (b.stream, b.ops.len()) && a.ops.iter().zip(&b.ops).all(&mut same)
+}
+
+/// Both memories. All that is moved was found to lie in them.
+struct Memories<'f, 'v, 't> {
+    from: View<'f>,
+    to: &'v mut ViewMut<'t>,
+}
+
+impl Memories<'_, '_, '_> {
+    fn op(&mut self, op: &Op) -> Result<(), OutOfBounds> {
+        match op {
+            Op::Block(block) => self.block(block, Dim::ONE),
+            Op::Gather(gather) => self.table(gather, 0..gather.len(), 0),
+            Op::Loop(_) => unreachable!("loops are walked by a cursor"),
+        }
+    }
+
+    /// A block, repeated.
+    fn block(&mut self, block: &Block, repeated: Dim) -> Result<(), OutOfBounds> {
+        let [outer, middle, inner] = block.dims;
+        let gap = inner.stride.checked_sub_unsigned(block.memory_run());
+        if [repeated.count, outer.count, middle.count] == [1; 3] && gap > Some(0) {
+            // One dimension in the order of memory, as most have: there is nothing to turn.
+            let lane = Lane { start: block.start, strides: [0, inner.stride] };
+            let kernel = &block.kernels.pack;
+            return moved(kernel.transfer([1, inner.count], self.from, lane, self.to, lane));
+        }
+        self.rows(block.start, [repeated, outer, middle, inner], block.memory_run())
+    }
+
+    fn strip(&mut self, strip: &Strip<'_>) -> Result<(), OutOfBounds> {
+        match strip {
+            Strip::Grid { block, counts, memory, memory_strides, .. } => {
+                let [outer, inner] =
+                    [0, 1].map(|which| Dim { count: counts[which], stride: memory_strides[which] });
+                self.rows(*memory, [Dim::ONE, Dim::ONE, outer, inner], block.memory_run())
+            }
+            Strip::Table { gather, runs, base, .. } => self.table(gather, runs.clone(), *base),
+            Strip::Tile { body, iterations, base, stride, stream } => {
+                let tile = Tile {
+                    body,
+                    iterations: *iterations,
+                    base: *base,
+                    stride: *stride,
+                    stream: *stream,
+                };
+                tile.part(0..*iterations).try_for_each(|strip| self.strip(&strip))
+            }
+            Strip::Piece { item, units, memory, .. } => {
+                self.rows(*memory, [Dim::ONE; 4], units * item.memory())
+            }
+            Strip::Cut { .. } => unreachable!("only a part of a stream cuts a unit"),
+        }
+    }
+
+    fn table(
+        &mut self,
+        gather: &Gather,
+        runs: std::ops::Range<usize>,
+        base: i64,
+    ) -> Result<(), OutOfBounds> {
+        match &gather.table {
+            Table::Even { offsets, kernels, .. } => {
+                let at = base.wrapping_add(gather.start);
+                moved(kernels.pack.mirror(offsets, runs, self.from, at, self.to, at))
+            }
+            Table::Ragged { .. } => {
+                pieces(gather, runs, base, 0).try_for_each(|piece| self.strip(&piece))
+            }
+        }
+    }
+
+    /// Runs in four dimensions.
+    ///
+    /// 1. Dimensions of one run, or at one place, are left out; strides are made positive, from the first run in memory on.
+    /// 2. The shortest stride becomes the innermost.
+    /// 3. Runs that adjoin are one; so are dimensions that go on at the same pace.
+    /// 4. Two dimensions at a time are moved.
+    fn rows(&mut self, mut start: i64, all: [Dim; 4], mut run: u64) -> Result<(), OutOfBounds> {
+        let (mut dims, mut used) = ([Dim::ONE; 4], 0);
+        for Dim { count, stride } in all {
+            if count <= 1 || stride == 0 {
+                continue;
+            }
+            if stride < 0 {
+                start = start.wrapping_add(stride.wrapping_mul(count as i64 - 1));
+            }
+            let dim = Dim { count, stride: stride.wrapping_abs() };
+            let behind = (0..used).find(|&at| dims[at].stride < dim.stride).unwrap_or(used);
+            dims.copy_within(behind..used, behind + 1);
+            (dims[behind], used) = (dim, used + 1);
+        }
+        while used > 0 && dims[used - 1].stride as u64 == run {
+            used -= 1;
+            run *= dims[used].count;
+        }
+        let mut last = 0;
+        for at in 1..used {
+            let Dim { count, stride } = dims[at];
+            let whole = i128::from(stride) * i128::from(count);
+            if i128::from(dims[last].stride) == whole {
+                dims[last] = Dim { count: dims[last].count * count, stride };
+            } else {
+                last += 1;
+                dims[last] = dims[at];
+            }
+        }
+        let used = if used == 0 { 0 } else { last + 1 };
+        // The two innermost are a kernel's, those before are walked.
+        let of = |at: usize| if at < used { dims[used - 1 - at] } else { Dim::ONE };
+        let [inner, middle, outer, outermost] = [of(0), of(1), of(2), of(3)];
+        let kernel = Kernel::new(Conversion::Copy, run);
+        for i in 0..outermost.count as i64 {
+            for j in 0..outer.count as i64 {
+                let start = start
+                    .wrapping_add(outermost.stride.wrapping_mul(i))
+                    .wrapping_add(outer.stride.wrapping_mul(j));
+                let lane = Lane { start, strides: [middle.stride, inner.stride] };
+                let counts = [middle.count, inner.count];
+                moved(kernel.transfer(counts, self.from, lane, self.to, lane))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A copy refuses no value.
+fn moved(outcome: Result<(), KernelError>) -> Result<(), OutOfBounds> {
+    match outcome {
+        Err(KernelError::OutOfBounds(error)) => Err(error),
+        Err(KernelError::Value { .. }) | Ok(()) => Ok(()),
+    }
+}
