@@ -48,14 +48,10 @@ macro_rules! word {
             /// [`full_barrier`] after a store, on the other side, so that of two threads that each write one word and
             /// then read the other's, at least one sees the other's write.
             pub(crate) fn store_before_loads(&self, value: $int) {
-                if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))) {
-                    // On x86 an exchange is the cheaper full barrier: mfence takes three times as long.
-                    self.swap(value, SeqCst);
-                    std::sync::atomic::compiler_fence(SeqCst);
-                } else {
-                    self.store(value, Release);
-                    full_barrier();
-                }
+                // Not an exchange with this word: who polls it takes its cache line away between a store to the line and the
+                // exchange, which then waits for it again.
+                self.store(value, Release);
+                full_barrier();
             }
         }
 
@@ -97,7 +93,15 @@ impl Le32 {
 }
 
 /// Loads after it are made after stores before it are visible; see [`Le32::store_before_loads`].
+#[inline]
 pub(crate) fn full_barrier() {
+    if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))) {
+        // Any locked instruction is one, at a third of the cost of mfence.
+        #[cfg(not(loom))]
+        std::hint::black_box(&AtomicU32::new(0)).swap(0, SeqCst);
+        std::sync::atomic::compiler_fence(SeqCst);
+        return;
+    }
     #[cfg(not(loom))]
     std::sync::atomic::fence(SeqCst);
     #[cfg(loom)]

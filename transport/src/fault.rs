@@ -191,6 +191,10 @@ impl<L: Link> Link for Faulty<L> {
         Ok(Some(Frame::new(peer as u32, &self.current, &mut self.copied)))
     }
 
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(Bell { inner: self.inner.doorbell(), restless: self.restless.clone() })
     }

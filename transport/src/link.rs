@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::rdma::Rdma;
 use crate::segment::RankState;
 
 /// Reliable, ordered frames between this rank and each of its peers, itself included.
@@ -12,8 +13,12 @@ use crate::segment::RankState;
 /// A frame is written and read in place. Nothing here blocks: a link that has no room says [`Refused::WouldBlock`], and
 /// whoever wants to sleep does so on the [`Doorbell`], outside of any lock that guards the link.
 ///
+/// What was committed travels at once, or while its sender calls the link: who waits for what a frame does elsewhere keeps
+/// calling [`receive`](Link::receive), as who waits for a frame does.
+///
 /// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit)
-/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; and [`receive`](Link::receive) is polled.
+/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; and [`receive`](Link::receive) is polled,
+/// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame.
 ///
 /// ```
 /// use longshore_transport::{Link, sim::Cluster};
@@ -52,8 +57,28 @@ pub trait Link: Send {
     /// [`LinkError::Corrupt`] when a peer wrote what no peer writes; what it sends afterwards is ignored.
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError>;
 
+    /// Whether a glance of a few nanoseconds shows that [`receive`](Link::receive) would find nothing. False where it takes
+    /// more to know.
+    fn is_quiet(&mut self) -> bool {
+        false
+    }
+
+    /// Whether [`receive`](Link::receive) would have to ask the system for more: who has taken a frame answers it before.
+    fn is_spent(&mut self) -> bool {
+        false
+    }
+
+    /// Says to all peers what the job knows of this rank's end, behind all that was committed, and waits as long as they take
+    /// it. The last call on a link, once the rank is marked as finalized or dead; nothing where peers see that mark.
+    fn leave(&mut self) {}
+
     /// What this rank sleeps on: a handle that outlives any lock around the link.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
+
+    /// Direct access to the memory of peers, where the link has it: a handle that outlives any lock around the link.
+    fn rdma(&self) -> Option<Arc<dyn Rdma>> {
+        None
+    }
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
@@ -77,8 +102,24 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).receive()
     }
 
+    fn is_quiet(&mut self) -> bool {
+        (**self).is_quiet()
+    }
+
+    fn is_spent(&mut self) -> bool {
+        (**self).is_spent()
+    }
+
+    fn leave(&mut self) {
+        (**self).leave();
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         (**self).doorbell()
+    }
+
+    fn rdma(&self) -> Option<Arc<dyn Rdma>> {
+        (**self).rdma()
     }
 }
 
@@ -90,6 +131,13 @@ impl<L: Link + ?Sized> Link for Box<L> {
 pub trait Doorbell: Send + Sync {
     /// From here on peers ring. A full barrier: loads after it are not older than it.
     fn arm(&self);
+
+    /// As [`arm`](Doorbell::arm), but frames that are [answers](FrameMut::commit_answer) needn't ring. True if they don't.
+    /// A request may ring late, by less than a millisecond, where to be awake for it costs the calls that this rank makes.
+    fn arm_for_requests(&self) -> bool {
+        self.arm();
+        false
+    }
 
     /// From here on peers need not ring.
     fn disarm(&self);
@@ -120,6 +168,16 @@ pub struct FrameMut<'a> {
 pub trait Publish {
     /// Sends what was written, `bytes` being the part that counts of what was reserved.
     fn publish(&mut self, bytes: &[u8]);
+
+    /// The same for an answer.
+    fn publish_answer(&mut self, bytes: &[u8]) {
+        self.publish(bytes);
+    }
+
+    /// The same for a frame that may wait for others.
+    fn publish_lazily(&mut self, bytes: &[u8]) {
+        self.publish(bytes);
+    }
 }
 
 impl<'a> FrameMut<'a> {
@@ -131,6 +189,18 @@ impl<'a> FrameMut<'a> {
     /// Sends the whole frame.
     pub fn commit(self) {
         self.publish.publish(self.bytes);
+    }
+
+    /// Sends the whole frame, which only a call that waits needs to see: it doesn't ring who is
+    /// [armed for requests](Doorbell::arm_for_requests).
+    pub fn commit_answer(self) {
+        self.publish.publish_answer(self.bytes);
+    }
+
+    /// Sends the whole frame, at the latest when its sender calls [`receive`](Link::receive) next: with others, where each would
+    /// cost a call of the system.
+    pub fn commit_lazily(self) {
+        self.publish.publish_lazily(self.bytes);
     }
 
     /// Sends the first `len` bytes.
@@ -244,4 +314,7 @@ pub enum LinkError {
     /// The shared memory behind the link failed.
     #[error("shared memory: {0}")]
     Memory(String),
+    /// The network behind the link failed: provider, call and peer are in the text.
+    #[error("{0}")]
+    Fabric(String),
 }

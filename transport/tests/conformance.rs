@@ -62,6 +62,15 @@ impl<'a> Post<'a> {
         });
     }
 
+    /// Waits for something else than a frame; the link is polled meanwhile.
+    fn wait(&mut self, mut is_there: impl FnMut() -> bool) {
+        let Self { link, inbox } = self;
+        wait(*link, |link| {
+            Self::take_in(link, inbox);
+            is_there().then_some(())
+        });
+    }
+
     /// The next frame from `peer`.
     fn receive(&mut self, peer: u32) -> Vec<u8> {
         let Self { link, inbox } = self;
@@ -146,7 +155,10 @@ fn order(link: &mut dyn Link, _: &Segment) {
                 match link.reserve(peer, length(seed)) {
                     Ok(mut frame) => {
                         fill(&mut frame, seed);
-                        frame.commit();
+                        match seed % 3 {
+                            0 => frame.commit(),
+                            _ => frame.commit_lazily(),
+                        }
                     }
                     Err(Refused::WouldBlock) => break,
                     Err(Refused::Failed(error)) => panic!("{error}"),
@@ -243,10 +255,7 @@ fn bells(link: &mut dyn Link, segment: &Segment) {
         }
         for round in 1..=20u32 {
             for peer in 1..size as usize {
-                wait(post.link, |_| {
-                    let word = memory.word32(4 * peer).load(SeqCst);
-                    (u32::from_le(word) == round).then_some(())
-                });
+                post.wait(|| u32::from_le(memory.word32(4 * peer).load(SeqCst)) == round);
             }
             memory.word32(0).store(round.to_le(), SeqCst);
             (1..size).for_each(|peer| doorbell.ring(peer).unwrap());
@@ -261,9 +270,7 @@ fn bells(link: &mut dyn Link, segment: &Segment) {
         for round in 1..=20u32 {
             memory.word32(4 * rank as usize).store(round.to_le(), SeqCst);
             doorbell.ring(0).unwrap();
-            wait(post.link, |_| {
-                (u32::from_le(memory.word32(0).load(SeqCst)) == round).then_some(())
-            });
+            post.wait(|| u32::from_le(memory.word32(0).load(SeqCst)) == round);
         }
         post.barrier(size);
     }
@@ -390,6 +397,98 @@ fn shared_memory_between_processes() {
         let segment = Segment::with_rings(4, 16384).unwrap();
         let mut processes = Processes::start(segment, "shared_memory_between_processes", name);
         processes.finish(0..4);
+    }
+}
+
+/// Over libfabric, on the loopback interface.
+#[cfg(feature = "fabric")]
+mod over_fabric {
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use longshore_transport::composed::Composed;
+    use longshore_transport::fabric::{FabricLink, Listener};
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const LISTENS: u32 = 0x1157_e745;
+
+    /// The link of a rank whose peers are told by their notes in the segment where they listen, as it tells them.
+    fn link(segment: &Segment) -> FabricLink {
+        let listener = Listener::open("tcp", HERE, Duration::from_secs(20)).unwrap();
+        segment.note(LISTENS, listener.address().port().into());
+        let address = |rank| loop {
+            let note = segment.noted(rank);
+            if note.code == LISTENS {
+                return SocketAddr::new(HERE, note.detail as u16);
+            }
+            std::thread::yield_now();
+        };
+        let addresses = (0..segment.size()).map(|rank| Some(address(rank))).collect();
+        listener.link(segment.clone(), addresses, &[], b"the secret of this test").unwrap()
+    }
+
+    fn in_threads(segment: &Segment, run: impl Fn(FabricLink, &Segment) + Sync) {
+        std::thread::scope(|scope| {
+            for rank in 0..segment.size() {
+                let (segment, run) = (segment.as_rank(rank).unwrap(), &run);
+                scope.spawn(move || run(link(&segment), &segment));
+            }
+        });
+    }
+
+    #[test]
+    fn fabric_between_threads() {
+        for (name, scenario) in SCENARIOS {
+            for ranks in [1, 2, 3, 12] {
+                if *name == "death" && ranks == 1 {
+                    continue;
+                }
+                println!("{name}, {ranks} ranks");
+                let segment = Segment::create(ranks).unwrap();
+                in_threads(&segment, |mut link, segment| scenario(&mut link, segment));
+            }
+        }
+    }
+
+    /// Those of even ranks on one host, those of odd ones on another, as it were.
+    #[test]
+    fn fabric_composed_with_shared_memory() {
+        for (name, scenario) in SCENARIOS {
+            println!("{name}");
+            let segment = Segment::create(4).unwrap();
+            in_threads(&segment, |far, segment| {
+                let near = ShmLink::new(segment.clone()).unwrap();
+                let is_near = (0..4).map(|rank| rank % 2 == near.rank() % 2).collect();
+                scenario(&mut Composed::new(near, far, is_near), segment);
+            });
+        }
+    }
+
+    #[test]
+    fn fabric_with_faults() {
+        for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {
+            println!("{name}");
+            let segment = Segment::create(3).unwrap();
+            in_threads(&segment, |link, segment| {
+                scenario(&mut Faulty::new(link, faults(seed as u64)), segment);
+            });
+        }
+    }
+
+    #[test]
+    fn fabric_between_processes() {
+        if let Some((segment, scenario)) = child() {
+            let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
+            return scenario(&mut link(&segment), &segment);
+        }
+        for (name, _) in SCENARIOS {
+            println!("{name}");
+            let segment = Segment::create(4).unwrap();
+            let test = "over_fabric::fabric_between_processes";
+            let mut processes = Processes::start(segment, test, name);
+            processes.finish(0..4);
+        }
     }
 }
 

@@ -128,3 +128,107 @@ fn headers_of_frames() {
     assert!(parse(word(2, 5), 0).is_err());
     assert_eq!(parse(word(0, 9), u32::MAX), Ok(Some(9)));
 }
+
+/// What strangers send to a listener between hosts.
+#[cfg(feature = "fabric")]
+mod over_fabric {
+    use std::io::{Read, Write};
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+    use std::time::Duration;
+
+    use longshore_transport::fabric::{FabricLink, Listener};
+    use longshore_transport::{Cause, RankState};
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn listener() -> Listener {
+        Listener::open("tcp", HERE, Duration::from_secs(20)).unwrap()
+    }
+
+    fn link(
+        listener: Listener,
+        segment: &Segment,
+        rank: u32,
+        addresses: &[SocketAddr],
+        secret: &str,
+    ) -> FabricLink {
+        let segment = segment.as_rank(rank).unwrap();
+        let addresses = addresses.iter().copied().map(Some).collect();
+        listener.link(segment, addresses, &[], secret.as_bytes()).unwrap()
+    }
+
+    /// Polls both until one of the first's frames is with the other.
+    fn pass(from: &mut FabricLink, to: &mut FabricLink, frame: &[u8]) {
+        let peer = to.rank();
+        let mut sent = from.reserve(peer, frame.len()).unwrap();
+        sent.copy_from_slice(frame);
+        sent.commit();
+        support::wait(from, |from| {
+            assert!(from.receive().unwrap().is_none());
+            let got = to.receive().unwrap()?;
+            assert_eq!((got.peer(), &*got), (0, frame));
+            Some(())
+        });
+    }
+
+    #[test]
+    fn strangers_are_dropped_and_peers_go_on() {
+        let mut random = SmallRng::seed_from_u64(1);
+        let segment = Segment::create(2).unwrap();
+        let (left, right) = (listener(), listener());
+        let addresses = [left.address(), right.address()];
+        let mut left = link(left, &segment, 0, &addresses, "secret");
+        let mut right = link(right, &segment, 1, &addresses, "secret");
+        let mut strangers = Vec::new();
+        for round in 0..cases(40) {
+            let mut stranger = TcpStream::connect(addresses[1]).unwrap();
+            let mut bytes = vec![0; random.random_range(0..2000)];
+            random.fill(&mut bytes[..]);
+            if random.random() {
+                // The start of libfabric's own words, so that some of them get to ours.
+                bytes.splice(0..0, [1, 1, 0, 0, 1, 0, 0, 0]);
+            }
+            // The other end may have hung up.
+            let _ = stranger.write_all(&bytes);
+            if random.random() {
+                strangers.push(stranger); // and says nothing more
+            }
+            if round % 4 == 0 {
+                pass(&mut left, &mut right, b"regardless");
+            }
+        }
+        pass(&mut left, &mut right, b"to the end");
+        drop(right);
+        for mut stranger in strangers {
+            // However it ends: no stranger is told anything that begins as a frame does.
+            let mut told = Vec::new();
+            let _ = stranger.read_to_end(&mut told);
+            assert!(told.len() < 512, "a stranger was told {} bytes", told.len());
+        }
+    }
+
+    #[test]
+    fn another_secret_is_no_proof() {
+        let segment = Segment::create(2).unwrap();
+        let (left, right) = (listener(), listener());
+        let addresses = [left.address(), right.address()];
+        let mut left = link(left, &segment, 0, &addresses, "secret");
+        // A process of another job has a segment of its own.
+        let elsewhere = Segment::create(2).unwrap();
+        let mut impostor = link(listener(), &elsewhere, 1, &addresses, "guess");
+        impostor.reserve(0, 5).unwrap().commit();
+        support::wait(&mut left, |left| {
+            let _ = impostor.receive();
+            assert!(left.receive().unwrap().is_none(), "it was listened to");
+            (left.drops() > 0 || elsewhere.rank_state(0).is_gone()).then_some(())
+        });
+        support::wait(&mut impostor, |impostor| {
+            assert!(left.receive().unwrap().is_none(), "it was listened to");
+            let _ = impostor.receive();
+            (elsewhere.rank_state(0) == RankState::Dead(Cause::Lost)).then_some(())
+        });
+        assert_eq!(segment.rank_state(1), RankState::Absent, "rank 1 is blamed for another");
+    }
+}

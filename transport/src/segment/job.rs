@@ -89,7 +89,7 @@ fn word(state: u32, code: i32) -> u64 {
 }
 
 impl RankState {
-    fn encode(self) -> u64 {
+    pub(crate) fn encode(self) -> u64 {
         match self {
             Self::Absent => 0,
             Self::Alive => word(1, 0),
@@ -101,7 +101,7 @@ impl RankState {
         }
     }
 
-    fn decode(word: u64) -> Self {
+    pub(crate) fn decode(word: u64) -> Self {
         let code = (word >> 32) as u32 as i32;
         match word as u32 {
             0 => Self::Absent,
@@ -235,6 +235,13 @@ impl Segment {
         }
     }
 
+    /// The same but for answers.
+    pub(crate) fn arm_for_requests(&self, rank: u32) {
+        if let Some(block) = self.block(rank) {
+            block.bell.store_before_loads(ARMED_FOR_REQUESTS);
+        }
+    }
+
     pub(crate) fn disarm(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store(0, Relaxed); // a ring that comes too late finds nobody asleep, no more
@@ -248,12 +255,17 @@ impl Segment {
 
     pub(crate) fn sleep(&self, rank: u32, at_most: std::time::Duration) {
         if let Some(block) = self.block(rank) {
-            futex::wait(&block.bell, ARMED, at_most);
+            // However it is armed, it changes when it rings.
+            match block.bell.load(Relaxed) {
+                0 => {}
+                armed => futex::wait(&block.bell, armed, at_most),
+            }
         }
     }
 }
 
 const ARMED: u32 = 1;
+const ARMED_FOR_REQUESTS: u32 = 2;
 
 /// Rings a bell whose owner armed it. The caller's full barrier stands between what it wrote and this load.
 pub(crate) fn ring_armed(bell: &Le32) {
@@ -262,5 +274,12 @@ pub(crate) fn ring_armed(bell: &Le32) {
         if bell.swap(0, Release) != 0 {
             futex::wake_all(bell);
         }
+    }
+}
+
+/// The same for an answer, which whoever armed for requests alone doesn't need.
+pub(crate) fn ring_waiting(bell: &Le32) {
+    if bell.load(Relaxed) != ARMED_FOR_REQUESTS {
+        ring_armed(bell);
     }
 }

@@ -20,7 +20,7 @@ pub use job::{Cause, JobState, Note, RankState};
 pub use layout::{GRANULE, Geometry, MAX_RANKS};
 pub use mapping::Mapping;
 
-pub(crate) use job::ring_armed;
+pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock};
 
 use crate::atomics::{Acquire, Le64, Relaxed};
@@ -229,8 +229,13 @@ impl Segment {
 
     /// The words in which peers call `rank`.
     pub(crate) fn callers(&self, rank: u32) -> &[Le64] {
-        let geometry = &self.shared.geometry;
-        self.shared.control.slice(geometry.callers_of(rank), geometry.caller_words())
+        self.callers_at(self.shared.geometry.callers_of(rank))
+    }
+
+    /// The same where these words are.
+    #[inline]
+    pub(crate) fn callers_at(&self, offset: u64) -> &[Le64] {
+        self.shared.control.slice(offset, self.shared.geometry.caller_words())
     }
 
     pub(crate) fn block(&self, rank: u32) -> Option<&RankBlock> {

@@ -3,9 +3,9 @@
 
 use super::memory::RingMapping;
 use super::ring::{Receiver, Sender};
-use crate::atomics::{AcqRel, full_barrier};
+use crate::atomics::{AcqRel, Le32, full_barrier};
 use crate::link::{Consume, Frame, FrameMut, LinkError, Publish};
-use crate::segment::{Segment, SegmentError, ring_armed};
+use crate::segment::{Segment, SegmentError, ring_armed, ring_waiting};
 
 fn map(segment: &Segment, from: u32, to: u32) -> Result<RingMapping, LinkError> {
     let mapping = segment.map_ring(from, to)?;
@@ -52,21 +52,39 @@ impl Outbound {
                 let bytes = unsafe { &mut *bytes.as_ptr() };
                 Ok(Some(FrameMut::new(bytes, self)))
             }
-            Ok(None) => Ok(None),
+            Ok(None) => {
+                // Answers may fill the ring that didn't ring. Asking for room was a full barrier.
+                self.segment
+                    .block(self.peer)
+                    .map(|block| &block.bell)
+                    .into_iter()
+                    .for_each(ring_armed);
+                Ok(None)
+            }
             Err(what) => Err(LinkError::Corrupt { peer: self.peer, what }),
         }
     }
 }
 
-impl Publish for Outbound {
-    fn publish(&mut self, bytes: &[u8]) {
+impl Outbound {
+    /// Publishes a frame and gives the receiver's bell, which is to be looked at.
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Option<&Le32> {
         if self.sender.publish(bytes).call {
             call(&self.segment, self.peer, self.rank);
             full_barrier(); // the call, before the look at the bell; pairs with the one in arming
         }
-        if let Some(block) = self.segment.block(self.peer) {
-            ring_armed(&block.bell);
-        }
+        self.segment.block(self.peer).map(|block| &block.bell)
+    }
+}
+
+impl Publish for Outbound {
+    fn publish(&mut self, bytes: &[u8]) {
+        self.send(bytes).into_iter().for_each(ring_armed);
+    }
+
+    fn publish_answer(&mut self, bytes: &[u8]) {
+        self.send(bytes).into_iter().for_each(ring_waiting);
     }
 }
 
@@ -79,6 +97,8 @@ pub(super) struct Inbound {
     peer: u32,
     /// When something came last, in frames of the link.
     pub(super) last: u32,
+    /// Whether there was nothing to read since.
+    rested: bool,
     state: State,
 }
 
@@ -98,7 +118,7 @@ impl Inbound {
         let limit = super::ring::frame_limit(segment.geometry().ring_bytes);
         let receiver = Receiver::new(map(segment, peer, rank)?, limit);
         let segment = segment.clone();
-        Ok(Self { receiver, segment, rank, peer, last: 0, state: State::Unwatched })
+        Ok(Self { receiver, segment, rank, peer, last: 0, rested: true, state: State::Unwatched })
     }
 
     /// Starts watching; false if it is watched already, or broken.
@@ -114,7 +134,7 @@ impl Inbound {
     /// Stops watching.
     pub(super) fn unwatch(&mut self) {
         self.state = State::Unwatched;
-        self.idle();
+        self.publish();
         if self.receiver.unwatch() {
             // It spoke up just now. It comes back in its turn.
             call(&self.segment, self.rank, self.peer);
@@ -133,18 +153,33 @@ impl Inbound {
         }
     }
 
+    /// Whether a glance shows no frame.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.receiver.is_quiet()
+    }
+
     /// The frame that waits.
     pub(super) fn frame(&mut self) -> Option<Frame<'_>> {
         let bytes = self.receiver.poll().ok()??;
+        self.rested = false;
         // SAFETY: the sender doesn't touch them before they are given back, which the frame does when it is dropped; it
         // borrows `self` until then. The bytes are initialized: shared memory is.
         let bytes = unsafe { bytes.as_ref() };
         Some(Frame::new(self.peer, bytes, self))
     }
 
-    /// Nothing to read: lets the sender know how far we are.
+    /// Nothing to read: lets the sender know how far we are, but not at once, since what came may have to be answered.
     #[inline]
     pub(super) fn idle(&mut self) {
+        if self.rested {
+            self.publish();
+        }
+        self.rested = true;
+    }
+
+    #[inline]
+    fn publish(&mut self) {
         if self.receiver.publish() {
             self.wake_sender();
         }

@@ -50,6 +50,8 @@ pub struct ShmLink {
     turn: usize,
     /// Frames received.
     frames: u32,
+    /// Where those who call set their bits.
+    callers: u64,
 }
 
 impl ShmLink {
@@ -69,6 +71,7 @@ impl ShmLink {
             watched: Vec::with_capacity(WATCHED),
             turn: 0,
             frames: 0,
+            callers: segment.geometry().callers_of(rank),
             segment,
         })
     }
@@ -76,7 +79,8 @@ impl ShmLink {
     /// Whether someone has called. A look costs a load for every 64 ranks.
     #[inline]
     fn is_called(&self) -> bool {
-        self.segment.callers(self.rank).iter().any(|word| word.load(Relaxed) != 0)
+        let words = self.segment.callers_at(self.callers);
+        words.iter().any(|word| word.load(Relaxed) != 0)
     }
 
     /// Watches the rings of those who have called.
@@ -128,12 +132,16 @@ impl ShmLink {
             let index = if index < count { index } else { index - count };
             let peer = self.watched[index];
             let Some(inbound) = &mut self.inbound[peer as usize] else { continue };
+            if inbound.is_quiet() {
+                inbound.idle();
+                continue;
+            }
             match inbound.has_frame() {
                 Ok(true) => {
                     self.turn = if index + 1 < count { index + 1 } else { 0 };
                     return Ok(Some(peer));
                 }
-                Ok(false) => inbound.idle(),
+                Ok(false) => {}
                 Err(error) => {
                     self.watched.remove(index);
                     self.turn = 0;
@@ -195,6 +203,14 @@ impl Link for ShmLink {
         Ok(inbound.frame())
     }
 
+    #[inline]
+    fn is_quiet(&mut self) -> bool {
+        let is_quiet = |&peer: &u32| {
+            self.inbound[peer as usize].as_ref().is_none_or(|inbound| inbound.is_quiet())
+        };
+        self.watched.iter().all(is_quiet) && !self.is_called()
+    }
+
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(Bell { segment: self.segment.clone(), rank: self.rank })
     }
@@ -210,6 +226,11 @@ struct Bell {
 impl Doorbell for Bell {
     fn arm(&self) {
         self.segment.arm(self.rank);
+    }
+
+    fn arm_for_requests(&self) -> bool {
+        self.segment.arm_for_requests(self.rank);
+        true
     }
 
     fn disarm(&self) {

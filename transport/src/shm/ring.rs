@@ -117,11 +117,17 @@ pub fn parse(word: u64, sequence: u32, limit: usize) -> Result<Option<usize>, St
         }
         return Ok(Some(len as usize));
     }
-    let earlier = expected.wrapping_sub(SLOTS);
-    if stamp == earlier || (word == 0 && sequence < SLOTS) {
+    if is_earlier(word, sequence) {
         return Ok(None);
     }
     Err(out_of_turn(stamp, expected))
+}
+
+/// Whether a header word is that of the frame before the one of this number, in its slot.
+#[inline]
+fn is_earlier(word: u64, sequence: u32) -> bool {
+    let earlier = sequence.wrapping_add(1).wrapping_sub(SLOTS);
+    (word >> 32) as u32 == earlier || (word == 0 && sequence < SLOTS)
 }
 
 #[cold]
@@ -262,6 +268,14 @@ impl<M: Memory> Receiver<M> {
     /// The receiving end of a ring that nobody has received from yet, for frames up to `limit`.
     pub fn new(memory: M, limit: usize) -> Self {
         Self { memory, limit, next: 0, end: 0, published: 0, published_end: 0, current: 0 }
+    }
+
+    /// Whether a glance shows no frame.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        // What is found is found again by `poll`, with its bytes.
+        let word = self.memory.header((self.next % SLOTS) as usize).load(Relaxed);
+        is_earlier(word, self.next)
     }
 
     /// The next frame's bytes, if there is one: valid until [`Receiver::release`], while the memory lives.

@@ -1,0 +1,83 @@
+//! Two links as one: each peer is reached by one of them.
+
+use std::sync::Arc;
+
+use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+use crate::rdma::Rdma;
+
+/// A link to peers near by, on this host, and one to those further away.
+///
+/// The far link's doorbell has to hear those near by as well: `fabric::FabricLink`'s does, as the segment's
+/// own bell with a thread that rings it.
+pub struct Composed<N, F> {
+    near: N,
+    far: F,
+    is_near: Box<[bool]>,
+    /// Which is asked first: they take turns.
+    far_first: bool,
+}
+
+impl<N: Link, F: Link> Composed<N, F> {
+    /// Rank r is reached by `near` where `is_near[r]`, else by `far`; this rank itself is near.
+    ///
+    /// # Panics
+    /// If the two aren't of one rank and job, or `is_near` isn't of all its ranks.
+    pub fn new(near: N, far: F, is_near: Vec<bool>) -> Self {
+        assert_eq!((near.rank(), near.size()), (far.rank(), far.size()), "links of two jobs");
+        assert_eq!(is_near.len(), near.size() as usize, "a link for each rank");
+        Self { near, far, is_near: is_near.into(), far_first: false }
+    }
+}
+
+impl<N: Link, F: Link> Link for Composed<N, F> {
+    fn rank(&self) -> u32 {
+        self.near.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.near.size()
+    }
+
+    fn frame_limit(&self) -> usize {
+        self.near.frame_limit().min(self.far.frame_limit())
+    }
+
+    fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
+        let limit = self.frame_limit();
+        if len > limit {
+            return Err(LinkError::TooLong { len, limit }.into());
+        }
+        match self.is_near.get(peer as usize) {
+            Some(false) => self.far.reserve(peer, len),
+            _ => self.near.reserve(peer, len),
+        }
+    }
+
+    fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
+        self.far_first = !self.far_first;
+        let Self { near, far, far_first, .. } = self;
+        let (first, second): (&mut dyn Link, &mut dyn Link) =
+            if *far_first { (far, near) } else { (near, far) };
+        match first.receive()? {
+            Some(frame) => Ok(Some(frame)),
+            None => second.receive(),
+        }
+    }
+
+    fn is_spent(&mut self) -> bool {
+        self.near.is_quiet() && self.far.is_spent()
+    }
+
+    fn leave(&mut self) {
+        self.near.leave();
+        self.far.leave();
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.far.doorbell()
+    }
+
+    fn rdma(&self) -> Option<Arc<dyn Rdma>> {
+        self.far.rdma()
+    }
+}

@@ -1,0 +1,380 @@
+//! One connection, from who made it and has frames to send to who accepted it: state machines that take completions in and
+//! post operations.
+//!
+//! A connection carries frames one way. Two ranks that connect to each other at the same time have two, one for each direction,
+//! and neither has to give way.
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::error::CallError;
+use super::handles::{Completion, Endpoint, Network, Outcome, Request};
+use super::{DEPTH, FRAME};
+use crate::link::{FrameMut, Publish};
+use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, Nonce, SEAL};
+use crate::protocol::frame::{self, FAREWELL_LEN, HEADER};
+use crate::protocol::{self, Accepting, Connecting};
+use crate::segment::RankState;
+
+/// Bytes of a message of several frames: libfabric reads as many at once. (`longshore bench put_mr --hosts`.)
+const BUNDLE: usize = 4 << 10;
+
+const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN };
+
+/// The slots that both ends have for what isn't a frame, and the first of those for frames.
+const EAR: u8 = 0;
+const FIRST: u8 = 1;
+const SECOND: u8 = 2;
+const LAST: u8 = 3;
+const FRAMES: u8 = 4;
+const SMALL_SLOTS: [usize; FRAMES as usize] = [SMALL; FRAMES as usize];
+
+/// What a connection has to say of a completion.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Nothing that concerns anybody else.
+    Nothing,
+    /// The other end has proved that it belongs to the job; of one that was accepted, it is this rank.
+    Joined(u32),
+    /// A message of so many bytes that holds frames is in a slot.
+    Frames(u8, usize),
+    /// The other end says nothing more.
+    Farewell(RankState),
+}
+
+/// Why a connection is at its end.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// A call failed.
+    Call(CallError),
+    /// The other end said what it can't.
+    Protocol(String),
+    /// The other end is gone.
+    Ended,
+}
+
+impl From<CallError> for Broken {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::Protocol(what) => f.write_str(what),
+            Self::Ended => f.write_str("the connection ended"),
+        }
+    }
+}
+
+/// The end that sends.
+pub(super) struct Outbound {
+    pub endpoint: Endpoint,
+    stage: Connecting,
+    /// Slots for frames that nothing is in.
+    free: Vec<u8>,
+    /// Messages that are written and not posted yet, in order: slots, and how far they are written. The last takes further frames.
+    queue: VecDeque<(u8, usize)>,
+    /// Where the frame is that is being written: its slot, and where its header goes.
+    writing: (u8, usize),
+    /// Why it sends no more.
+    broken: Option<CallError>,
+    farewell: bool,
+}
+
+impl Outbound {
+    pub(super) fn connect(
+        network: &Arc<Network>,
+        to: SocketAddr,
+        greeting: Greeting,
+    ) -> Result<Outbound, CallError> {
+        let mut endpoint = Endpoint::connect(network, to, &SMALL_SLOTS)?;
+        let free = (0..DEPTH).map(|_| endpoint.add_slot(HEADER + FRAME)).rev().collect();
+        Ok(Outbound {
+            endpoint,
+            stage: Connecting::Dialling(greeting),
+            free,
+            queue: VecDeque::new(),
+            writing: (LAST, 0),
+            broken: None,
+            farewell: false,
+        })
+    }
+
+    /// It stands: this end says who it is.
+    pub(super) fn handle_connected(&mut self) -> Result<(), Broken> {
+        let Connecting::Dialling(greeting) = self.stage else { return Ok(()) };
+        self.endpoint.post_receive(EAR)?;
+        self.endpoint.write(FIRST, 0, &greeting.encode());
+        self.stage = Connecting::Greeting(greeting);
+        self.say(FIRST, GREETING)
+    }
+
+    pub(super) fn handle_completion(
+        &mut self,
+        completion: Completion,
+        key: &Key,
+    ) -> Result<Heard, Broken> {
+        let (slot, outcome) = self.endpoint.complete(completion);
+        match outcome {
+            Outcome::Failed(error) => Err(error.into()),
+            Outcome::Sent if slot >= FRAMES => {
+                self.free.push(slot);
+                Ok(Heard::Nothing)
+            }
+            Outcome::Sent if slot == LAST => {
+                self.farewell = false;
+                Ok(Heard::Nothing)
+            }
+            Outcome::Sent => Ok(Heard::Nothing),
+            Outcome::Received(len) => {
+                let message = self.endpoint.bytes(EAR, len.min(SMALL));
+                match self.stage.hear(message, key).map_err(Broken::Protocol)? {
+                    protocol::Heard::Answered(peer, seal) => {
+                        self.endpoint.write(SECOND, 0, &seal);
+                        self.endpoint.post_receive(EAR)?;
+                        self.say(SECOND, SEAL)?;
+                        Ok(Heard::Joined(peer))
+                    }
+                    protocol::Heard::Farewell(state) => Ok(Heard::Farewell(state)),
+                    _ => Ok(Heard::Nothing),
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, slot: u8, len: usize) -> Result<(), Broken> {
+        match self.endpoint.post_send(slot, len)? {
+            true => Ok(()),
+            false => Err(Broken::Protocol("no room for the first words".to_owned())),
+        }
+    }
+
+    /// Room for a frame, if there is any.
+    pub(super) fn frame(&mut self, len: usize) -> Option<FrameMut<'_>> {
+        let needed = HEADER + len;
+        let last = self.queue.back().copied();
+        let (slot, at) = match last.filter(|&(_, end)| end + needed <= BUNDLE) {
+            Some(last) => last,
+            None => {
+                // What nothing more is put to waits for nothing more.
+                self.pump();
+                (*self.free.last()?, 0)
+            }
+        };
+        self.writing = (slot, at);
+        let memory = self.endpoint.memory(slot).cast::<u8>().as_ptr();
+        let start = at + HEADER;
+        // SAFETY: a slot for frames holds HEADER + FRAME bytes, and `len` is at most FRAME, which the link checked, or the frame ends
+        // within BUNDLE, which is less. Nothing is posted on it, and nobody else touches it before `publish` posts it, to which the
+        // frame, which borrows `self`, lends the bytes.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.add(start), len) };
+        Some(FrameMut::new(bytes, self))
+    }
+
+    /// Posts what is written, as far as there is room.
+    pub(super) fn pump(&mut self) {
+        while let (Connecting::Open(_), Some(&(slot, len)), None) =
+            (&self.stage, self.queue.front(), &self.broken)
+        {
+            match self.endpoint.post_send(slot, len) {
+                Ok(true) => self.queue.pop_front(),
+                Ok(false) => return,
+                Err(error) => return self.broken = Some(error),
+            };
+        }
+    }
+
+    /// Whether the other end has proved that it belongs to the job.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.stage, Connecting::Open(_))
+    }
+
+    /// Whether frames are written that aren't posted.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Whether something is still on its way out.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.broken.is_none() && (self.free.len() < usize::from(DEPTH) || self.farewell)
+    }
+
+    /// Why it sends no more, once.
+    pub(super) fn take_broken(&mut self) -> Option<CallError> {
+        self.broken.take()
+    }
+
+    /// The last thing that is said, behind all frames.
+    pub(super) fn say_farewell(&mut self, state: RankState) {
+        self.pump();
+        if self.is_open() && self.queue.is_empty() {
+            self.endpoint.write(LAST, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+        }
+    }
+}
+
+impl Outbound {
+    /// Counts a frame among what is to be posted.
+    fn add(&mut self, bytes: &[u8]) {
+        let ((slot, at), len) = (self.writing, bytes.len());
+        self.endpoint.write(slot, at, &frame::header(len));
+        if at == 0 {
+            self.free.pop();
+            self.queue.push_back((slot, 0));
+        }
+        if let Some((_, end)) = self.queue.back_mut() {
+            *end = at + HEADER + len;
+        }
+    }
+}
+
+impl Publish for Outbound {
+    fn publish(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+        self.pump();
+    }
+
+    fn publish_lazily(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+        // Once what is on its way is known to be sent, which a look tells, the next is posted.
+        let is_alone = self.free.len() + self.queue.len() == usize::from(DEPTH);
+        let is_full = self.queue.back().is_none_or(|&(_, end)| end + HEADER > BUNDLE);
+        if is_alone || is_full {
+            self.pump();
+        }
+    }
+}
+
+/// The end that receives.
+pub(super) struct Inbound {
+    pub endpoint: Endpoint,
+    standing: Accepting,
+    /// When it is too late to say who is at the other end.
+    until: Instant,
+    /// Slots for frames that aren't offered.
+    unposted: Vec<u8>,
+    /// Messages that nobody has read.
+    pub unread: usize,
+    /// Nothing more comes.
+    pub closed: bool,
+    farewell: bool,
+}
+
+impl Inbound {
+    pub(super) fn accept(request: Request, until: Instant) -> Result<Inbound, CallError> {
+        // Both things that a guest has to say find a place.
+        let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[EAR, FIRST])?;
+        let unposted = Vec::with_capacity(usize::from(DEPTH));
+        Ok(Inbound {
+            endpoint,
+            standing: Accepting::Guest,
+            until,
+            unposted,
+            unread: 0,
+            closed: false,
+            farewell: false,
+        })
+    }
+
+    /// The rank at the other end, once that is proved.
+    pub(super) fn peer(&self) -> Option<u32> {
+        self.standing.peer()
+    }
+
+    /// Whether the other end is a rank, or says so.
+    pub(super) fn is_of(&self, rank: u32) -> bool {
+        self.standing.claimed() == Some(rank)
+    }
+
+    /// Whether a guest has taken too long.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        self.peer().is_none() && now > self.until
+    }
+
+    pub(super) fn handle_completion(
+        &mut self,
+        completion: Completion,
+        key: &Key,
+        expected: impl FnOnce(&Greeting) -> Result<Nonce, String>,
+    ) -> Result<Heard, Broken> {
+        let (slot, outcome) = self.endpoint.complete(completion);
+        let len = match outcome {
+            Outcome::Failed(error) => return Err(error.into()),
+            Outcome::Sent => {
+                self.farewell &= slot != LAST;
+                return Ok(Heard::Nothing);
+            }
+            Outcome::Received(len) => len,
+        };
+        // Messages fill the slots in the order in which they were offered: two for the challenge, then those for frames.
+        let room = if slot < FRAMES { SMALL } else { HEADER + FRAME };
+        let len = len.min(room);
+        let message = self.endpoint.bytes(slot, len);
+        match self.standing.hear(message, key, expected).map_err(Broken::Protocol)? {
+            protocol::Heard::Greeted(answer) => {
+                self.endpoint.write(SECOND, 0, &answer);
+                match self.endpoint.post_send(SECOND, ANSWER)? {
+                    true => Ok(Heard::Nothing),
+                    false => Err(Broken::Protocol("no room for an answer".to_owned())),
+                }
+            }
+            protocol::Heard::Joined(peer) => {
+                for _ in 0..DEPTH {
+                    let slot = self.endpoint.add_slot(HEADER + FRAME);
+                    self.unposted.push(slot);
+                }
+                self.listen()?;
+                Ok(Heard::Joined(peer))
+            }
+            protocol::Heard::Frames => {
+                self.unread += 1;
+                Ok(Heard::Frames(slot, len))
+            }
+            protocol::Heard::Farewell(state) => Ok(Heard::Farewell(state)),
+            protocol::Heard::Answered(..) => Ok(Heard::Nothing),
+        }
+    }
+
+    /// The message of `len` bytes in a slot.
+    pub(super) fn message(&self, slot: u8, len: usize) -> &[u8] {
+        self.endpoint.bytes(slot, len)
+    }
+
+    /// A message has been read.
+    pub(super) fn give_back(&mut self, slot: u8) -> Result<(), CallError> {
+        self.unread -= 1;
+        self.unposted.push(slot);
+        if self.closed { Ok(()) } else { self.listen() }
+    }
+
+    /// Offers what slots there are for frames.
+    fn listen(&mut self) -> Result<(), CallError> {
+        while let Some(&slot) = self.unposted.last() {
+            if !self.endpoint.post_receive(slot)? {
+                break;
+            }
+            self.unposted.pop();
+        }
+        Ok(())
+    }
+
+    /// Whether something is still on its way out.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.farewell && !self.closed
+    }
+
+    /// The other end need not send any more.
+    pub(super) fn say_farewell(&mut self, state: RankState) {
+        if self.peer().is_some() && !self.closed {
+            self.endpoint.write(LAST, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+        }
+    }
+}

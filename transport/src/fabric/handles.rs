@@ -1,0 +1,714 @@
+//! libfabric's objects as owned handles, closed in order, behind a safe surface.
+//!
+//! A [`Network`] is a fabric, its domain, the two queues and the listener. An [`Endpoint`] is one connection, and owns the
+//! memory that operations on it name by slot. A slot is posted by one operation at a time; the [`Completion`] of that
+//! operation, which only the queue makes, gives it back.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_void};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use libfabric_sys::bindgen as fi;
+
+use super::error::CallError;
+
+/// The version of the interface that is asked for.
+const VERSION: u32 = 1 << 16 | 20;
+
+/// Bits of an operation's context that hold its slot; the others hold its endpoint.
+const SLOT_BITS: u32 = 8;
+
+/// Operations under way on all endpoints for which the completion queue has room at once. The provider tcp lets it grow.
+const COMPLETIONS: usize = 4096;
+
+/// Completions read at a time.
+const BATCH: usize = 16;
+
+/// An object of libfabric, closed when dropped.
+pub(super) struct Fid<T>(NonNull<T>);
+
+// SAFETY: the domain is opened FI_THREAD_SAFE, under which all objects may be used by all threads at a time.
+unsafe impl<T> Send for Fid<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Fid<T> {}
+
+impl<T> Fid<T> {
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.0.as_ptr()
+    }
+
+    /// Its first member, which all objects have.
+    pub(super) fn fid(&self) -> *mut fi::fid {
+        self.0.as_ptr().cast()
+    }
+}
+
+impl<T> Drop for Fid<T> {
+    fn drop(&mut self) {
+        // SAFETY: open, and ours alone: whoever depends on it is dropped before, as the order of fields here says.
+        let status = unsafe { fi::fi_close(self.fid()) };
+        debug_assert_eq!(status, 0, "something that depends on it is still open");
+    }
+}
+
+/// A list of what a provider offers.
+pub(super) struct Info(NonNull<fi::fi_info>);
+
+// SAFETY: plain memory, which no call changes once it is here.
+unsafe impl Send for Info {}
+// SAFETY: as above.
+unsafe impl Sync for Info {}
+
+impl Info {
+    pub(super) fn as_ptr(&self) -> *mut fi::fi_info {
+        self.0.as_ptr()
+    }
+}
+
+impl Drop for Info {
+    fn drop(&mut self) {
+        // SAFETY: libfabric made it, and it is ours alone.
+        unsafe { fi::fi_freeinfo(self.as_ptr()) }
+    }
+}
+
+/// What libfabric says of an error number.
+fn strerror(code: i32) -> String {
+    // SAFETY: fi_strerror gives a static string for every number.
+    unsafe { CStr::from_ptr(fi::fi_strerror(code)) }.to_string_lossy().into_owned()
+}
+
+/// Makes errors of one provider.
+#[derive(Debug, Clone)]
+pub(super) struct Blame(pub String);
+
+impl Blame {
+    pub(super) fn error(&self, call: &'static str, code: i32) -> CallError {
+        CallError { provider: self.0.clone(), call, peer: None, code, why: strerror(code) }
+    }
+
+    /// The object that a call made, or its error.
+    pub(super) fn made<T>(
+        &self,
+        call: &'static str,
+        status: i32,
+        object: *mut T,
+    ) -> Result<Fid<T>, CallError> {
+        self.done(call, status as isize)?;
+        NonNull::new(object).map(Fid).ok_or_else(|| self.error(call, libc::EINVAL))
+    }
+
+    pub(super) fn done(&self, call: &'static str, status: isize) -> Result<(), CallError> {
+        if status < 0 { Err(self.error(call, -status as i32)) } else { Ok(()) }
+    }
+}
+
+/// An address as the system's calls take it.
+pub(super) enum Sockaddr {
+    V4(libc::sockaddr_in),
+    V6(libc::sockaddr_in6),
+}
+
+impl Sockaddr {
+    pub(super) fn new(address: SocketAddr) -> Sockaddr {
+        match address {
+            SocketAddr::V4(v4) => {
+                // SAFETY: plain data; all zeros is a value of it.
+                let mut to: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+                to.sin_family = libc::AF_INET as libc::sa_family_t;
+                to.sin_port = v4.port().to_be();
+                to.sin_addr.s_addr = u32::from_ne_bytes(v4.ip().octets());
+                Sockaddr::V4(to)
+            }
+            SocketAddr::V6(v6) => {
+                // SAFETY: as above.
+                let mut to: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+                to.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                to.sin6_port = v6.port().to_be();
+                to.sin6_addr.s6_addr = v6.ip().octets();
+                to.sin6_scope_id = v6.scope_id();
+                Sockaddr::V6(to)
+            }
+        }
+    }
+
+    pub(super) fn as_ptr(&self) -> *const c_void {
+        match self {
+            Sockaddr::V4(address) => ptr::from_ref(address).cast(),
+            Sockaddr::V6(address) => ptr::from_ref(address).cast(),
+        }
+    }
+}
+
+/// What an endpoint is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Messages between two ends of a connection.
+    Messages,
+    /// Access to memory, without connections.
+    Memory,
+}
+
+/// What `provider` offers for endpoints of a use on an interface; `port` 0: for those that connect.
+pub(super) fn offer(
+    provider: &str,
+    interface: IpAddr,
+    port: u16,
+    purpose: Use,
+) -> Result<Info, CallError> {
+    let (kind, capabilities) = match purpose {
+        Use::Messages => (fi::fi_ep_type_FI_EP_MSG, fi::FI_MSG.into()),
+        Use::Memory => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
+    };
+    let blame = Blame(provider.to_owned());
+    let invalid = |_| blame.error("fi_getinfo", libc::EINVAL);
+    let node = CString::new(interface.to_string()).map_err(invalid)?;
+    let service = CString::new(port.to_string()).map_err(invalid)?;
+    let name = CString::new(provider).map_err(invalid)?;
+    // SAFETY: takes nothing; gives zeroed attributes, or null.
+    let hints = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info);
+    let hints = hints.ok_or_else(|| blame.error("fi_allocinfo", libc::ENOMEM))?;
+    // SAFETY: fi_allocinfo allocates all the attributes named here. The name is freed by fi_freeinfo, as malloc has it.
+    unsafe {
+        let hints = hints.as_ptr();
+        (*hints).caps = capabilities;
+        (*(*hints).ep_attr).type_ = kind;
+        (*(*hints).domain_attr).threading = fi::fi_threading_FI_THREAD_SAFE;
+        (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr());
+    }
+    let mut found = ptr::null_mut();
+    // SAFETY: strings and hints outlive the call.
+    let status = unsafe {
+        let flags = fi::FI_SOURCE | fi::FI_NUMERICHOST;
+        fi::fi_getinfo(VERSION, node.as_ptr(), service.as_ptr(), flags, hints.as_ptr(), &mut found)
+    };
+    blame.done("fi_getinfo", status as isize)?;
+    NonNull::new(found).map(Info).ok_or_else(|| blame.error("fi_getinfo", libc::ENODATA))
+}
+
+/// The providers that offer connected endpoints here, by name, each once.
+pub(super) fn providers() -> Vec<String> {
+    let mut found = ptr::null_mut();
+    // SAFETY: takes nothing; gives zeroed attributes, or null.
+    let Some(hints) = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info) else {
+        return Vec::new();
+    };
+    // SAFETY: fi_allocinfo allocates the attributes; the hints outlive the call.
+    let status = unsafe {
+        (*(*hints.as_ptr()).ep_attr).type_ = fi::fi_ep_type_FI_EP_MSG;
+        (*hints.as_ptr()).caps = u64::from(fi::FI_MSG);
+        fi::fi_getinfo(VERSION, ptr::null(), ptr::null(), 0, hints.as_ptr(), &mut found)
+    };
+    let Some(first) = NonNull::new(found).filter(|_| status == 0).map(Info) else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    let mut at = first.as_ptr();
+    while !at.is_null() {
+        // SAFETY: a list that libfabric made, which `first` holds; providers have names.
+        let name = unsafe { CStr::from_ptr((*(*at).fabric_attr).prov_name) };
+        names.push(name.to_string_lossy().into_owned());
+        // SAFETY: as above.
+        at = unsafe { (*at).next };
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The version of libfabric that this program runs with.
+pub(super) fn version() -> (u32, u32) {
+    // SAFETY: takes nothing.
+    let version = unsafe { fi::fi_version() };
+    (version >> 16, version & 0xffff)
+}
+
+/// What a queue opened with FI_WAIT_FD is waited for by.
+pub(super) fn wait_descriptor(queue: *mut fi::fid, blame: &Blame) -> Result<RawFd, CallError> {
+    let mut descriptor: RawFd = -1;
+    // SAFETY: for FI_GETWAIT of such a queue, which the caller has open, the argument is a place for a descriptor.
+    let status = unsafe {
+        fi::fi_control(queue, fi::FI_GETWAIT as i32, ptr::from_mut(&mut descriptor).cast())
+    };
+    blame.done("fi_control", status as isize).map(|()| descriptor)
+}
+
+/// A fabric on one interface, with its queues, and a listener. Fields are closed in their order.
+pub(super) struct Network {
+    listener: Fid<fi::fid_pep>,
+    completions: Fid<fi::fid_cq>,
+    events: Fid<fi::fid_eq>,
+    domain: Fid<fi::fid_domain>,
+    fabric: Fid<fi::fid_fabric>,
+    /// What endpoints that connect are made of.
+    active: Info,
+    pub(super) blame: Blame,
+    next: AtomicUsize,
+}
+
+impl Network {
+    /// Listens at `address`, whose port is not 0: a provider's own choice can't be read on big-endian machines, where
+    /// fi_getname of the provider tcp takes a `size_t` for a `socklen_t`.
+    ///
+    /// # Errors
+    /// Whichever call failed; the port may be in use (EADDRINUSE).
+    pub(super) fn listen(provider: &str, address: SocketAddr) -> Result<Arc<Network>, CallError> {
+        let blame = Blame(provider.to_owned());
+        let active = offer(provider, address.ip(), 0, Use::Messages)?;
+        let passive = offer(provider, address.ip(), address.port(), Use::Messages)?;
+        let mut fabric = ptr::null_mut();
+        // SAFETY: what libfabric offered is whole until it is dropped.
+        let attributes = unsafe { (*active.as_ptr()).fabric_attr };
+        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
+        let fabric = blame.made("fi_fabric", status, fabric)?;
+
+        let mut attributes =
+            fi::fi_eq_attr { wait_obj: fi::fi_wait_obj_FI_WAIT_FD, ..Default::default() };
+        let mut events = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe {
+            fi::fi_eq_open(fabric.as_ptr(), &mut attributes, &mut events, ptr::null_mut())
+        };
+        let events = blame.made("fi_eq_open", status, events)?;
+
+        let mut domain = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe {
+            fi::fi_domain(fabric.as_ptr(), active.as_ptr(), &mut domain, ptr::null_mut())
+        };
+        let domain = blame.made("fi_domain", status, domain)?;
+
+        let mut attributes = fi::fi_cq_attr {
+            size: COMPLETIONS,
+            format: fi::fi_cq_format_FI_CQ_FORMAT_MSG,
+            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
+            ..Default::default()
+        };
+        let mut completions = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe {
+            fi::fi_cq_open(domain.as_ptr(), &mut attributes, &mut completions, ptr::null_mut())
+        };
+        let completions = blame.made("fi_cq_open", status, completions)?;
+
+        let mut listener = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe {
+            fi::fi_passive_ep(fabric.as_ptr(), passive.as_ptr(), &mut listener, ptr::null_mut())
+        };
+        let listener = blame.made("fi_passive_ep", status, listener)?;
+        // SAFETY: all three are open; the listener is closed before the queue.
+        let status = unsafe { fi::fi_pep_bind(listener.as_ptr(), events.fid(), 0) };
+        blame.done("fi_pep_bind", status as isize)?;
+        // SAFETY: open, and bound to a queue.
+        let status = unsafe { fi::fi_listen(listener.as_ptr()) };
+        blame.done("fi_listen", status as isize)?;
+        let next = AtomicUsize::new(0);
+        Ok(Arc::new(Network { listener, completions, events, domain, fabric, active, blame, next }))
+    }
+
+    /// The next event of a connection, if there is one. What has arrived is taken in first.
+    ///
+    /// # Errors
+    /// The queue itself failed.
+    pub(super) fn next_event(self: &Arc<Network>) -> Result<Option<Event>, CallError> {
+        // An entry, and the data that came with it, of which no provider has more.
+        let mut entry = [0u64; 128];
+        let mut kind = 0;
+        // SAFETY: the buffer is as long as said, and aligned for an entry.
+        let status = unsafe {
+            let len = size_of_val(&entry);
+            fi::fi_eq_read(self.events.as_ptr(), &mut kind, entry.as_mut_ptr().cast(), len, 0)
+        };
+        match -(status as i32) {
+            libc::EAGAIN => return Ok(None),
+            code if code == fi::FI_EAVAIL as i32 => return self.next_failure(),
+            code if code > 0 => return Err(self.blame.error("fi_eq_read", code)),
+            _ => {}
+        }
+        // SAFETY: libfabric wrote an entry of this kind, which all events of connections have.
+        let entry = unsafe { &*entry.as_ptr().cast::<fi::fi_eq_cm_entry>() };
+        let connection = Connection(entry.fid as usize);
+        Ok(match kind {
+            fi::FI_CONNREQ => NonNull::new(entry.info).map(|info| {
+                let network = self.clone();
+                Event::Request(Request { info: Info(info), network, open: true })
+            }),
+            fi::FI_CONNECTED => Some(Event::Connected(connection)),
+            fi::FI_SHUTDOWN => Some(Event::Closed(connection)),
+            _ => None,
+        })
+    }
+
+    fn next_failure(&self) -> Result<Option<Event>, CallError> {
+        let mut entry = fi::fi_eq_err_entry::default();
+        // SAFETY: the entry outlives the call; no room for data is offered.
+        let status = unsafe { fi::fi_eq_readerr(self.events.as_ptr(), &mut entry, 0) };
+        if status < 0 {
+            return Ok(None);
+        }
+        let error = self.blame.error("fi_connect", entry.err);
+        Ok(Some(Event::Failed(Connection(entry.fid as usize), error)))
+    }
+
+    /// Appends what operations have ended, and whether any have.
+    ///
+    /// # Errors
+    /// The queue itself failed.
+    pub(super) fn completions(&self, ended: &mut Vec<Completion>) -> Result<bool, CallError> {
+        let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
+        // SAFETY: the buffer holds so many entries of the queue's format.
+        let status = unsafe {
+            fi::fi_cq_read(self.completions.as_ptr(), entries.as_mut_ptr().cast(), BATCH)
+        };
+        match status {
+            count @ 0.. => {
+                for entry in &entries[..(count as usize).min(BATCH)] {
+                    let received = entry.flags & u64::from(fi::FI_RECV) != 0;
+                    let outcome = match received {
+                        true => Outcome::Received(entry.len),
+                        false => Outcome::Sent,
+                    };
+                    ended.push(Completion::new(entry.op_context, outcome));
+                }
+                Ok(count > 0)
+            }
+            status if status as i32 == -libc::EAGAIN => Ok(false),
+            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
+                let mut entry = fi::fi_cq_err_entry::default();
+                // SAFETY: the entry outlives the call; no room for data is offered.
+                let status = unsafe { fi::fi_cq_readerr(self.completions.as_ptr(), &mut entry, 0) };
+                if status < 0 {
+                    return Ok(false);
+                }
+                let received = entry.flags & u64::from(fi::FI_RECV) != 0;
+                let call = if received { "fi_recv" } else { "fi_send" };
+                let outcome = Outcome::Failed(self.blame.error(call, entry.err));
+                ended.push(Completion::new(entry.op_context, outcome));
+                Ok(true)
+            }
+            status => Err(self.blame.error("fi_cq_read", -status as i32)),
+        }
+    }
+
+    /// The descriptors that become readable when an event or a completion may be there.
+    ///
+    /// # Errors
+    /// The provider has none.
+    pub(super) fn descriptors(&self) -> Result<[RawFd; 2], CallError> {
+        let descriptor = |fid| wait_descriptor(fid, &self.blame);
+        Ok([descriptor(self.events.fid())?, descriptor(self.completions.fid())?])
+    }
+
+    /// Whether it is right to wait for the descriptors: nothing is there already.
+    pub(super) fn may_wait(&self) -> bool {
+        let mut fids = [self.events.fid(), self.completions.fid()];
+        // SAFETY: an array of so many open queues.
+        unsafe { fi::fi_trywait(self.fabric.as_ptr(), fids.as_mut_ptr(), fids.len() as i32) == 0 }
+    }
+
+    /// The context of an operation says endpoint and slot; a number is never another endpoint's.
+    fn next_number(&self) -> Result<usize, CallError> {
+        let number = self.next.fetch_add(1, Relaxed);
+        if number >> (usize::BITS - SLOT_BITS) != 0 {
+            self.next.fetch_sub(1, Relaxed);
+            return Err(self.blame.error("fi_endpoint", libc::EMFILE));
+        }
+        Ok(number)
+    }
+}
+
+/// Which connection an event is about, as [`Endpoint::connection`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Connection(usize);
+
+/// What happened to a connection.
+pub(super) enum Event {
+    /// Somebody wants one.
+    Request(Request),
+    /// It stands.
+    Connected(Connection),
+    /// The other end is gone.
+    Closed(Connection),
+    /// It doesn't come about, or broke.
+    Failed(Connection, CallError),
+}
+
+/// Somebody's wish for a connection, refused when dropped.
+pub(super) struct Request {
+    info: Info,
+    network: Arc<Network>,
+    open: bool,
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.open {
+            // SAFETY: the handle came with the request, to be accepted or rejected once.
+            unsafe {
+                let handle = (*self.info.as_ptr()).handle;
+                fi::fi_reject(self.network.listener.as_ptr(), handle, ptr::null(), 0);
+            }
+        }
+    }
+}
+
+/// An operation that has ended. Its endpoint takes it.
+#[derive(Debug)]
+pub(super) struct Completion {
+    endpoint: usize,
+    slot: u8,
+    outcome: Outcome,
+}
+
+/// How an operation ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The memory is no longer needed.
+    Sent,
+    /// So many bytes are in the slot.
+    Received(usize),
+    /// It didn't come to pass.
+    Failed(CallError),
+}
+
+impl Completion {
+    fn new(context: *mut c_void, outcome: Outcome) -> Completion {
+        let context = context as usize;
+        Completion { endpoint: context >> SLOT_BITS, slot: context as u8, outcome }
+    }
+
+    /// The number of the endpoint.
+    pub(super) fn endpoint(&self) -> usize {
+        self.endpoint
+    }
+}
+
+/// Memory of an operation.
+struct Slot {
+    memory: NonNull<u8>,
+    len: usize,
+    posted: bool,
+}
+
+// SAFETY: owned memory, without ties to a thread.
+unsafe impl Send for Slot {}
+
+impl Slot {
+    fn new(len: usize) -> Slot {
+        let memory = Box::into_raw(vec![0u8; len].into_boxed_slice());
+        // SAFETY: a box is never null.
+        Slot { memory: unsafe { NonNull::new_unchecked(memory.cast()) }, len, posted: false }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // SAFETY: it was made from a box of this length. Endpoints close before their slots go, so that no operation is
+        // under way.
+        drop(unsafe {
+            Box::from_raw(ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), self.len))
+        });
+    }
+}
+
+/// One end of a connection, and the memory of its operations. Fields are dropped in their order.
+pub(super) struct Endpoint {
+    endpoint: Fid<fi::fid_ep>,
+    slots: Vec<Slot>,
+    number: usize,
+    network: Arc<Network>,
+}
+
+impl Endpoint {
+    /// Starts to connect to a listener. The first slots have these lengths.
+    ///
+    /// # Errors
+    /// Whichever call failed.
+    pub(super) fn connect(
+        network: &Arc<Network>,
+        to: SocketAddr,
+        slots: &[usize],
+    ) -> Result<Endpoint, CallError> {
+        let endpoint = Endpoint::open(network, &network.active, slots)?;
+        let (opened, address) = (endpoint.endpoint.as_ptr(), Sockaddr::new(to));
+        // SAFETY: the endpoint and the address outlive the call.
+        let status = unsafe { fi::fi_connect(opened, address.as_ptr(), ptr::null(), 0) };
+        network.blame.done("fi_connect", status as isize)?;
+        Ok(endpoint)
+    }
+
+    /// Accepts a connection. The first slots have these lengths; those of `ears` await a message each.
+    ///
+    /// # Errors
+    /// Whichever call failed.
+    pub(super) fn accept(
+        mut request: Request,
+        slots: &[usize],
+        ears: &[u8],
+    ) -> Result<Endpoint, CallError> {
+        let mut endpoint = Endpoint::open(&request.network, &request.info, slots)?;
+        for &slot in ears {
+            endpoint.post_receive(slot)?;
+        }
+        // From here on the provider has let go of the handle, or lost it.
+        request.open = false;
+        // SAFETY: an endpoint of a request, enabled.
+        let status = unsafe { fi::fi_accept(endpoint.endpoint.as_ptr(), ptr::null(), 0) };
+        endpoint.network.blame.done("fi_accept", status as isize)?;
+        Ok(endpoint)
+    }
+
+    fn open(network: &Arc<Network>, info: &Info, slots: &[usize]) -> Result<Endpoint, CallError> {
+        let blame = &network.blame;
+        let number = network.next_number()?;
+        let mut endpoint = ptr::null_mut();
+        // SAFETY: domain and info are open; the endpoint is closed before them, since it holds the network.
+        let status = unsafe {
+            let domain = network.domain.as_ptr();
+            fi::fi_endpoint(domain, info.as_ptr(), &mut endpoint, ptr::null_mut())
+        };
+        let endpoint = blame.made("fi_endpoint", status, endpoint)?;
+        // SAFETY: all are open, and the queues outlive the endpoint.
+        unsafe {
+            let bound = fi::fi_ep_bind(endpoint.as_ptr(), network.events.fid(), 0);
+            blame.done("fi_ep_bind", bound as isize)?;
+            let both = u64::from(fi::FI_SEND) | u64::from(fi::FI_RECV);
+            let bound = fi::fi_ep_bind(endpoint.as_ptr(), network.completions.fid(), both);
+            blame.done("fi_ep_bind", bound as isize)?;
+            blame.done("fi_enable", fi::fi_enable(endpoint.as_ptr()) as isize)?;
+        }
+        let network = network.clone();
+        let slots = slots.iter().map(|&len| Slot::new(len)).collect();
+        Ok(Endpoint { endpoint, slots, number, network })
+    }
+
+    /// The number that completions name it by.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// What events name it by. Those of an endpoint that is closed are gone with it.
+    pub(super) fn connection(&self) -> Connection {
+        Connection(self.endpoint.as_ptr() as usize)
+    }
+
+    /// One more slot, of this length; its number.
+    ///
+    /// # Panics
+    /// After 256 slots.
+    pub(super) fn add_slot(&mut self, len: usize) -> u8 {
+        let slot = u8::try_from(self.slots.len()).expect("an endpoint has few slots");
+        self.slots.push(Slot::new(len));
+        slot
+    }
+
+    /// A slot's memory, for one who knows that it isn't posted while they use it. Initialized.
+    ///
+    /// # Panics
+    /// While it is posted.
+    pub(super) fn memory(&mut self, slot: u8) -> NonNull<[u8]> {
+        let slot = &self.slots[usize::from(slot)];
+        assert!(!slot.posted, "the slot is in use");
+        NonNull::slice_from_raw_parts(slot.memory, slot.len)
+    }
+
+    /// The first `len` bytes of a slot that isn't posted.
+    ///
+    /// # Panics
+    /// While it is posted; beyond its length.
+    pub(super) fn bytes(&self, slot: u8, len: usize) -> &[u8] {
+        let slot = &self.slots[usize::from(slot)];
+        assert!(!slot.posted && len <= slot.len, "the slot is in use, or shorter");
+        // SAFETY: initialized memory of at least that length, which no operation uses; posting takes `&mut self`.
+        unsafe { std::slice::from_raw_parts(slot.memory.as_ptr(), len) }
+    }
+
+    /// Writes into a slot.
+    ///
+    /// # Panics
+    /// While it is posted; beyond its length.
+    pub(super) fn write(&mut self, slot: u8, at: usize, bytes: &[u8]) {
+        let slot = &mut self.slots[usize::from(slot)];
+        let room = slot.len.checked_sub(at).is_some_and(|room| bytes.len() <= room);
+        assert!(!slot.posted && room, "the slot is in use, or shorter");
+        // SAFETY: memory of at least that length, which no operation uses, and ours alone by `&mut self`.
+        unsafe {
+            let to = slot.memory.as_ptr().add(at);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+    }
+
+    /// Offers a slot for a message to come; messages fill slots in the order in which they were offered. False if the
+    /// provider has no room, as it has none once the connection has ended.
+    ///
+    /// # Errors
+    /// The provider refuses it.
+    ///
+    /// # Panics
+    /// While it is posted.
+    pub(super) fn post_receive(&mut self, slot: u8) -> Result<bool, CallError> {
+        let context = self.context(slot);
+        let entry = &mut self.slots[usize::from(slot)];
+        assert!(!entry.posted, "the slot is in use");
+        // SAFETY: the memory is valid for so many bytes until the operation has ended: it is freed after the endpoint is
+        // closed, and nobody touches it before `complete`.
+        let status = unsafe {
+            let memory = entry.memory.as_ptr().cast();
+            let any = u64::MAX; // FI_ADDR_UNSPEC: a connection has one other end
+            fi::fi_recv(self.endpoint.as_ptr(), memory, entry.len, ptr::null_mut(), any, context)
+        };
+        if status as i32 == -libc::EAGAIN {
+            return Ok(false);
+        }
+        self.network.blame.done("fi_recv", status)?;
+        entry.posted = true;
+        Ok(true)
+    }
+
+    /// Sends the first `len` bytes of a slot; false if the provider has no room, so that it was as if never called.
+    ///
+    /// # Errors
+    /// The provider refuses it.
+    ///
+    /// # Panics
+    /// While it is posted; beyond its length.
+    pub(super) fn post_send(&mut self, slot: u8, len: usize) -> Result<bool, CallError> {
+        let context = self.context(slot);
+        let entry = &mut self.slots[usize::from(slot)];
+        assert!(!entry.posted && len <= entry.len, "the slot is in use, or shorter");
+        // SAFETY: as in `post_receive`.
+        let status = unsafe {
+            let memory = entry.memory.as_ptr().cast();
+            let any = u64::MAX;
+            fi::fi_send(self.endpoint.as_ptr(), memory, len, ptr::null_mut(), any, context)
+        };
+        if status as i32 == -libc::EAGAIN {
+            return Ok(false);
+        }
+        self.network.blame.done("fi_send", status)?;
+        entry.posted = true;
+        Ok(true)
+    }
+
+    /// An operation of this endpoint has ended: its slot is free again.
+    ///
+    /// # Panics
+    /// If it is another endpoint's.
+    pub(super) fn complete(&mut self, completion: Completion) -> (u8, Outcome) {
+        assert_eq!(completion.endpoint, self.number, "another endpoint's completion");
+        if let Some(slot) = self.slots.get_mut(usize::from(completion.slot)) {
+            slot.posted = false;
+        }
+        (completion.slot, completion.outcome)
+    }
+
+    fn context(&self, slot: u8) -> *mut c_void {
+        ptr::without_provenance_mut(self.number << SLOT_BITS | usize::from(slot))
+    }
+}

@@ -1,0 +1,517 @@
+//! Access to memory of peers, by an endpoint without connections (FI_EP_RDM) that does nothing else.
+//!
+//! It posts no receives, so whoever reaches it can do nothing there but name a key, which is random, and known to those alone that
+//! heard it over connections that proved themselves. A write is done (FI_DELIVERY_COMPLETE, per call) when its data are in the memory
+//! at the other side; with any lesser promise one that names a wrong key succeeds, and its data are lost.
+//!
+//! Left out: local registration, virtual addresses and keys of the provider's choice, which verbs wants, atomics, which tcp hasn't.
+#![allow(unsafe_code)]
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use libfabric_sys::bindgen as fi;
+
+use super::error::CallError;
+use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer, wait_descriptor};
+use super::sockets;
+use crate::link::{LinkError, Refused};
+use crate::rdma::{Access, Outcome, Place, Rdma, Registration};
+
+/// Operations under way for which the completion queue has room at once. The provider tcp lets it grow.
+const COMPLETIONS: usize = 4096;
+
+/// Completions read at a time.
+const BATCH: usize = 16;
+
+/// Stretches of an operation, if the provider takes as many.
+const STRETCHES: usize = 4;
+
+/// What memory is registered in.
+struct Domain {
+    domain: Fid<fi::fid_domain>,
+    _fabric: Fid<fi::fid_fabric>,
+    /// What the endpoint is made of.
+    info: Info,
+    blame: Blame,
+    /// How many stretches of memory peers may access.
+    exposed: AtomicUsize,
+}
+
+/// Memory that peers reach.
+struct Region {
+    region: Fid<fi::fid_mr>,
+    domain: Arc<Domain>,
+}
+
+/// An endpoint, and who can be reached by it. Fields are closed in their order.
+pub(super) struct Memory {
+    endpoint: Fid<fi::fid_ep>,
+    completions: Fid<fi::fid_cq>,
+    peers: Fid<fi::fid_av>,
+    /// What operations refer to, by number.
+    under_way: Mutex<UnderWay>,
+    /// Peers on whom an operation failed, and why, until they are taken for lost.
+    failed: Mutex<Vec<(u32, CallError)>>,
+    /// By rank.
+    names: Box<[Option<Name>]>,
+    domain: Arc<Domain>,
+    stretches: usize,
+    interface: IpAddr,
+    /// How long a peer's host may be silent.
+    patience: Duration,
+}
+
+/// How a peer is reached.
+struct Name {
+    address: SocketAddr,
+    /// What the provider calls it.
+    name: fi::fi_addr_t,
+    /// The system watches the connection that the first operation makes.
+    watched: AtomicBool,
+}
+
+/// Operations by number, of which 0 is none's; free numbers are used again.
+#[derive(Default)]
+struct UnderWay {
+    all: Vec<Option<Operation>>,
+    free: Vec<usize>,
+}
+
+struct Operation {
+    access: Access,
+    peer: u32,
+    outcome: Arc<Outcome>,
+}
+
+impl Memory {
+    /// Opens an endpoint at this address. It reaches nobody yet.
+    ///
+    /// # Errors
+    /// Whichever call failed: the port may be in use (EADDRINUSE), or the provider have no such endpoints, or want what is left out
+    /// here.
+    pub(super) fn open(provider: &str, address: SocketAddr) -> Result<Memory, CallError> {
+        let blame = Blame(provider.to_owned());
+        let info = offer(provider, address.ip(), address.port(), Use::Memory)?;
+        let (offered, mut fabric) = (info.as_ptr(), ptr::null_mut());
+        // SAFETY: what libfabric offered is whole until it is dropped.
+        let attributes = unsafe { (*offered).fabric_attr };
+        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
+        let fabric = blame.made("fi_fabric", status, fabric)?;
+        let (opened, mut domain) = (fabric.as_ptr(), ptr::null_mut());
+        // SAFETY: as above.
+        let status = unsafe { fi::fi_domain(opened, offered, &mut domain, ptr::null_mut()) };
+        let domain = blame.made("fi_domain", status, domain)?;
+        let domain =
+            Arc::new(Domain { domain, _fabric: fabric, info, blame, exposed: AtomicUsize::new(0) });
+        let blame = &domain.blame;
+        let mut attributes = fi::fi_cq_attr {
+            size: COMPLETIONS,
+            format: fi::fi_cq_format_FI_CQ_FORMAT_CONTEXT,
+            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
+            ..Default::default()
+        };
+        let (inner, mut queue) = (domain.domain.as_ptr(), ptr::null_mut());
+        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        let status = unsafe { fi::fi_cq_open(inner, &mut attributes, &mut queue, ptr::null_mut()) };
+        let completions = blame.made("fi_cq_open", status, queue)?;
+        let mut attributes = fi::fi_av_attr::default();
+        let mut peers = ptr::null_mut();
+        // SAFETY: as above.
+        let status = unsafe { fi::fi_av_open(inner, &mut attributes, &mut peers, ptr::null_mut()) };
+        let peers = blame.made("fi_av_open", status, peers)?;
+        let (offered, mut endpoint) = (domain.info.as_ptr(), ptr::null_mut());
+        // SAFETY: as above; the endpoint is closed before the domain, which is held.
+        let status = unsafe { fi::fi_endpoint(inner, offered, &mut endpoint, ptr::null_mut()) };
+        let endpoint = blame.made("fi_endpoint", status, endpoint)?;
+        // SAFETY: all are open, and closed after the endpoint.
+        unsafe {
+            blame.done("fi_ep_bind", fi::fi_ep_bind(endpoint.as_ptr(), peers.fid(), 0) as isize)?;
+            let both = u64::from(fi::FI_TRANSMIT) | u64::from(fi::FI_RECV);
+            let bound = fi::fi_ep_bind(endpoint.as_ptr(), completions.fid(), both);
+            blame.done("fi_ep_bind", bound as isize)?;
+            blame.done("fi_enable", fi::fi_enable(endpoint.as_ptr()) as isize)?;
+        }
+        // SAFETY: libfabric made the attributes, which the domain holds.
+        let most = unsafe { (*(*domain.info.as_ptr()).tx_attr).rma_iov_limit };
+        let stretches = most.clamp(1, STRETCHES);
+        let under_way = Mutex::default();
+        let failed = Mutex::default();
+        Ok(Memory {
+            endpoint,
+            completions,
+            peers,
+            under_way,
+            failed,
+            names: Box::default(),
+            domain,
+            stretches,
+            interface: address.ip(),
+            patience: Duration::MAX,
+        })
+    }
+}
+
+impl Memory {
+    /// Learns which ranks are reached at which addresses, and how long the host of one may be silent.
+    pub(super) fn meet(&mut self, addresses: &[Option<SocketAddr>], patience: Duration) {
+        let name = |address: &Option<SocketAddr>| {
+            let to = (*address)?;
+            let (address, mut name) = (Sockaddr::new(to), 0);
+            // SAFETY: one address, of the format of an internet socket, and a place for one name.
+            let inserted = unsafe {
+                let (peers, at) = (self.peers.as_ptr(), address.as_ptr());
+                fi::fi_av_insert(peers, at, 1, &mut name, 0, ptr::null_mut())
+            };
+            (inserted == 1).then(|| Name { address: to, name, watched: AtomicBool::new(false) })
+        };
+        self.patience = patience;
+        self.names = addresses.iter().map(name).collect();
+    }
+
+    /// The descriptor that becomes readable when something may have ended, or a peer wants something.
+    ///
+    /// # Errors
+    /// The provider has none.
+    pub(super) fn descriptor(&self) -> Result<RawFd, CallError> {
+        wait_descriptor(self.completions.fid(), &self.domain.blame)
+    }
+
+    /// Whether it is right to wait for the descriptor: nothing is there already.
+    pub(super) fn may_wait(&self) -> bool {
+        let mut queue = [self.completions.fid()];
+        // SAFETY: an array of one open queue, of an open fabric.
+        unsafe { fi::fi_trywait(self.domain._fabric.as_ptr(), queue.as_mut_ptr(), 1) == 0 }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether peers may access memory here, or operations of this rank are under way.
+    pub(super) fn is_in_use(&self) -> bool {
+        if self.domain.exposed.load(Ordering::Relaxed) > 0 {
+            return true;
+        }
+        let under_way = self.under_way();
+        under_way.free.len() < under_way.all.len()
+    }
+
+    /// Peers on whom operations have failed since this was last asked.
+    pub(super) fn take_failed(&self) -> Vec<(u32, CallError)> {
+        std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn failure(&self, access: Access, code: i32, peer: u32) -> CallError {
+        let call = match access {
+            Access::Read => "fi_readmsg",
+            Access::Write => "fi_writemsg",
+        };
+        self.domain.blame.error(call, code).with(peer)
+    }
+
+    /// An operation has ended.
+    fn end(&self, number: usize, failed: Option<i32>) {
+        let Some(operation) = self.under_way().remove(number) else { return };
+        if let Some(code) = failed {
+            let error = self.failure(operation.access, code, operation.peer);
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.push((operation.peer, error));
+        }
+        operation.outcome.end(failed.is_none());
+    }
+}
+
+impl UnderWay {
+    fn insert(&mut self, operation: Operation) -> usize {
+        match self.free.pop() {
+            Some(number) => {
+                self.all[number - 1] = Some(operation);
+                number
+            }
+            None => {
+                self.all.push(Some(operation));
+                self.all.len()
+            }
+        }
+    }
+
+    fn remove(&mut self, number: usize) -> Option<Operation> {
+        let operation = self.all.get_mut(number.checked_sub(1)?)?.take();
+        if operation.is_some() {
+            self.free.push(number);
+        }
+        operation
+    }
+}
+
+impl Rdma for Memory {
+    fn provider(&self) -> &str {
+        &self.domain.blame.0
+    }
+
+    fn stretch_limit(&self) -> usize {
+        self.stretches
+    }
+
+    fn reaches(&self, peer: u32) -> bool {
+        self.names.get(peer as usize).is_some_and(Option::is_some)
+    }
+
+    unsafe fn expose(
+        &self,
+        memory: NonNull<u8>,
+        len: usize,
+    ) -> Result<Box<dyn Registration>, LinkError> {
+        let blame = &self.domain.blame;
+        let refused = |error: CallError| LinkError::Fabric(error.to_string());
+        let mut tries = 0..3;
+        loop {
+            let mut key = [0; 8];
+            getrandom::fill(&mut key).map_err(|error| LinkError::Fabric(error.to_string()))?;
+            let key = u64::from_ne_bytes(key);
+            let mut region = ptr::null_mut();
+            // SAFETY: the memory stays until the region is closed, as the caller promises.
+            let status = unsafe {
+                let (domain, start) = (self.domain.domain.as_ptr(), memory.as_ptr().cast());
+                let access = u64::from(fi::FI_REMOTE_READ) | u64::from(fi::FI_REMOTE_WRITE);
+                fi::fi_mr_reg(domain, start, len, access, 0, key, 0, &mut region, ptr::null_mut())
+            };
+            // Another has this key.
+            if -status == fi::FI_ENOKEY as i32 && tries.next().is_some() {
+                continue;
+            }
+            let region = blame.made("fi_mr_reg", status, region).map_err(refused)?;
+            self.domain.exposed.fetch_add(1, Ordering::Relaxed);
+            return Ok(Box::new(Region { region, domain: self.domain.clone() }));
+        }
+    }
+
+    unsafe fn start(
+        &self,
+        access: Access,
+        at: &Place<'_>,
+        memory: NonNull<u8>,
+        len: usize,
+        outcome: &Arc<Outcome>,
+    ) -> Result<(), Refused> {
+        let many = at.stretches.len();
+        let to = self.names.get(at.peer as usize).and_then(Option::as_ref);
+        let there = at.stretches.iter().map(|&(_, len)| len).sum::<u64>();
+        let (Some(to), true) = (to, (1..=self.stretches).contains(&many) && there == len as u64)
+        else {
+            let what = format!("rank {}: {many} stretches of {there} bytes, out of reach", at.peer);
+            return Err(LinkError::Fabric(what).into());
+        };
+        let mut remote = [fi::fi_rma_iov::default(); STRETCHES];
+        for (iov, &(addr, len)) in remote.iter_mut().zip(at.stretches) {
+            *iov = fi::fi_rma_iov { addr, len: len as usize, key: at.key };
+        }
+        let local = libc::iovec { iov_base: memory.as_ptr().cast(), iov_len: len };
+        let operation = Operation { access, peer: at.peer, outcome: outcome.clone() };
+        let number = self.under_way().insert(operation);
+        let message = fi::fi_msg_rma {
+            msg_iov: &local,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: to.name,
+            rma_iov: remote.as_ptr(),
+            rma_iov_count: many,
+            context: ptr::without_provenance_mut(number),
+            data: 0,
+        };
+        // SAFETY: the vectors are copied by the call. The memory is valid until the operation has ended, as the caller promises, or
+        // the endpoint is closed, which it is before what is under way is given up.
+        let status = unsafe {
+            let endpoint = self.endpoint.as_ptr();
+            match access {
+                Access::Write => {
+                    fi::fi_writemsg(endpoint, &message, fi::FI_DELIVERY_COMPLETE.into())
+                }
+                Access::Read => fi::fi_readmsg(endpoint, &message, 0),
+            }
+        };
+        if !to.watched.swap(true, Ordering::Relaxed) {
+            let watched = sockets::watch_connecting(self.interface, to.address, self.patience);
+            if let Err(error) = watched {
+                tracing::warn!(peer = at.peer, %error, "a silent host may stay unnoticed");
+            }
+        }
+        if status >= 0 {
+            return Ok(());
+        }
+        self.under_way().remove(number);
+        match -(status as i32) {
+            libc::EAGAIN => Err(Refused::WouldBlock),
+            code => Err(LinkError::Fabric(self.failure(access, code, at.peer).to_string()).into()),
+        }
+    }
+
+    fn poll(&self) -> Result<(), LinkError> {
+        let mut entries = [fi::fi_cq_entry::default(); BATCH];
+        // SAFETY: the buffer holds so many entries of the queue's format.
+        let status = unsafe {
+            fi::fi_cq_read(self.completions.as_ptr(), entries.as_mut_ptr().cast(), BATCH)
+        };
+        match status {
+            count @ 0.. => {
+                for entry in &entries[..(count as usize).min(BATCH)] {
+                    self.end(entry.op_context as usize, None);
+                }
+                Ok(())
+            }
+            status if status as i32 == -libc::EAGAIN => Ok(()),
+            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
+                let mut entry = fi::fi_cq_err_entry::default();
+                // SAFETY: the entry outlives the call; no room for data is offered.
+                let status = unsafe { fi::fi_cq_readerr(self.completions.as_ptr(), &mut entry, 0) };
+                if status > 0 {
+                    self.end(entry.op_context as usize, Some(entry.err));
+                }
+                Ok(())
+            }
+            status => {
+                let error = self.domain.blame.error("fi_cq_read", -status as i32);
+                Err(LinkError::Fabric(error.to_string()))
+            }
+        }
+    }
+}
+
+impl Registration for Region {
+    fn key(&self) -> u64 {
+        // SAFETY: the region is open.
+        unsafe { fi::fi_mr_key(self.region.as_ptr()) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.domain.exposed.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+// Elsewhere tcp has no such endpoints, or none that initiate.
+#[cfg(all(test, target_pointer_width = "64", target_endian = "little"))]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::rdma::Transfer;
+
+    /// Two ranks, of which 0 accesses the memory of 1.
+    struct Pair {
+        origin: Arc<Memory>,
+        target: Memory,
+    }
+
+    impl Pair {
+        fn new() -> Pair {
+            let (here, patience) = (Ipv4Addr::LOCALHOST.into(), Duration::from_secs(20));
+            let open = || {
+                let open = |address| Memory::open("tcp", address);
+                super::super::at_free_port(here, patience, open).unwrap()
+            };
+            let ((one, mut origin), (other, mut target)) = (open(), open());
+            origin.meet(&[Some(one), Some(other)], patience);
+            target.meet(&[Some(one), Some(other)], patience);
+            Pair { origin: Arc::new(origin), target }
+        }
+
+        /// Polls both until something is there.
+        fn wait<T>(&self, mut look: impl FnMut(&Pair) -> Option<T>) -> T {
+            let start = Instant::now();
+            loop {
+                if let Some(found) = look(self) {
+                    return found;
+                }
+                self.origin.poll().unwrap();
+                self.target.poll().unwrap();
+                assert!(start.elapsed() < Duration::from_secs(60), "nothing happens");
+            }
+        }
+
+        /// An access that has begun.
+        fn start(
+            &self,
+            access: Access,
+            key: u64,
+            stretches: &[(u64, u64)],
+            data: &[u8],
+        ) -> Transfer {
+            let place = Place { peer: 1, key, stretches };
+            let origin = self.origin.clone() as Arc<dyn Rdma>;
+            let mut transfer = Transfer::of_buffer(&origin, data.to_vec());
+            self.wait(|_| match transfer.start(access, &place) {
+                Ok(()) => Some(()),
+                Err(Refused::WouldBlock) => None,
+                Err(Refused::Failed(error)) => panic!("{error}"),
+            });
+            transfer
+        }
+
+        /// One that ends well; the data then.
+        fn access(
+            &self,
+            access: Access,
+            key: u64,
+            stretches: &[(u64, u64)],
+            data: &[u8],
+        ) -> Vec<u8> {
+            let transfer = self.start(access, key, stretches, data);
+            self.wait(|_| transfer.is_done().then_some(()));
+            transfer.into_buffer().unwrap()
+        }
+
+        /// One that doesn't.
+        fn refused(&self, access: Access, key: u64, stretches: &[(u64, u64)]) -> CallError {
+            let transfer = self.start(access, key, stretches, b"lost");
+            let (peer, error) = self.wait(|pair| pair.origin.take_failed().pop());
+            assert!(peer == 1 && !transfer.is_done());
+            error
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let pair = Pair::new();
+        let mut memory = vec![255u8; 16];
+        let start = NonNull::new(memory.as_mut_ptr()).unwrap();
+        // SAFETY: the memory outlives the registration, and is looked at after that alone.
+        let region = unsafe { pair.target.expose(start, memory.len()).unwrap() };
+        pair.access(Access::Write, region.key(), &[(8, 3), (1, 2)], b"stone");
+        let read = pair.access(Access::Read, region.key(), &[(1, 2), (8, 4)], &[0; 6]);
+        assert_eq!(read, b"nesto\xff");
+        drop(region);
+        assert_eq!(memory, b"\xffne\xff\xff\xff\xff\xffsto\xff\xff\xff\xff\xff");
+    }
+
+    #[test]
+    fn what_names_no_memory_fails_and_changes_none() {
+        let mut memory = vec![255u8; 16];
+        let start = NonNull::new(memory.as_mut_ptr()).unwrap();
+        for case in ["wrong key", "beyond the end", "dropped"] {
+            let pair = Pair::new();
+            // SAFETY: as above.
+            let region = unsafe { pair.target.expose(start, 16).unwrap() };
+            let (mut key, mut at, mut kept) = (region.key(), 0, Some(region));
+            match case {
+                "wrong key" => key ^= 1,
+                "beyond the end" => at = 14,
+                _ => kept = None,
+            }
+            let error = pair.refused(Access::Write, key, &[(at, 4)]);
+            assert_eq!(error.call, "fi_writemsg", "{case}");
+            let error = pair.refused(Access::Read, key, &[(at, 4)]);
+            assert_eq!(error.call, "fi_readmsg", "{case}");
+            drop(kept);
+            assert_eq!(memory, [255; 16], "{case}");
+        }
+    }
+}

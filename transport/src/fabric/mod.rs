@@ -1,0 +1,702 @@
+//! Frames between hosts, over libfabric's connected endpoints (FI_EP_MSG).
+//!
+//! ```text
+//!    FabricLink ── Outbound: endpoint to a peer, slots to write frames in          made with the first frame
+//!        │      └─ Inbound:  endpoint of a peer, slots that frames arrive in       accepted, once it has proved itself
+//!        │
+//!    Network: fabric, domain, event queue, completion queue, listener              one per rank and interface
+//!    Watcher: a thread that rings the rank's bell in the segment for the two queues
+//! ```
+//!
+//! This kind of endpoint is the one that works between machines of any byte order and word size. Connections are made on
+//! first use and carry frames one way, so a rank has as many as it has peers that it talks to, and two ranks that connect at once
+//! don't have to settle anything. Both ends of each prove that they hold the job's secret before anything else is listened to;
+//! what fails is dropped, counted and logged. A frame is a message behind a header of 8 bytes, checked by its receiver; a
+//! sender that finds its slots in use waits, which is how the receiver's pace gets to it.
+//!
+//! A peer that leaves in good order says so on its connections. One whose connection ends otherwise is taken for lost after a
+//! second in which the launcher didn't say what became of it.
+//!
+//! Like ranks access each other's memory by an endpoint of its own, `memory`, which carries nothing else.
+//!
+//! Left out: encryption. libfabric itself reads the first bytes of whoever connects, before this module does.
+
+mod connection;
+mod error;
+mod handles;
+mod memory;
+mod sockets;
+mod watcher;
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use thiserror::Error;
+
+use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+use crate::protocol::challenge::{Greeting, Key, Nonce};
+use crate::protocol::frame;
+use crate::rdma::Rdma;
+use crate::segment::{Cause, RankState, Segment};
+use connection::{Broken, Heard, Inbound, Outbound};
+pub use error::CallError;
+use handles::{Completion, Connection, Event, Network, Request};
+use memory::Memory;
+use watcher::Watcher;
+
+/// The longest frame, in bytes.
+const FRAME: usize = 64 << 10;
+
+/// Frames under way on a connection, as far as this process holds them; the system's buffers hold more.
+const DEPTH: u8 = 8;
+
+/// How long a guest may take to prove itself.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Guests at a time beyond one for each rank of the job; more are turned away.
+const STRANGERS: usize = 64;
+
+/// Looks at the completions between two at the events, where the watcher knows of none.
+const EVENTS_EVERY: u32 = 64;
+
+/// Likewise at memory that nobody has a use for: each costs as much as a look at the completions.
+const MEMORY_EVERY: u32 = 8;
+
+/// How long the link of a rank that ends badly waits for its peers to take something of what was committed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How long a peer whose connection ended without a word may be silent before it is taken for lost: the launcher, where there is
+/// one, tells meanwhile what became of it.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// How often to look for a port: another process may take it first.
+const PORTS: usize = 16;
+
+/// Why a link between hosts can't be had.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The provider refused a call.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The system did.
+    #[error("listening on {interface}: {source}")]
+    System {
+        /// The interface.
+        interface: IpAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The segment is the launcher's handle.
+    #[error(transparent)]
+    Segment(#[from] crate::segment::SegmentError),
+}
+
+/// The names of the providers here that serve connected endpoints.
+pub fn providers() -> Vec<String> {
+    handles::providers()
+}
+
+/// The version of libfabric that this program runs with.
+pub fn version() -> (u32, u32) {
+    handles::version()
+}
+
+/// A rank that listens and doesn't know yet where its peers do.
+pub struct Listener {
+    network: Arc<Network>,
+    address: SocketAddr,
+    patience: Duration,
+    /// For peers that access memory here, and where they find it.
+    memory: Option<Memory>,
+}
+
+impl Listener {
+    /// Listens with `provider` on the interface of this address, and on no other. A connection whose other end's host is silent
+    /// for longer than `patience` has ended.
+    ///
+    /// # Errors
+    /// libfabric or the system refuses it: an unknown provider, an address that isn't this machine's.
+    pub fn open(
+        provider: &str,
+        interface: IpAddr,
+        patience: Duration,
+    ) -> Result<Listener, OpenError> {
+        let listen = |address| Network::listen(provider, address);
+        let (address, network) = at_free_port(interface, patience, listen)?;
+        Ok(Listener { network, address, patience, memory: None })
+    }
+
+    /// Where it listens, for its peers.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Lets peers access memory that this rank exposes, and this rank theirs; where they find it.
+    ///
+    /// # Errors
+    /// The provider offers no endpoints for that, or not without what is left out here.
+    pub fn open_memory(&mut self) -> Result<SocketAddr, OpenError> {
+        let open = |address| Memory::open(&self.network.blame.0, address);
+        let (address, memory) = at_free_port(self.address.ip(), self.patience, open)?;
+        self.memory = Some(memory);
+        Ok(address)
+    }
+
+    /// The link of the rank that `segment` was attached for, now that it is known where each rank listens, and where its memory is
+    /// accessed; one that doesn't can't be reached. `secret` is what all ranks of the job hold, and nobody else.
+    ///
+    /// # Errors
+    /// The provider has nothing to sleep on; no thread; the launcher's handle.
+    pub fn link(
+        self,
+        segment: Segment,
+        addresses: Vec<Option<SocketAddr>>,
+        memories: &[Option<SocketAddr>],
+        secret: &[u8],
+    ) -> Result<FabricLink, OpenError> {
+        let Listener { network, address, patience, memory } = self;
+        let rank = segment.rank().ok_or(crate::segment::SegmentError::NotARank)?;
+        let memory = memory.map(|mut memory| {
+            memory.meet(memories, patience);
+            Arc::new(memory)
+        });
+        let [events, completions] = network.descriptors()?;
+        let accesses = memory.as_ref().map(|memory| memory.descriptor()).transpose()?;
+        let descriptors = [Some(events), Some(completions), accesses];
+        let watcher =
+            Watcher::start(network.clone(), memory.clone(), descriptors, segment.clone(), rank);
+        let watcher =
+            watcher.map_err(|source| OpenError::System { interface: address.ip(), source })?;
+        let outbound = std::iter::repeat_with(|| None).take(addresses.len()).collect();
+        Ok(FabricLink {
+            watcher,
+            outbound,
+            inbound: HashMap::new(),
+            network,
+            memory,
+            segment,
+            rank,
+            addresses,
+            key: Key::new(secret),
+            interface: address.ip(),
+            patience,
+            owners: HashMap::new(),
+            joined: HashMap::new(),
+            silent: HashMap::new(),
+            waiting: Vec::new(),
+            unsettled: 0,
+            arrived: VecDeque::new(),
+            current: None,
+            ended: Vec::new(),
+            polls: 0,
+            operations: 0,
+            drops: 0,
+            left: false,
+            read: Read,
+        })
+    }
+}
+
+/// Opens what listens at an address of its own: the interface, with a port that the system found free. What connects there has so much
+/// patience with a silent host.
+fn at_free_port<T>(
+    interface: IpAddr,
+    patience: Duration,
+    open: impl Fn(SocketAddr) -> Result<T, CallError>,
+) -> Result<(SocketAddr, T), OpenError> {
+    let system = |source| OpenError::System { interface, source };
+    let mut tries = 0..PORTS;
+    loop {
+        let free = TcpListener::bind((interface, 0)).and_then(|found| found.local_addr());
+        let address = free.map_err(system)?;
+        match open(address) {
+            Ok(opened) => {
+                let watched = sockets::watch_listener(address, patience).map_err(system)?;
+                tracing::debug!(%address, watched, "listens");
+                return Ok((address, opened));
+            }
+            Err(error) if error.code == libc::EADDRINUSE && tries.next().is_some() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A rank's connections to its peers.
+pub struct FabricLink {
+    watcher: Watcher,
+    /// By peer.
+    outbound: Vec<Option<Box<Outbound>>>,
+    /// By the number of the endpoint.
+    inbound: HashMap<usize, Inbound>,
+    network: Arc<Network>,
+    memory: Option<Arc<Memory>>,
+    segment: Segment,
+    rank: u32,
+    addresses: Vec<Option<SocketAddr>>,
+    key: Key,
+    interface: IpAddr,
+    /// How long a peer's host may be silent.
+    patience: Duration,
+    /// Whom the endpoints lead to that this rank connected, by number.
+    owners: HashMap<usize, u32>,
+    /// The endpoints of peers that have proved themselves, by peer.
+    joined: HashMap<u32, usize>,
+    /// Peers whose connections ended without a word, and since when.
+    silent: HashMap<u32, Instant>,
+    /// Peers with frames that are written and not posted.
+    waiting: Vec<u32>,
+    /// Connections that don't stand yet.
+    unsettled: usize,
+    arrived: VecDeque<Arrived>,
+    /// The message that was read to its end: its endpoint and slot.
+    current: Option<(usize, u8)>,
+    ended: Vec<Completion>,
+    polls: u32,
+    /// Operations that have ended.
+    operations: u64,
+    drops: u64,
+    /// Its last words are said.
+    left: bool,
+    read: Read,
+}
+
+/// What the next `receive`s give, in order.
+enum Arrived {
+    /// In a slot's message, whose last frame gives the slot back.
+    Frame {
+        endpoint: usize,
+        slot: u8,
+        at: Range<usize>,
+        is_last: bool,
+    },
+    Trouble(LinkError),
+}
+
+/// A frame's slot is offered again by the next `receive`.
+struct Read;
+
+impl Consume for Read {
+    fn consume(&mut self) {}
+}
+
+impl FabricLink {
+    /// Connections that were dropped because what came over them proved no membership.
+    pub fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    /// Takes in what has happened.
+    fn poll(&mut self) -> Result<(), LinkError> {
+        self.polls = self.polls.wrapping_add(1);
+        self.watcher.used();
+        self.take_completions()?;
+        self.poll_memory()?;
+        if self.watcher.take_due() || self.unsettled > 0 || self.polls % EVENTS_EVERY == 0 {
+            self.take_events()?;
+        }
+        for peer in std::mem::take(&mut self.waiting) {
+            self.pump(peer);
+        }
+        if !self.silent.is_empty() {
+            self.give_up_silent();
+        }
+        Ok(())
+    }
+
+    /// Lets accesses to memory go on, and takes in what has ended: each look, while there may be some.
+    fn poll_memory(&mut self) -> Result<(), LinkError> {
+        let Some(memory) = self.memory.as_ref() else { return Ok(()) };
+        if self.polls % MEMORY_EVERY != 0 && !memory.is_in_use() {
+            return Ok(());
+        }
+        memory.poll()?;
+        for (peer, error) in memory.take_failed() {
+            self.lose(peer, &error.into());
+        }
+        Ok(())
+    }
+
+    fn take_completions(&mut self) -> Result<bool, LinkError> {
+        let mut ended = std::mem::take(&mut self.ended);
+        let any = self.network.completions(&mut ended);
+        self.operations += ended.len() as u64;
+        for completion in ended.drain(..) {
+            self.handle_completion(completion);
+        }
+        self.ended = ended;
+        any.map_err(|error| LinkError::Fabric(error.to_string()))
+    }
+
+    fn handle_completion(&mut self, completion: Completion) {
+        let number = completion.endpoint();
+        if let Some(&peer) = self.owners.get(&number) {
+            let Some(outbound) = &mut self.outbound[peer as usize] else { return };
+            match outbound.handle_completion(completion, &self.key) {
+                Ok(Heard::Joined(_)) => {
+                    self.unsettled -= 1;
+                    tracing::debug!(rank = self.rank, peer, "connected");
+                    self.pump(peer);
+                }
+                Ok(Heard::Farewell(state)) => {
+                    // The same comes behind its frames, on its own connection if it has one: they count until then.
+                    let mut all = self.inbound.values();
+                    if !all.any(|inbound| !inbound.closed && inbound.is_of(peer)) {
+                        self.part(peer, state);
+                    }
+                }
+                Ok(_) if outbound.is_waiting() => self.pump(peer),
+                Ok(_) => {}
+                Err(why) => self.lose_outbound(peer, why),
+            }
+            return;
+        }
+        let Some(inbound) = self.inbound.get_mut(&number) else { return };
+        if inbound.closed {
+            return;
+        }
+        let (rank, size) = (self.rank, self.addresses.len() as u32);
+        let joined = &self.joined;
+        let heard = inbound.handle_completion(completion, &self.key, |greeting| {
+            expected(greeting, rank, size, |peer| joined.contains_key(&peer))
+        });
+        match heard {
+            Ok(Heard::Nothing) => {}
+            Ok(Heard::Joined(peer)) => {
+                self.unsettled -= 1;
+                // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
+                if self.joined.insert(peer, number).is_some() {
+                    let what = "it connected twice".to_owned();
+                    self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
+                }
+                tracing::debug!(rank, peer, "accepted a connection");
+            }
+            Ok(Heard::Frames(slot, len)) => {
+                let all = frame::frames(inbound.message(slot, len));
+                self.arrived.extend(all.map(|at| {
+                    let is_last = at.end == len;
+                    Arrived::Frame { endpoint: number, slot, at, is_last }
+                }));
+            }
+            Ok(Heard::Farewell(state)) => {
+                if let Some(peer) = inbound.peer() {
+                    self.part(peer, state);
+                }
+            }
+            Err(why) => self.lose_inbound(number, why),
+        }
+    }
+
+    fn take_events(&mut self) -> Result<(), LinkError> {
+        loop {
+            let event = self.network.next_event();
+            match event.map_err(|error| LinkError::Fabric(error.to_string()))? {
+                None => break,
+                Some(Event::Request(request)) => self.admit(request),
+                Some(Event::Connected(connection)) => {
+                    if let Some(peer) = self.peer_at(connection) {
+                        let outbound = self.outbound[peer as usize].as_mut();
+                        if let Some(Err(why)) = outbound.map(|out| out.handle_connected()) {
+                            self.lose_outbound(peer, why);
+                        }
+                    }
+                }
+                Some(Event::Closed(connection)) => self.handle_end(connection, None)?,
+                Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
+            }
+        }
+        if self.unsettled > 0 {
+            let now = Instant::now();
+            let late =
+                |(&number, inbound): (&usize, &Inbound)| inbound.is_late(now).then_some(number);
+            let late: Vec<_> = self.inbound.iter().filter_map(late).collect();
+            for number in late {
+                self.lose_inbound(number, Broken::Protocol("it said nothing".to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody connects.
+    fn admit(&mut self, request: Request) {
+        let guests = self.inbound.values().filter(|inbound| inbound.peer().is_none()).count();
+        if guests >= self.addresses.len() + STRANGERS {
+            self.drop_one("too many connections that prove nothing");
+            return;
+        }
+        match Inbound::accept(request, Instant::now() + PATIENCE) {
+            Ok(inbound) => {
+                self.unsettled += 1;
+                self.inbound.insert(inbound.endpoint.number(), inbound);
+            }
+            Err(error) => self.drop_one(&error.to_string()),
+        }
+    }
+
+    fn drop_one(&mut self, why: &str) {
+        self.drops += 1;
+        tracing::warn!(rank = self.rank, drops = self.drops, why, "dropped a connection");
+    }
+
+    /// The peer that this rank's end of a connection leads to.
+    fn peer_at(&self, connection: Connection) -> Option<u32> {
+        self.owners.values().copied().find(|&peer| {
+            let outbound = &self.outbound[peer as usize];
+            outbound.as_ref().is_some_and(|out| out.endpoint.connection() == connection)
+        })
+    }
+
+    /// A connection has ended. What came over it before is in the completion queue.
+    fn handle_end(
+        &mut self,
+        connection: Connection,
+        why: Option<CallError>,
+    ) -> Result<(), LinkError> {
+        while self.take_completions()? {}
+        let why = why.map_or(Broken::Ended, Broken::Call);
+        if let Some(peer) = self.peer_at(connection) {
+            self.lose_outbound(peer, why);
+            return Ok(());
+        }
+        let mut all = self.inbound.iter();
+        if let Some((&number, _)) = all.find(|(_, one)| one.endpoint.connection() == connection) {
+            self.lose_inbound(number, why);
+        }
+        Ok(())
+    }
+
+    fn lose_outbound(&mut self, peer: u32, why: Broken) {
+        let Some(outbound) = self.outbound[peer as usize].take() else { return };
+        self.owners.remove(&outbound.endpoint.number());
+        if !outbound.is_open() {
+            self.unsettled -= 1;
+        }
+        self.lose(peer, &why);
+    }
+
+    fn lose_inbound(&mut self, number: usize, why: Broken) {
+        let Some(inbound) = self.inbound.get_mut(&number) else { return };
+        let peer = inbound.peer();
+        if inbound.closed {
+            return;
+        }
+        inbound.closed = true;
+        let Some(peer) = peer else {
+            self.unsettled -= 1;
+            self.inbound.remove(&number);
+            return self.drop_one(&why.to_string());
+        };
+        if let Broken::Protocol(what) = &why {
+            let what = what.clone();
+            self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
+        }
+        self.lose(peer, &why);
+        self.retire(number);
+    }
+
+    /// Closes an endpoint whose frames are all read.
+    fn retire(&mut self, number: usize) {
+        if self.inbound.get(&number).is_some_and(|inbound| inbound.closed && inbound.unread == 0) {
+            self.inbound.remove(&number);
+        }
+    }
+
+    /// A peer that can't be reached any more, which said nothing of its end.
+    fn lose(&mut self, peer: u32, why: &Broken) {
+        if !self.segment.rank_state(peer).is_gone() {
+            tracing::debug!(rank = self.rank, peer, %why, "a connection ended");
+            self.silent.entry(peer).or_insert_with(Instant::now);
+        }
+    }
+
+    /// Takes those for lost of whom nobody has said anything.
+    fn give_up_silent(&mut self) {
+        let Self { silent, segment, rank, .. } = self;
+        silent.retain(|&peer, since| {
+            if !segment.rank_state(peer).is_gone() && since.elapsed() > SILENCE {
+                tracing::warn!(rank, peer, "lost a peer");
+                segment.mark(peer, RankState::Dead(Cause::Lost));
+            }
+            !segment.rank_state(peer).is_gone()
+        });
+    }
+
+    /// A peer's last word.
+    fn part(&mut self, peer: u32, state: RankState) {
+        if !self.segment.rank_state(peer).is_gone() {
+            self.segment.mark(peer, state);
+        }
+    }
+
+    fn pump(&mut self, peer: u32) {
+        let Some(outbound) = &mut self.outbound[peer as usize] else { return };
+        outbound.pump();
+        if let Some(error) = outbound.take_broken() {
+            self.lose_outbound(peer, error.with(peer).into());
+        } else if outbound.is_waiting() && !self.waiting.contains(&peer) {
+            self.waiting.push(peer);
+        }
+    }
+
+    /// Offers the slot of the frame that was read last for another.
+    fn give_back(&mut self) {
+        let Some((number, slot)) = self.current.take() else { return };
+        let Some(inbound) = self.inbound.get_mut(&number) else { return };
+        match inbound.give_back(slot) {
+            Ok(()) => self.retire(number),
+            Err(error) => self.lose_inbound(number, error.into()),
+        }
+    }
+
+    /// Says to all that this rank says nothing more, and why, behind all that was committed; waits as long as they take it.
+    fn say_last_words(&mut self) {
+        let state = self.segment.rank_state(self.rank);
+        let gone = |link: &FabricLink, peer: u32| link.segment.rank_state(peer).is_gone();
+        let busy = |link: &FabricLink| {
+            let mut all = (0..).zip(&link.outbound);
+            let mut guests = link.inbound.values();
+            all.any(|(peer, out)| {
+                out.as_ref().is_some_and(|out| out.is_unsent() && !gone(link, peer))
+            }) || guests.any(|guest| {
+                guest.is_unsent() && !guest.peer().is_some_and(|peer| gone(link, peer))
+            })
+        };
+        // Others count on what a rank said that leaves in good order, be they stopped for a while.
+        let patient = state == RankState::Finalized;
+        let wait = |link: &mut FabricLink| {
+            let (mut ended, mut until) = (link.operations, Instant::now() + LAST_WORDS);
+            while busy(link) && (patient || Instant::now() < until) && link.poll().is_ok() {
+                if link.operations != ended {
+                    (ended, until) = (link.operations, Instant::now() + LAST_WORDS);
+                }
+                thread::sleep(Duration::from_micros(20));
+            }
+        };
+        wait(self);
+        if state.is_gone() {
+            self.outbound.iter_mut().flatten().for_each(|outbound| outbound.say_farewell(state));
+            self.inbound.values_mut().for_each(|inbound| inbound.say_farewell(state));
+            wait(self);
+        }
+    }
+}
+
+/// Whether a greeting is one that this rank may get, and the number for the answer.
+fn expected(
+    greeting: &Greeting,
+    rank: u32,
+    size: u32,
+    joined: impl FnOnce(u32) -> bool,
+) -> Result<Nonce, String> {
+    if greeting.to != rank || greeting.from >= size {
+        let Greeting { from, to, .. } = greeting;
+        return Err(format!("a greeting of rank {from} to rank {to}, here is {rank} of {size}"));
+    }
+    if joined(greeting.from) {
+        return Err(format!("a second connection of rank {}", greeting.from));
+    }
+    nonce().map_err(|error| error.to_string())
+}
+
+fn nonce() -> Result<Nonce, getrandom::Error> {
+    let mut nonce = Nonce::default();
+    getrandom::fill(&mut nonce)?;
+    Ok(nonce)
+}
+
+impl Link for FabricLink {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.addresses.len() as u32
+    }
+
+    fn frame_limit(&self) -> usize {
+        FRAME
+    }
+
+    fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
+        if len > FRAME {
+            return Err(LinkError::TooLong { len, limit: FRAME }.into());
+        }
+        self.watcher.used();
+        let size = self.size();
+        let Some(&address) = self.addresses.get(peer as usize) else {
+            return Err(LinkError::NoSuchRank { rank: peer, size }.into());
+        };
+        let state = self.segment.rank_state(peer);
+        if state.is_gone() {
+            return Err(LinkError::PeerGone { peer, state }.into());
+        }
+        let Some(address) = address else {
+            // It never listened. Whoever knows what became of it may still say so.
+            self.silent.entry(peer).or_insert_with(Instant::now);
+            return Err(Refused::WouldBlock);
+        };
+        if self.silent.contains_key(&peer) {
+            return Err(Refused::WouldBlock);
+        }
+        let outbound = &mut self.outbound[peer as usize];
+        let outbound = match outbound {
+            Some(outbound) => outbound,
+            none => {
+                let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
+                let greeting = Greeting::new(self.rank, peer, nonce);
+                let made = Outbound::connect(&self.network, address, greeting)
+                    .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
+                sockets::watch_connecting(self.interface, address, self.patience)
+                    .map_err(|error| LinkError::Fabric(error.to_string()))?;
+                self.unsettled += 1;
+                self.owners.insert(made.endpoint.number(), peer);
+                none.insert(Box::new(made))
+            }
+        };
+        outbound.frame(len).ok_or(Refused::WouldBlock)
+    }
+
+    fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
+        self.give_back();
+        if self.arrived.is_empty() {
+            self.poll()?;
+        }
+        let (endpoint, slot, at, is_last) = match self.arrived.pop_front() {
+            None => return Ok(None),
+            Some(Arrived::Trouble(error)) => return Err(error),
+            Some(Arrived::Frame { endpoint, slot, at, is_last }) => (endpoint, slot, at, is_last),
+        };
+        let Some(inbound) = self.inbound.get(&endpoint) else { return Ok(None) };
+        let Some(peer) = inbound.peer() else { return Ok(None) };
+        self.current = is_last.then_some((endpoint, slot));
+        let bytes = &inbound.message(slot, at.end)[at.start..];
+        Ok(Some(Frame::new(peer, bytes, &mut self.read)))
+    }
+
+    fn is_spent(&mut self) -> bool {
+        self.arrived.is_empty()
+    }
+
+    fn leave(&mut self) {
+        if !std::mem::replace(&mut self.left, true) {
+            self.say_last_words();
+        }
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.watcher.doorbell()
+    }
+
+    fn rdma(&self) -> Option<Arc<dyn Rdma>> {
+        self.memory.clone().map(|memory| memory as Arc<dyn Rdma>)
+    }
+}
+
+impl Drop for FabricLink {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
