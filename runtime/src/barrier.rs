@@ -13,10 +13,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use longshore_transport::{Mapping, Range, Segment, SegmentError};
 
 use crate::counter;
+use crate::engine::Venue;
 use crate::group::Group;
 
 /// Bytes from line to line: two cache lines, since neighbours are fetched in pairs.
 const LINE: usize = 128;
+
+/// How the ranks of a group meet.
+pub(crate) enum Meeting {
+    /// By flags, in the memory that they share.
+    Flags(Barrier),
+    /// By messages, on a communicator or window: they are on several hosts.
+    Messages(Venue),
+}
 
 /// One rank's part in a barrier.
 pub(crate) struct Barrier {
@@ -62,11 +71,6 @@ impl Barrier {
     /// Who takes part.
     pub(crate) fn group(&self) -> &Group {
         &self.group
-    }
-
-    /// This process's rank there.
-    pub(crate) fn rank(&self) -> u32 {
-        self.rank
     }
 
     /// Where its memory lies in the segment.
@@ -122,6 +126,6 @@ impl Barrier {
 }
 
 /// The rounds that it takes to hear of everyone.
-fn rounds(size: u32) -> u32 {
+pub(crate) fn rounds(size: u32) -> u32 {
     size.next_power_of_two().trailing_zeros()
 }

@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::engine::{Engine, Exposure, Ledger, Me, Opened, Policy};
 use crate::group::Group;
 use crate::memory::Exposed;
-use crate::wire::{CONTROL_LIMIT, Header, Hello, Kind, PROTOCOL};
+use crate::wire::{Header, Hello, Introduction, Kind, PROTOCOL, hello_limit};
 
 /// What proves membership in the job.
 pub const SECRET: [u8; 4] = *b"fuzz";
@@ -39,6 +39,7 @@ impl Target {
         let place = segment.allocate(Control::bytes(2)).expect("shared memory");
         let control = Control::new(&segment, place, &group, 0).expect("shared memory");
         let exposure = Exposure {
+            _registered: None,
             window: Target::WINDOW,
             opened: Opened::Whole(Arc::new(
                 Exposed::created(vec![0u8; 4096]).expect("bytes have no padding"),
@@ -50,6 +51,7 @@ impl Target {
             control: Arc::new(control.expect("as long as it has to be")),
         };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
+        engine.state().start_hello().expect("a hello has an encoding");
         Target { engine, peer }
     }
 
@@ -58,17 +60,19 @@ impl Target {
     /// # Panics
     /// Never: a hello has an encoding.
     pub fn hello(architecture: &Architecture) -> Vec<u8> {
-        let hello = Hello {
-            protocol: PROTOCOL,
-            rank: 1,
+        let introduction = Introduction {
             architecture: architecture.descriptor(),
             emulated: false,
             room: 1 << 16,
             form_limit: 1 << 16,
+        };
+        let hello = Hello {
+            protocol: PROTOCOL,
             secret: SECRET.to_vec(),
             founding: None,
+            ranks: vec![(1, introduction)],
         };
-        shipable::codec::encode(&hello, CONTROL_LIMIT).expect("a hello has an encoding")
+        shipable::codec::encode(&hello, hello_limit(2)).expect("a hello has an encoding")
     }
 
     /// A frame that carries all of a hello.

@@ -12,12 +12,13 @@
 #![allow(unsafe_code)]
 
 use std::any::Any;
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use longshore_transport::Mapping;
+use longshore_transport::{Mapping, Rdma, Registration, Transfer};
 use nix::sys::mman::{MmapAdvise, madvise};
 use nix::unistd::{SysconfVar, sysconf};
 use shipable::program::copy;
@@ -75,6 +76,22 @@ impl Span {
     #[inline]
     pub(crate) fn shifted(self, by: i64) -> Option<Span> {
         Some(Span { origin: self.origin.checked_add(by)?, ..self })
+    }
+
+    /// An access to a peer's memory from or to these displacements, while the span is held; `None` where they aren't its memory.
+    pub(crate) fn transfer(
+        &self,
+        rdma: &Arc<dyn Rdma>,
+        start: i64,
+        len: usize,
+    ) -> Option<Transfer> {
+        let end = start.checked_add_unsigned(len as u64)?;
+        let at = usize::try_from(start.checked_add(self.origin)?).ok()?;
+        let place =
+            NonNull::new(self.start.wrapping_add(at)).filter(|_| self.covers(start, end))?;
+        // SAFETY: all of it is the span's memory, which is alive and nobody else's as long as the span is held, by the module's
+        // rules; the transfer is dropped before.
+        Some(unsafe { Transfer::of_memory(rdma, place, len) })
     }
 
     /// Whether these displacements are its memory.
@@ -155,6 +172,16 @@ impl Span {
         )
     }
 
+    /// Copies elements to the same places of other memory, as [`Program::mirror`].
+    pub(crate) fn mirror(
+        program: &Program,
+        count: u64,
+        from: Span,
+        to: Span,
+    ) -> shipable::Result<()> {
+        program.mirror(count, from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?)
+    }
+
     /// Combines packed operands with typed memory, as [`Reduction::take`].
     pub(crate) fn take(
         reduction: &Reduction,
@@ -183,17 +210,21 @@ impl Span {
     }
 
     /// Combines `bytes` of packed operands with the elements that lie one after the other from displacement `at` on, as
-    /// [`Reduction::combine_packed`].
-    #[inline]
+    /// [`Reduction::combine_packed`]. False, and nothing done, where either hasn't got them.
+    #[inline(always)]
     pub(crate) fn combine_run(
         self,
         reduction: &Reduction,
         at: i64,
         operands: Span,
         bytes: u64,
-    ) -> shipable::Result<()> {
-        let mut there = self.shifted(at).and_then(Span::view_mut).ok_or(OVERFLOW)?;
-        reduction.combine_packed(operands.view().ok_or(OVERFLOW)?, &mut there, bytes)
+    ) -> bool {
+        let (Some(operands), Some(mut there)) =
+            (operands.view(), self.shifted(at).and_then(Span::view_mut))
+        else {
+            return false;
+        };
+        reduction.combine_packed(operands, &mut there, bytes).is_ok()
     }
 
     /// Combines one operand with the element at displacement `at`, and copies what was there to `old`; all are as long. False,
@@ -263,7 +294,7 @@ impl Span {
 
     /// Copies `len` bytes from the start of `from` to displacement `at` of this; false, and nothing done, where either
     /// hasn't got them. Naturally aligned copies of 8 bytes don't tear.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copy_run(self, at: i64, from: Span, from_at: i64, len: u64) -> bool {
         let (Some(to_at), Some(from_at)) =
             (self.origin.checked_add(at), from.origin.checked_add(from_at))
@@ -274,15 +305,10 @@ impl Span {
         if !inside(to_at, self.len) || !inside(from_at, from.len) {
             return false;
         }
-        // SAFETY: both runs lie inside of their spans' memory, alive by the module's rules; they may overlap where a rank
-        // puts into its own window, so 8 bytes go through a register and more through `copy`.
+        // SAFETY: both runs lie inside of their spans' memory, alive by the module's rules.
         unsafe {
             let (to, from) = (self.start.add(to_at as usize), from.start.add(from_at as usize));
-            if len == 8 {
-                to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
-            } else {
-                std::ptr::copy(from, to, len as usize);
-            }
+            shipable::kernels::copy_run(from, to, len as usize);
         }
         true
     }
@@ -322,13 +348,17 @@ impl Span {
     }
 
     /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
+    #[inline]
     pub(crate) fn write(self, at: i64, bytes: &[u8]) -> bool {
-        self.view_mut().is_some_and(|mut view| view.write(at, bytes).is_ok())
+        let from = Span::of(bytes.as_ptr().cast_mut(), bytes.len());
+        self.copy_run(at, from, 0, from.len)
     }
 
     /// Copies bytes out, likewise, from displacement `at` on.
+    #[inline]
     pub(crate) fn read(self, at: i64, bytes: &mut [u8]) -> bool {
-        self.view().is_some_and(|view| view.read(at, bytes).is_ok())
+        let to = Span::of(bytes.as_mut_ptr(), bytes.len());
+        to.copy_run(0, self, at, to.len)
     }
 }
 
@@ -595,6 +625,26 @@ pub(crate) mod sealed {
     }
 }
 
+/// Room for an element, zero at first.
+pub(crate) struct Room(UnsafeCell<[u128; 2]>);
+
+// SAFETY: its bytes are reached by spans alone, as the module's rules say.
+unsafe impl Sync for Room {}
+
+impl Room {
+    /// For one of this type.
+    pub(crate) fn of<T: Element>() -> Room {
+        const { assert!(size_of::<T>() <= size_of::<Room>()) };
+        Room(UnsafeCell::new([0; 2]))
+    }
+
+    /// The memory of an element of this type.
+    pub(crate) fn span<T: Element>(&self) -> Span {
+        const { assert!(size_of::<T>() <= size_of::<Room>()) };
+        Span::of(self.0.get().cast::<T>(), 1)
+    }
+}
+
 /// The memory of a window, held for as long as anything refers to it.
 pub(crate) struct Exposed {
     span: Span,
@@ -678,10 +728,47 @@ impl Exposed {
         }
     }
 
+    /// Where the user had it: its addresses to the program. Not to be reached while its bytes are elsewhere.
+    pub(crate) fn home(&self) -> Span {
+        match self.owner {
+            Owner::Moved { home, .. } => home,
+            Owner::Segment { .. } | Owner::User(_) => self.span,
+        }
+    }
+
     /// The memory. Whoever keeps the span keeps this too.
     #[inline]
     pub(crate) fn span(&self) -> Span {
         self.span
+    }
+}
+
+/// Memory that ranks of other hosts access directly until this is dropped. Fields are dropped in their order.
+pub(crate) struct Registered {
+    registration: Box<dyn Registration>,
+    _memory: Arc<Exposed>,
+}
+
+impl Registered {
+    /// Registers all of a window's memory, if it has any.
+    ///
+    /// # Errors
+    /// The network refuses it.
+    pub(crate) fn new(memory: &Arc<Exposed>, rdma: &dyn Rdma) -> Result<Option<Registered>> {
+        let (span, memory) = (memory.span(), memory.clone());
+        let (Some(start), Ok(len @ 1..)) = (NonNull::new(span.start), usize::try_from(span.len))
+        else {
+            return Ok(None);
+        };
+        // SAFETY: what is exposed stays where it is as long as it is held, which is longer than the registration, and is
+        // reached by spans alone: nobody has a reference to it.
+        let registration = unsafe { rdma.expose(start, len)? };
+        Ok(Some(Registered { registration, _memory: memory }))
+    }
+
+    /// What peers name it by.
+    pub(crate) fn key(&self) -> u64 {
+        self.registration.key()
     }
 }
 

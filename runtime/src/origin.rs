@@ -87,6 +87,11 @@ impl ElementType {
             datatype: T::datatype,
         }
     }
+
+    /// The type that it is in slices.
+    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
+        (self.commit)(elements)
+    }
 }
 
 /// The elements of a slice in which an explicit type picks bytes.
@@ -101,9 +106,15 @@ impl NativeElement {
         NativeElement { size: size_of::<T>(), element: ElementType::of::<T>() }
     }
 
+    /// Whether it is a byte: it has no padding, and is the same on every machine.
+    #[inline]
+    pub(crate) fn is_byte(&self) -> bool {
+        self.size == 1
+    }
+
     /// Refuses a type that picks padding, which holds no bytes that could be read.
     fn check_padding(&self, process: &Process, picked: &Picked<'_>) -> Result<()> {
-        let element = (self.element.commit)(process.elements())?;
+        let element = self.element.commit(process.elements())?;
         let (whole, size) = (element.compiled().native(), self.size as u64);
         let picks_elements = || {
             picked.at % self.size as i64 == 0 && picked.datatype.datatype() == element.datatype()
@@ -160,9 +171,8 @@ impl What<'_> {
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
             What::Slice { count, element } => count == elements && of.element() == Some(element.id),
-            // Bytes have no padding, and are the same on every machine.
             What::Typed { count, datatype, at: 0, native }
-                if native.is_none_or(|native| native.size == 1) =>
+                if native.is_none_or(|native| native.is_byte()) =>
             {
                 u64::try_from(count) == Ok(elements) && Arc::ptr_eq(datatype.compiled(), of)
             }
@@ -175,7 +185,7 @@ impl What<'_> {
         let (datatype, count, span) = match *self {
             What::InPlace => return Err(ErrorKind::InPlace.into()),
             What::Slice { count, element } => {
-                ((element.commit)(process.elements())?.compiled().clone(), count, memory)
+                (element.commit(process.elements())?.compiled().clone(), count, memory)
             }
             What::Typed { count, datatype, at, native } => {
                 if !datatype.is_of(process.names()) {

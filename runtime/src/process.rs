@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::{JobState, Link, Range, RankState, Segment};
+use longshore_transport::{JobState, Link, Range, RankState, Rdma, Segment};
 use shipable::Architecture;
 
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, Meeting};
 use crate::check::Check;
 use crate::check::circle::Circle;
-use crate::engine::{Context, Engine, Me, State};
+use crate::endpoint::{self, Endpoint};
+use crate::engine::{Context, Engine, Me, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
+use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::types::{Elements, Names};
 use crate::waiter::Waiter;
@@ -24,6 +26,7 @@ use crate::wire::Founding;
 pub(crate) struct Setup {
     pub segment: Segment,
     pub link: Box<dyn Link>,
+    pub hosts: Hosts,
     pub architecture: Architecture,
     pub routes: Routes,
     /// The seed of what decides all that may be one way or another; it implies messages.
@@ -43,11 +46,14 @@ pub(crate) struct Setup {
 /// What all handles of a rank share.
 pub(crate) struct Process {
     me: Me,
+    hosts: Hosts,
     routes: Routes,
     check: Checking,
     names: Arc<Names>,
     elements: Elements,
     engine: Mutex<Engine>,
+    /// Direct access to the memory of other hosts, where the link has it.
+    rdma: Option<Arc<dyn Rdma>>,
     segment: Segment,
     waiter: Arc<Waiter>,
     /// Whether a thread answers while the program computes, where there is something to answer.
@@ -86,6 +92,7 @@ impl Setup {
         Setup {
             segment,
             link,
+            hosts: Hosts::one(),
             architecture: Architecture::NATIVE,
             routes: Routes::Best,
             adversary: None,
@@ -98,11 +105,12 @@ impl Setup {
         }
     }
 
-    /// Says hello to everyone, and waits for everyone's. Gives the barrier of all ranks as well.
-    pub(crate) fn start(self) -> Result<(Arc<Process>, Barrier)> {
+    /// Comes to know everyone, and waits until everyone does. Gives what all ranks meet by as well.
+    pub(crate) fn start(self) -> Result<(Arc<Process>, Meeting)> {
         let Setup {
             segment,
             link,
+            hosts,
             architecture,
             routes,
             adversary,
@@ -126,20 +134,27 @@ impl Setup {
         };
         segment.mark(me.rank, RankState::Alive);
         let waiter = match spin {
-            true => Waiter::new(me.rank, link.doorbell(), me.size),
+            true => Waiter::new(me.rank, link.doorbell(), hosts.count_beside(me.rank, me.size)),
             false => Waiter::sleeping(me.rank, link.doorbell()),
         };
         let waiter = Arc::new(waiter);
         let founding = match me.rank {
             0 => {
-                let lines = segment.allocate(Barrier::bytes(me.size))?;
-                Some(Founding { barrier: (lines.offset, lines.len), job: random_identity() })
+                // Ranks of several hosts meet by messages.
+                let barrier = match hosts.is_one() {
+                    true => segment.allocate(Barrier::bytes(me.size))?,
+                    false => Range { offset: 0, len: 0 },
+                };
+                Some(Founding { barrier: (barrier.offset, barrier.len), job: random_identity() })
             }
             _ => None,
         };
         let names = Arc::new(Names::default());
+        let rdma = link.rdma();
         let process = Arc::new(Process {
+            rdma,
             me,
+            hosts,
             routes,
             check,
             elements: Elements::new(names.clone(), architecture),
@@ -175,11 +190,16 @@ impl Setup {
             taken
         })?;
         let group = Group::of_job(me.size, me.rank);
-        let barrier = process.barrier_at(Some(founding.barrier), &group, me.rank)?;
+        let meeting = match process.hosts.is_one() {
+            true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, me.rank)?),
+            false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
+        };
+        // Those to whom this one is unknown would take nothing else of it.
+        process.meet(&meeting, &group, me.rank)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
         tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
-        Ok((process, barrier))
+        Ok((process, meeting))
     }
 }
 
@@ -192,6 +212,11 @@ fn random_identity() -> u128 {
 impl Process {
     pub(crate) fn me(&self) -> &Me {
         &self.me
+    }
+
+    /// Which ranks share this one's host.
+    pub(crate) fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
 
     pub(crate) fn routes(&self) -> Routes {
@@ -248,6 +273,25 @@ impl Process {
 
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// Direct access to the memory of other hosts.
+    pub(crate) fn rdma(&self) -> Option<&Arc<dyn Rdma>> {
+        self.rdma.as_ref()
+    }
+
+    /// The endpoints that serve this rank and one of another host, and why.
+    pub(crate) fn endpoint(
+        &self,
+        peer: u32,
+        architecture: &Architecture,
+    ) -> (Endpoint, &'static str) {
+        match &self.rdma {
+            Some(rdma) if rdma.reaches(peer) => {
+                endpoint::choose(rdma.provider(), &self.me.architecture, architecture)
+            }
+            _ => (Endpoint::Connected, "one of both gives no access to its memory"),
+        }
     }
 
     /// The engine, locked. A panic under the lock is a bug, and its rank ends; what it held is still let go of.
@@ -309,8 +353,16 @@ impl Process {
     /// The job is being ended; and what `poll` gives.
     pub(crate) fn wait<T>(
         &self,
-        poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
+        mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
+        let brief = self.waiter.brief();
+        if brief > 0 {
+            let mut engine = self.engine();
+            let look = |_| self.look(&mut engine, &mut poll).1;
+            if let Some(outcome) = (0..brief).find_map(look) {
+                return outcome;
+            }
+        }
         let served = self.waiter.enter();
         let outcome = self.turn_by_turn(poll);
         if served && self.waiter.leave() && self.engine().progress() {
@@ -320,6 +372,36 @@ impl Process {
         outcome
     }
 
+    /// Makes progress once; whether anything moved, and what `poll` gives. Where neither is anything, glances at the link a few
+    /// times: most of what comes is seen so in half the time.
+    fn look<T>(
+        &self,
+        engine: &mut Engine,
+        poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
+    ) -> (bool, Option<Result<T>>) {
+        let moved = engine.progress();
+        if moved {
+            self.segment.note_move();
+            if engine.state().take_asked() {
+                self.waiter.asked();
+            }
+        }
+        if self.hear_of_ranks(engine) || moved {
+            self.waiter.nudge(0);
+        }
+        let mut outcome = poll(engine.state(), false);
+        let mut glances = if moved { 0 } else { GLANCES };
+        while glances > 0 && outcome.is_none() {
+            std::hint::spin_loop();
+            if !engine.is_quiet() {
+                break;
+            }
+            outcome = poll(engine.state(), false);
+            glances -= 1;
+        }
+        (moved, outcome)
+    }
+
     fn turn_by_turn<T>(
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
@@ -327,21 +409,23 @@ impl Process {
         let (mut idle, mut circle) = (0, None);
         loop {
             let mut engine = self.engine();
-            let moved = engine.progress();
-            if moved {
-                self.segment.note_move();
-            }
-            if self.hear_of_ranks(&mut engine) || moved {
-                self.waiter.nudge(0);
-            }
-            if let Some(outcome) = poll(engine.state(), false) {
-                return outcome;
+            let (mut moved, mut looks) = (false, 0);
+            // To let go of the engine after each look would take as long as the look.
+            while looks == 0 || looks < LOOKS && idle + looks < self.waiter.patience() {
+                let (progress, outcome) = self.look(&mut engine, &mut poll);
+                if let Some(outcome) = outcome {
+                    return outcome;
+                }
+                moved = progress;
+                if moved {
+                    break;
+                }
+                looks += 1;
             }
             drop(engine);
             self.check_job()?;
-            if moved || idle < self.waiter.spins() {
-                idle = if moved { 0 } else { idle + 1 };
-                std::hint::spin_loop();
+            if moved || idle < self.waiter.patience() {
+                idle = if moved { 0 } else { idle + looks };
                 continue;
             }
             let found = self.waiter.sleep(|| {
@@ -361,6 +445,8 @@ impl Process {
             if let Some(Some(outcome)) = found {
                 return outcome;
             }
+            // Woken by what moves nothing here, an access to memory, it looks for the next as it did for this one.
+            idle = 0;
             if found.is_none() {
                 self.check_launcher();
                 self.check_circle(&mut circle)?;
@@ -396,6 +482,11 @@ impl Process {
         Ok(())
     }
 
+    /// Peers may access memory of this rank from here on.
+    pub(crate) fn expose(&self) {
+        self.waiter.expose();
+    }
+
     /// Makes progress for the progress thread; true if there may be more.
     pub(crate) fn serve(&self) -> bool {
         let mut engine = self.engine();
@@ -409,6 +500,8 @@ impl Process {
 
     /// Takes part in the job no more; all ranks have come here.
     pub(crate) fn end(&self) -> Result<()> {
+        // Others may still wait for what this rank said in the last meeting.
+        self.wait(|state, _| state.is_flushed().then_some(Ok(())))?;
         self.life.store(Life::Finalized as u8, Ordering::Release);
         self.waiter.ring();
         if let Some(server) = self.server().take() {
@@ -416,6 +509,7 @@ impl Process {
             let _ = server.join();
         }
         self.segment.mark(self.me.rank, RankState::Finalized);
+        self.engine().leave();
         if let Some(environment) = &mut *self.environment() {
             environment.finalize()?;
         }
@@ -454,15 +548,27 @@ impl Process {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Waits for all members of a barrier. Whoever has heard of a member's death doesn't enter: the others may have failed one
-    /// meeting earlier or later, and two that fail at different ones must not take each other for a success.
-    pub(crate) fn meet(&self, barrier: &Barrier) -> Result<()> {
-        if self.is_bereft() {
-            let mut engine = self.engine();
-            if let Some(error) = engine.state().dead_among(barrier.group()) {
-                return Err(error);
-            }
+    /// # Errors
+    /// This rank has heard of the death of one of a group.
+    pub(crate) fn check_living(&self, group: &Group) -> Result<()> {
+        match self.is_bereft().then(|| self.engine().state().dead_among(group)).flatten() {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
+    }
+
+    /// Waits for all of a group, to which this process belongs as `rank`. Whoever has heard of a member's death doesn't enter:
+    /// the others may have failed one meeting earlier or later, and two that fail at different ones must not take each other for
+    /// a success.
+    pub(crate) fn meet(&self, meeting: &Meeting, group: &Group, rank: u32) -> Result<()> {
+        self.check_living(group)?;
+        match meeting {
+            Meeting::Flags(barrier) => self.meet_by_flags(barrier),
+            Meeting::Messages(venue) => self.meet_at(*venue, group, rank),
+        }
+    }
+
+    fn meet_by_flags(&self, barrier: &Barrier) -> Result<()> {
         let mut entered = barrier.enter();
         if self.spin(|| barrier.poll(&mut entered, false)) {
             return self.oblige();
@@ -472,6 +578,22 @@ impl Process {
                 return Some(Ok(()));
             }
             state.dead_among(barrier.group()).map(Err)
+        })
+    }
+
+    /// Likewise by messages, which need no memory that all share.
+    pub(crate) fn meet_at(&self, venue: Venue, group: &Group, rank: u32) -> Result<()> {
+        self.check_living(group)?;
+        let mut engine = self.engine();
+        engine.state().enter_meeting(venue, group, rank);
+        engine.progress();
+        drop(engine);
+        self.wait(|state, arming| {
+            let Some(awaited) = state.awaited_in_meeting(venue) else { return Some(Ok(())) };
+            if arming {
+                self.note_wait(Some(awaited));
+            }
+            state.dead_among(group).map(Err)
         })
     }
 
@@ -501,9 +623,11 @@ impl Process {
     /// Tells the engine which ranks have gone since it last heard; true if anything happened to the job.
     fn hear_of_ranks(&self, engine: &mut Engine) -> bool {
         let events = self.segment.events();
-        if self.events.swap(events, Ordering::Relaxed) == events {
+        // Under the engine's lock. Mostly nothing is new, and an exchange would cost what a look does.
+        if self.events.load(Ordering::Relaxed) == events {
             return false;
         }
+        self.events.store(events, Ordering::Relaxed);
         let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
         if states.iter().any(|state| matches!(state, RankState::Dead(_))) {
             self.lost.store(true, Ordering::Relaxed);
@@ -565,6 +689,13 @@ impl Process {
     }
 }
 
+/// Glances between two times that a waiting call makes progress: a glance takes a fifth of that, and half of it is for the
+/// processor to rest.
+const GLANCES: u32 = 4;
+
+/// Looks of a call that waits before another of its rank's threads may have the engine.
+const LOOKS: u32 = 4;
+
 /// How often a rank that leaves without finalize tries to send what it still has to.
 const LAST_TRIES: u32 = 20;
 
@@ -582,6 +713,7 @@ impl Drop for Process {
                 engine.progress();
             }
             self.segment.mark(self.me.rank, RankState::Dead(Cause::Lost));
+            engine.leave();
         }
     }
 }

@@ -4,15 +4,16 @@ use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
 
-use longshore_transport::Segment;
 use longshore_transport::shm::ShmLink;
+use longshore_transport::{Link, Segment};
 use shipable::{Architecture, Datatype, Element};
 
 use crate::attribute::{Cacheable, Callbacks, Holder, Keyval};
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::Result;
-use crate::job::{Activity, Environment};
+use crate::hosts::Hosts;
+use crate::job::{Activity, Environment, Network};
 use crate::process::{Process, Setup};
 use crate::tap::Tapped;
 use crate::types::Type;
@@ -44,9 +45,10 @@ pub struct Rank {
 /// # Errors
 /// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
 pub fn init() -> Result<Rank> {
+    crate::log::start()?;
     let adversary = crate::job::adversary()?;
     let check = crate::job::checking()?;
-    let Some(environment) = Environment::from_env()? else {
+    let Some(mut environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
         let setup = Setup { adversary, check, whole: true, ..Setup::new(segment, link) };
@@ -55,8 +57,10 @@ pub fn init() -> Result<Rank> {
     let duplicate = environment.segment.try_clone();
     let fd = duplicate.map_err(crate::job::Error::Segment)?;
     let segment = Segment::attach(fd, environment.rank)?;
-    let link = Box::new(ShmLink::new(segment.clone())?);
-    let mut setup = Setup { whole: true, ..Setup::new(segment, link) };
+    let near = ShmLink::new(segment.clone())?;
+    let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
+    let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
+    let mut setup = Setup { whole: true, hosts, ..Setup::new(segment, link) };
     if let Some(name) = &environment.arch {
         setup.architecture = Architecture::by_name(name)?;
     }
@@ -64,16 +68,33 @@ pub fn init() -> Result<Rank> {
     setup.adversary = adversary;
     setup.check = check;
     setup.progress = environment.progress;
-    setup.secret = environment.secret.bytes().to_vec();
+    if setup.hosts.is_one() {
+        // Between hosts the link has seen a proof of it, and nobody says it aloud.
+        setup.secret = environment.secret.bytes().to_vec();
+    }
     setup.environment = Some(environment);
     Rank::start(setup)
+}
+
+/// The link to all ranks, however each is reached.
+fn join(
+    segment: &Segment,
+    near: ShmLink,
+    hosts: &Hosts,
+    network: Option<Network>,
+    secret: &[u8],
+) -> Result<Box<dyn Link>> {
+    Ok(match network {
+        Some(network) => network.join(segment, near, hosts, secret)?,
+        None => Box::new(near),
+    })
 }
 
 impl Rank {
     /// Joins the job, once all its ranks do.
     pub(crate) fn start(setup: Setup) -> Result<Rank> {
-        let (process, barrier) = setup.start()?;
-        let world = Communicator::world(process.clone(), barrier);
+        let (process, meeting) = setup.start()?;
+        let world = Communicator::world(process.clone(), meeting);
         let alone = Communicator::alone(process.clone());
         Ok(Rank { process, world, alone })
     }

@@ -7,6 +7,9 @@ use std::fmt;
 pub enum Route {
     /// The origin copies to or from the target's memory, which it has mapped.
     Direct,
+    /// Puts and gets of few long runs access the target's memory, which is registered, over the network between hosts; all
+    /// else takes messages.
+    Rdma,
     /// The data travel in frames, and whoever receives them makes them right. Always works.
     Message,
 }
@@ -15,6 +18,7 @@ impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Route::Direct => "direct",
+            Route::Rdma => "rdma",
             Route::Message => "message",
         })
     }
@@ -31,6 +35,8 @@ pub(crate) struct Pair {
     pub same_representation: bool,
     /// The window's memory can be mapped, or is the origin's own.
     pub reachable: bool,
+    /// It is registered, and an [endpoint](crate::endpoint) for that serves the pair.
+    pub registered: bool,
 }
 
 /// The route of a pair.
@@ -41,7 +47,15 @@ pub(crate) fn choose(pair: Pair) -> Route {
             emulated: false,
             same_representation: true,
             reachable: true,
+            ..
         } => Route::Direct,
+        Pair {
+            message_only: false,
+            emulated: false,
+            same_representation: true,
+            registered: true,
+            ..
+        } => Route::Rdma,
         _ => Route::Message,
     }
 }
@@ -63,7 +77,7 @@ pub(crate) enum Plan {
 pub(crate) fn plan(route: Route, len: u64, origin: Option<i64>, target: Option<i64>) -> Plan {
     match (route, origin, target) {
         _ if len == 0 => Plan::Nothing,
-        (Route::Message, ..) => Plan::Ship,
+        (Route::Message | Route::Rdma, ..) => Plan::Ship,
         (Route::Direct, Some(origin), Some(target)) => Plan::Run { origin, target, len },
         (Route::Direct, ..) => Plan::Walk,
     }
@@ -80,12 +94,30 @@ mod tests {
             emulated: false,
             same_representation: true,
             reachable: true,
+            registered: false,
         };
         assert_eq!(choose(direct), Route::Direct);
         assert_eq!(choose(Pair { message_only: true, ..direct }), Route::Message);
         assert_eq!(choose(Pair { emulated: true, ..direct }), Route::Message);
         assert_eq!(choose(Pair { same_representation: false, ..direct }), Route::Message);
         assert_eq!(choose(Pair { reachable: false, ..direct }), Route::Message);
+    }
+
+    #[test]
+    fn only_like_ranks_access_registered_memory() {
+        let rdma = Pair {
+            message_only: false,
+            emulated: false,
+            same_representation: true,
+            reachable: false,
+            registered: true,
+        };
+        assert_eq!(choose(rdma), Route::Rdma);
+        assert_eq!(choose(Pair { reachable: true, ..rdma }), Route::Direct);
+        assert_eq!(choose(Pair { message_only: true, ..rdma }), Route::Message);
+        assert_eq!(choose(Pair { emulated: true, ..rdma }), Route::Message);
+        assert_eq!(choose(Pair { same_representation: false, ..rdma }), Route::Message);
+        assert_eq!(choose(Pair { registered: false, ..rdma }), Route::Message);
     }
 
     #[test]

@@ -2,6 +2,12 @@
 //!
 //! [`run`] simulates the links: one rank runs at a time, in an order that a seed decides, so that a failure can be had
 //! again. [`run_shared`] has threads run at the same time over the rings of real shared memory.
+//!
+//! With the cargo feature `fabric`, `LONGSHORE_SIM_HOSTS=2` in the environment deals the ranks of each job to so many hosts, with
+//! libfabric over the loopback between them: the same tests over another link.
+
+#[cfg(feature = "fabric")]
+mod apart;
 
 use longshore_transport::shm::ShmLink;
 use longshore_transport::sim::{Cluster, Limits};
@@ -9,6 +15,7 @@ use longshore_transport::{Link, Segment};
 use shipable::Architecture;
 
 use crate::error::Result;
+use crate::hosts::Hosts;
 use crate::job::{Checking, Routes};
 use crate::process::Setup;
 use crate::rank::Rank;
@@ -34,6 +41,9 @@ pub struct Options {
     pub seed: u64,
     /// The representation of each rank's memory; the machine's own for ranks beyond its end.
     pub architectures: Vec<Architecture>,
+    /// The host that each rank takes itself to be on, as a number; all are on one where there are none. Ranks of two hosts share
+    /// no memory.
+    pub hosts: Vec<u32>,
     /// Which routes operations may take.
     pub routes: Routes,
     /// The seed of an adversary: what MPI leaves open about the order of operations, and a link about frames, is decided by
@@ -54,6 +64,7 @@ impl Default for Options {
         Options {
             seed: 0,
             architectures: Vec::new(),
+            hosts: Vec::new(),
             routes: Routes::Best,
             adversary: crate::job::adversary().unwrap_or_default(),
             check: crate::job::checking().unwrap_or_default(),
@@ -70,6 +81,9 @@ impl Options {
         let mut setup = Setup::new(segment, link);
         if let Some(architecture) = self.architectures.get(rank) {
             setup.architecture = *architecture;
+        }
+        if !self.hosts.is_empty() {
+            setup.hosts = Hosts::new(self.hosts.clone());
         }
         setup.routes = self.routes;
         setup.adversary = self.adversary;
@@ -90,6 +104,10 @@ pub fn run<T: Send>(
     options: &Options,
     body: impl Fn(Rank) -> T + Sync,
 ) -> Result<Vec<T>> {
+    #[cfg(feature = "fabric")]
+    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
+        return apart::run(hosts, options, body);
+    }
     let limits = Limits { frame: options.frame, frames: options.frames, ..Limits::default() };
     let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
     let outcomes = cluster.run(|seat| {
@@ -124,6 +142,10 @@ pub fn run_shared<T: Send>(
     options: &Options,
     body: impl Fn(Rank) -> T + Sync,
 ) -> Result<Vec<T>> {
+    #[cfg(feature = "fabric")]
+    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
+        return apart::run(hosts, options, body);
+    }
     let launcher = Segment::create(ranks)?;
     let start = |rank| {
         let segment = launcher.as_rank(rank)?;
@@ -132,9 +154,17 @@ pub fn run_shared<T: Send>(
         setup.progress = options.progress;
         Rank::start(setup).map(&body)
     };
+    join(0..ranks, start)
+}
+
+/// Runs `start` in a thread for each of these; what each gave.
+fn join<R: Send, T: Send>(
+    ranks: impl Iterator<Item = R>,
+    start: impl Fn(R) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let start = &start;
-        let threads: Vec<_> = (0..ranks).map(|rank| scope.spawn(move || start(rank))).collect();
+        let threads: Vec<_> = ranks.map(|rank| scope.spawn(move || start(rank))).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let mut results = Vec::new();

@@ -1,9 +1,12 @@
 //! What is larger than what carries it: transfers over small rings, many operations, messages nobody waits for yet.
 
+mod support;
+
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Datatype, Info, Rank, Window,
+    ANY_SOURCE, ANY_TAG, Architecture, Class, Communicator, Datatype, Destination, Info, LockType,
+    Origin, Rank, Window,
 };
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
@@ -11,7 +14,7 @@ const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Ar
 /// Everyone puts and gets more than all links hold, to and from everyone at the same time.
 fn flood(rank: Rank) {
     flood_one(&rank, Window::allocate);
-    flood_one(&rank, Window::allocate_shared);
+    flood_one(&rank, support::allocate_shared);
     rank.finalize().unwrap();
 }
 
@@ -312,4 +315,80 @@ fn an_adversary_reorders_and_splits() {
     assert!(runs.iter().any(|(numbers, _)| !ordered(numbers)), "{runs:?}");
     assert!(runs.iter().any(|(_, shortest)| *shortest < 800), "{runs:?}");
     assert_eq!(puts_sent(3), puts_sent(3), "a seed is a run");
+}
+
+/// What was found right once isn't looked at again; all else is.
+#[test]
+fn operations_done_often_are_refused_where_they_differ() {
+    let whole = |rank: Rank| {
+        let world = rank.world();
+        let (me, other) = (world.rank(), 1 - world.rank());
+        let commit = |datatype| rank.commit(&datatype).unwrap();
+        let column = commit(Datatype::vector(4, 1, 3, &Datatype::double()).unwrap());
+        let transposed = {
+            let column = Datatype::vector(3, 1, 3, &Datatype::double()).unwrap();
+            let column = Datatype::resized(0, 8, &column).unwrap();
+            commit(Datatype::contiguous(3, &column).unwrap())
+        };
+        let row = commit(Datatype::contiguous(4, &Datatype::double()).unwrap());
+        let info = Info::default().set("target_types", "same_layout").unwrap();
+        let window = Window::allocate(world, 12 * 8, 8, &info).unwrap();
+        let matrix: Vec<f64> = (0..12).map(|at| f64::from(at + 100 * me)).collect();
+        let mut room = [0u8; 96];
+        let bytes: Vec<u8> = matrix.iter().flat_map(|value| value.to_ne_bytes()).collect();
+        window
+            .lock_all(|epoch| {
+                for _ in 0..3 {
+                    let from = Origin::typed(&bytes[..], 1, &column);
+                    epoch.flush(other, |epoch| epoch.put(from, other, 0, 1, &column))?;
+                    let from = Origin::typed(&bytes[..], 1, &transposed);
+                    epoch.flush(other, |epoch| epoch.put(from, other, 0, 1, &transposed))?;
+                    epoch.flush(other, |epoch| epoch.put(&matrix[8..], other, 2, 1, &column))?;
+                    let mut back = [0.0; 4];
+                    epoch.flush(other, |epoch| epoch.get(&mut back, other, 2, 1, &column))?;
+                    assert_eq!(back, matrix[8..]);
+                }
+                let refusals = [
+                    epoch.put(Origin::typed(&bytes[..], 1, &column), other, 3, 1, &column),
+                    epoch.put(Origin::typed(&bytes[..], 1, &column), other, -1, 1, &column),
+                    epoch.put(Origin::typed(&bytes[..72], 1, &column), other, 0, 1, &column),
+                    epoch.put(Origin::typed(&bytes[..], 1, &column).at(24), other, 0, 1, &column),
+                    epoch.put(Origin::typed(&bytes[..], 1, &column), other, 0, 2, &column),
+                    epoch.put(Origin::typed(&bytes[..], 1, &column), 2, 0, 1, &column),
+                    epoch.put(&matrix[8..], other, 3, 1, &column),
+                    epoch.put(&matrix[7..], other, 0, 1, &column),
+                    epoch.get(
+                        Destination::typed(&mut room[..72], 1, &column),
+                        other,
+                        0,
+                        1,
+                        &column,
+                    ),
+                    epoch.put(&matrix[8..], other, 9, 1, &row),
+                ];
+                let classes = refusals.map(|refused| refused.unwrap_err().class());
+                use Class::{Buffer, Disp, Rank, RmaRange, Type};
+                let expected =
+                    [RmaRange, Disp, Buffer, Buffer, Type, Rank, RmaRange, Type, Buffer, RmaRange];
+                assert_eq!(classes, expected);
+                Ok(())
+            })
+            .unwrap();
+        world.barrier().unwrap();
+        let theirs = |at: usize| at as f64 + 100.0 * f64::from(other);
+        let mut expected = [0, 1, 8, 3, 4, 9, 6, 7, 10, 9, 0, 11].map(theirs);
+        expected[10] = 0.0;
+        let mut found = [0.0; 12];
+        window.read(0, &mut found).unwrap();
+        assert_eq!(found, expected);
+        let outside = window.lock(me, LockType::Shared, |epoch| {
+            epoch.put(Origin::typed(&bytes[..], 1, &column), other, 0, 1, &column)
+        });
+        assert_eq!(outside.unwrap_err().class(), Class::RmaSync);
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    for routes in [Routes::Best, Routes::Message] {
+        run_shared(2, &Options { routes, ..Options::default() }, whole).unwrap();
+    }
 }

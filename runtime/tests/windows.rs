@@ -11,7 +11,7 @@ use longshore::{
     Model, Op, PROC_NULL, Rank, Window,
 };
 
-use support::crowd;
+use support::{allocate_shared, crowd};
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
 
@@ -235,9 +235,6 @@ fn every_operation_reaches_every_flavor() {
 /// Whoever detaches memory that a put is under way to gets it back with all that was put.
 #[test]
 fn a_detach_waits_for_what_is_under_way() {
-    // It looks at what is put before the put is done.
-    let check = Checking::Off;
-    let options = Options { routes: Routes::Message, check, ..Options::default() };
     let detach = |rank: Rank| {
         const LEN: usize = 4 << 20;
         let world = rank.world();
@@ -260,9 +257,81 @@ fn a_detach_waits_for_what_is_under_way() {
         window.free().unwrap();
         rank.finalize().unwrap();
     };
-    for _ in 0..5 {
-        run_shared(2, &options, detach).unwrap();
+    for routes in [Routes::Message, Routes::Best] {
+        // It looks at what is put before the put is done.
+        let options = Options { routes, check: Checking::Off, ..Options::default() };
+        for _ in 0..5 {
+            run_shared(2, &options, detach).unwrap();
+        }
     }
+}
+
+/// Memory comes and goes while others put into it, which find it or are refused; what comes next to its place stays as it is.
+#[test]
+fn nothing_is_put_where_memory_was_attached() {
+    const TIMES: usize = 200;
+    let options = Options { check: Checking::Off, ..Options::default() };
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let window = Window::create_dynamic(world, &Info::default()).unwrap();
+        let byte = rank.type_of::<u8>().unwrap();
+        if world.rank() == 0 {
+            let mut address = [0i64];
+            for _ in 0..TIMES {
+                world.recv(&mut address, 1, 0).unwrap();
+                let put = || {
+                    window.lock(1, LockType::Shared, |epoch| {
+                        epoch.put(&[7u8; 8], 1, address[0], 8, &byte)
+                    })
+                };
+                while put().is_ok() {}
+            }
+        } else {
+            for _ in 0..TIMES {
+                let memory = window.attach(vec![0u8; 8]).unwrap();
+                world.send(&[memory.address()], 0, 0).unwrap();
+                while window.get::<u8>(memory.address()).unwrap() == 0 {
+                    std::thread::yield_now();
+                }
+                let memory = window.detach(memory).unwrap();
+                assert_eq!(memory, [7; 8]);
+                // It gets what was freed.
+                let next = Window::allocate(rank.alone(), 8, 1, &Info::default()).unwrap();
+                assert_eq!(next.local().bytes(0, 8).unwrap(), [0; 8]);
+                next.free().unwrap();
+            }
+        }
+        window.free().unwrap();
+        rank.finalize().unwrap();
+    };
+    run_shared(2, &options, body).unwrap();
+}
+
+/// What a directory has no room for is reached by messages.
+#[test]
+fn there_can_be_any_number_of_attachments() {
+    const MANY: usize = 600;
+    everywhere(2, |rank, world| {
+        let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
+        let byte = rank.type_of::<u8>().unwrap();
+        let all: Vec<_> = (0..MANY).map(|_| window.attach(vec![0u8; 2]).unwrap()).collect();
+        let own: Vec<i64> = all.iter().map(|memory| memory.address()).collect();
+        let other = 1 - world.rank();
+        let places = world.allgather(&own).unwrap();
+        let theirs = &places[other as usize * MANY..][..MANY];
+        let values: Vec<u8> = (0..MANY).map(|at| at as u8).collect();
+        window
+            .fence(|epoch| {
+                let each = theirs.iter().zip(values.chunks(1));
+                each.into_iter()
+                    .try_for_each(|(&at, value)| epoch.put(value, other, at + 1, 1, &byte))
+            })
+            .unwrap();
+        for (at, memory) in all.into_iter().enumerate() {
+            assert_eq!(window.detach(memory).unwrap(), [0, at as u8]);
+        }
+        window.free().unwrap();
+    });
 }
 
 /// Memory comes and goes between epochs; what is attached when the window is freed goes with it.
@@ -375,7 +444,7 @@ fn windows_may_be_empty() {
         let (me, info, long) = (world.rank(), Info::default(), rank.type_of::<i64>().unwrap());
         for all in [true, false] {
             let size = if all || me == 1 { 0 } else { 8 };
-            let windows: [Window; 2] = [Window::allocate, Window::allocate_shared]
+            let windows: [Window; 2] = [Window::allocate, allocate_shared]
                 .map(|make| make(world, size, 8, &info).unwrap());
             for mut window in windows {
                 assert_eq!(window.size(), size as u64);
@@ -408,7 +477,7 @@ fn there_may_be_many_windows() {
         let mut windows: Vec<Window> = (0..300)
             .map(|number| match number % 2 {
                 0 => Window::allocate(world, 16, 8, &info).unwrap(),
-                _ => Window::allocate_shared(world, 16, 8, &info).unwrap(),
+                _ => allocate_shared(world, 16, 8, &info).unwrap(),
             })
             .collect();
         for (number, window) in windows.iter_mut().enumerate() {
@@ -444,7 +513,7 @@ fn displacements_count_the_targets_unit() {
         let double = rank.type_of::<f64>().unwrap();
         let me = world.rank();
         let value = [f64::from(me)];
-        for make in [Window::allocate, Window::allocate_shared] {
+        for make in [Window::allocate, allocate_shared] {
             let mut window = make(world, 4096 * 4, unit, &Info::default()).unwrap();
             let place = |target: i32| {
                 // As near to 64 * me as the unit allows.

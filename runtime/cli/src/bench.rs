@@ -1,9 +1,11 @@
 //! `longshore bench`: how fast it is, on this machine.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::{fs, thread};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
@@ -13,15 +15,17 @@ use longshore_benches::peers;
 use longshore_benches::plan::{Choice, Element};
 use longshore_benches::progress::Bar;
 use longshore_benches::report::Report;
-use longshore_benches::run::{self, Contender, Limits, Loops, Ours, Results, Step};
+use longshore_benches::run::{self, Contender, Ours, Plain, Results, Step};
 use longshore_benches::{Failure, launch};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use crate::representation::Representations;
 
 /// Measures one-sided operations, datatypes and launching, and what the machine allows
 ///
 /// Two ranks, each pinned to a core, do the work of OSU's micro-benchmarks and more. Without any of --window, --sync,
-/// --route, --arch and --type a selection of all that there is is measured. With any of them all combinations of the given
+/// --route, --hosts, --arch and --type a selection of all that there is is measured. With any of them all combinations of the given
 /// values are, and of what isn't given the plainest: an allocated window, a flush, the best route, like ranks, and doubles.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
@@ -44,6 +48,9 @@ pub struct Arguments {
     /// Routes: best, message, or all. Other libraries send messages to created windows alone
     #[arg(long, value_name = "ROUTE,...", value_parser = routes)]
     route: Option<Several<Routes>>,
+    /// The ranks take themselves to be on hosts of their own, and reach each other by libfabric over the loopback interface
+    #[arg(long)]
+    hosts: bool,
     /// The representations of origin and target, or of memory and stream; may be repeated
     #[arg(long, value_name = "NAME,NAME", value_parser = pair)]
     arch: Vec<[String; 2]>,
@@ -67,7 +74,7 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "benches", "window", "sync", "size", "route", "arch", "types", "quick", "validate", "peers", "turns",
+            "benches", "window", "sync", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
         ]
     )]
     from: Option<PathBuf>,
@@ -93,12 +100,13 @@ struct Outputs {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 1 if data was wrong or a job failed.
+Exit status: 1 if data was wrong or a job failed. Interrupted, it reports what was measured before.
 
 Examples:
   longshore bench --quick --validate
   longshore bench put_latency get_latency --window all --size 8,1M
   longshore bench put_latency --sync fence,pscw --arch native,s390x
+  longshore bench put_latency put_bw --hosts --size 8,1M
   longshore bench pack put_latency --type 'U1(V:d:1000:1:10)' --size 8000
   longshore bench --peers --json run.json
   longshore bench --from run.json --markdown run.md --svg pictures";
@@ -156,18 +164,14 @@ fn pair(text: &str) -> Result<[String; 2], String> {
 
 /// Measures and reports; fails if data was wrong or a job of ours failed.
 pub fn main(arguments: Arguments) -> ExitCode {
-    let report = |report: Result<Report, Failure>| {
-        let status = report.and_then(|report| arguments.outputs.write(&report));
-        status.unwrap_or_else(|error| {
-            eprintln!("longshore: {error}");
-            1
-        })
-    };
-    // Without a guard, which would hold signals back: whoever interrupts a run ends it, and its jobs with it.
     let status = match &arguments.from {
-        Some(file) => report(read(file)),
-        None => report(measure(&arguments)),
+        Some(file) => read(file).and_then(|report| arguments.outputs.write(&report)),
+        None => measure(&arguments),
     };
+    let status = status.unwrap_or_else(|error| {
+        eprintln!("longshore: {error}");
+        1
+    });
     status.into()
 }
 
@@ -181,13 +185,23 @@ fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }
 
-fn measure(arguments: &Arguments) -> Result<Report, Failure> {
+/// Measures and reports. Interrupted, it reports what it has; interrupted again, it doesn't.
+fn measure(arguments: &Arguments) -> Result<u8, Failure> {
+    let interrupted = Arc::new(AtomicI32::new(0));
+    let (noted, mut signals) = (interrupted.clone(), Signals::new([SIGHUP, SIGINT, SIGTERM])?);
+    thread::spawn(move || {
+        for signal in &mut signals {
+            if noted.swap(signal, Ordering::Relaxed) != 0 {
+                process::exit(128 + signal);
+            }
+        }
+    });
     let &Arguments { quick, validate, .. } = arguments;
     let cases = arguments.choice().cases()?;
     let peers = if arguments.peers { peers::find()? } else { Vec::new() };
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender>> =
-        vec![Box::new(Ours { program }), Box::new(Loops), Box::new(Limits)];
+        vec![Box::new(Ours { program }), Box::new(Plain::LOOPS), Box::new(Plain::LIMITS)];
     contenders.extend(peers.into_iter().map(|peer| Box::new(peer) as _));
     let turns = arguments.turns.unwrap_or(if quick { 1 } else { 5 });
     let mut environment = Environment::read();
@@ -196,9 +210,18 @@ fn measure(arguments: &Arguments) -> Result<Report, Failure> {
         let what = format!("turn {} of {turns}, {contender}: {}", turn + 1, case.bench);
         bar.at(done, total, &what);
     };
-    let Results { rows, gaps } = run::run(&cases, turns, validate, &mut contenders, step);
+    let stop = || interrupted.load(Ordering::Relaxed) != 0;
+    let Results { rows, gaps } = run::run(&cases, turns, validate, &mut contenders, stop, step);
     environment.ended();
-    Ok(Report { environment, rows, gaps })
+    drop(bar);
+    let status = arguments.outputs.write(&Report { environment, rows, gaps })?;
+    match interrupted.load(Ordering::Relaxed) {
+        0 => Ok(status),
+        signal => {
+            eprintln!("longshore: interrupted: this is what was measured before");
+            Ok((128 + signal) as u8)
+        }
+    }
 }
 
 impl Arguments {
@@ -212,6 +235,7 @@ impl Arguments {
             syncs: or_none(&self.sync),
             sizes: or_none(&self.size),
             routes: or_none(&self.route),
+            hosts: self.hosts,
             archs: self.arch.clone(),
             types: self.types.clone(),
             quick: self.quick,

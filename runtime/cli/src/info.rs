@@ -46,7 +46,37 @@ fn print(out: &mut impl Write) -> io::Result<()> {
         )?,
         Err(error) => writeln!(out, "  shm    not to be had here: {error}")?,
     }
+    print_fabric(out)?;
     writeln!(out, "  sim    ranks in one process, for tests")
+}
+
+#[cfg(feature = "fabric")]
+fn print_fabric(out: &mut impl Write) -> io::Result<()> {
+    use longshore::endpoint;
+    use longshore_transport::fabric::{providers, version};
+
+    let (major, minor) = version();
+    let found = providers();
+    writeln!(
+        out,
+        "  fabric between hosts, by connected endpoints; libfabric {major}.{minor} with {}",
+        if found.is_empty() { "no provider of them".to_owned() } else { found.join(", ") }
+    )?;
+    // Representations that differ in neither order nor word size have one endpoint.
+    let mut told = Vec::new();
+    for there in Architecture::all() {
+        let (endpoint, why) = endpoint::choose("tcp", &Architecture::NATIVE, there);
+        if !told.contains(&(endpoint, why)) {
+            told.push((endpoint, why));
+            writeln!(out, "         to a host like {} by {endpoint}: {why}", there.name())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "fabric"))]
+fn print_fabric(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "  fabric not in this build: it takes the cargo feature `fabric`, and libfabric")
 }
 
 fn print_architecture(out: &mut impl Write, architecture: &Architecture) -> io::Result<()> {

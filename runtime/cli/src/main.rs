@@ -27,6 +27,8 @@ enum Command {
     Demo(demo::Arguments),
     Bench(bench::Arguments),
     #[command(hide = true)]
+    Agent(run::Agent),
+    #[command(hide = true)]
     Example(demo::Example),
     #[command(hide = true)]
     BenchRank(bench::Rank),
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::main(arguments),
         Command::Inspect(arguments) => inspect::main(arguments),
         Command::Demo(arguments) => demo::main(arguments),
+        Command::Agent(agent) => agent.main(),
         Command::Example(example) => example.main(),
         Command::Bench(arguments) => bench::main(arguments),
         Command::BenchRank(rank) => rank.main(),

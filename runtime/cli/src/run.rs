@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
-use longshore::job::{Checking, OnDeath, Progress, Routes};
+use longshore::job::{Checking, OnDeath, Progress, Routes, env};
 use longshore::launcher::{self, Control, Job};
 
 use crate::representation::Representations;
 
 /// Runs programs as the ranks of one job
 ///
-/// Ranks are numbered through the parts, which ':' separates. -n, --env and --arch belong to the part
+/// Ranks are numbered through the parts, which ':' separates. -n, -x and --arch belong to the part
 /// in front of whose program they stand; all other options belong to the job and stand in the first
 /// part. Options end at the program: what follows it, up to ':', is the program's.
 #[derive(clap::Args)]
@@ -23,6 +23,19 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
+    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1
+    #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
+    host: Vec<launcher::Host>,
+    /// What starts a program on a host: these words, the host's name, the program's words. Standard input and output have to
+    /// get through
+    #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "host")]
+    start: Words,
+    /// What is longshore on the hosts, in a word or several. [default: the path of this one]
+    #[arg(long, value_name = "WORDS", value_parser = words, requires = "host")]
+    agent: Option<Words>,
+    /// The folder that ranks start in. [default: this one, by name]
+    #[arg(long, value_name = "DIR", value_parser = clap::builder::OsStringValueParser::new())]
+    wdir: Option<OsString>,
     /// Starts each line of output with its rank
     #[arg(long)]
     label: bool,
@@ -39,6 +52,9 @@ pub struct Arguments {
     /// Which routes operations may take: the best for each pair of ranks, or messages only
     #[arg(long, value_name = "best|message", default_value_t)]
     route: Routes,
+    /// libfabric's provider between hosts; without it that of LONGSHORE_FABRIC, or tcp. `longshore info` lists those that there are
+    #[arg(long, value_name = "PROVIDER", value_parser = provider)]
+    fabric: Option<String>,
     /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
     #[arg(long, value_name = "SEED")]
     adversary: Option<u64>,
@@ -55,12 +71,25 @@ pub struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit status: 0 if all ranks exit with 0, else the first failing rank's, or 128 + N where signal N killed
-it; 124 after a timeout; 126 and 127 where a program can't be started or isn't found.
+it; 124 after a timeout; 126 and 127 where a program can't be started or isn't found; 1 where a host isn't reached.
 
 Examples:
   longshore run -n 4 ./halo
   longshore run --label -n 2 ./prog : -n 2 qemu-s390x-static ./prog-s390x
-  longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine";
+  longshore run -n 4 --arch native,s390x ./prog     ranks 1 and 3 emulate a big-endian machine
+  longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
+  longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
+
+/// Serves a launcher on another host, which starts it
+#[derive(clap::Args)]
+pub struct Agent {}
+
+impl Agent {
+    /// Serves until the launcher is done, or gone.
+    pub fn main(self) -> ExitCode {
+        guarded(launcher::serve)
+    }
+}
 
 /// A part's own options, and its program.
 #[derive(clap::Args)]
@@ -68,8 +97,9 @@ struct Part {
     /// The number of ranks that run the program
     #[arg(short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
-    /// Sets a variable in the ranks' environment; may be repeated
-    #[arg(long, value_name = "K=V", value_parser = clap::builder::OsStringValueParser::new())]
+    /// Sets a variable in the ranks' environment, or hands on this one's value; may be repeated. On other hosts ranks have
+    /// these, the variables that begin with LONGSHORE_, and what a login there sets
+    #[arg(short = 'x', long, value_name = "K[=V]", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
     /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
     /// them, `native`, or one descriptor
@@ -85,7 +115,7 @@ impl Part {
     fn parse(words: &[OsString]) -> Result<Part, clap::Error> {
         let command = clap::Command::new("longshore run ... :")
             .override_usage(
-                "longshore run ... : [-n N] [--env K=V]... [--arch NAME,...] PROG [ARGS]...",
+                "longshore run ... : [-n N] [-x K[=V]]... [--arch NAME,...] PROG [ARGS]...",
             )
             .no_binary_name(true)
             .disable_help_flag(true);
@@ -102,6 +132,10 @@ pub fn main(arguments: Arguments) -> ExitCode {
             error.status()
         })
     };
+    guarded(launch)
+}
+
+fn guarded(launch: impl FnOnce(&Control) -> u8) -> ExitCode {
     match launcher::guarded(launch) {
         Ok(status) => status.into(),
         Err(error) => {
@@ -113,11 +147,16 @@ pub fn main(arguments: Arguments) -> ExitCode {
 
 fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     let Arguments {
+        host: hosts,
+        start: Words(start),
+        agent,
+        wdir: folder,
         label,
         timeout,
         watchdog,
         on_death,
         route,
+        fabric,
         adversary,
         progress,
         check,
@@ -131,8 +170,31 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
     }
+    if let Some(provider) = fabric {
+        let variable = (OsString::from(env::FABRIC), OsString::from(provider));
+        parts.iter_mut().for_each(|part| part.environment.push(variable.clone()));
+    }
     let routes = route;
-    Ok(Job { parts, label, timeout, on_death, routes, adversary, progress, check, watchdog })
+    // An agent is a longshore with this word behind.
+    let agent = agent.map_or_else(Vec::new, |Words(mut words)| {
+        words.push("agent".into());
+        words
+    });
+    Ok(Job {
+        parts,
+        hosts,
+        start,
+        agent,
+        folder,
+        label,
+        timeout,
+        on_death,
+        routes,
+        adversary,
+        progress,
+        check,
+        watchdog,
+    })
 }
 
 fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
@@ -159,16 +221,63 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
 
 fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
     let bytes = assignment.as_bytes();
+    let wrong = |what| {
+        let message = format!("--env {}: {what}", assignment.to_string_lossy());
+        usage(ErrorKind::ValueValidation, message)
+    };
     match bytes.iter().position(|&byte| byte == b'=') {
         Some(at @ 1..) => {
             let (name, value) = (&bytes[..at], &bytes[at + 1..]);
             Ok((OsStr::from_bytes(name).to_owned(), OsStr::from_bytes(value).to_owned()))
         }
-        _ => Err(usage(
-            ErrorKind::ValueValidation,
-            format!("--env {}: expected NAME=VALUE", assignment.to_string_lossy()),
+        Some(_) => Err(wrong("expected NAME=VALUE, or the NAME of a variable that is set")),
+        None => match std::env::var_os(assignment) {
+            Some(value) => Ok((assignment.to_owned(), value)),
+            None => Err(wrong("no such variable is set here: give it a value")),
+        },
+    }
+}
+
+/// A provider that serves here.
+#[cfg(feature = "fabric")]
+fn provider(name: &str) -> Result<String, String> {
+    let found = longshore_transport::fabric::providers();
+    match found.iter().any(|provider| provider == name) {
+        true => Ok(name.to_owned()),
+        false => Err(format!(
+            "no provider of this name offers connected endpoints (FI_EP_MSG) here, which every pair of ranks needs; there are {}",
+            found.join(", ")
         )),
     }
+}
+
+#[cfg(not(feature = "fabric"))]
+fn provider(_: &str) -> Result<String, String> {
+    Err("this build has no libfabric: it takes the cargo feature `fabric`".to_owned())
+}
+
+/// A command's words.
+#[derive(Clone, Debug)]
+struct Words(Vec<OsString>);
+
+fn words(text: &str) -> Result<Words, String> {
+    let words: Vec<_> = text.split_whitespace().map(OsString::from).collect();
+    match words.is_empty() {
+        true => Err("expected a command, such as 'ip netns exec'".to_owned()),
+        false => Ok(Words(words)),
+    }
+}
+
+fn host(text: &str) -> Result<launcher::Host, String> {
+    let (name, ranks) = match text.rsplit_once(':') {
+        Some((name, count)) => (name, count.parse().ok().filter(|&count| count > 0)),
+        None => (text, Some(1)),
+    };
+    let expected = || "expected NAME or NAME:N, where N is a number of ranks above 0".to_owned();
+    // A name that a start command would take for an option is none.
+    let ranks =
+        ranks.filter(|_| !name.is_empty() && !name.starts_with('-')).ok_or_else(expected)?;
+    Ok(launcher::Host { name: name.into(), ranks })
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -2,7 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 fn bench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longshore")).arg("bench").args(words).output().unwrap()
@@ -73,6 +78,23 @@ fn a_run_is_reported_again_from_its_json() {
         !status.success() && String::from_utf8_lossy(&stderr).contains("run.csv: not a report")
     );
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn an_interrupted_run_reports_what_it_measured_processes() {
+    let file = std::env::temp_dir().join(format!("longshore-stop-{}.json", std::process::id()));
+    let path = file.to_str().unwrap();
+    let words = ["bench", "put_latency", "--size", "8", "--turns", "9999"];
+    let mut run = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    let run = run.args(words).args(["--json", path]).stdout(Stdio::piped()).spawn().unwrap();
+    thread::sleep(Duration::from_secs(1));
+    kill(Pid::from_raw(run.id() as i32), Signal::SIGINT).unwrap();
+    let Output { status, stdout, .. } = run.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let report = measured(&["--from", path]);
+    assert_eq!(String::from_utf8_lossy(&stdout), report);
+    assert!(rows(&report, "put_latency").count() >= 1, "{report}");
+    fs::remove_file(&file).unwrap();
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! The ranks are shells, or this very test binary, whose test `rank` plays the role in ROLE.
 
+#[path = "run/hosts.rs"]
+mod hosts;
 mod support;
 
 use std::io::{Read, Write};
@@ -24,6 +26,7 @@ fn rank() {
         "fences" => return fences(),
         "fatal" => return fatal(),
         "idle" => return idle(),
+        "join" => return join(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
@@ -59,6 +62,13 @@ fn rank() {
         role => panic!("no role {role}"),
     }
     std::process::exit(0);
+}
+
+fn join() {
+    match longshore::init() {
+        Ok(rank) => rank.finalize().unwrap(),
+        Err(error) => eprintln!("{error}"),
+    }
 }
 
 /// Rank 0 lets the others wait at a barrier.
@@ -218,7 +228,10 @@ fn mistakes_are_explained() {
         (&["true", ":", "--label", "true"], "part 2: unknown option '--label'"),
         (&["--arch", "pdp11", "true"], "use one of x86-64, i686, s390x"),
         (&["--arch", "native,", "true"], "use one of"),
-        (&["--env", "NAME", "true"], "--env NAME: expected NAME=VALUE"),
+        (&["--env", "NO_SUCH", "true"], "--env NO_SUCH: no such variable is set here"),
+        (&["--host", "a:0", "true"], "a number of ranks above 0"),
+        (&["--host", "-oProxyCommand=x", "true"], "expected NAME or NAME:N"),
+        (&["--start", "ip netns exec", "true"], "not provided:\n  --host"),
         (&["--env", "=1", "true"], "--env =1: expected NAME=VALUE"),
         (&["--timeout", "0", "true"], "a number of seconds above 0"),
         (&["--on-death", "cry", "true"], "expected end or report"),
@@ -370,6 +383,25 @@ fn who_waits_takes_no_processor_time_processes() {
     }
 }
 
+/// A rank tells an operator what it does, if asked, and by itself nothing.
+#[test]
+fn ranks_log_as_much_as_they_are_to() {
+    let job = |words: &[&str]| {
+        run(&[words.iter().map(|word| word.to_string()).collect(), role("join")].concat())
+    };
+    let told = |level: &str| job(&["-n", "2", "-x", &format!("LONGSHORE_LOG={level}")]).stderr;
+    let info = told("info");
+    let word = |word: &str| info.lines().filter(|line| line.contains(word)).count();
+    assert_eq!(
+        (word("INFO longshore::process: initialized rank="), word("DEBUG")),
+        (2, 0),
+        "{info}"
+    );
+    assert!(told("debug").contains("DEBUG longshore::"));
+    assert!(!job(&["-n", "2"]).stderr.contains("INFO"));
+    assert!(told("loud").contains("LONGSHORE_LOG=\"loud\" in the environment: off, error, warn"));
+}
+
 #[test]
 fn ranks_join_and_finalize() {
     let words = [vec!["-n".to_owned(), "32".to_owned()], role("finish")].concat();
@@ -449,10 +481,12 @@ fn what_a_rank_started_ends_with_the_job() {
     assert_eq!(sh(&["-n", "2"], script).status, 1);
 }
 
+/// The first rank to exit has the launcher end the others, whose trap would begin again with that second signal.
+const TELLS_OF_TERM: &str = "trap 'trap \"\" TERM; echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
+
 #[test]
 fn signals_are_forwarded() {
-    let script = "trap 'echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
-    let mut run = start(&["-n", "2", "sh", "-c", script]);
+    let mut run = start(&["-n", "2", "sh", "-c", TELLS_OF_TERM]);
     let _stderr = run.await_waiting(2);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();

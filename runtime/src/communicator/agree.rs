@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
-use crate::barrier::Barrier;
-use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source};
+use crate::barrier::{Barrier, Meeting};
+use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::Process;
@@ -300,12 +300,19 @@ impl Communicator {
     /// Returns once all ranks have called it. It needs no memory that all share, so it can be what comes before that is
     /// given back.
     pub(crate) fn rendezvous(&self) -> Result<()> {
-        self.circle(BYTES).allgather(Vec::new()).map(drop)
+        self.process().meet_at(self.venue(), self.group(), self.rank() as u32)
     }
 
-    /// Rank 0 finds shared memory for a barrier, and tells the others where.
-    pub(super) fn make_barrier(&self) -> Result<Barrier> {
+    fn venue(&self) -> Venue {
+        Venue::Communicator(self.number())
+    }
+
+    /// Where all share memory, rank 0 finds some for a barrier, and tells the others where.
+    pub(super) fn make_meeting(&self) -> Result<Meeting> {
         let process = self.process();
+        if !process.hosts().hold(self.group()) {
+            return Ok(Meeting::Messages(self.venue()));
+        }
         let bytes = Barrier::bytes(self.size() as u32);
         let lines: Lines = match self.rank() {
             0 => match process.segment().allocate(bytes) {
@@ -319,15 +326,19 @@ impl Communicator {
         let encoded = shipable::codec::encode(&lines, OFFER).map_err(wrong)?;
         let told = self.circle(MEETING).broadcast(encoded)?;
         match shipable::codec::decode::<Lines>(&told, OFFER).map_err(wrong)? {
-            Ok(place) => process.barrier_at(Some(place), self.group(), self.rank() as u32),
+            Ok(place) => {
+                let barrier = process.barrier_at(Some(place), self.group(), self.rank() as u32);
+                barrier.map(Meeting::Flags)
+            }
             Err((class, text)) => Err(ErrorKind::elsewhere(first, class, text).into()),
         }
     }
 
-    /// Gives back the memory of the barrier, once nobody can be in it any more.
-    pub(super) fn release_barrier(&self) -> Result<()> {
-        match self.shared.barrier.get() {
-            Some(barrier) if self.rank() == 0 => {
+    /// Gives back what its meetings take, once nobody can be in one any more.
+    pub(super) fn release_meeting(&self) -> Result<()> {
+        self.process().engine().state().close_venue(self.venue());
+        match self.shared.meeting.get() {
+            Some(Meeting::Flags(barrier)) if self.rank() == 0 => {
                 Ok(self.process().segment().free(barrier.place())?)
             }
             _ => Ok(()),

@@ -149,8 +149,10 @@ impl Communicator {
         self.make("split_type", || {
             let part = match kind {
                 None => None,
-                // A job is one host's.
-                Some(SplitType::Shared) => Some(0),
+                Some(SplitType::Shared) => {
+                    let process = self.process();
+                    Some(process.hosts().of(process.me().rank).into())
+                }
                 // The first that is like this rank; in the other half of the numbers.
                 Some(SplitType::Architecture) => Some((1 << 32) + u64::from(self.first_alike())),
             };
@@ -232,7 +234,7 @@ impl Communicator {
             // The others count on this rank, whatever its callbacks say.
             let cleared = self.clear_attributes();
             self.rendezvous()?;
-            self.release_barrier()?;
+            self.release_meeting()?;
             cleared
         };
         let ended = self.process().during(Activity::FreeCommunicator, 0, end);

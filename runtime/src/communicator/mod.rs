@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use shipable::Architecture;
 
 use crate::attribute::{Card, attributes};
-use crate::barrier::Barrier;
+use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::errhandler::error_handling;
@@ -65,17 +65,17 @@ struct Shared {
     /// This process's rank.
     rank: u32,
     /// Where the ranks meet; made when they first do.
-    barrier: OnceLock<Barrier>,
+    meeting: OnceLock<Meeting>,
     /// What packed buffers are in; found when it is first asked for.
     packed: OnceLock<Architecture>,
     card: Card,
 }
 
 impl Communicator {
-    pub(crate) fn world(process: Arc<Process>, barrier: Barrier) -> Communicator {
-        let group = barrier.group().clone();
-        let world = Self::new(process, Context::WORLD, group, barrier.rank());
-        let _ = world.shared.barrier.set(barrier);
+    pub(crate) fn world(process: Arc<Process>, meeting: Meeting) -> Communicator {
+        let (rank, size) = (process.me().rank, process.me().size);
+        let world = Self::new(process, Context::WORLD, Group::of_job(size, rank), rank);
+        let _ = world.shared.meeting.set(meeting);
         world.set_name("MPI_COMM_WORLD");
         world
     }
@@ -100,8 +100,8 @@ impl Communicator {
         rank: u32,
         card: Card,
     ) -> Communicator {
-        let (barrier, packed) = (OnceLock::new(), OnceLock::new());
-        let shared = Shared { process, context, group, rank, barrier, packed, card };
+        let (meeting, packed) = (OnceLock::new(), OnceLock::new());
+        let shared = Shared { process, context, group, rank, meeting, packed, card };
         Communicator { shared: Arc::new(shared) }
     }
 
@@ -213,7 +213,7 @@ impl Communicator {
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
                 };
                 // Who leaves before has left those that still wait for its announcement.
-                process.meet(self.meeting()?)?;
+                self.meet(self.meeting()?)?;
                 found.map_or(Ok(()), Err)
             })
         };
@@ -221,14 +221,19 @@ impl Communicator {
     }
 
     /// Where the ranks meet. All have to ask for it together the first time.
-    fn meeting(&self) -> Result<&Barrier> {
-        match self.shared.barrier.get() {
-            Some(barrier) => Ok(barrier),
+    fn meeting(&self) -> Result<&Meeting> {
+        match self.shared.meeting.get() {
+            Some(meeting) => Ok(meeting),
             None => {
-                let barrier = self.make_barrier()?;
-                Ok(self.shared.barrier.get_or_init(|| barrier))
+                let meeting = self.make_meeting()?;
+                Ok(self.shared.meeting.get_or_init(|| meeting))
             }
         }
+    }
+
+    /// Returns once all ranks have come to this meeting.
+    pub(crate) fn meet(&self, meeting: &Meeting) -> Result<()> {
+        self.process().meet(meeting, self.group(), self.rank() as u32)
     }
 
     /// Has the communicator's error handler deal with an error of a call on it.

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use longshore_transport::Range;
+
 use super::exposure::fits;
 use crate::error::{ErrorKind, Result};
 use crate::memory::Exposed;
@@ -24,6 +26,8 @@ struct Attachment {
     number: u64,
     start: u64,
     memory: Arc<Exposed>,
+    /// What was allocated in the segment for its bytes, if they were moved there.
+    place: Option<Range>,
 }
 
 /// Where memory lies.
@@ -60,9 +64,9 @@ impl Attachments {
     }
 
     /// Attaches memory (rule 15); gives the attachment's number and its address.
-    pub(crate) fn attach(&self, memory: Arc<Exposed>) -> Result<(u64, i64)> {
+    pub(crate) fn attach(&self, memory: Arc<Exposed>, place: Option<Range>) -> Result<(u64, i64)> {
         let mut list = self.list();
-        let (len, start) = (memory.span().len(), memory.span().start() as u64);
+        let (len, start) = (memory.span().len(), memory.home().start() as u64);
         let start = match self.addresses {
             Addresses::Real => start,
             Addresses::Emulated(pointer) => {
@@ -83,16 +87,24 @@ impl Attachments {
         }
         list.ever += 1;
         let number = list.ever;
-        let place = list.all.partition_point(|there| there.start <= start);
-        list.all.insert(place, Attachment { number, start, memory });
+        let at = list.all.partition_point(|there| there.start <= start);
+        list.all.insert(at, Attachment { number, start, memory, place });
         Ok((number, address))
     }
 
-    /// Ends an attachment, if there is one of this number. Operations under way may still hold its memory.
-    pub(crate) fn detach(&self, number: u64) -> Option<Arc<Exposed>> {
+    /// Ends an attachment, if there is one of this number. Operations under way may still hold its memory. Gives what was
+    /// allocated for it as well.
+    pub(crate) fn detach(&self, number: u64) -> Option<(Arc<Exposed>, Option<Range>)> {
         let all = &mut self.list().all;
-        let place = all.iter().position(|there| there.number == number)?;
-        Some(all.remove(place).memory)
+        let at = all.iter().position(|there| there.number == number)?;
+        let Attachment { memory, place, .. } = all.remove(at);
+        Some((memory, place))
+    }
+
+    /// Ends all attachments, and gives what was allocated for them.
+    pub(crate) fn clear(&self) -> Vec<Range> {
+        let all = std::mem::take(&mut self.list().all);
+        all.into_iter().filter_map(|attachment| attachment.place).collect()
     }
 
     /// The memory that has all of these bytes (rule 15), and its address.
@@ -148,7 +160,8 @@ mod tests {
     fn rule_15_attachments_do_not_overlap() {
         let memory = memory();
         let attachments = Attachments::new(Addresses::Real);
-        let attach = |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()));
+        let attach =
+            |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()), None);
         let (first, address) = attach(100, 100).unwrap();
         assert_eq!(address, memory.span().start() as i64 + 100);
         for (start, len) in [(100, 100), (150, 10), (50, 51), (199, 1), (0, 4096)] {
@@ -169,7 +182,8 @@ mod tests {
     fn rule_15_a_range_lies_in_one_attachment() {
         let memory = memory();
         let attachments = Attachments::new(Addresses::Real);
-        let attach = |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()));
+        let attach =
+            |start, len| attachments.attach(Arc::new(memory.part(start, len).unwrap()), None);
         let base = i128::from(attach(0, 100).unwrap().1);
         attach(100, 100).unwrap();
         attach(100, 0).unwrap();
@@ -187,7 +201,7 @@ mod tests {
     fn emulated_addresses_fit_their_pointers_and_are_used_again() {
         let memory = memory();
         let attachments = Attachments::new(Addresses::Emulated(4));
-        let attach = |len| attachments.attach(Arc::new(memory.part(0, len).unwrap()));
+        let attach = |len| attachments.attach(Arc::new(memory.part(0, len).unwrap()), None);
         let (first, address) = attach(100).unwrap();
         assert_eq!(address, 65536);
         assert_eq!(attach(0).unwrap().1, 65536 + 128);
@@ -195,7 +209,7 @@ mod tests {
         attachments.detach(first);
         assert_eq!(attach(60).unwrap().1, 65536);
         let small = Attachments::new(Addresses::Emulated(2));
-        let error = small.attach(Arc::new(memory.part(0, 1).unwrap())).unwrap_err();
+        let error = small.attach(Arc::new(memory.part(0, 1).unwrap()), None).unwrap_err();
         assert_eq!(error.class(), Class::RmaAttach);
     }
 }

@@ -204,8 +204,8 @@ impl State {
         let site = check.take_call(peer);
         let Admitted { exposure, form, .. } = self.admit(peer, header).ok()?;
         let program = form.packing(&self.me.architecture).ok()?;
-        let base = exposure.reach(header, &form, &self.me.architecture).ok()?.base;
-        let shape = Shape::new(&program, header.count);
+        let base = exposure.reach(header, form, &self.me.architecture).ok()?.base;
+        let shape = Shape::new(program, header.count);
         let deed = match header.kind {
             Kind::Put => Deed::Put,
             Kind::Get => Deed::Get,

@@ -1,5 +1,6 @@
 //! A window's memory as its peers reach it, and what is checked before they do.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use longshore_transport::lock::Briefly;
@@ -12,7 +13,7 @@ use super::forms::Received;
 use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
-use crate::memory::{Exposed, Span};
+use crate::memory::{Exposed, Registered, Room, Span};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
@@ -28,6 +29,8 @@ pub enum Policy {
 /// A window at its owner.
 pub(crate) struct Exposure {
     pub window: u32,
+    /// What ranks of other hosts access directly.
+    pub _registered: Option<Registered>,
     pub opened: Opened,
     pub unit: u32,
     pub policy: Policy,
@@ -53,6 +56,8 @@ pub(crate) enum Keep {
     Lender,
     /// Whoever holds this, the engine included.
     Shared { _memory: Arc<Exposed> },
+    /// Likewise, of an element.
+    Room { _room: Arc<Room> },
 }
 
 /// Where an operation reaches in a window, checked.
@@ -142,7 +147,7 @@ impl Exposure {
         form: &Received,
         me: u32,
         architecture: &Architecture,
-    ) -> Result<(Span, Arc<Exposed>)> {
+    ) -> Result<(Span, Cow<'_, Arc<Exposed>>)> {
         if form.form.tag() == Tag::Locale && form.builder != me {
             let shared = form.form.builder_architecture();
             let same = shared.is_some_and(|built| built.same_representation(architecture));
@@ -160,8 +165,7 @@ impl Exposure {
             return Err(ErrorKind::Epoch(NO_PUT).into());
         }
         let reach = self.reach(header, form, architecture)?;
-        let signature = form.signature.repeat(header.count).map(|signature| signature.hash);
-        if signature != Some(header.signature) {
+        if !form.hash(header.count).is_some_and(|hash| header.is_signed(hash)) {
             return Err(ErrorKind::Signature {
                 origin: "another sequence of basic types".to_owned(),
                 target: format!("{} of {}", header.count, form.form),
@@ -169,8 +173,11 @@ impl Exposure {
             .into());
         }
         let (memory, start) = match &self.opened {
-            Opened::Whole(memory) => (memory.clone(), 0),
-            Opened::Attached(attachments) => attachments.find(reach.bytes)?,
+            Opened::Whole(memory) => (Cow::Borrowed(memory), 0),
+            Opened::Attached(attachments) => {
+                let (memory, start) = attachments.find(reach.bytes)?;
+                (Cow::Owned(memory), start)
+            }
         };
         let at = reach.base.checked_sub(start).and_then(|base| memory.span().shifted(base));
         let span = at.ok_or(ErrorKind::Displacement(header.displacement))?;

@@ -8,8 +8,8 @@ use shipable::reduce::{Carry, Op, Reduction, Stage, Swap};
 use super::State;
 use super::exposure::{Exposure, Keep};
 use super::forms::Received;
-use super::incoming::Admitted;
-use super::outbox::{Outgoing, Purpose, Source};
+use super::incoming::{Admitted, reply_to};
+use super::outbox::Source;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Span, Typed};
 use crate::wire::{Header, Kind};
@@ -85,14 +85,20 @@ fn leaf(form: &Received, pairs: bool) -> Result<shipable::Leaf> {
 }
 
 impl State {
-    /// Checks an accumulate of a peer: what a put's is checked for, and rule 21.
-    pub(super) fn admit_folding(&self, peer: u32, header: &Header) -> Result<Folding> {
-        let Admitted { exposure, form, span, keep } = self.admit(peer, header)?;
+    /// Checks an accumulate of a peer that is let in, for rule 21.
+    pub(super) fn admit_folding(
+        &self,
+        admitted: Admitted<'_>,
+        peer: u32,
+        header: &Header,
+    ) -> Result<Folding> {
+        let Admitted { exposure, form, span, .. } = admitted;
+        let exposure = exposure.clone();
         let op = operation(header)?;
-        let leaf = leaf(&form, matches!(op, Op::Maxloc | Op::Minloc))?;
+        let leaf = leaf(form, matches!(op, Op::Maxloc | Op::Minloc))?;
         let reduction = Reduction::new(op, leaf, &self.me.architecture)?;
-        let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
-        let program = form.packing(&self.me.architecture)?;
+        let stage = Stage::new(leaf, self.stream_of(peer)?, &self.me.architecture)?;
+        let program = form.packing(&self.me.architecture)?.clone();
         let length = program.stream_length(header.count)?;
         // What doesn't overlap itself, as rule 20 has it, is no longer than its memory: so much of it may be fetched.
         if length > span.len() {
@@ -119,7 +125,7 @@ impl State {
             carry: Carry::default(),
             fetched: fetches.then(Vec::new),
             exposure,
-            _keep: keep,
+            _keep: admitted.keep(),
         };
         if op == Op::NoOp {
             folding.fetched = Some(folding.read(length)?);
@@ -129,10 +135,12 @@ impl State {
 
     /// Checks a compare and swap of a peer.
     pub(super) fn admit_swapping(&self, peer: u32, header: &Header) -> Result<Swapping> {
-        let Admitted { exposure, form, span, keep } = self.admit(peer, header)?;
-        let leaf = leaf(&form, false)?;
+        let admitted = self.admit(peer, header)?;
+        let Admitted { exposure, form, span, .. } = admitted;
+        let exposure = exposure.clone();
+        let leaf = leaf(form, false)?;
         let swap = Swap::new(leaf, &self.me.architecture)?;
-        let stage = Stage::new(leaf, &self.stream_of(peer)?, &self.me.architecture)?;
+        let stage = Stage::new(leaf, self.stream_of(peer)?, &self.me.architecture)?;
         let program = form.packing(&self.me.architecture)?;
         let one = program.stream_length(header.count)? == swap.element();
         // Where the element lies isn't where its type starts, if the type isn't predefined.
@@ -143,18 +151,13 @@ impl State {
                 return Err(ErrorKind::Protocol { peer, what }.into());
             }
         };
-        Ok(Swapping { swap, stage, span, bytes: Vec::new(), exposure, _keep: keep })
+        Ok(Swapping { swap, stage, span, bytes: Vec::new(), exposure, _keep: admitted.keep() })
     }
 
     /// Answers with what was there.
     pub(super) fn answer(&mut self, peer: u32, header: &Header, fetched: Vec<u8>) {
-        let reply = Header {
-            context: header.context,
-            operation: header.operation,
-            length: fetched.len() as u64,
-            ..Header::new(Kind::Reply)
-        };
-        self.push(peer, Outgoing::new(reply, Source::Bytes(fetched.into()), Purpose::None));
+        let length = fetched.len() as u64;
+        self.push(peer, reply_to(header, length, Source::Bytes(fetched.into())));
     }
 
     /// A compare and swap has ended.

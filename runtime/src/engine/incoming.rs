@@ -1,5 +1,6 @@
 //! Streams as they arrive: checked at their opening, taken in frame by frame.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use shipable::{Partial, Program};
@@ -7,12 +8,12 @@ use shipable::{Partial, Program};
 use super::exposure::{Exposure, Keep};
 use super::folding::{Folding, Swapping};
 use super::mail::Receiving;
-use super::outbox::{Outgoing, Purpose, Source};
+use super::outbox::{Few, Outgoing, Purpose, Source};
 use super::{BY_NUMBER, EAGER, Fetch, Operation, State, forms};
 use crate::check::note::longest;
 use crate::error::{Error, ErrorKind, Result, conversion};
-use crate::memory::Span;
-use crate::wire::{Brief, CONTROL_LIMIT, Header, Kind};
+use crate::memory::{Exposed, Span};
+use crate::wire::{Brief, CONTROL_LIMIT, Header, Kind, hello_limit};
 
 /// The stream that a peer has under way.
 #[derive(Default)]
@@ -94,12 +95,19 @@ struct Scatter {
 }
 
 /// An operation of a peer on a window, checked.
-pub(super) struct Admitted {
-    pub exposure: Arc<Exposure>,
-    pub form: Arc<forms::Received>,
+pub(super) struct Admitted<'a> {
+    pub exposure: &'a Arc<Exposure>,
+    pub form: &'a forms::Received,
     /// Its memory, displacement 0 being where the operation's lies.
     pub span: Span,
-    pub keep: Keep,
+    memory: Cow<'a, Arc<Exposed>>,
+}
+
+impl Admitted<'_> {
+    /// What keeps the memory.
+    pub(super) fn keep(self) -> Keep {
+        Keep::Shared { _memory: self.memory.into_owned() }
+    }
 }
 
 impl State {
@@ -115,6 +123,7 @@ impl State {
             Kind::Put | Kind::Get | Kind::Accumulate | Kind::Fetch | Kind::Swap
         ) {
             self.record(peer, &header);
+            self.remember(peer, &header);
         }
         match header.kind {
             Kind::Get => {
@@ -128,8 +137,13 @@ impl State {
             }
             _ => {}
         }
-        if matches!(self.peers[peer as usize].incoming, Incoming::Stream(_)) {
+        if self.peers[peer as usize].is_streaming() {
             return Err(format!("a {:?} within a stream", header.kind));
+        }
+        if data.len() as u64 == header.length {
+            if let Some(taken) = self.handle_whole(peer, &header, data) {
+                return taken;
+            }
         }
         let sink = self.open(peer, &header)?;
         let mut stream = Stream { header, position: 0, sink };
@@ -183,7 +197,8 @@ impl State {
             false => Err(format!("{:?} of {} bytes, above {limit}", header.kind, header.length)),
         };
         match header.kind {
-            Kind::Hello | Kind::Refuse => collect(CONTROL_LIMIT as u64),
+            Kind::Hello => collect(hello_limit(self.me.size) as u64),
+            Kind::Refuse => collect(CONTROL_LIMIT as u64),
             Kind::Eager => collect(EAGER),
             Kind::Note => collect(longest(self.me.size) as u64),
             Kind::Define if header.length > forms::LONGEST => {
@@ -195,10 +210,14 @@ impl State {
                 Ok(scatter) => Sink::Scatter(scatter),
                 Err(error) => Sink::Refused(error),
             }),
-            Kind::Accumulate | Kind::Fetch => Ok(match self.admit_folding(peer, header) {
-                Ok(folding) => Sink::Fold(Box::new(folding)),
-                Err(error) => Sink::Refused(error),
-            }),
+            Kind::Accumulate | Kind::Fetch => {
+                let admitted = self.admit(peer, header);
+                let folding = admitted.and_then(|it| self.admit_folding(it, peer, header));
+                Ok(match folding {
+                    Ok(folding) => Sink::Fold(Box::new(folding)),
+                    Err(error) => Sink::Refused(error),
+                })
+            }
             Kind::Swap => Ok(match self.admit_swapping(peer, header) {
                 Ok(swapping) => Sink::Swap(Box::new(swapping)),
                 Err(error) => Sink::Refused(error),
@@ -214,36 +233,46 @@ impl State {
     }
 
     fn admit_put(&self, peer: u32, header: &Header) -> Result<Scatter> {
-        let Admitted { form, span, keep, .. } = self.admit(peer, header)?;
+        let (admitted, program) = self.admit_data(peer, header)?;
+        Ok(Scatter {
+            program: program.clone(),
+            count: header.count,
+            span: admitted.span,
+            partial: Partial::default(),
+            answers: None,
+            _keep: admitted.keep(),
+        })
+    }
+
+    /// A put that may begin, and the program that unpacks its data.
+    pub(super) fn admit_data(
+        &self,
+        peer: u32,
+        header: &Header,
+    ) -> Result<(Admitted<'_>, &Arc<Program>)> {
+        let admitted = self.admit(peer, header)?;
         let stream = self.stream_of(peer)?;
-        let program = form.unpacking(&self.me.architecture, &stream)?;
+        let program = admitted.form.unpacking(&self.me.architecture, stream)?;
         let due = program.stream_length(header.count)?;
         if due != header.length {
             let what = format!("a put of {} bytes where its type has {due}", header.length);
             return Err(ErrorKind::Protocol { peer, what }.into());
         }
-        Ok(Scatter {
-            program,
-            count: header.count,
-            span,
-            partial: Partial::default(),
-            answers: None,
-            _keep: keep,
-        })
+        Ok((admitted, program))
     }
 
-    pub(super) fn admit(&self, peer: u32, header: &Header) -> Result<Admitted> {
-        let exposure = self.windows.get(&header.context).ok_or(ErrorKind::WindowFreed)?.clone();
+    pub(super) fn admit(&self, peer: u32, header: &Header) -> Result<Admitted<'_>> {
+        let exposure = self.windows.get(&header.context).ok_or(ErrorKind::WindowFreed)?;
         let form = self.peers[peer as usize].forms.get(header.form, peer)?;
-        let (span, memory) = exposure.admit(header, &form, self.me.rank, &self.me.architecture)?;
-        Ok(Admitted { exposure, form, span, keep: Keep::Shared { _memory: memory } })
+        let (span, memory) = exposure.admit(header, form, self.me.rank, &self.me.architecture)?;
+        Ok(Admitted { exposure, form, span, memory })
     }
 
     /// The bytes of its window that an operation of a peer touches, if it can be told.
     pub(super) fn reached(&self, peer: u32, header: &Header) -> Option<(i64, i64)> {
         let exposure = self.windows.get(&header.context)?;
         let form = self.peers[peer as usize].forms.get(header.form, peer).ok()?;
-        let (start, end) = exposure.reach(header, &form, &self.me.architecture).ok()?.bytes;
+        let (start, end) = exposure.reach(header, form, &self.me.architecture).ok()?.bytes;
         Some((start.try_into().ok()?, end.try_into().ok()?))
     }
 
@@ -253,12 +282,12 @@ impl State {
         self.push(peer, Outgoing::brief(done));
     }
 
-    pub(super) fn stream_of(&self, peer: u32) -> Result<shipable::Architecture> {
+    pub(super) fn stream_of(&self, peer: u32) -> Result<&shipable::Architecture> {
         let unknown = || ErrorKind::Gone { rank: peer, state: "unknown".to_owned() };
         Ok(self.peers[peer as usize].architecture().ok_or_else(unknown)?)
     }
 
-    fn handle_get(&mut self, peer: u32, header: &Header) {
+    pub(super) fn handle_get(&mut self, peer: u32, header: &Header) {
         match self.admit_get(peer, header) {
             Ok(reply) => self.push(peer, reply),
             Err(error) => self.refuse(peer, header, &error),
@@ -266,17 +295,21 @@ impl State {
     }
 
     fn admit_get(&self, peer: u32, header: &Header) -> Result<Outgoing> {
-        let Admitted { form, span, keep, .. } = self.admit(peer, header)?;
-        let program = form.packing(&self.me.architecture)?;
+        let admitted = self.admit(peer, header)?;
+        let program = admitted.form.packing(&self.me.architecture)?;
         let length = program.stream_length(header.count)?;
-        let reply = Header {
-            context: header.context,
-            operation: header.operation,
-            length,
-            ..Header::new(Kind::Reply)
+        let (count, span) = (header.count, admitted.span);
+        let source = match Few::zeroed(length) {
+            Some(mut few) => {
+                span.pack(program, count, 0, few.bytes_mut()).map_err(conversion)?;
+                Source::Few(few)
+            }
+            None => {
+                let program = program.clone();
+                Source::Typed { program, count, span, _keep: admitted.keep() }
+            }
         };
-        let source = Source::Typed { program, count: header.count, span, _keep: keep };
-        Ok(Outgoing::new(reply, source, Purpose::None))
+        Ok(reply_to(header, length, source))
     }
 
     fn open_reply(&mut self, peer: u32, header: &Header) -> Result<Sink, String> {
@@ -287,9 +320,9 @@ impl State {
             // Its get was given up.
             return Ok(Sink::Ignore);
         };
-        let Fetch { origin, count, span, keep, bytes } = fetch;
+        let Fetch { origin, count, span, keep, bytes, .. } = fetch;
         let scatter = self.stream_of(peer).and_then(|stream| {
-            let program = origin.program(&stream)?;
+            let program = origin.program(stream)?;
             let due = program.stream_length(count)?;
             if due != header.length {
                 let what = format!("{} bytes in answer to a get of {due}", header.length);
@@ -307,6 +340,15 @@ impl State {
         Ok(scatter.map_or_else(|error| Sink::Misfit(error, bytes), Sink::Scatter))
     }
 
+    /// A put or accumulate of a peer is done.
+    pub(super) fn finish_update(&mut self, peer: u32, header: &Header) {
+        if header.tag & BY_NUMBER != 0 {
+            return self.done(peer, header.context, header.operation);
+        }
+        self.peers[peer as usize].acknowledge(header.context);
+        self.busy.insert(peer);
+    }
+
     /// A stream has ended, whole or cut short.
     fn finish(&mut self, peer: u32, stream: Stream, cut: bool) -> Result<(), String> {
         let Stream { header, sink, .. } = stream;
@@ -315,13 +357,7 @@ impl State {
             (Kind::Put | Kind::Accumulate | Kind::Fetch | Kind::Swap, Sink::Refused(error)) => {
                 self.refuse(peer, &header, &error)
             }
-            (Kind::Put | Kind::Accumulate, _) if header.tag & BY_NUMBER != 0 => {
-                self.done(peer, window, header.operation);
-            }
-            (Kind::Put | Kind::Accumulate, _) => {
-                self.peers[peer as usize].acknowledge(window);
-                self.busy.insert(peer);
-            }
+            (Kind::Put | Kind::Accumulate, _) => self.finish_update(peer, &header),
             (Kind::Fetch | Kind::Swap, _) if cut => {
                 let error = ErrorKind::Conversion(CUT.to_owned()).into();
                 self.refuse(peer, &header, &error);
@@ -353,8 +389,9 @@ impl State {
             (Kind::Bulk | Kind::Define, Sink::Ignore) => {}
             (_, _) if cut => return Err(format!("a {:?} cut short", header.kind)),
             (Kind::Define, Sink::Collect(bytes)) => {
-                let forms = &mut self.peers[peer as usize].forms;
-                forms.define(header.form, header.tag, header.context, &bytes);
+                let known = &mut self.peers[peer as usize];
+                known.forms.define(header.form, header.tag, header.context, &bytes);
+                known.recents.forget_form(header.form);
             }
             (Kind::Hello, Sink::Collect(bytes)) => return self.handle_hello(peer, &bytes),
             (Kind::Refuse, Sink::Collect(bytes)) => {
@@ -369,6 +406,17 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// The answer to an operation that fetches.
+pub(super) fn reply_to(header: &Header, length: u64, source: Source) -> Outgoing {
+    let reply = Header {
+        context: header.context,
+        operation: header.operation,
+        length,
+        ..Header::new(Kind::Reply)
+    };
+    Outgoing::new(reply, source, Purpose::None)
 }
 
 /// What a receive is told when its sender met a value that it couldn't send.

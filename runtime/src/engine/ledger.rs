@@ -105,10 +105,13 @@ impl Ledger {
     }
 
     /// The first failure on a target, or on any, since it was last asked for; later ones are forgotten with it.
+    #[inline]
     pub(crate) fn take_failure(&self, target: Option<u32>) -> Option<Error> {
-        if !self.failed.load(Ordering::Acquire) {
-            return None;
-        }
+        if self.failed.load(Ordering::Acquire) { self.first_failure(target) } else { None }
+    }
+
+    #[cold]
+    fn first_failure(&self, target: Option<u32>) -> Option<Error> {
         let mut failures = self.failures();
         let first =
             failures.iter().position(|(of, _)| target.is_none_or(|target| target == *of))?;

@@ -595,6 +595,6 @@ impl State {
 
     /// The representation that a peer's messages travel in.
     pub(crate) fn stream(&self, peer: u32) -> Architecture {
-        self.peers[peer as usize].architecture().unwrap_or(self.me.architecture)
+        *self.peers[peer as usize].architecture().unwrap_or(&self.me.architecture)
     }
 }

@@ -16,13 +16,17 @@ mod hello;
 mod incoming;
 mod ledger;
 mod mail;
+mod meeting;
 mod outbox;
 mod peer;
+mod recent;
 mod refusal;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod ticket;
+mod whole;
+mod write;
 
 use std::sync::Arc;
 
@@ -47,11 +51,14 @@ pub(crate) use attachments::{Addresses, Attachments};
 pub use exposure::Policy;
 pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
 pub(crate) use forms::tag_to_wire;
+use incoming::reply_to;
 pub(crate) use ledger::Ledger;
 pub(crate) use mail::{Channel, Context, Landing, Letter, Message, Pattern, Sender};
 pub use mail::{Status, UNDEFINED};
+pub(crate) use meeting::Venue;
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 use peer::EAGER;
+use recent::Answer;
 pub(crate) use sync::EXPOSED;
 
 /// In the tag of a put or accumulate: its origin waits for it alone, so that it is answered by its number.
@@ -92,11 +99,16 @@ pub(crate) struct State {
     gets: Numbers<Operation, Fetch>,
     locks: sync::Locks,
     tickets: Tickets,
+    writes: write::Writes,
+    greetings: hello::Greetings,
     mail: mail::Mail,
+    meetings: meeting::Meetings,
     names: Arc<Names>,
     retirements: u64,
     /// Whether a peer died: one that has finalized did not.
     bereft: bool,
+    /// Whether a frame came that was no answer.
+    asked: bool,
     founding: Option<Founding>,
 }
 
@@ -112,6 +124,8 @@ pub(crate) struct Operation {
 pub(crate) struct Fetch {
     pub origin: Arc<Compiled>,
     pub count: u64,
+    /// Where an answer in one frame goes as it is, and its bytes; none where it has to be unpacked.
+    pub run: Option<(i64, u64)>,
     pub span: crate::memory::Span,
     pub keep: Keep,
     /// The bytes of the target's window, for errors.
@@ -139,10 +153,14 @@ impl Engine {
             gets: Numbers::default(),
             locks: sync::Locks::default(),
             tickets: Tickets::default(),
+            writes: write::Writes::default(),
+            greetings: hello::Greetings::default(),
             mail: mail::Mail::default(),
+            meetings: meeting::Meetings::default(),
             names,
             retirements: 0,
             bereft: false,
+            asked: false,
             founding,
         };
         Engine { link, state }
@@ -158,12 +176,73 @@ impl Engine {
         self.state.retire();
         let mut moved = self.receive();
         moved |= self.state.grant();
+        moved |= self.state.end_writes();
         let mut next = self.state.busy.from(0);
         while let Some(peer) = next {
             moved |= self.flush(peer);
             next = self.state.busy.from(peer + 1);
         }
         moved
+    }
+
+    /// Whether a glance at the link shows that nothing has arrived.
+    #[inline]
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.link.is_quiet()
+    }
+
+    /// Sends an operation in one frame, if that may go at once; `fill` writes its data, `header.length` bytes. Gives its number.
+    pub(crate) fn send_frame(
+        &mut self,
+        peer: u32,
+        ledger: &Ledger,
+        header: Header,
+        fill: impl FnOnce(&mut [u8]) -> bool,
+    ) -> Option<u64> {
+        let Engine { link, state } = self;
+        let entry = &state.peers[peer as usize];
+        let is_next = state.chance.is_none() && entry.gone.is_none() && entry.outbox.is_empty();
+        let size = header.whole_size();
+        let len = size.checked_add(usize::try_from(header.length).ok()?)?;
+        if !is_next || !entry.told.contains(&header.form) || len > link.frame_limit() {
+            return None;
+        }
+        // Where the link fails, the long way meets it too.
+        let mut frame = link.reserve(peer, len).ok()?;
+        if !fill(&mut frame[size..]) {
+            return None;
+        }
+        let operation = ledger.issue(peer);
+        Header { operation, ..header }.encode_whole(&mut frame[..size]);
+        state.tap.record(Direction::Sent, peer, &frame);
+        frame.commit_lazily();
+        Some(operation)
+    }
+
+    /// Sends what may go at once, else appends it to its peer's outbox; the rest waits for the next progress.
+    pub(crate) fn send(&mut self, peer: u32, mut outgoing: Outgoing) {
+        let Engine { link, state } = self;
+        let entry = &state.peers[peer as usize];
+        if state.chance.is_none() && entry.gone.is_none() && entry.outbox.is_empty() {
+            match outgoing.send(&mut **link, peer, &mut state.tap) {
+                Sent::Done => return,
+                Sent::Gone(why) => {
+                    state.push(peer, outgoing);
+                    return self.lose(peer, &why);
+                }
+                Sent::Failed(error) => {
+                    return state.settle(peer, outgoing.into_purpose(), Err(error));
+                }
+                Sent::More | Sent::Blocked => {}
+            }
+        }
+        state.push(peer, outgoing);
+        self.progress();
+    }
+
+    /// This rank is marked as one that says nothing more: so the link tells peers that don't see the mark.
+    pub(crate) fn leave(&mut self) {
+        self.link.leave();
     }
 
     /// The job knows something new of its ranks, whose states these are.
@@ -187,26 +266,63 @@ impl Engine {
 
     fn receive(&mut self) -> bool {
         for taken in 0..BATCH {
-            let (peer, outcome) = match self.link.receive() {
-                Ok(Some(frame)) => {
-                    let peer = frame.peer();
-                    self.state.tap.record(Direction::Received, peer, &frame);
-                    // All that counts of one that is gone was taken in before.
-                    if self.state.peers[peer as usize].gone.is_some() {
-                        continue;
-                    }
-                    (peer, self.state.handle_frame(peer, &frame))
+            if taken > 0 && self.link.is_spent() {
+                return true;
+            }
+            let frame = match self.link.receive() {
+                Ok(Some(frame)) => frame,
+                Err(LinkError::Corrupt { peer, what }) => {
+                    self.state.peer_erred(peer, what);
+                    continue;
                 }
-                Ok(None) => return taken > 0,
-                Err(LinkError::Corrupt { peer, what }) => (peer, Err(what)),
-                Err(_) => return taken > 0,
+                Ok(None) | Err(_) => return taken > 0,
             };
-            if let Err(what) = outcome {
-                let why = ErrorKind::Protocol { peer, what }.to_string();
-                self.state.peer_gone(peer, Gone { why, finalized: false });
+            let peer = frame.peer();
+            self.state.tap.record(Direction::Received, peer, &frame);
+            // All that counts of one that died was taken in before. That one has finalized may be heard of before its last
+            // words: the launcher, or a rank that had them first, tells all ranks of a host.
+            let gone = &self.state.peers[peer as usize].gone;
+            if gone.as_ref().is_some_and(|gone| !gone.finalized) {
+                continue;
+            }
+            match self.state.handle_frame(peer, &frame) {
+                Ok(None) => {}
+                Ok(Some(answer)) => {
+                    let mut header = [0; Header::SMALL_SIZE];
+                    header.copy_from_slice(&frame[..Header::SMALL_SIZE]);
+                    drop(frame);
+                    self.answer(peer, &header, answer);
+                }
+                Err(what) => self.state.peer_erred(peer, what),
             }
         }
         true
+    }
+
+    /// Answers an operation with a small header by what it fetched: in a frame, if that may go at once.
+    fn answer(&mut self, peer: u32, header: &[u8; Header::SMALL_SIZE], answer: Answer) {
+        let Engine { link, state } = self;
+        let entry = &state.peers[peer as usize];
+        let room = link.frame_limit().saturating_sub(Header::SMALL_SIZE);
+        if entry.gone.is_none() && entry.outbox.is_empty() && answer.len() <= room as u64 {
+            let len = Header::SMALL_SIZE + answer.len() as usize;
+            if let Ok(mut frame) = link.reserve(peer, len) {
+                let (words, data) = frame.split_at_mut(Header::SMALL_SIZE);
+                if answer.fill(data) {
+                    words.copy_from_slice(&Header::small_reply(header));
+                    state.tap.record(Direction::Sent, peer, &frame);
+                    return frame.commit_answer();
+                }
+            }
+        }
+        let Some(Frame::Long(asked, _)) = Frame::decode(header) else { return };
+        match answer {
+            Answer::Few(few) => {
+                let reply = reply_to(&asked, few.bytes().len() as u64, Source::Few(few));
+                state.push(peer, reply);
+            }
+            Answer::Memory(..) => state.handle_get(peer, &asked),
+        }
     }
 
     /// Sends to a peer until its outbox is empty or its link is full; true if anything was sent.
@@ -251,6 +367,11 @@ impl Engine {
 }
 
 impl State {
+    /// Whether a frame came since the last call that was no answer.
+    pub(crate) fn take_asked(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
+    }
+
     /// The job's identity, known once `init` has ended.
     pub(crate) fn job(&self) -> u128 {
         self.founding.map_or(0, |founding| founding.job)
@@ -259,7 +380,7 @@ impl State {
     /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
     pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
         let peer = self.peers.get(peer as usize)?;
-        Some((peer.architecture()?, peer.is_emulated()))
+        Some((*peer.architecture()?, peer.is_emulated()))
     }
 
     /// Appends to a peer's outbox; for one that is gone, the operation fails at once.
@@ -331,6 +452,13 @@ impl State {
             if gone.finalized { None } else { self.gone(rank) }
         };
         group.processes().iter().find_map(|&rank| died(rank))
+    }
+
+    /// A peer sent what no peer sends.
+    #[cold]
+    fn peer_erred(&mut self, peer: u32, what: String) {
+        let why = ErrorKind::Protocol { peer, what }.to_string();
+        self.peer_gone(peer, Gone { why, finalized: false });
     }
 
     fn link_failed(&mut self, peer: u32, error: &LinkError) {
@@ -409,7 +537,9 @@ impl State {
     /// Ends what `open_window` began.
     pub(crate) fn close_window(&mut self, window: u32) {
         self.forget_locks(|of, _| of == window);
+        self.close_venue(Venue::Window(window));
         self.windows.remove(&window);
+        self.peers.iter_mut().for_each(|peer| peer.recents.forget_window(window));
         if let Some(check) = &mut self.check {
             check.close_window(window);
         }
@@ -454,6 +584,12 @@ impl State {
         self.tickets.give_up(|operation| operation.window == window, aborting);
     }
 
+    /// Whether there is no operation of which memory is held, or somebody to be told.
+    pub(crate) fn holds_nothing(&self) -> bool {
+        let is_idle = |peer: &Peer| peer.outbox.is_empty() && !peer.is_streaming();
+        self.gets.is_empty() && self.tickets.is_empty() && self.peers.iter().all(is_idle)
+    }
+
     /// Lets go of a window's operations, which will never be done.
     pub(crate) fn give_up(&mut self, window: u32) {
         self.let_go(window);
@@ -487,35 +623,54 @@ impl State {
         Ok(())
     }
 
-    fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
+    /// Takes a frame in; gives what the operation in it fetched, if that is left to be sent.
+    fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<Option<Answer>, String> {
         let frame = Frame::decode(bytes).ok_or("a frame that is none")?;
         let known = self.peers[peer as usize].architecture().is_some();
+        let (Frame::Long(Header { kind, .. }, _) | Frame::Short(Brief { kind, .. }, _)) = frame;
+        self.asked |= !kind.is_answer();
         match frame {
             Frame::Long(header, data) => {
+                if header.kind == Kind::Reply && header.length == data.len() as u64 && known {
+                    self.reply_whole(peer, &header, data)?;
+                    return Ok(None);
+                }
+                if let Some(fetched) = self.handle_again(peer, &header, data) {
+                    if fetched.is_none() {
+                        self.finish_update(peer, &header);
+                    }
+                    return Ok(fetched);
+                }
                 if !known && header.kind != Kind::Hello {
                     return Err("it spoke before its hello".to_owned());
                 }
-                self.handle_opening(peer, header, data)
+                self.handle_opening(peer, header, data)?;
             }
-            // More of its hello it may be.
-            Frame::Short(brief, _) if !known && brief.kind != Kind::More => {
-                Err("it spoke before its hello".to_owned())
+            // More of its hello it may be, or that it knows all others already.
+            Frame::Short(brief, _) if !known && !matches!(brief.kind, Kind::More | Kind::Meet) => {
+                return Err("it spoke before its hello".to_owned());
             }
-            Frame::Short(brief, data) => self.handle_brief(peer, brief, data),
+            Frame::Short(brief, data) => self.handle_brief(peer, brief, data)?,
         }
+        Ok(None)
     }
 
     fn handle_brief(&mut self, peer: u32, brief: Brief, data: &[u8]) -> Result<(), String> {
         match brief.kind {
             Kind::More => return self.handle_more(peer, brief.value, data),
             Kind::Cut => return self.handle_cut(peer),
-            Kind::Retire => self.peers[peer as usize].forms.retire(brief.operation),
+            Kind::Retire => {
+                let known = &mut self.peers[peer as usize];
+                known.forms.retire(brief.operation);
+                known.recents.forget_form(brief.operation);
+            }
             Kind::Ack => {
                 if let Some(ledger) = self.ledgers.get(&brief.context) {
                     ledger.acknowledge(peer, brief.value)?;
                 }
             }
             Kind::Lock => self.handle_lock(peer, &brief),
+            Kind::Meet => self.handle_meet(peer, &brief)?,
             Kind::Ping => self.done(peer, brief.context, brief.operation),
             Kind::Unlock => self.handle_unlock(peer, brief.context)?,
             Kind::Post => self.handle_tally(peer, brief.context, Tally::Posts),

@@ -7,8 +7,9 @@ use shipable::Architecture;
 use super::forms::Forms;
 use super::incoming::Incoming;
 use super::outbox::Outgoing;
+use super::recent::Recents;
 use crate::numbers::NumberSet;
-use crate::wire::{Brief, Hello, Kind};
+use crate::wire::{Brief, Introduction, Kind};
 
 /// Bytes of short messages, each with its header, that a rank holds for each sender before they are received.
 pub(crate) const ROOM: u64 = 64 << 10;
@@ -38,6 +39,8 @@ pub(super) struct Peer {
     /// The forms that it has told this rank.
     pub forms: Forms,
     pub incoming: Incoming,
+    /// What was found of its last operations.
+    pub recents: Recents,
     /// Its operations that are done, by window, to be acknowledged.
     done: VecDeque<(u32, u64)>,
     /// Bytes that it still holds room for.
@@ -47,21 +50,27 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Its hello has come.
-    pub(super) fn meet(&mut self, architecture: Architecture, hello: &Hello) {
-        self.hello = Some((architecture, hello.emulated));
-        self.form_limit = hello.form_limit;
-        self.room = hello.room.min(ROOM);
+    /// It is known from here on.
+    pub(super) fn meet(&mut self, architecture: Architecture, it: &Introduction) {
+        self.hello = Some((architecture, it.emulated));
+        self.form_limit = it.form_limit;
+        self.room = it.room.min(ROOM);
     }
 
-    /// Its representation, once it has said hello.
-    pub(super) fn architecture(&self) -> Option<Architecture> {
-        self.hello.map(|(architecture, _)| architecture)
+    /// Its representation, once it is known.
+    pub(super) fn architecture(&self) -> Option<&Architecture> {
+        self.hello.as_ref().map(|(architecture, _)| architecture)
     }
 
     /// Whether its representation is emulated.
     pub(super) fn is_emulated(&self) -> bool {
         self.hello.is_some_and(|(_, emulated)| emulated)
+    }
+
+    /// Whether a stream of it is under way.
+    #[inline]
+    pub(super) fn is_streaming(&self) -> bool {
+        matches!(self.incoming, Incoming::Stream(_))
     }
 
     /// An operation of the peer on a window is done.

@@ -8,13 +8,15 @@ use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
     Engine, Exposure, Landing, Ledger, Me, Opened, Operation, Outgoing, Pattern, Policy, Purpose,
-    Sender, Source, Ticket,
+    Sender, Source, Ticket, Venue,
 };
 use crate::control::Control;
 use crate::group::Group;
 use crate::memory::Exposed;
 use crate::types::Names;
-use crate::wire::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, PROTOCOL, Refusal};
+use crate::wire::{
+    Brief, CONTROL_LIMIT, Frame, Header, Hello, Introduction, Kind, PROTOCOL, Refusal,
+};
 
 /// A rank 0 with a window of 80 bytes, and a link by which the test plays rank 1.
 struct Pair {
@@ -43,6 +45,7 @@ impl Pair {
         let group = Group::of_job(2, 0);
         let control = control(&cluster.segment(0).unwrap(), &group);
         let exposure = Exposure {
+            _registered: None,
             window: 1,
             opened: Opened::Whole(exposed),
             unit: 8,
@@ -52,6 +55,7 @@ impl Pair {
             control,
         };
         engine.state().open_window(Arc::new(exposure), Arc::new(Ledger::new(2)));
+        engine.state().start_hello().unwrap();
         Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
     }
 
@@ -105,7 +109,9 @@ impl Pair {
         };
         change(&mut header);
         self.received();
-        self.send(&[&header.encode()[..], &1.5f64.to_le_bytes()].concat());
+        let mut bytes = vec![0; if header.small { header.whole_size() } else { Header::SIZE }];
+        header.encode_whole(&mut bytes);
+        self.send(&[&bytes[..], &1.5f64.to_le_bytes()].concat());
         let frames = self.received();
         let answer = frames.first().and_then(|frame| Frame::decode(frame));
         match answer {
@@ -125,15 +131,17 @@ fn control(segment: &Segment, group: &Group) -> Arc<Control> {
 }
 
 fn greeting() -> Hello {
-    Hello {
-        protocol: PROTOCOL,
-        rank: 1,
+    let introduction = Introduction {
         architecture: Architecture::X86_64.descriptor(),
         emulated: false,
         room: 1000,
         form_limit: 1000,
+    };
+    Hello {
+        protocol: PROTOCOL,
         secret: SECRET.to_vec(),
         founding: None,
+        ranks: vec![(1, introduction)],
     }
 }
 
@@ -166,6 +174,10 @@ fn the_target_checks_what_the_origin_should_have() {
     refused(pair.put(|put| put.count = u64::MAX), Class::RmaRange, "outside");
     refused(pair.put(|put| put.count = 2), Class::Type, "signatures differ");
     refused(pair.put(|put| put.signature ^= 1), Class::Type, "signatures differ");
+    assert_eq!(pair.put(|put| put.small = true), None);
+    let other = |put: &mut Header| (put.small, put.signature) = (true, put.signature ^ 1);
+    refused(pair.put(other), Class::Type, "signatures differ");
+    refused(pair.put(|put| (put.small, put.count) = (true, 2)), Class::Type, "signatures differ");
     // Everything else had left the window as it was.
     let Opened::Whole(window) = &pair.engine.state().windows[&1].opened else { panic!() };
     let window = window.span();
@@ -200,8 +212,8 @@ fn a_stranger_is_not_listened_to() {
     let wrong: [fn(&mut Hello); 4] = [
         |hello| hello.protocol += 1,
         |hello| hello.secret[0] ^= 1,
-        |hello| hello.rank = 0,
-        |hello| hello.architecture = "e=x".to_owned(),
+        |hello| hello.ranks[0].0 = 2,
+        |hello| hello.ranks[0].1.architecture = "e=x".to_owned(),
     ];
     for change in wrong {
         let mut pair = Pair::strangers();
@@ -232,7 +244,7 @@ fn frames_of_any_bytes_do_no_harm() {
             let length = 1 + random() % 120;
             let mut bytes: Vec<u8> =
                 (0..length).map(|_| if random() % 2 == 0 { 0 } else { random() as u8 }).collect();
-            bytes[0] = (random() % 26) as u8;
+            bytes[0] = (random() % 27) as u8 | if random() % 2 == 0 { 0 } else { 0x80 };
             if let Some(context) = bytes.get_mut(4) {
                 *context = (random() % 3) as u8;
             }
@@ -294,6 +306,20 @@ fn what_a_rank_sent_before_its_end_counts() {
         assert_eq!(received.bytes, b"ab");
         assert!(pair.engine.state().gone(1).is_some());
     }
+}
+
+/// From another host the news of its end may come by a faster way than its last frame: the one that lets others leave.
+#[test]
+fn the_last_words_of_a_rank_that_has_finalized_may_come_late() {
+    let mut pair = Pair::new();
+    let venue = Venue::Communicator(0);
+    pair.engine.state().enter_meeting(venue, &Group::of_job(2, 0), 0);
+    pair.engine.state().handle_rank_state(1, RankState::Finalized);
+    assert_eq!(pair.engine.state().awaited_in_meeting(venue), Some(1));
+    pair.send(&Brief { kind: Kind::Meet, context: 0, operation: 0, value: 1 }.encode());
+    assert_eq!(pair.engine.state().awaited_in_meeting(venue), None);
+    while pair.engine.progress() {}
+    assert!(pair.engine.state().is_flushed());
 }
 
 /// It was announced in time, but its sender's death was heard of first.

@@ -14,9 +14,17 @@ use crate::process::Process;
 pub(crate) struct Ticket {
     done: AtomicBool,
     failure: Mutex<Option<Error>>,
+    /// Who is told of a failure that nobody took, and of which target.
+    heir: Option<(Arc<Ledger>, u32)>,
 }
 
 impl Ticket {
+    /// One of an operation on a rank of the job. If it fails and whoever holds this lets go of it unasked, the epoch's end tells.
+    pub(crate) fn of_epoch(ledger: &Arc<Ledger>, target: Option<u32>) -> Ticket {
+        let heir = target.map(|target| (ledger.clone(), target));
+        Ticket { done: AtomicBool::new(false), failure: Mutex::default(), heir }
+    }
+
     /// Whether the operation is done: its memory is as it will be.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
@@ -57,6 +65,14 @@ impl Ticket {
     }
 }
 
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let (Some((ledger, target)), Some(error)) = (&self.heir, self.take_failure()) {
+            ledger.fail(*target, error);
+        }
+    }
+}
+
 /// The operations under way that somebody waits for.
 #[derive(Default)]
 pub(super) struct Tickets(Numbers<Operation, Arc<Ticket>>);
@@ -64,6 +80,11 @@ pub(super) struct Tickets(Numbers<Operation, Arc<Ticket>>);
 impl Tickets {
     pub(super) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
         self.0.insert(operation, ticket);
+    }
+
+    /// Whether nobody waits for an operation by itself.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Whether somebody waits for an operation by itself.
@@ -85,7 +106,8 @@ impl Tickets {
 
     /// An operation is done.
     pub(super) fn settle(&mut self, operation: Operation) {
-        if let Some(ticket) = self.0.remove(&operation) {
+        let ticket = if self.0.is_empty() { None } else { self.0.remove(&operation) };
+        if let Some(ticket) = ticket {
             ticket.settle(None);
         }
     }

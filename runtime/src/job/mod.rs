@@ -1,14 +1,17 @@
 //! How a process finds its job: its rank, the other ranks, and what they share.
 //!
 //! [`Environment::from_env`] reads what a launcher left in the environment. `longshore run` leaves
-//! everything; another launcher that speaks PMI-1 leaves rank and size, and the ranks share the rest among
-//! themselves, on one host.
+//! everything; another launcher that speaks PMI-1 or PMIx leaves rank and size, and the ranks share the rest among
+//! themselves. Ranks of several hosts learn by way of the launcher where the others listen.
 
 mod activity;
 mod bootstrap;
 pub mod env;
+mod exchange;
 mod inherited;
+mod network;
 pub mod pmi;
+mod pmix;
 mod secret;
 mod words;
 
@@ -16,6 +19,12 @@ use std::io;
 use std::os::fd::{OwnedFd, RawFd};
 use std::str::FromStr;
 
+pub(crate) use network::Network;
+
+use tracing::level_filters::LevelFilter;
+
+use self::exchange::Exchange;
+use crate::hosts::Hosts;
 pub use activity::Activity;
 pub use secret::Secret;
 pub use words::UnknownWord;
@@ -41,7 +50,11 @@ pub struct Environment {
     pub on_death: OnDeath,
     /// Whether uses of windows are checked that MPI leaves undefined.
     pub check: Checking,
-    launcher: pmi::Client,
+    /// Which ranks share a host.
+    pub(crate) hosts: Hosts,
+    /// The way to those that don't share this one's, until its link is made.
+    pub(crate) network: Option<Network>,
+    launcher: Exchange,
 }
 
 /// Which routes operations may take.
@@ -102,7 +115,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// The launcher can't be spoken to.
-    #[error("speaking PMI-1 with the launcher: {0}")]
+    #[error("speaking with the launcher: {0}")]
     Launcher(#[source] io::Error),
     /// The segment can't be made, found or opened.
     #[error("the job's shared segment: {0}")]
@@ -110,15 +123,20 @@ pub enum Error {
     /// The progress thread can't be started.
     #[error("starting the progress thread: {0}")]
     Thread(#[source] io::Error),
-    /// Rank 0 runs on another host.
+    /// Ranks are on several hosts, and this build has no link between hosts.
     #[error(
-        "rank {rank} and rank 0 run on different hosts; jobs over several hosts aren't supported yet: \
-         start all ranks on one"
+        "rank {rank} and rank {other} run on different hosts: build with the cargo feature `fabric`, which needs libfabric \
+         (ci/libfabric brings it), or start all ranks on one"
     )]
     SeveralHosts {
         /// The rank that found out.
         rank: u32,
+        /// One of another host.
+        other: u32,
     },
+    /// The network between hosts can't be used.
+    #[error("the network between hosts: {0}")]
+    Network(String),
 }
 
 /// The adversary's seed, where the environment has one.
@@ -131,30 +149,46 @@ pub(crate) fn checking() -> Result<Checking, Error> {
     Ok(optional(env::CHECK, "off, report or fail")?.unwrap_or_default())
 }
 
+/// How much is to be told on standard error, where the environment says.
+pub(crate) fn log_level() -> Result<Option<LevelFilter>, Error> {
+    optional(env::LOG, "off, error, warn, info, debug or trace")
+}
+
 impl Environment {
     /// This process's job, or `None` for a process that no launcher started.
     ///
-    /// Under `longshore run` this costs two short exchanges with the launcher. Under another launcher
-    /// it is collective: all ranks of the job have to call it.
+    /// Under `longshore run` on one host this costs two short exchanges with the launcher. On several, and under another
+    /// launcher, it is collective: all ranks of the job have to call it.
     ///
     /// # Errors
-    /// A malformed or incomplete environment, a launcher that doesn't answer, several hosts.
+    /// A malformed or incomplete environment, a launcher that doesn't answer, several hosts without a network between.
     pub fn from_env() -> Result<Option<Environment>, Error> {
         let Some((mut launcher, rank, size)) = connect()? else { return Ok(None) };
         if rank >= size {
             return Err(wrong(env::PMI_RANK, RANK));
         }
-        let (segment, secret) = match optional::<RawFd>(env::SEGMENT, "an open descriptor")? {
+        let (segment, secret, hosts) = match optional::<RawFd>(env::SEGMENT, "an open descriptor")?
+        {
             Some(number) => {
                 let segment = inherited::duplicate(number).map_err(Error::Segment)?;
                 let secret = text(env::SECRET)
                     .and_then(|secret| Secret::from_hex(&secret))
                     .ok_or(wrong_secret())?;
-                (segment, secret)
+                let hosts = match text(env::HOSTS) {
+                    Some(hosts) => Hosts::parse(&hosts, size).ok_or(wrong(env::HOSTS, HOSTS))?,
+                    None => Hosts::one(),
+                };
+                (segment, secret, hosts)
             }
             None => bootstrap::share(rank, size, &mut launcher)?,
         };
+        let network = match hosts.is_one() {
+            true => None,
+            false => Some(Network::meet(rank, &hosts, &mut launcher)?),
+        };
         Ok(Some(Environment {
+            hosts,
+            network,
             rank,
             size,
             segment,
@@ -186,24 +220,33 @@ impl Environment {
     }
 }
 
+const HOSTS: &str = "numbers of ranks with ',' between, PMI_SIZE together";
 const RANK: &str = "a rank, from 0 and below PMI_SIZE";
 
 /// The launcher, and this process's rank and the job's size.
-fn connect() -> Result<Option<(pmi::Client, u32, u32)>, Error> {
+fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
         let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;
         let rank = required(env::PMI_RANK, RANK)?;
         let socket = inherited::duplicate(number).map_err(Error::Launcher)?;
         let client = pmi::Client::open(socket).map_err(Error::Launcher)?;
-        return Ok(Some((client, rank, size)));
+        return Ok(Some((Exchange::Pmi(client, rank), rank, size)));
     }
-    let Some(address) = text(env::PMI_PORT) else { return Ok(None) };
-    let id =
-        text(env::PMI_ID).ok_or(wrong(env::PMI_ID, "the process's identity, beside PMI_PORT"))?;
-    pmi::Client::connect(&address, &id).map(Some).map_err(Error::Launcher)
+    if let Some(address) = text(env::PMI_PORT) {
+        let id = text(env::PMI_ID);
+        let id = id.ok_or(wrong(env::PMI_ID, "the process's identity, beside PMI_PORT"))?;
+        let (client, rank, size) = pmi::Client::connect(&address, &id).map_err(Error::Launcher)?;
+        return Ok(Some((Exchange::Pmi(client, rank), rank, size)));
+    }
+    if text(env::PMIX_NAMESPACE).is_some() && text(env::PMIX_RANK).is_some() {
+        let client = pmix::Client::open().map_err(Error::Launcher)?;
+        let (rank, size) = (client.rank(), client.size());
+        return Ok(Some((Exchange::Pmix(client), rank, size)));
+    }
+    Ok(None)
 }
 
-fn text(name: &str) -> Option<String> {
+pub(crate) fn text(name: &str) -> Option<String> {
     std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 

@@ -68,11 +68,17 @@ impl Client {
         self.call(&request, "put_result").map(drop)
     }
 
-    /// What some process put under `key` before the last barrier.
-    pub fn get(&mut self, key: &str) -> io::Result<String> {
+    /// What some process put under `key` before the last barrier, or nothing where none has.
+    pub fn find(&mut self, key: &str) -> io::Result<Option<String>> {
         let request = format!("cmd=get kvsname={} key={key}", self.store);
-        let reply = self.call(&request, "get_result")?;
-        Ok(word(&reply, "value").ok_or_else(|| unexpected(&reply))?.to_owned())
+        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        let reply = self.line("get_result")?;
+        match word(&reply, "rc") {
+            None | Some("0") => {
+                Ok(Some(word(&reply, "value").ok_or_else(|| unexpected(&reply))?.to_owned()))
+            }
+            Some(_) => Ok(None),
+        }
     }
 
     /// Waits until all processes of the job are here.
@@ -101,7 +107,17 @@ impl Client {
         self.reply(expected)
     }
 
+    /// The next reply, which has to be one of success.
     fn reply(&mut self, expected: &str) -> io::Result<String> {
+        let line = self.line(expected)?;
+        match word(&line, "rc").is_some_and(|code| code != "0") {
+            true => Err(unexpected(&line)),
+            false => Ok(line),
+        }
+    }
+
+    /// The next reply.
+    fn line(&mut self, expected: &str) -> io::Result<String> {
         let mut line = Vec::new();
         io::Read::take(&mut self.stream, LINE_LIMIT as u64).read_until(b'\n', &mut line)?;
         if line.pop() != Some(b'\n') {
@@ -111,8 +127,7 @@ impl Client {
             ));
         }
         let line = String::from_utf8(line).map_err(|_| unexpected("bytes that aren't text"))?;
-        let refused = word(&line, "rc").is_some_and(|code| code != "0");
-        if refused || word(&line, "cmd") != Some(expected) {
+        if word(&line, "cmd") != Some(expected) {
             return Err(unexpected(&line));
         }
         Ok(line)
@@ -162,7 +177,14 @@ mod tests {
     fn values_are_read_by_key() {
         let mut client =
             client(&[INIT, STORE, "cmd=get_result rc=0 msg=success value=a=b\n"]).unwrap();
-        assert_eq!(client.get("key").unwrap(), "a=b");
+        assert_eq!(client.find("key").unwrap().as_deref(), Some("a=b"));
+    }
+
+    #[test]
+    fn what_nobody_put_is_not_found() {
+        const NONE: &str = "cmd=get_result rc=-1 msg=key_not_found value=unknown\n";
+        let mut client = client(&[INIT, STORE, NONE]).unwrap();
+        assert_eq!(client.find("key").unwrap(), None);
     }
 
     #[test]

@@ -59,6 +59,14 @@ impl fmt::Display for Cause {
     }
 }
 
+/// How a process ended that is no rank.
+pub(super) fn describe(status: ExitStatus) -> String {
+    match status.success() {
+        true => "exited with status 0".to_owned(),
+        false => Cause::new(status, Standing::Outside).to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,6 +61,8 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let alone = Alone::check()?;
     let mask = SigSet::from_iter(FORWARDED);
     mask.thread_block()?; // in both; ranks start with an empty mask again
+    // Input that a terminal has for another job is no input for this one, and no reason to stop.
+    SigSet::from_iter([Signal::SIGTTIN]).thread_block()?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();

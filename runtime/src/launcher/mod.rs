@@ -15,15 +15,25 @@
 //! | the code | a rank aborted the job with it |
 //! | 124 | the job took longer than its timeout |
 //! | 126, 127 | a program can't be started, or isn't found ([`Error::status`]) |
+//! | 1 | a host can't be reached, or its agent is gone |
+//!
+//! Ranks on other hosts are started, listened to and ended by an *agent* on each, of which [`serve`] is the whole: a start command
+//! such as ssh runs it, and what the launcher and it tell each other, the job's secret included, goes over its standard input and
+//! output. Launcher and agent use the same station (module `station`), which does and doesn't decide; the launcher decides.
 //!
 //! A rank's environment gets the variables in [`job::env`](crate::job::env); its standard input is the
 //! launcher's for rank 0 and empty for the others.
 
+mod agent;
 mod cause;
 mod guard;
+mod message;
 mod output;
+mod plan;
 mod process;
+mod remote;
 mod server;
+mod station;
 mod supervisor;
 mod watchdog;
 
@@ -31,9 +41,13 @@ use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
+pub use agent::serve;
 pub use guard::{Control, guarded};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
+
+/// The start command where none is given: it asks for no password, and notices within half a minute that a host is gone.
+pub const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
 
 /// The status of a job that took longer than its timeout, as timeout(1) has it.
 pub const TIMED_OUT: u8 = 124;
@@ -55,6 +69,16 @@ pub const WATCHDOG: Duration = Duration::from_secs(10);
 pub struct Job {
     /// The programs, whose ranks follow each other in this order.
     pub parts: Vec<Part>,
+    /// Where the ranks run, which fill the hosts in this order; empty: all here.
+    pub hosts: Vec<Host>,
+    /// The words that start a program on a host, with the host's name behind them and then the program's own words: `ip netns
+    /// exec`, or [`SSH`], which none stand for. Standard input and output have to get through, and nothing else.
+    pub start: Vec<OsString>,
+    /// The words that start an agent on a host, which is a program that [serves](serve); none: those of this program there, with
+    /// `agent` behind.
+    pub agent: Vec<OsString>,
+    /// The folder that ranks start in; none: the launcher's own, or on hosts the one of that name.
+    pub folder: Option<OsString>,
     /// Whether each line of output starts with its rank.
     pub label: bool,
     /// How long the job may take.
@@ -71,6 +95,15 @@ pub struct Job {
     pub check: Option<Checking>,
     /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
     pub watchdog: Option<Duration>,
+}
+
+/// A host that ranks run on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// What the start command calls it.
+    pub name: OsString,
+    /// How many ranks it takes, above 0.
+    pub ranks: u32,
 }
 
 /// Ranks that run one program.
@@ -108,6 +141,34 @@ pub enum Error {
     /// No part has a rank.
     #[error("a job needs at least one rank")]
     Empty,
+    /// More ranks than the hosts take.
+    #[error(
+        "{ranks} ranks, and the hosts take {room}: give --host more, or larger numbers behind ':'"
+    )]
+    Room {
+        /// The ranks of all parts.
+        ranks: u32,
+        /// What the hosts take together.
+        room: u32,
+    },
+    /// A host's start command can't be run.
+    #[error("host {host}: can't run {}: {source}", command.to_string_lossy())]
+    StartHost {
+        /// The host.
+        host: String,
+        /// The first word of the start command.
+        command: OsString,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no such folder to start ranks in.
+    #[error("can't start ranks in the folder {}: {source}; --wdir names another", folder.to_string_lossy())]
+    Folder {
+        /// The folder.
+        folder: OsString,
+        /// Why.
+        source: io::Error,
+    },
     /// A program can't be started.
     #[error("part {part}: can't start {}: {source}", program.to_string_lossy())]
     Start {
@@ -131,7 +192,7 @@ impl Error {
     /// can't be run, 1 for all else.
     pub fn status(&self) -> u8 {
         match self {
-            Error::Start { source, .. } => match source.kind() {
+            Error::Start { source, .. } | Error::StartHost { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => 127,
                 _ => 126,
             },

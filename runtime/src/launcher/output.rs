@@ -1,8 +1,11 @@
-//! Forwarding what the ranks print: whole lines, in the order in which they came.
+//! Passing on what the ranks print: whole lines, in the order in which they came.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+
+use nix::errno::Errno;
+use serde::{Deserialize, Serialize};
 
 /// A line longer than this is forwarded in pieces, between which another rank's may come.
 const LINE_LIMIT: usize = 1 << 20;
@@ -12,40 +15,28 @@ const QUEUE_LIMIT: usize = 1 << 20;
 const PIECE: usize = 4096;
 
 /// Where a rank's output goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Sink {
     Stdout,
     Stderr,
 }
 
-/// One of a rank's two pipes, gathered into lines.
-pub(super) struct Stream<R> {
-    pipe: R,
+/// What comes by one of a rank's two pipes, gathered into lines.
+pub(super) struct Lines {
     sink: Sink,
     label: String,
     /// The start of a line whose end hasn't come yet.
     partial: Vec<u8>,
 }
 
-impl<R: Read + AsFd> Stream<R> {
-    /// Lines of `pipe`, each after `label`, on their way to `sink`.
-    pub(super) fn new(pipe: R, sink: Sink, label: String) -> Stream<R> {
-        Stream { pipe, sink, label, partial: Vec::new() }
+impl Lines {
+    /// Lines, each after `label`, on their way to `sink`.
+    pub(super) fn new(sink: Sink, label: String) -> Lines {
+        Lines { sink, label, partial: Vec::new() }
     }
 
-    /// Reads once from a pipe that polls readable. `false` once it has ended.
-    pub(super) fn forward(&mut self, queue: &mut Queue) -> io::Result<bool> {
-        let mut bytes = [0; 16 << 10];
-        let count = match self.pipe.read(&mut bytes) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
-            Err(error) => return Err(error),
-        };
-        if count == 0 {
-            self.flush(queue);
-            return Ok(false);
-        }
-        let new = &bytes[..count];
+    /// Passes on the lines that end in `new`.
+    pub(super) fn take(&mut self, new: &[u8], queue: &mut Queue) {
         match new.iter().rposition(|&byte| byte == b'\n') {
             Some(last) => {
                 let (lines, rest) = new.split_at(last + 1);
@@ -58,7 +49,6 @@ impl<R: Read + AsFd> Stream<R> {
         if self.partial.len() >= LINE_LIMIT {
             self.pass(queue);
         }
-        Ok(true)
     }
 
     /// Passes on an unterminated last line; under a label, terminated, lest another label follow on it.
@@ -79,12 +69,6 @@ impl<R: Read + AsFd> Stream<R> {
             }
         }
         self.partial.clear();
-    }
-}
-
-impl<R: AsFd> AsFd for Stream<R> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.pipe.as_fd()
     }
 }
 
@@ -118,11 +102,10 @@ impl Queue {
     /// what waited for it is dropped.
     pub(super) fn write(&mut self) -> Option<(Sink, io::Error)> {
         let (sink, run) = self.runs.front_mut()?;
-        let piece = run.as_slices().0;
-        let piece = &piece[..piece.len().min(PIECE)];
+        let bytes = run.as_slices().0;
         let written = match sink {
-            Sink::Stdout => write_through(io::stdout().as_fd(), piece),
-            Sink::Stderr => write_through(io::stderr().as_fd(), piece),
+            Sink::Stdout => write_piece(io::stdout().as_fd(), bytes),
+            Sink::Stderr => write_piece(io::stderr().as_fd(), bytes),
         };
         match written {
             Ok(count) => {
@@ -133,8 +116,6 @@ impl Queue {
                 }
                 None
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             Err(error) => {
                 let closed = *sink;
                 self.runs.retain(|(sink, _)| *sink != closed);
@@ -145,7 +126,12 @@ impl Queue {
     }
 }
 
-/// Past the standard library's buffer, which would block for the rest of a line.
-fn write_through(sink: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
-    nix::unistd::write(sink, bytes).map_err(io::Error::from)
+/// Writes the start of `bytes` to a descriptor that polls writable, and says how much of it: without blocking, and past the
+/// standard library's buffers, which would block for the rest of a line.
+pub(super) fn write_piece(to: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
+    match nix::unistd::write(to, &bytes[..bytes.len().min(PIECE)]) {
+        Ok(count) => Ok(count),
+        Err(Errno::EINTR | Errno::EAGAIN) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
 }

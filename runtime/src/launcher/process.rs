@@ -11,15 +11,16 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::{ForkResult, Pid, fork, getpid, getppid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
 
 /// A running process.
 pub(super) struct Process {
     child: Child,
     end: Handle,
+    session: Session,
 }
 
-/// The limit on this process's open descriptors, of which a launcher needs some for each rank.
+/// The limit on this process's open descriptors, of which a launcher needs some for each rank or host.
 #[derive(Clone, Copy)]
 pub(super) enum Descriptors {
     /// It was high enough.
@@ -29,9 +30,16 @@ pub(super) enum Descriptors {
 }
 
 impl Descriptors {
-    /// Raises the limit to `needed`, or as far as it goes.
-    pub(super) fn allow(needed: u32) -> io::Result<Descriptors> {
+    /// What a child takes: its process, and three pipes, or a connection and two.
+    const CHILD: u32 = 4;
+    /// What a launcher has open besides, and while it starts a child.
+    const SPARE: u32 = 64;
+
+    /// Raises the limit to what so many children need, or as far as it goes.
+    pub(super) fn allow(children: usize) -> io::Result<Descriptors> {
         let (from, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        let children = u32::try_from(children).unwrap_or(u32::MAX);
+        let needed = children.saturating_mul(Descriptors::CHILD).saturating_add(Descriptors::SPARE);
         let needed = rlim_t::from(needed).min(most);
         if from >= needed {
             return Ok(Descriptors::Enough);
@@ -39,6 +47,17 @@ impl Descriptors {
         setrlimit(Resource::RLIMIT_NOFILE, needed, most)?;
         Ok(Descriptors::Raised { from, most })
     }
+}
+
+/// The session of a started process, which decides whose signals reach it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Session {
+    /// The launcher's: a terminal's reach it, and all that it starts.
+    Ours,
+    /// Its own: a terminal's don't.
+    Own,
+    /// Likewise, and the launcher's reach all that it starts, as a terminal's would.
+    Whole,
 }
 
 /// A descriptor that is readable once a process has ended.
@@ -53,6 +72,7 @@ impl Process {
         command: &mut Command,
         inherited: &[BorrowedFd<'_>],
         descriptors: Descriptors,
+        session: Session,
     ) -> io::Result<Process> {
         let launcher = getpid();
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
@@ -68,6 +88,9 @@ impl Process {
                 let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
                 fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
             }
+            if session != Session::Ours {
+                setsid()?;
+            }
             if let Descriptors::Raised { from, most } = descriptors {
                 setrlimit(Resource::RLIMIT_NOFILE, from, most)?;
             }
@@ -77,7 +100,7 @@ impl Process {
         unsafe { command.pre_exec(prepare) };
         let mut child = command.spawn()?;
         match Handle::open(Pid::from_raw(child.id() as i32)) {
-            Ok(end) => Ok(Process { child, end }),
+            Ok(end) => Ok(Process { child, end, session }),
             Err(error) => {
                 child.kill()?;
                 child.wait()?;
@@ -94,7 +117,9 @@ impl Process {
     pub(super) fn signal(&self, signal: Signal) {
         // Its number can't belong to another process before `reap`. The one failure left is a process
         // that took on another user's identity, which is then beyond our reach.
-        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+        let number = self.child.id() as i32;
+        let whom = if self.session == Session::Whole { -number } else { number };
+        let _ = kill(Pid::from_raw(whom), signal);
     }
 
     /// Waits for its end.

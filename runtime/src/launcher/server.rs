@@ -49,12 +49,11 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(parts: Vec<u32>) -> Server {
-        let ranks = parts.len();
-        // How MPICH's ranks learn who shares a host with whom: here, one node with them all.
-        let mapping = ("PMI_process_mapping".to_owned(), format!("(vector,(0,1,{ranks}))"));
+    /// The ranks of these parts, which fill hosts of so many ranks each.
+    pub(super) fn new(parts: Vec<u32>, hosts: &[u32]) -> Server {
+        let mapping = ("PMI_process_mapping".to_owned(), mapping(hosts));
         Server {
-            standings: vec![Standing::Outside; ranks],
+            standings: vec![Standing::Outside; parts.len()],
             parts,
             store: HashMap::from([mapping]),
             waiting: Vec::new(),
@@ -150,6 +149,16 @@ impl Server {
     }
 }
 
+/// How MPICH's ranks learn who shares a host with whom: the first node, the number of nodes, the ranks on each; and the next ones.
+fn mapping(hosts: &[u32]) -> String {
+    let (mut mapping, mut node) = ("(vector".to_owned(), 0);
+    for alike in hosts.chunk_by(|a, b| a == b) {
+        mapping += &format!(",({node},{},{})", alike.len(), alike[0]);
+        node += alike.len();
+    }
+    mapping + ")"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_rank_joins_once_and_finalizes() {
-        let mut server = Server::new(vec![0, 1]);
+        let mut server = Server::new(vec![0, 1], &[2]);
         assert_eq!(server.standing(1), Standing::Outside);
         assert!(reply(&mut server, 1, "cmd=init pmi_version=1 pmi_subversion=1").ends_with("rc=0"));
         assert_eq!(server.standing(1), Standing::Joined);
@@ -178,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_one_puts_another_gets() {
-        let mut server = Server::new(vec![0; 2]);
+        let mut server = Server::new(vec![0; 2], &[2]);
         assert!(reply(&mut server, 0, "cmd=get kvsname=longshore key=a").contains("rc=-1"));
         assert!(
             reply(&mut server, 0, "cmd=put kvsname=longshore key=a value=b=c").contains("rc=0")
@@ -190,8 +199,19 @@ mod tests {
     }
 
     #[test]
+    fn who_shares_a_host_is_told() {
+        for (hosts, expected) in
+            [(&[3][..], "(vector,(0,1,3))"), (&[2, 2, 1, 2], "(vector,(0,2,2),(2,1,1),(3,1,2))")]
+        {
+            let mut server = Server::new(vec![0; hosts.iter().sum::<u32>() as usize], hosts);
+            let told = reply(&mut server, 0, "cmd=get kvsname=longshore key=PMI_process_mapping");
+            assert!(told.ends_with(&format!("value={expected}")), "{told}");
+        }
+    }
+
+    #[test]
     fn a_barrier_waits_for_all_the_living() {
-        let mut server = Server::new(vec![0; 3]);
+        let mut server = Server::new(vec![0; 3], &[3]);
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
         assert_eq!(server.handle_line(1, "cmd=barrier_in"), Answer::Wait);
@@ -205,7 +225,7 @@ mod tests {
 
     #[test]
     fn abort_and_nonsense() {
-        let mut server = Server::new(vec![0]);
+        let mut server = Server::new(vec![0], &[1]);
         assert_eq!(server.handle_line(0, "cmd=abort exitcode=7"), Answer::Abort(7));
         assert_eq!(server.handle_line(0, "cmd=abort"), Answer::Abort(1));
         assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Nonsense);

@@ -1,52 +1,61 @@
 //! The launcher's loop: one poll over everything that can happen to a job.
 
-use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
-use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use longshore_transport::{Cause as Death, RankState, Segment};
+use longshore_transport::segment::Geometry;
+use longshore_transport::{Cause as Death, Note};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use nix::sys::socket::{MsgFlags, send};
 
 use super::cause::Cause;
 use super::guard::{Control, to_forward};
-use super::output::{Queue, Sink, Stream};
-use super::process::{Descriptors, Process};
+use super::message::{Command, Event};
+use super::output::{Lines, Queue, Sink};
+use super::plan::{orders, place};
+use super::process::Descriptors;
+use super::remote::{self, Remote};
 use super::server::{Answer, Server, Standing};
+use super::station::{self, Station};
 use super::watchdog::Watchdog;
-use super::{Error, Job, Part, TIMED_OUT};
-use crate::job::{Activity, OnDeath, Secret, env};
+use super::{Error, Job, TIMED_OUT};
+use crate::hosts::Hosts;
+use crate::job::{Activity, OnDeath, Secret};
 
 /// What the ranks get to end by themselves, between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(300);
+/// What the agents of other hosts get to say that their ranks are killed, and then to end themselves.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+/// What a start command gets until its agent greets.
+const START_LIMIT: Duration = Duration::from_secs(60);
 /// A second SIGINT within this time is the first one's echo: several senders, one intention.
 const ECHO: Duration = Duration::from_millis(100);
-/// The longest line of PMI-1 that a rank may send.
-const LINE_LIMIT: usize = 4096;
-/// How much of a dead rank's output is forwarded before its death is told; more than a pipe holds.
-const LAST_READS: usize = 64;
-
-/// What a rank takes: its process, its connection, its two pipes.
-const DESCRIPTORS: u32 = 4;
-/// What the launcher has open besides, and while it starts a rank.
-const SPARE_DESCRIPTORS: u32 = 64;
+/// How much standard input may be under way to rank 0 on another host.
+const INPUT_WINDOW: usize = 64 << 10;
+/// The smallest rings, with which any number of ranks is possible that is possible at all.
+const RING: u32 = 4 << 10;
 
 pub(super) struct Supervisor<'a> {
     job: &'a Job,
     control: &'a Control,
-    segment: Segment,
-    descriptors: Descriptors,
+    /// By the numbers that `hosts` has; one alone where all ranks are here.
+    places: Vec<Place>,
+    hosts: Hosts,
     server: Server,
     ranks: Vec<Rank>,
     queue: Queue,
+    /// Standard input, where rank 0 is on another host.
+    input: Option<Input>,
     phase: Phase,
+    /// Nobody waits for the rest of the output.
+    abandoned: bool,
     /// The first failure's.
     status: Option<u8>,
+    started: Instant,
     deadline: Option<Instant>,
     watchdog: Option<Watchdog>,
     /// When the watchdog looks next.
@@ -54,19 +63,26 @@ pub(super) struct Supervisor<'a> {
     interrupted: Option<(Signal, Instant)>,
 }
 
+/// Where ranks run.
+enum Place {
+    Here(Station),
+    There(Box<Remote>),
+}
+
 struct Rank {
     part: usize,
-    process: Option<Process>,
-    connection: Option<Connection>,
-    stdout: Option<Stream<ChildStdout>>,
-    stderr: Option<Stream<ChildStderr>>,
+    runs: bool,
+    stdout: Lines,
+    stderr: Lines,
     /// It exited with 0 and hadn't called init.
     absent: bool,
 }
 
-struct Connection {
-    socket: UnixStream,
-    input: Vec<u8>,
+/// Standard input on its way to another host.
+struct Input {
+    stdin: io::Stdin,
+    /// Bytes that rank 0 hasn't taken.
+    under_way: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -74,129 +90,102 @@ enum Phase {
     Running,
     /// All were asked to end; SIGKILL follows then.
     Ending(Instant),
-    Killed,
-    /// Likewise, and nobody waits for the rest of the output.
-    Abandoned,
+    /// SIGKILL was sent; other hosts that don't say that it came are given up then.
+    Killed(Instant),
+    GivenUp,
 }
 
-/// What can become ready, and for which rank.
+/// What can become ready, and at which place.
 #[derive(Clone, Copy)]
 enum Source {
     Signals,
     Front,
     Sink,
-    Stdout(u32),
-    Stderr(u32),
-    Connection(u32),
-    End(u32),
+    Input,
+    Here(usize, station::Source),
+    There(usize, remote::Source),
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts all ranks.
+    /// Starts all ranks, or the agents that do.
     pub(super) fn start(job: &'a Job, control: &'a Control) -> Result<Supervisor<'a>, Error> {
         let size = job.parts.iter().try_fold(0u32, |size, part| size.checked_add(part.ranks));
-        let segment = match size {
+        let size = match size {
             Some(0) => return Err(Error::Empty),
-            size => Segment::create(size.unwrap_or(u32::MAX))?, // which knows the limit
+            size => size.unwrap_or(u32::MAX), // a segment knows the limit
         };
-        let needed = segment.size() * DESCRIPTORS + SPARE_DESCRIPTORS;
-        let parts = (0..)
+        Geometry::new(size, RING)?; // before anything is as large as that
+        let hosts = place(job, size)?;
+        let parts: Vec<u32> = (0..)
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
             .collect();
+        let rank = |(number, &part): (u32, &u32)| {
+            let label = if job.label { format!("[{number}] ") } else { String::new() };
+            Rank {
+                part: part as usize,
+                runs: true,
+                stdout: Lines::new(Sink::Stdout, label.clone()),
+                stderr: Lines::new(Sink::Stderr, label),
+                absent: false,
+            }
+        };
         let secret = Secret::generate()?;
+        let orders = |place| orders(job, size, &hosts, place, &secret);
+        let mut places = Vec::new();
+        if job.hosts.is_empty() {
+            places.push(Place::Here(Station::start(&orders(0)?, false)?));
+        } else {
+            let descriptors = Descriptors::allow(job.hosts.len())?;
+            for (number, host) in (0..).zip(&job.hosts) {
+                // A host without ranks has nothing to start.
+                if hosts.of(size - 1) >= number {
+                    let remote = Remote::start(job, host, &orders(number)?, descriptors)?;
+                    places.push(Place::There(Box::new(remote)));
+                }
+            }
+        }
         let now = Instant::now();
-        let watchdog = job.watchdog.map(|patience| Watchdog::new(segment.size(), patience, now));
-        let mut supervisor = Supervisor {
+        let watchdog = job.watchdog.map(|patience| Watchdog::new(size, patience, now));
+        let input = Input { stdin: io::stdin(), under_way: 0 };
+        Ok(Supervisor {
             job,
             control,
-            descriptors: Descriptors::allow(needed)?,
-            segment,
-            server: Server::new(parts),
-            ranks: Vec::new(),
+            ranks: (0..).zip(&parts).map(rank).collect(),
+            server: Server::new(parts, &hosts.counts(size)),
+            input: (!job.hosts.is_empty()).then_some(input),
+            places,
+            hosts,
             queue: Queue::default(),
             phase: Phase::Running,
+            abandoned: false,
             status: None,
+            started: now,
             deadline: job.timeout.and_then(|timeout| now.checked_add(timeout)),
             look: watchdog.as_ref().and_then(|watchdog| watchdog.next(now)),
             watchdog,
             interrupted: None,
-        };
-        for (number, part) in job.parts.iter().enumerate() {
-            for index in 0..part.ranks {
-                let rank = supervisor.start_rank(number, index, &secret)?;
-                supervisor.ranks.push(rank);
-            }
-        }
-        Ok(supervisor)
-    }
-
-    fn start_rank(&self, number: usize, index: u32, secret: &Secret) -> Result<Rank, Error> {
-        let part = &self.job.parts[number];
-        let rank = self.ranks.len();
-        let (ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new(&part.program);
-        command
-            .args(&part.arguments)
-            .envs(part.environment.iter().map(|(name, value)| (name, value)))
-            .env(env::PMI_FD, theirs.as_raw_fd().to_string())
-            .env(env::PMI_RANK, rank.to_string())
-            .env(env::PMI_SIZE, self.segment.size().to_string())
-            .env(env::SEGMENT, self.segment.as_fd().as_raw_fd().to_string())
-            .env(env::SECRET, secret.to_hex())
-            .env(env::ROUTE, self.job.routes.to_string())
-            .env(env::ON_DEATH, self.job.on_death.to_string())
-            .env_remove(env::PMI_PORT)
-            .env_remove(env::PMI_ID)
-            .stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(seed) = self.job.adversary {
-            command.env(env::ADVERSARY, seed.to_string());
-        }
-        if let Some(progress) = self.job.progress {
-            command.env(env::PROGRESS, progress.to_string());
-        }
-        if let Some(check) = self.job.check {
-            command.env(env::CHECK, check.to_string());
-        }
-        match arch(part, index) {
-            Some(name) => command.env(env::ARCH, name),
-            None => command.env_remove(env::ARCH),
-        };
-        let mut process =
-            Process::start(&mut command, &[self.segment.as_fd(), theirs.as_fd()], self.descriptors)
-                .map_err(|source| Error::Start {
-                    part: number + 1,
-                    program: part.program.clone(),
-                    source,
-                })?;
-        let label = if self.job.label { format!("[{rank}] ") } else { String::new() };
-        let child = process.child();
-        let stdout = child.stdout.take();
-        let stderr = child.stderr.take();
-        Ok(Rank {
-            part: number,
-            process: Some(process),
-            connection: Some(Connection { socket: ours, input: Vec::new() }),
-            stdout: stdout.map(|pipe| Stream::new(pipe, Sink::Stdout, label.clone())),
-            stderr: stderr.map(|pipe| Stream::new(pipe, Sink::Stderr, label)),
-            absent: false,
         })
     }
 
     /// Stands by until all have ended and all that they printed is written.
     pub(super) fn supervise(mut self) -> Result<u8, Error> {
-        while self.ranks.iter().any(|rank| rank.process.is_some()) {
+        loop {
+            if !self.ranks.iter().any(|rank| rank.runs) {
+                self.remotes().for_each(Remote::close);
+                if !self.remotes().any(|remote| remote.is_running()) {
+                    break;
+                }
+            }
             for source in self.wait(self.time_left())? {
                 self.handle(source)?;
             }
             self.handle_time();
         }
-        while self.phase != Phase::Abandoned && self.queue.next().is_some() {
+        while !self.abandoned && self.queue.next().is_some() {
             for source in self.wait(PollTimeout::NONE)? {
                 match source {
-                    Source::Signals => self.phase = Phase::Abandoned, // whoever should read doesn't
+                    Source::Signals => self.abandoned = true, // whoever should read doesn't
                     source => self.handle(source)?,
                 }
             }
@@ -217,9 +206,7 @@ impl<'a> Supervisor<'a> {
             watch(Source::Signals, signals.as_fd(), readable);
         }
         match &self.control.front {
-            Some(front) if self.phase != Phase::Abandoned => {
-                watch(Source::Front, front.as_fd(), readable);
-            }
+            Some(front) if !self.abandoned => watch(Source::Front, front.as_fd(), readable),
             _ => {}
         }
         let (stdout, stderr) = (io::stdout(), io::stderr());
@@ -228,21 +215,25 @@ impl<'a> Supervisor<'a> {
             Some(Sink::Stderr) => watch(Source::Sink, stderr.as_fd(), PollFlags::POLLOUT),
             None => {}
         }
-        for (number, rank) in (0..).zip(&self.ranks) {
-            let Some(process) = &rank.process else { continue };
-            // Output and connection before the end: what a rank said last is heard first.
-            if !self.queue.is_full() {
-                if let Some(stream) = &rank.stdout {
-                    watch(Source::Stdout(number), stream.as_fd(), readable);
+        if let Some(input) = &self.input {
+            if input.under_way < INPUT_WINDOW && self.has_started(0) {
+                watch(Source::Input, input.stdin.as_fd(), readable);
+            }
+        }
+        let output = !self.queue.is_full();
+        for (number, place) in self.places.iter().enumerate() {
+            match place {
+                Place::Here(station) => {
+                    station.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
+                        watch(Source::Here(number, source), descriptor, events);
+                    })
                 }
-                if let Some(stream) = &rank.stderr {
-                    watch(Source::Stderr(number), stream.as_fd(), readable);
+                Place::There(remote) => {
+                    remote.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
+                        watch(Source::There(number, source), descriptor, events);
+                    })
                 }
             }
-            if let Some(connection) = &rank.connection {
-                watch(Source::Connection(number), connection.socket.as_fd(), readable);
-            }
-            watch(Source::End(number), process.end().as_fd(), readable);
         }
         match poll(&mut polled, at_most) {
             Ok(_) => {}
@@ -256,13 +247,32 @@ impl<'a> Supervisor<'a> {
             .collect())
     }
 
+    /// Whether a rank is there to be spoken to, as far as its host is.
+    fn has_started(&self, rank: u32) -> bool {
+        match &self.places[self.hosts.of(rank) as usize] {
+            Place::Here(_) => true,
+            Place::There(remote) => remote.has_greeted(),
+        }
+    }
+
+    fn remotes(&mut self) -> impl Iterator<Item = &mut Remote> {
+        self.places.iter_mut().filter_map(|place| match place {
+            Place::Here(_) => None,
+            Place::There(remote) => Some(&mut **remote),
+        })
+    }
+
     fn time_left(&self) -> PollTimeout {
         let next = match self.phase {
             Phase::Running => self.deadline.into_iter().chain(self.look).min(),
-            Phase::Ending(kill) => Some(kill),
-            Phase::Killed | Phase::Abandoned => None,
+            Phase::Ending(at) | Phase::Killed(at) => Some(at),
+            Phase::GivenUp => None,
         };
-        let Some(next) = next else { return PollTimeout::NONE };
+        let overdue = self.places.iter().filter_map(|place| match place {
+            Place::Here(_) => None,
+            Place::There(remote) => remote.overdue(self.started + START_LIMIT, LAST_WORDS),
+        });
+        let Some(next) = next.into_iter().chain(overdue).min() else { return PollTimeout::NONE };
         // Rounded up, lest the last millisecond be spent spinning.
         let left = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
@@ -280,19 +290,29 @@ impl<'a> Supervisor<'a> {
             }
             Phase::Running if self.look.is_some_and(|look| look <= now) => self.watch(now),
             Phase::Ending(kill) if kill <= now => self.kill(),
+            Phase::Killed(give_up) if give_up <= now => {
+                self.phase = Phase::GivenUp;
+                self.remotes().for_each(|remote| remote.give_up("its agent doesn't answer"));
+            }
             _ => {}
+        }
+        let start = self.started + START_LIMIT;
+        for remote in self.remotes() {
+            if remote.overdue(start, LAST_WORDS).is_some_and(|due| due <= now) {
+                remote.give_up("no word from an agent there");
+            }
         }
     }
 
     /// Looks at what the ranks are doing, and says who waits for whom where that is worth a word.
     fn watch(&mut self, now: Instant) {
-        let Some(watchdog) = &mut self.watchdog else { return };
-        let notes: Vec<_> = (0..self.segment.size())
+        let notes: Vec<_> = (0..self.ranks.len() as u32)
             .map(|rank| {
                 let joined = self.server.standing(rank) == Standing::Joined;
-                joined.then(|| self.segment.noted(rank))
+                joined.then(|| self.noted(rank))
             })
             .collect();
+        let Some(watchdog) = &mut self.watchdog else { return };
         self.look = watchdog.next(now);
         for line in watchdog.look(now, &notes) {
             self.say(&line);
@@ -300,36 +320,113 @@ impl<'a> Supervisor<'a> {
     }
 
     fn handle(&mut self, source: Source) -> io::Result<()> {
+        let mut events = Vec::new();
         match source {
             Source::Signals => self.handle_signals()?,
             Source::Front => {
                 self.kill();
-                self.phase = Phase::Abandoned;
+                self.abandoned = true;
             }
             Source::Sink => {
                 if let Some((sink, error)) = self.queue.write() {
                     self.handle_closed(sink, &error);
                 }
             }
-            Source::Stdout(rank) => {
-                forward(&mut self.ranks[rank as usize].stdout, &mut self.queue)?
+            Source::Input => self.handle_input(),
+            Source::Here(place, source) => {
+                if let Place::Here(station) = &mut self.places[place] {
+                    station.handle(source, &mut events)?;
+                }
             }
-            Source::Stderr(rank) => {
-                forward(&mut self.ranks[rank as usize].stderr, &mut self.queue)?
+            Source::There(place, source) => {
+                if let Place::There(remote) = &mut self.places[place] {
+                    let ended = remote.handle(source, &mut self.queue, &mut events)?;
+                    events.drain(..).for_each(|event| self.handle_event(event));
+                    if let Some(status) = ended {
+                        self.handle_lost(place, status);
+                    }
+                }
             }
-            Source::Connection(rank) => self.handle_connection(rank),
-            Source::End(rank) => self.handle_end(rank)?,
+        }
+        events.into_iter().for_each(|event| self.handle_event(event));
+        if !self.queue.is_full() {
+            self.remotes().for_each(Remote::ask_for_output);
         }
         Ok(())
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Output(rank, Sink::Stdout, bytes) => {
+                self.ranks[rank as usize].stdout.take(&bytes, &mut self.queue);
+            }
+            Event::Output(rank, Sink::Stderr, bytes) => {
+                self.ranks[rank as usize].stderr.take(&bytes, &mut self.queue);
+            }
+            Event::Line(rank, line) => {
+                let answer = self.server.handle_line(rank, &line);
+                self.answer(rank, answer);
+                self.look_for_absent();
+            }
+            Event::Ended(rank, status, _) => self.handle_end(rank, ExitStatus::from_raw(status)),
+            Event::Taken(count) => {
+                if let Some(input) = &mut self.input {
+                    input.under_way = input.under_way.saturating_sub(count as usize);
+                }
+            }
+            // What an agent says of itself its remote keeps.
+            Event::Refused { .. } | Event::Noted(..) => {}
+        }
+    }
+
+    /// Relays standard input to rank 0.
+    fn handle_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        let mut bytes = vec![0; 16 << 10];
+        let count = match nix::unistd::read(&input.stdin, &mut bytes) {
+            Ok(count) => count,
+            Err(Errno::EINTR | Errno::EAGAIN) => return,
+            Err(_) => 0, // closed, or a terminal that is another's: as good as empty
+        };
+        bytes.truncate(count);
+        input.under_way += count;
+        if count == 0 {
+            self.input = None;
+        }
+        self.act(self.hosts.of(0) as usize, Command::Input(bytes));
+    }
+
+    /// What is on another host has come to its end, with `status` of the start command.
+    fn handle_lost(&mut self, place: usize, status: ExitStatus) {
+        let Place::There(remote) = &self.places[place] else { return };
+        let lost: Vec<u32> = (0..self.ranks.len() as u32)
+            .filter(|&rank| self.ranks[rank as usize].runs && self.hosts.of(rank) == place as u32)
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        let (code, reason) = remote.describe_end(status);
+        let has_run = remote.has_run();
+        for &rank in &lost {
+            self.note_end(rank);
+            self.mark(rank, Death::Lost);
+        }
+        self.status.get_or_insert(code);
+        match self.phase {
+            Phase::Running => self.announce(&reason, has_run),
+            Phase::GivenUp => self.say(&reason),
+            Phase::Ending(_) | Phase::Killed(_) => {} // it ends, as it was to
+        }
+        for rank in lost {
+            let answer = self.server.handle_death(rank);
+            self.answer(rank, answer);
+        }
     }
 
     /// A sink takes nothing any more. Its writers learn of one that nobody reads as they would without a launcher; of
     /// another failure, a full disk perhaps, the user learns: output is lost.
     fn handle_closed(&mut self, sink: Sink, error: &io::Error) {
-        match sink {
-            Sink::Stdout => self.ranks.iter_mut().for_each(|rank| rank.stdout = None),
-            Sink::Stderr => self.ranks.iter_mut().for_each(|rank| rank.stderr = None),
-        }
+        self.act_all(&Command::Close(sink));
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.status.get_or_insert(1);
             if sink == Sink::Stdout {
@@ -361,41 +458,53 @@ impl<'a> Supervisor<'a> {
                 }
                 _ => {}
             }
-            if let Some(signal) = to_forward(&information) {
-                self.signal(signal);
+            match to_forward(&information) {
+                Some(signal) => self.signal(signal),
+                // The terminal knows the processes of this host alone.
+                None => {
+                    self.remotes().for_each(|remote| remote.act(&Command::Signal(signal as i32)))
+                }
             }
         }
         Ok(())
     }
 
-    /// Reads what `rank` asks, and answers.
-    fn handle_connection(&mut self, rank: u32) {
-        let Some(connection) = &mut self.ranks[rank as usize].connection else { return };
-        let mut bytes = [0; LINE_LIMIT];
-        match connection.socket.read(&mut bytes) {
-            Ok(count @ 1..) => connection.input.extend_from_slice(&bytes[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
-            Ok(0) | Err(_) => return self.ranks[rank as usize].connection = None,
+    /// What a rank notes, or noted when its host told that last.
+    fn noted(&self, rank: u32) -> Note {
+        match &self.places[self.hosts.of(rank) as usize] {
+            Place::Here(station) => station.noted(rank),
+            Place::There(remote) => remote.noted(rank),
         }
-        while let Some(line) =
-            self.ranks[rank as usize].connection.as_mut().and_then(Connection::line)
-        {
-            let answer = self.server.handle_line(rank, &line);
-            self.answer(rank, answer);
+    }
+
+    fn act(&mut self, place: usize, command: Command) {
+        match &mut self.places[place] {
+            Place::Here(station) => station.act(command),
+            Place::There(remote) => remote.act(&command),
         }
-        self.look_for_absent();
+    }
+
+    fn act_all(&mut self, command: &Command) {
+        for place in 0..self.places.len() {
+            self.act(place, command.clone());
+        }
+    }
+
+    /// Notes a rank's death where any rank looks.
+    fn mark(&mut self, rank: u32, death: Death) {
+        self.act_all(&Command::Mark(rank, death));
     }
 
     fn answer(&mut self, rank: u32, answer: Answer) {
         match answer {
-            Answer::Reply(line) => self.ranks[rank as usize].reply(&line),
+            Answer::Reply(line) => self.reply(rank, line),
             Answer::Wait => {}
             Answer::Release(ranks, line) => {
-                ranks.into_iter().for_each(|rank| self.ranks[rank as usize].reply(&line));
+                ranks.into_iter().for_each(|rank| self.reply(rank, line.clone()));
             }
             Answer::Abort(code) => {
-                self.segment.mark(rank, RankState::Dead(Death::Abort(code)));
-                self.segment.abort(code);
+                self.mark(rank, Death::Abort(code));
+                self.act_all(&Command::Abort(code));
                 if self.phase == Phase::Running {
                     self.status = Some(code as u8);
                     let name = self.name(rank);
@@ -403,18 +512,28 @@ impl<'a> Supervisor<'a> {
                     self.end();
                 }
             }
-            Answer::Nonsense => self.ranks[rank as usize].connection = None,
+            Answer::Nonsense => self.act(self.hosts.of(rank) as usize, Command::HangUp(rank)),
         }
     }
 
-    /// A rank's process has ended.
-    fn handle_end(&mut self, rank: u32) -> io::Result<()> {
+    fn reply(&mut self, rank: u32, line: String) {
+        self.act(self.hosts.of(rank) as usize, Command::Reply(rank, line));
+    }
+
+    /// Nothing more comes of a rank: what it printed last is passed on, be it without the end of a line.
+    fn note_end(&mut self, rank: u32) {
         let ended = &mut self.ranks[rank as usize];
-        let Some(process) = ended.process.take() else { return Ok(()) };
-        let status = process.reap()?;
-        ended.connection = None;
-        drain(&mut ended.stdout, &mut self.queue)?;
-        drain(&mut ended.stderr, &mut self.queue)?;
+        ended.runs = false;
+        ended.stdout.flush(&mut self.queue);
+        ended.stderr.flush(&mut self.queue);
+    }
+
+    /// A rank's process has ended.
+    fn handle_end(&mut self, rank: u32, status: ExitStatus) {
+        if !self.ranks[rank as usize].runs {
+            return;
+        }
+        self.note_end(rank);
         let cause = Cause::new(status, self.server.standing(rank));
         match cause {
             Cause::Finished => {
@@ -425,7 +544,6 @@ impl<'a> Supervisor<'a> {
         }
         let answer = self.server.handle_death(rank);
         self.answer(rank, answer);
-        Ok(())
     }
 
     /// Ranks that wait in init for one that won't come would wait for ever.
@@ -445,7 +563,7 @@ impl<'a> Supervisor<'a> {
             cause => Death::Exit(i32::from(cause.status())),
         };
         let during = self.describe_activity(rank);
-        self.segment.mark(rank, RankState::Dead(death));
+        self.mark(rank, death);
         self.status.get_or_insert(cause.status());
         if self.phase != Phase::Running {
             return; // one of those that are being ended
@@ -457,22 +575,27 @@ impl<'a> Supervisor<'a> {
             _ if cause == Cause::Absent => format!("{} {cause}", self.name(rank)),
             _ => format!("{} {cause}, {during}", self.name(rank)),
         };
-        match (self.job.on_death, self.ranks.iter().filter(|rank| rank.process.is_some()).count()) {
-            (OnDeath::End, 1) => self.say(&format!("{what}; ending the other rank")),
-            (OnDeath::End, others @ 2..) => {
-                self.say(&format!("{what}; ending the other {others} ranks"))
-            }
-            (OnDeath::Report, 1..) => self.say(&format!("{what}; the others go on")),
-            (_, 0) => self.say(&what),
+        self.announce(&what, true);
+    }
+
+    /// Says what happened to ranks, and does what is to be done about it; what never ran ends the job anyway.
+    fn announce(&mut self, what: &str, has_run: bool) {
+        let goes_on = has_run && self.job.on_death == OnDeath::Report;
+        match self.ranks.iter().filter(|rank| rank.runs).count() {
+            0 => self.say(what),
+            _ if goes_on => self.say(&format!("{what}; the others go on")),
+            1 => self.say(&format!("{what}; ending the other rank")),
+            others => self.say(&format!("{what}; ending the other {others} ranks")),
         }
-        if self.job.on_death == OnDeath::End {
+        if !goes_on {
             self.end();
         }
     }
 
     /// Asks all to end, and sees to it that they do.
     fn end(&mut self) {
-        self.segment.abort(i32::from(self.status.unwrap_or(1)));
+        let code = i32::from(self.status.unwrap_or(1));
+        self.act_all(&Command::Abort(code));
         self.signal(Signal::SIGTERM);
         self.signal(Signal::SIGCONT); // a stopped one can't end
         self.phase = Phase::Ending(Instant::now() + GRACE);
@@ -480,14 +603,11 @@ impl<'a> Supervisor<'a> {
 
     fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
-        self.phase = Phase::Killed;
+        self.phase = Phase::Killed(Instant::now() + LAST_WORDS);
     }
 
-    fn signal(&self, signal: Signal) {
-        self.ranks
-            .iter()
-            .filter_map(|rank| rank.process.as_ref())
-            .for_each(|each| each.signal(signal));
+    fn signal(&mut self, signal: Signal) {
+        self.act_all(&Command::Signal(signal as i32));
     }
 
     /// A line of the launcher's own, in order with what the ranks print.
@@ -505,7 +625,7 @@ impl<'a> Supervisor<'a> {
             Standing::Outside | Standing::Dead => "before init".to_owned(),
             Standing::Finalized => "after finalize".to_owned(),
             Standing::Joined => {
-                let noted = self.segment.noted(rank);
+                let noted = self.noted(rank);
                 let activity = Activity::from_code(noted.code).unwrap_or(Activity::Computing);
                 format!("during {}", activity.describe(noted.detail))
             }
@@ -515,11 +635,8 @@ impl<'a> Supervisor<'a> {
     /// The ranks still running and what they do, as far as a line holds them.
     fn describe_living(&self) -> String {
         const SHOWN: usize = 8;
-        let living: Vec<_> = (0..)
-            .zip(&self.ranks)
-            .filter(|(_, rank)| rank.process.is_some())
-            .map(|(rank, _)| rank)
-            .collect();
+        let living: Vec<_> =
+            (0..).zip(&self.ranks).filter(|(_, rank)| rank.runs).map(|(rank, _)| rank).collect();
         let mut described: Vec<_> = living
             .iter()
             .take(SHOWN)
@@ -530,75 +647,4 @@ impl<'a> Supervisor<'a> {
         }
         described.join(", ")
     }
-}
-
-/// However the supervisor goes, by an error too, no rank outlives it.
-impl Drop for Supervisor<'_> {
-    fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
-        for process in self.ranks.iter_mut().filter_map(|rank| rank.process.take()) {
-            let _ = process.reap(); // nothing is left to do about it
-        }
-    }
-}
-
-impl Rank {
-    /// Sends a line. A rank that doesn't read what it asked for loses its connection.
-    fn reply(&mut self, line: &str) {
-        let Some(connection) = &self.connection else { return };
-        let line = format!("{line}\n");
-        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        match send(connection.socket.as_raw_fd(), line.as_bytes(), flags) {
-            Ok(sent) if sent == line.len() => {}
-            _ => self.connection = None,
-        }
-    }
-}
-
-impl Connection {
-    /// The next whole line; an overlong one becomes an empty one, which is none of the protocol's.
-    fn line(&mut self) -> Option<String> {
-        let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
-            return (self.input.len() > LINE_LIMIT).then(String::new);
-        };
-        let line = String::from_utf8_lossy(&self.input[..end]).into_owned();
-        self.input.drain(..=end);
-        Some(line)
-    }
-}
-
-/// The representation that a part's rank emulates, `index` from the part's first.
-fn arch(part: &Part, index: u32) -> Option<&OsStr> {
-    let name = part.archs.get(index as usize % part.archs.len().max(1))?;
-    (name != "native").then(|| OsStr::new(name))
-}
-
-fn forward<R: Read + AsFd>(stream: &mut Option<Stream<R>>, queue: &mut Queue) -> io::Result<()> {
-    if let Some(open) = stream {
-        if !open.forward(queue)? {
-            *stream = None;
-        }
-    }
-    Ok(())
-}
-
-/// Forwards what a dead rank left in a pipe, and closes it: what it started may hold the other end.
-fn drain<R: Read + AsFd>(stream: &mut Option<Stream<R>>, queue: &mut Queue) -> io::Result<()> {
-    for _ in 0..LAST_READS {
-        let Some(open) = stream else { return Ok(()) };
-        if !is_readable(open.as_fd())? {
-            break;
-        }
-        forward(stream, queue)?;
-    }
-    if let Some(mut open) = stream.take() {
-        open.flush(queue);
-    }
-    Ok(())
-}
-
-fn is_readable(pipe: BorrowedFd<'_>) -> io::Result<bool> {
-    let mut polled = [PollFd::new(pipe, PollFlags::POLLIN)];
-    poll(&mut polled, PollTimeout::ZERO)?;
-    Ok(polled[0].any() == Some(true))
 }

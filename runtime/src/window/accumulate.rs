@@ -5,7 +5,7 @@
 //! default `accumulate_ordering` has it, and stay so where the info would allow less.
 
 use std::any::TypeId;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use shipable::reduce::{Op, Reduction, Swap};
 
 use super::core::Core;
 use super::epoch::Epoch;
-use super::operation::Call;
-use super::targets::Target;
+use super::frame::Shape;
+use super::operation::{Call, Run};
+use super::targets::{Reached, Target};
 use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Destination, Elementwise, Origin, What};
-use crate::route::Route;
-use crate::types::{Compiled, TargetType};
+use crate::types::{Compiled, TargetType, Type};
 use crate::wire::{Header, Kind};
 
 /// Bytes that are combined under the lock at a time: a few microseconds' worth. Each time the lock is taken, the processor
@@ -65,11 +65,9 @@ impl<'scope> Epoch<'scope, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<()> {
-        let origin = origin.into();
-        let span = self.scope.lend(origin.loan);
-        let target_type = target_type.into();
-        let call = Call::new(Kind::Accumulate, target, target_disp, target_count, target_type);
-        self.core.accumulate(span, &origin.what, &call, op)
+        let Origin { loan, what } = origin.into();
+        let (operands, target_type) = ((self.scope.lend(loan), what), target_type.into());
+        self.core.accumulate(operands, None, target, target_disp, target_count, target_type, op)
     }
 
     /// As [`accumulate`](Epoch::accumulate), and gets what was there before (MPI-5.0 section 12.3.4). With [`Op::NoOp`] it
@@ -95,6 +93,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
     #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline]
     #[track_caller]
     pub fn get_accumulate<'t>(
         &self,
@@ -106,21 +105,26 @@ impl<'scope> Epoch<'scope, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<()> {
-        let (origin, result) = (origin.into(), result.into());
-        let span = self.scope.lend(origin.loan);
-        let room = self.scope.lend_mut(result.loan);
-        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        self.core.get_accumulate((span, &origin.what), (room, &result.what), &call, op)
+        let Origin { loan, what } = origin.into();
+        let Destination { loan: room, what: wanted } = result.into();
+        let (operands, target_type) = ((self.scope.lend(loan), what), target_type.into());
+        let result = Some((self.scope.lend_mut(room), wanted));
+        self.core.accumulate(operands, result, target, target_disp, target_count, target_type, op)
     }
 }
 
-/// What is ready to be done again: a program does the same over and over.
+/// What is ready to be done again: a program does the same over and over. It is used where it lies: of a copy fields are read as they
+/// weren't written, for which the processor waits 5 ns.
 #[derive(Default)]
 pub(super) struct Recent {
     /// By the target type's id.
-    accumulate: Cell<Option<(u64, Op, Reduction)>>,
-    pub fetch: Cell<Option<(TypeId, Op, Reduction)>>,
-    pub swap: Cell<Option<(TypeId, Swap)>>,
+    accumulate: RefCell<Option<(u64, Op, Reduction)>>,
+    pub fetch: RefCell<Option<(TypeId, Op, Reduction)>>,
+    pub swap: RefCell<Option<(TypeId, Swap)>>,
+    /// The type of an element that went by message.
+    pub element: RefCell<Option<(TypeId, Type)>>,
+    /// What was found of the last operation that went as a frame.
+    pub shape: Cell<Shape>,
 }
 
 /// Memory of the rank's own: where operands are, or where what was there goes.
@@ -144,104 +148,131 @@ pub(super) struct Side {
 }
 
 impl Core {
-    /// Accumulates; see [`Epoch::accumulate`]. The lender of `memory` keeps it until the operation is done.
-    #[inline]
+    /// Accumulates, and brings what was there to `result` if there is one; see [`Epoch::accumulate`]. Lenders keep both memories
+    /// until the operation is done. The quickest way is in line, as for [`Core::transfer`].
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
     pub(super) fn accumulate(
         &self,
-        memory: Span,
-        what: &What<'_>,
-        call: &Call<'_>,
+        (memory, what): (Span, What<'_>),
+        result: Option<(Span, What<'_>)>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
         op: Op,
     ) -> Result<()> {
-        match self.accumulate_run((memory, what), None, call, op) {
-            Some(()) => Ok(()),
-            None => self.update(call, op, Lent::new(memory, what), None, None),
-        }
-    }
-
-    /// Accumulates, and brings what was there; see [`Epoch::get_accumulate`]. Lenders keep both memories until the operation
-    /// is done.
-    #[inline]
-    #[track_caller]
-    pub(super) fn get_accumulate(
-        &self,
-        operands: (Span, &What<'_>),
-        result: (Span, &What<'_>),
-        call: &Call<'_>,
-        op: Op,
-    ) -> Result<()> {
-        match self.accumulate_run(operands, Some(result), call, op) {
-            Some(()) => Ok(()),
-            None => {
-                let lent = |(span, what)| Lent::new(span, what);
-                self.update(call, op, lent(operands), Some(lent(result)), None)
+        let run = self.single_run(memory.len(), &what, target, displacement, count, target_type);
+        if let Some(run) = run {
+            if self.accumulate_run(run, memory, &result, count, target_type, op).is_some() {
+                self.used.set(true);
+                return Ok(());
             }
         }
+        let kind = if result.is_some() { Kind::Fetch } else { Kind::Accumulate };
+        let call = Call::new(kind, target, displacement, count, target_type);
+        self.accumulate_else((memory, what), result, call, op)
     }
 
-    /// The quick way of an accumulate, as [`Core::run`] is one: the last one's operation on elements of the same type, with
-    /// room of the same type for what was there.
-    #[inline]
+    /// The other ways of an accumulate, the quicker one first.
+    #[inline(never)]
+    #[track_caller]
+    fn accumulate_else(
+        &self,
+        (memory, what): (Span, What<'_>),
+        result: Option<(Span, What<'_>)>,
+        call: Call<'_>,
+        op: Op,
+    ) -> Result<()> {
+        if self.frame_update((memory, &what), &result, &call, op).is_some() {
+            return Ok(());
+        }
+        let result = result.as_ref().map(|(room, what)| Lent::new(*room, what));
+        self.update(&call, op, Lent::new(memory, &what), result, None)
+    }
+
+    /// The quick way of an accumulate on a run: the last one's operation on elements of the same type, with room of the same type for
+    /// what was there.
+    #[inline(always)]
     fn accumulate_run(
         &self,
-        (memory, what): (Span, &What<'_>),
-        result: Option<(Span, &What<'_>)>,
-        call: &Call<'_>,
+        run: Run<'_>,
+        memory: Span,
+        result: &Option<(Span, What<'_>)>,
+        count: i64,
+        target_type: TargetType<'_>,
         op: Op,
     ) -> Option<()> {
-        let TargetType::Own(own_type) = call.target_type else { return None };
+        let TargetType::Own(own_type) = target_type else { return None };
         let own = own_type.compiled();
-        let (id, last, reduction) = self.recent.accumulate.get()?;
-        let target = self.targets.get(usize::try_from(call.target).ok()?)?;
-        let door = target.door.get()?;
-        if !self.is_accessible(target) {
-            return None;
-        }
-        let own_rank = own_type.is_of(self.process.names());
-        let elements = u64::try_from(call.count).ok()?;
-        let same = what.is_plain(elements, own) && (id, last) == (own.id(), op);
-        if !same || !own_rank || call.displacement < 0 {
-            return None;
-        }
-        let first = own.native().contiguous(elements)?;
-        let len = own.native().stream_length(elements).ok()?;
-        let base = call.displacement.checked_mul(i64::from(target.measures.unit))?;
-        let at = base.checked_add(first)?;
         let room = match result {
             None => None,
-            Some((room, what)) if what.is_plain(elements, own) && room.len() == len => Some(room),
+            Some((room, what)) if what.is_plain(count as u64, own) && room.len() == run.len => {
+                Some(*room)
+            }
             Some(_) => return None,
         };
-        let misses = |span: Span, at: i64| {
-            at.checked_add_unsigned(len).is_none_or(|end| !span.covers(at, end))
-        };
-        // Of several pieces none is combined unless all can be; of one this is checked on the way.
-        let pieces_miss = || {
-            misses(door.span, at)
-                || misses(memory, first)
-                || room.is_some_and(|room| misses(room, first))
-        };
-        if len != memory.len() || len > PIECE && pieces_miss() {
+        let recent = self.recent.accumulate.borrow();
+        let (id, last, reduction) = recent.as_ref()?;
+        if (*id, *last) != (own.id(), op) {
             return None;
         }
-        let mut done = 0;
-        while done < len {
-            let part = match len - done {
-                rest @ ..=PIECE => rest,
-                _ => PIECE / reduction.element() * reduction.element(),
-            };
-            let operands = memory.shifted(first + done as i64)?;
-            let _held = self.control.accumulate(call.target as u32);
-            let brings =
-                |room: Span| room.copy_run(first + done as i64, door.span, at + done as i64, part);
-            if !room.is_none_or(brings) {
+        match run.target.door.get() {
+            Some(door) if run.len <= PIECE => self.combine(reduction, run, door.span, memory, room),
+            _ => self.combine_pieces(reduction, run, memory, room),
+        }
+    }
+
+    /// Combines a piece, where all memories have it; what was there goes to `room`.
+    #[inline(always)]
+    fn combine(
+        &self,
+        reduction: &Reduction,
+        Run { target, first, far, len }: Run<'_>,
+        there: Span,
+        memory: Span,
+        room: Option<Span>,
+    ) -> Option<()> {
+        let operands = memory.shifted(first)?;
+        let _held = self.control.accumulate(target.rank);
+        if let Some(room) = room {
+            if !room.copy_run(first, there, far, len) {
                 return None;
             }
-            door.span.combine_run(&reduction, at + done as i64, operands, part).ok()?;
-            done += part;
         }
-        self.used.set(true);
-        Some(())
+        there.combine_run(reduction, far, operands, len).then_some(())
+    }
+
+    /// Combines piece by piece, none unless all can be.
+    #[inline(never)]
+    fn combine_pieces(
+        &self,
+        reduction: &Reduction,
+        run: Run<'_>,
+        memory: Span,
+        room: Option<Span>,
+    ) -> Option<()> {
+        let Run { target, first, far, len } = run;
+        let has = |span: Span, at: i64| {
+            at.checked_add_unsigned(len).is_some_and(|end| span.covers(at, end))
+        };
+        let all = |there: Span| {
+            if !has(there, far) || !has(memory, first) || !room.is_none_or(|room| has(room, first))
+            {
+                return None;
+            }
+            let piece = PIECE / reduction.element() * reduction.element();
+            let mut done = 0;
+            while done < len {
+                let (far, first) = (far + done as i64, first + done as i64);
+                let run = Run { target, first, far, len: piece.min(len - done) };
+                self.combine(reduction, run, there, memory, room)?;
+                done += run.len;
+            }
+            Some(())
+        };
+        self.with_reach(target, far, all).flatten()
     }
 
     /// An accumulate with all its checks.
@@ -305,12 +336,12 @@ impl Core {
         *bytes = Some(reach.bytes);
         self.used.set(true);
         let (Some(leaf), 1..) = (leaf, count) else { return Ok(()) };
-        match target.route {
-            Route::Direct => {
+        match self.reach_bytes(target, reach.bytes)? {
+            Some(reached) => {
                 let sides = (origin.as_ref(), result.as_ref());
-                self.update_directly(call, op, target, leaf, sides, count, reach.base)
+                self.update_directly(call, op, &reached, leaf, sides, count, reach.base)
             }
-            Route::Message => {
+            None => {
                 let source = match origin {
                     Some(Side { elements: Elementwise { datatype, count, span }, keep }) => {
                         let program = datatype.program(&self.process.me().architecture)?;
@@ -338,21 +369,21 @@ impl Core {
         &self,
         call: &Call<'_>,
         op: Op,
-        target: &Target,
+        reached: &Reached<'_>,
         leaf: Leaf,
         (origin, result): (Option<&'a Side>, Option<&'a Side>),
         count: u64,
         base: i64,
     ) -> Result<()> {
-        let window = self.door(target)?;
-        let span = window.shifted(base).ok_or(ErrorKind::Displacement(call.displacement))?;
+        let span = reached.span.shifted(base);
+        let span = span.ok_or(ErrorKind::Displacement(call.displacement))?;
         let architecture = &self.process.me().architecture;
         let reduction = Reduction::new(op, leaf, architecture)?;
         if let TargetType::Own(own) = call.target_type {
             let own = own.compiled();
             // What changes nothing isn't remembered: it is an error in an accumulate.
             if own.is_portable() && op != Op::NoOp {
-                self.recent.accumulate.set(Some((own.id(), op, reduction)));
+                self.recent.accumulate.replace(Some((own.id(), op, reduction)));
             }
         }
         call.target_type.with_native(architecture, |program| {
@@ -402,12 +433,12 @@ impl Core {
             state.ticket(operation, ticket);
         }
         if let Some(Side { elements: Elementwise { datatype, count, span }, keep }) = result {
-            state.expect(operation, Fetch { origin: datatype, count, span, keep, bytes });
+            state
+                .expect(operation, Fetch { origin: datatype, count, run: None, span, keep, bytes });
         }
         let purpose = Purpose::Operation(call.kind, operation);
         let header = Header { tag, length, ..header };
-        state.push(target.peer, Outgoing::new(header, source, purpose));
-        engine.progress();
+        engine.send(target.peer, Outgoing::new(header, source, purpose));
         Ok(())
     }
 }

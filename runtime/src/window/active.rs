@@ -42,7 +42,7 @@ impl Core {
             true => self.announce_fence(assert, before),
             false => Ok(()),
         };
-        let met = met.and_then(|()| self.process.meet(&self.barrier));
+        let met = met.and_then(|()| self.communicator.meet(&self.meeting));
         if no_put && !promised {
             self.control.set_no_put(true);
         }
@@ -162,7 +162,7 @@ impl Core {
         let own = self.control.rank();
         while let Some(by) = self.control.locker(own) {
             let locker = &self.targets[by as usize];
-            if by != own && locker.route == Route::Message {
+            if by != own && locker.route != Route::Direct {
                 let ping = |state: &mut State, number| {
                     state.start_ping(locker.peer, self.window, number);
                 };

@@ -3,14 +3,19 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use longshore_transport::Range;
+
 use super::Window;
 use super::core::Core;
-use super::create::{check_native, give_back};
+use super::create::{check_native, give_back, moved_within_reach};
+use super::directory::{Directory, Entry, Reading};
 use super::flavor::Flavor;
+use super::targets::{Reached, Target};
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
+use crate::route::Route;
 
 /// Memory that is attached to a dynamic window; [`Window::detach`] gives it back.
 ///
@@ -44,6 +49,9 @@ impl<M> Window<M> {
     /// [`Attached::address`] on (MPI-5.0 section 12.2.4). Not collective. This rank reaches it by [`local`](Window::local), whose
     /// displacements are addresses too.
     ///
+    /// Where that lets like ranks reach them directly its bytes are moved to shared memory until it is detached, as
+    /// [`Window::create`] does it; the addresses stay what they were.
+    ///
     /// ```
     /// # use longshore::{Info, Window};
     /// # let rank = longshore::init()?;
@@ -71,7 +79,7 @@ impl<M> Window<M> {
             check_native::<A>(&self.core.process)?;
             let memory = Exposed::created(memory)?;
             let size = memory.span().len();
-            let (number, address) = attachments.attach(Arc::new(memory))?;
+            let (number, address) = self.core.attach(memory, A::is_enclosed())?;
             let attachments = attachments.clone();
             Ok(Attached { attachments, number, address, size, memory: PhantomData })
         };
@@ -105,17 +113,91 @@ impl Core {
         self.attachments.as_ref().ok_or_else(|| other.into())
     }
 
+    /// Attaches memory, its bytes where like ranks reach them, if it is the window's alone meanwhile. Gives the attachment's number
+    /// and its address.
+    fn attach(&self, memory: Exposed, is_enclosed: bool) -> Result<(u64, i64)> {
+        let attachments = self.attachments("attach")?;
+        let directory = self.directory.as_ref().filter(|directory| directory.has_room());
+        let segment = self.process.segment();
+        let (memory, place) = match directory {
+            Some(_) if is_enclosed => moved_within_reach(segment, memory),
+            _ => (memory, None),
+        };
+        let len = memory.span().len();
+        let attached = attachments.attach(Arc::new(memory), place);
+        match (directory, place, &attached) {
+            (Some(directory), Some(Range { offset, .. }), &Ok((number, address))) => {
+                directory.add(Entry { number, start: address as u64, len, offset });
+            }
+            (_, Some(place), Err(_)) => {
+                // There is an error to return already.
+                let _ = segment.free(place);
+            }
+            _ => {}
+        }
+        attached
+    }
+
     /// Ends an attachment, once no operation holds its memory any more.
     pub(super) fn detach(&self, number: u64) -> Result<Exposed> {
         let detached = self.attachments("detach")?.detach(number);
-        let mut memory = Some(detached.ok_or(ErrorKind::Detached)?);
-        let mut unhand = || match Arc::try_unwrap(memory.take()?) {
-            Ok(memory) => Some(Ok(memory)),
-            Err(held) => {
-                memory = Some(held);
-                None
+        let (memory, place) = detached.ok_or(ErrorKind::Detached)?;
+        let mut memory = Some(memory);
+        let mut turns = match (&self.directory, place) {
+            (Some(directory), Some(_)) => {
+                directory.remove(number);
+                self.turns()?
+            }
+            _ => Vec::new(),
+        };
+        let mut unhand = || {
+            turns.retain(|(rank, directory, turn)| {
+                directory.in_turn() == Some(*turn) && !self.control.is_dead(*rank)
+            });
+            if !turns.is_empty() {
+                return None;
+            }
+            match Arc::try_unwrap(memory.take()?) {
+                Ok(memory) => Some(Ok(memory)),
+                Err(held) => {
+                    memory = Some(held);
+                    None
+                }
             }
         };
-        self.process.during(Activity::Detach, self.window, || self.process.wait(|_, _| unhand()))
+        let wait = || self.process.wait(|_, _| unhand());
+        let memory = self.process.during(Activity::Detach, self.window, wait)?.moved_back();
+        place.map_or(Ok(()), |place| self.process.segment().free(place))?;
+        Ok(memory)
+    }
+
+    /// The turns that other ranks are in: those with which they may reach what is no longer told.
+    fn turns(&self) -> Result<Vec<(u32, Directory, u32)>> {
+        let mut turns = Vec::new();
+        for (rank, offset) in self.targets.places().filter(|(rank, _)| *rank != self.control.rank())
+        {
+            let directory = Directory::new(self.process.segment(), offset)?;
+            if let Some(turn) = directory.in_turn() {
+                turns.push((rank, directory, turn));
+            }
+        }
+        Ok(turns)
+    }
+
+    /// The memory that a target has attached at an address, displacements being addresses, if this rank reaches it directly.
+    pub(super) fn reach_attached(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
+        let directory = self.directory.as_ref()?;
+        let reading = match (target.reading.get(), target.route, target.offset) {
+            (Some(reading), ..) => reading,
+            (None, Route::Direct, Some(offset)) => {
+                // What can't be mapped is reached another way.
+                let reading = Reading::new(self.process.segment(), offset).ok()?;
+                target.reading.get_or_init(|| reading)
+            }
+            _ => return None,
+        };
+        let turn = directory.turn();
+        let span = reading.find(&turn, u64::try_from(address).ok()?)?;
+        Some(Reached { span, _turn: Some(turn) })
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use longshore_transport::Range;
 
+use super::directory::Directory;
 use super::flavor::Flavor;
 use super::info::{AccumulateOps, Info};
+use super::pairs::Pairs;
 use super::state::{EpochState, FREE_IN_EPOCH, Step};
 use super::targets::{Target, Targets};
 use crate::attribute::Card;
-use crate::barrier::Barrier;
+use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::control::Control;
@@ -33,6 +35,8 @@ pub(crate) struct Core {
     pub(super) whole: Option<Whole>,
     /// The memory of a dynamic window.
     pub(super) attachments: Option<Arc<Attachments>>,
+    /// What of it like ranks reach directly, if there are any.
+    pub(super) directory: Option<Directory>,
     pub(super) measures: Measures,
     pub(super) policy: Policy,
     /// The hints that are in use.
@@ -40,7 +44,7 @@ pub(crate) struct Core {
     /// By rank in the window's communicator.
     pub(super) targets: Targets,
     pub(super) ledger: Arc<Ledger>,
-    pub(super) barrier: Barrier,
+    pub(super) meeting: Meeting,
     pub(super) communicator: Communicator,
     pub(super) card: Arc<Card>,
     /// What this rank allocated in the segment.
@@ -60,8 +64,12 @@ pub(crate) struct Core {
     pub(super) started: Cell<(bool, Option<Caller>)>,
     /// Whether the engine was handed operations since it last had none.
     pub(super) shipped: Cell<bool>,
+    /// Whether the engine may hold memory, or whom to tell, of one of them.
+    pub(super) lent: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
     pub(super) matched: Cell<Option<Match>>,
+    /// The last puts and gets that were found right.
+    pub(super) pairs: Pairs,
     /// What the last accumulates did, ready to be done again.
     pub(super) recent: Recent,
 }
@@ -189,18 +197,24 @@ impl Core {
     }
 
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
+    #[inline]
     pub(super) fn drain(&self) {
-        if !self.shipped.get() {
-            return;
+        if self.shipped.get() {
+            self.drain_engine();
         }
-        let settled = self.await_all();
-        let mut engine = self.process.engine();
+    }
+
+    #[cold]
+    fn drain_engine(&self) {
+        let settled = if self.ledger.is_settled() { Ok(()) } else { self.await_all() };
         match settled {
             // That nothing is lent any more doesn't depend on what the targets said.
-            Ok(()) => engine.state().let_go(self.window),
+            Ok(()) if self.lent.get() => self.process.engine().state().let_go(self.window),
+            Ok(()) => {}
             // The job is being ended; no operation is taken any more.
-            Err(_) => engine.state().give_up(self.window),
+            Err(_) => self.process.engine().state().give_up(self.window),
         }
+        self.lent.set(false);
         // What is checked is confirmed when it is waited for, which this isn't.
         self.shipped.set(self.process.checks());
     }
@@ -222,7 +236,7 @@ impl Core {
             // memory is another's: so they meet again, by messages, since the barrier is of what is given back.
             let call = || format!("free of window {}", self.window);
             let agreed = self.communicator.announce(call, caller);
-            let met = agreed.and_then(|()| self.process.meet(&self.barrier));
+            let met = agreed.and_then(|()| self.communicator.meet(&self.meeting));
             self.process.engine().state().close_window(self.window);
             let closed = met.and_then(|()| self.communicator.rendezvous());
             self.process.note(Activity::Computing, 0);
@@ -231,12 +245,14 @@ impl Core {
         let place = |error: Error| self.failed(error, "free", None);
         end().map_err(place)?;
         let cleared = cleared.map_err(place);
-        let Core { process, exposed, whole, targets, barrier, control, ranges, .. } = self;
-        drop((whole, targets, barrier, control));
+        let Core { process, exposed, whole, targets, meeting, control, ranges, .. } = self;
+        let attached = self.attachments.map_or_else(Vec::new, |attachments| attachments.clear());
+        drop((whole, targets, meeting, control, self.directory));
         // Out of what is given back here.
         let exposed = Arc::into_inner(exposed).map(Exposed::moved_back);
         // All of them, even where one fails.
-        let freed: Vec<_> = ranges.into_iter().map(|range| process.segment().free(range)).collect();
+        let ranges = ranges.into_iter().chain(attached);
+        let freed: Vec<_> = ranges.map(|range| process.segment().free(range)).collect();
         freed.into_iter().collect::<Result<Vec<()>, _>>()?;
         cleared?;
         exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
@@ -253,6 +269,16 @@ impl Core {
         target: Option<i32>,
         bytes: Option<(i128, i128)>,
     ) -> Place {
+        Place { epoch: Some(self.epoch.get().to_string()), ..self.spot(call, target, bytes) }
+    }
+
+    /// The same without the epoch's state, which takes a text.
+    pub(super) fn spot(
+        &self,
+        call: &'static str,
+        target: Option<i32>,
+        bytes: Option<(i128, i128)>,
+    ) -> Place {
         Place {
             call,
             rank: self.process.me().rank,
@@ -260,7 +286,7 @@ impl Core {
             process: target.and_then(|target| self.target(target).ok()??.peer.into()),
             window: Some(self.window),
             bytes,
-            epoch: Some(self.epoch.get().to_string()),
+            epoch: None,
         }
     }
 }

@@ -4,29 +4,35 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
-use longshore_transport::{GRANULE, Range};
+use longshore_transport::{GRANULE, Range, Segment};
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
 use super::accumulate::Recent;
 use super::core::{Core, Whole};
+use super::directory::Directory;
 use super::flavor::Flavor;
 use super::info::{AccumulateOps, Info, check};
+use super::pairs::Pairs;
 use super::state::EpochState;
 use super::targets::{Known, Targets};
 use crate::attribute::Card;
-use crate::barrier::Barrier;
+use crate::barrier::{Barrier, Meeting};
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
+use crate::endpoint::Endpoint;
 use crate::engine::{
-    Addresses, Attachments, Exposure, Ledger, Measures, Opened, address_space, fits,
+    Addresses, Attachments, Exposure, Ledger, Measures, Opened, Venue, address_space, fits,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::{Activity, Routes};
-use crate::memory::{Exposed, Memory};
+use crate::memory::{Exposed, Memory, Registered};
 use crate::process::Process;
 use crate::route::{Pair, Route, choose};
+
+/// Where something lies in a host's segment.
+type Lies = (u64, u64);
 
 /// What a rank brings to a window.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,10 +41,13 @@ struct Offer {
     size: u64,
     unit: u32,
     info: Info,
-    /// Where its memory lies in the segment, if it does; from rank 0 where everyone's does that is shared.
-    range: Option<(u64, u64)>,
-    /// From rank 0: where the window's barrier lies, and its control blocks.
-    shared: Option<[(u64, u64); 2]>,
+    /// Where its memory lies in the segment, if it does; from rank 0 where everyone's does that is shared. Of a dynamic window where
+    /// its directory lies.
+    range: Option<Lies>,
+    /// From the first rank of each host: where the control blocks lie there, and the window's barrier if all are on one.
+    shared: Option<(Lies, Option<Lies>)>,
+    /// The key of its memory for ranks of other hosts, if it is registered.
+    key: Option<u64>,
     /// The lowest number that no window of this rank had.
     number: u32,
     /// The class and text of what is wrong at this rank.
@@ -54,7 +63,7 @@ struct Brought {
 
 enum Ground {
     /// Its own memory.
-    Own(Exposed),
+    Own(Arc<Exposed>),
     /// A part of the memory that rank 0 allocated for all.
     Shared(Layout),
 }
@@ -90,7 +99,7 @@ pub(super) fn allocate(
             let _ = segment.free(range);
         })?;
         let exposed = Exposed::allocated(mapping, size);
-        let (ground, measures) = (Ground::Own(exposed), Measures { size, unit });
+        let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
         Ok(Brought { ground, measures, range: Some(range) })
     };
     open(communicator, Flavor::Allocate, bring, info)
@@ -151,6 +160,15 @@ impl Layout {
 
 /// Rule 17, as far as everyone can tell: all ranks reach all of the memory.
 fn check_shareable(communicator: &Communicator, total: u64) -> Result<()> {
+    let hosts = communicator.process().hosts();
+    let processes = communicator.group().processes();
+    if let Some(away) = processes.iter().find(|&&peer| !hosts.share(peer, processes[0])) {
+        let what = format!(
+            "rank {away} runs on another host than rank {}: split the communicator by SHARED first",
+            processes[0]
+        );
+        return Err(ErrorKind::NotShared(what).into());
+    }
     let mut engine = communicator.process().engine();
     for &peer in communicator.group().processes() {
         let pointer = engine.state().representation(peer).map_or(0, |(of, _)| of.pointer().size);
@@ -181,19 +199,18 @@ pub(super) fn create<M: Memory>(
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
         let (size, unit) = check(size, unit, pointer(communicator))?;
-        let (exposed, range) = match M::is_enclosed() {
-            true => within_reach(communicator, exposed),
+        let (exposed, range) = match M::is_enclosed() && has_like_peers(communicator) {
+            true => moved_within_reach(communicator.process().segment(), exposed),
             false => (exposed, None),
         };
-        let (ground, measures) = (Ground::Own(exposed), Measures { size, unit });
+        let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
         Ok(Brought { ground, measures, range })
     };
     open(communicator, Flavor::Create, bring, info)
 }
 
-/// Moves memory to where like ranks reach it directly, if there are any, and room for it. The program can't tell: it has no
-/// way to the memory but the window's, until the window gives it back.
-fn within_reach(communicator: &Communicator, exposed: Exposed) -> (Exposed, Option<Range>) {
+/// Whether there are other ranks that reach this one's memory directly if it lies in the segment.
+fn has_like_peers(communicator: &Communicator) -> bool {
     let process = communicator.process();
     let me = process.me();
     let is_direct = |&peer: &u32| {
@@ -203,16 +220,22 @@ fn within_reach(communicator: &Communicator, exposed: Exposed) -> (Exposed, Opti
                 message_only: process.routes() == Routes::Message,
                 emulated: emulated || me.emulated,
                 same_representation: architecture.same_representation(&me.architecture),
-                reachable: true,
+                reachable: process.hosts().share(peer, me.rank),
+                registered: false,
             };
             peer != me.rank && choose(pair) == Route::Direct
         })
     };
+    communicator.group().processes().iter().any(is_direct)
+}
+
+/// Moves memory to where like ranks reach it directly, if there is room for it. The program can't tell: it has no way to the
+/// memory but the window's, until the window gives it back.
+pub(super) fn moved_within_reach(segment: &Segment, exposed: Exposed) -> (Exposed, Option<Range>) {
     let len = exposed.span().len();
-    if len == 0 || !communicator.group().processes().iter().any(is_direct) {
+    if len == 0 {
         return (exposed, None);
     }
-    let segment = process.segment();
     let Ok(range) = segment.allocate(len) else { return (exposed, None) };
     match segment.map(range) {
         Ok(mapping) => (exposed.moved_to(mapping), Some(range)),
@@ -228,8 +251,12 @@ fn within_reach(communicator: &Communicator, exposed: Exposed) -> (Exposed, Opti
 #[track_caller]
 pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Core> {
     let bring = || {
-        let ground = Ground::Own(Exposed::created(Vec::<u8>::new())?);
-        Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, range: None })
+        let ground = Ground::Own(Arc::new(Exposed::created(Vec::<u8>::new())?));
+        let range = match has_like_peers(communicator) {
+            true => Some(communicator.process().segment().allocate(Directory::BYTES)?),
+            false => None,
+        };
+        Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, range })
     };
     open(communicator, Flavor::Dynamic, bring, info)
 }
@@ -301,17 +328,25 @@ fn agree(
 ) -> Result<Core> {
     let (process, group) = (communicator.process(), communicator.group());
     let mut offer = offer(flavor, &brought, info, process.next_window());
-    if communicator.rank() == 0 {
+    let registered = match &brought {
+        Ok(Brought { ground: Ground::Own(memory), .. }) => register(communicator, memory),
+        _ => None,
+    };
+    offer.key = registered.as_ref().map(Registered::key);
+    let hosts = process.hosts();
+    if hosts.first_beside(group, process.me().rank) == communicator.rank() as u32 {
         let size = group.size() as u32;
-        let allocate = |bytes| {
+        let mut allocate = |bytes| -> Result<Lies> {
             let range = process.segment().allocate(bytes)?;
             ranges.push(range);
             Ok((range.offset, range.len))
         };
-        let shared: Result<Vec<_>> =
-            [Barrier::bytes(size), Control::bytes(size)].into_iter().map(allocate).collect();
-        match shared {
-            Ok(shared) => offer.shared = shared.try_into().ok(),
+        let mut shared = || {
+            let barrier = hosts.hold(group).then(|| allocate(Barrier::bytes(size))).transpose()?;
+            Ok((allocate(Control::bytes(size))?, barrier))
+        };
+        match shared() {
+            Ok(shared) => offer.shared = Some(shared),
             Err(error) => _ = offer.error.get_or_insert(told(&error)),
         }
     }
@@ -320,7 +355,7 @@ fn agree(
     compare(&offers, group)?;
     let window = offers.iter().map(|offer| offer.number).max().unwrap_or(0);
     process.set_next_window(window.saturating_add(1));
-    let opened = open_at(communicator, window, brought, &offers, info);
+    let opened = open_at(communicator, window, brought, registered, &offers, info);
     let failed = opened.as_ref().err().map(told);
     let close = || process.engine().state().close_window(window);
     let failures = match communicator.tell(&failed) {
@@ -353,6 +388,7 @@ fn open_at(
     communicator: &Communicator,
     window: u32,
     brought: Brought,
+    registered: Option<Registered>,
     offers: &[Offer],
     info: &Info,
 ) -> Result<Core> {
@@ -360,12 +396,17 @@ fn open_at(
     let (me, group, rank) = (*process.me(), communicator.group(), communicator.rank() as u32);
     let protocol =
         |peer, what: &str| Error::from(ErrorKind::Protocol { peer, what: what.to_owned() });
-    let missing = || protocol(group.process(0), "it named no control blocks");
-    let [barrier, (offset, len)] = offers[0].shared.ok_or_else(missing)?;
-    let barrier = process.barrier_at(Some(barrier), group, rank)?;
+    let hosts = process.hosts();
+    let first = hosts.first_beside(group, me.rank);
+    let missing = || protocol(group.process(first), "it named no control blocks");
+    let ((offset, len), barrier) = offers[first as usize].shared.ok_or_else(missing)?;
+    let meeting = match hosts.hold(group) {
+        true => Meeting::Flags(process.barrier_at(barrier, group, rank)?),
+        false => Meeting::Messages(Venue::Window(window)),
+    };
     let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
     let control = Arc::new(control.ok_or_else(missing)?);
-    let Brought { ground, measures, .. } = brought;
+    let Brought { ground, measures, range: own_range } = brought;
     let (exposed, shared) = match ground {
         Ground::Own(exposed) => (exposed, None),
         Ground::Shared(layout) => {
@@ -375,10 +416,9 @@ fn open_at(
             let own = whole.exposed.part(layout.starts[rank as usize], measures.size);
             let own =
                 own.ok_or_else(|| protocol(group.process(0), "it shared too little memory"))?;
-            (own, Some((whole, layout.starts)))
+            (Arc::new(own), Some((whole, layout.starts)))
         }
     };
-    let exposed = Arc::new(exposed);
     let flavor = offers[rank as usize].flavor;
     let is_dynamic = flavor == Flavor::Dynamic;
     let addresses = match me.emulated {
@@ -386,6 +426,10 @@ fn open_at(
         false => Addresses::Real,
     };
     let attachments = is_dynamic.then(|| Arc::new(Attachments::new(addresses)));
+    let directory = match own_range {
+        Some(range) if is_dynamic => Some(Directory::new(process.segment(), range.offset)?),
+        _ => None,
+    };
     let opened = match &attachments {
         Some(attachments) => Opened::Attached(attachments.clone()),
         None => Opened::Whole(exposed.clone()),
@@ -393,6 +437,7 @@ fn open_at(
     let ledger = Arc::new(Ledger::new(me.size));
     let exposure = Exposure {
         window,
+        _registered: registered,
         opened,
         unit: measures.unit,
         policy: info.target_types,
@@ -410,23 +455,34 @@ fn open_at(
             Some((Whole { place, .. }, starts)) => Some(place.offset + starts[rank]),
             None => offer.range.map(|(offset, _)| offset),
         };
+        let offset = offset.filter(|_| hosts.share(peer, me.rank));
+        let (endpoint, why) = process.endpoint(peer, &architecture);
         let route = choose(Pair {
             message_only: process.routes() == Routes::Message,
             emulated: emulated || me.emulated,
             same_representation: architecture.same_representation(&me.architecture),
             reachable: offset.is_some() || peer == me.rank && !is_dynamic,
+            registered: offer.key.is_some() && endpoint == Endpoint::Datagram,
         });
+        let offset = if route == Route::Rdma { offer.key } else { offset };
         // What is attached, its rank alone knows.
         let space = || address_space(architecture.pointer().size);
         let size = if is_dynamic { space() } else { offer.size };
         let measures = Measures { size, unit: offer.unit };
-        tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target");
+        match hosts.share(peer, me.rank) {
+            true => tracing::debug!(rank = me.rank, window, peer, %route, ?measures, "target"),
+            false => tracing::debug!(
+                rank = me.rank, window, peer, %route, ?measures, %endpoint, why, "target on another host"
+            ),
+        }
         Ok(Known { measures, architecture, route, offset })
     });
     let targets = Targets::new(group, known)?;
     engine.state().open_window(Arc::new(exposure), ledger.clone());
     drop(engine);
-    if targets.by(Route::Message).any(|target| target != rank as usize) {
+    let others = |route| targets.by(route).any(|target| target != rank as usize);
+    // What is attached may be out of direct reach.
+    if others(Route::Message) || others(Route::Rdma) || is_dynamic && others(Route::Direct) {
         process.answer_peers()?;
     }
     let direct = targets.by(Route::Direct).count();
@@ -438,12 +494,13 @@ fn open_at(
         exposed,
         whole: shared.map(|(whole, _)| whole),
         attachments,
+        directory,
         measures,
         policy: info.target_types,
         info: Cell::new(*info),
         targets,
         ledger,
-        barrier,
+        meeting,
         communicator: communicator.share(),
         card: Arc::new(Card::new(process.names())),
         ranges: Vec::new(),
@@ -454,10 +511,38 @@ fn open_at(
         opened: Cell::default(),
         posted: RefCell::new(None),
         shipped: Cell::new(false),
+        lent: Cell::new(false),
         caller: Cell::new(None),
         started: Cell::new((false, None)),
         matched: Cell::new(None),
+        pairs: Pairs::default(),
         recent: Recent::default(),
+    })
+}
+
+/// Lets like ranks of other hosts access a window's memory, if there are any. Without that there are messages.
+fn register(communicator: &Communicator, memory: &Arc<Exposed>) -> Option<Registered> {
+    let process = communicator.process();
+    let rdma = process.rdma()?;
+    let me = process.me();
+    let like = |&peer: &u32| {
+        let known = process.engine().state().representation(peer);
+        known.is_some_and(|(architecture, emulated)| {
+            let (endpoint, _) = process.endpoint(peer, &architecture);
+            endpoint == Endpoint::Datagram
+                && !emulated
+                && !me.emulated
+                && architecture.same_representation(&me.architecture)
+        })
+    };
+    if process.routes() == Routes::Message || !communicator.group().processes().iter().any(like) {
+        return None;
+    }
+    process.expose();
+    let registered = Registered::new(memory, &**rdma);
+    registered.unwrap_or_else(|error| {
+        tracing::warn!(rank = me.rank, %error, "can't register a window's memory");
+        None
     })
 }
 
@@ -473,8 +558,8 @@ fn share(process: &Process, place: Range, total: u64) -> Result<Whole> {
 }
 
 fn offer(flavor: Flavor, brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
-    let (info, range, shared, error) = (*info, None, None, None);
-    let nothing = Offer { flavor, size: 0, unit: 1, info, range, shared, number, error };
+    let (info, range, shared, key, error) = (*info, None, None, None, None);
+    let nothing = Offer { flavor, size: 0, unit: 1, info, range, shared, key, number, error };
     match brought {
         Ok(Brought { measures, range, .. }) => Offer {
             size: measures.size,

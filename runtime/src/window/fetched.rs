@@ -8,8 +8,9 @@ use shipable::Element;
 use crate::attribute::Card;
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
-use crate::memory::Exposed;
+use crate::memory::Room;
 use crate::process::Process;
+use crate::window::state::EpochState;
 
 /// What was in the target's window before an operation changed it.
 ///
@@ -43,8 +44,9 @@ enum Value<T> {
 struct Coming {
     process: Arc<Process>,
     ticket: Arc<Ticket>,
-    memory: Arc<Exposed>,
-    place: Place,
+    room: Arc<Room>,
+    /// Where it was called, and the state of the epoch, which becomes part of that in an error.
+    place: (Place, EpochState),
     /// The window's, whose error handler deals with errors.
     card: Arc<Card>,
 }
@@ -58,11 +60,11 @@ impl<T: Element> Fetched<T> {
     pub(super) fn coming(
         process: Arc<Process>,
         ticket: Arc<Ticket>,
-        memory: Arc<Exposed>,
-        place: Place,
+        room: Arc<Room>,
+        place: (Place, EpochState),
         card: Arc<Card>,
     ) -> Fetched<T> {
-        Fetched(Value::Coming(Coming { process, ticket, memory, place, card }))
+        Fetched(Value::Coming(Coming { process, ticket, room, place, card }))
     }
 
     /// Whether the value is here, so that [`wait`](Fetched::wait) returns at once. Makes progress.
@@ -109,10 +111,11 @@ impl<T: Element> Fetched<T> {
 
 impl Coming {
     fn wait<T: Element>(self) -> Result<T> {
-        let Coming { process, ticket, memory, place, card } = self;
+        let Coming { process, ticket, room, place: (place, epoch), card } = self;
         let waited = ticket.wait(&process, place.process);
-        waited.map_err(|error| card.raise(&process, error.at(|| place)))?;
-        memory.span().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
+        let place = || Place { epoch: Some(epoch.to_string()), ..place };
+        waited.map_err(|error| card.raise(&process, error.at(place)))?;
+        room.span::<T>().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
     }
 }
 

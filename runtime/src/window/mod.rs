@@ -7,14 +7,18 @@ mod attach;
 mod checking;
 mod core;
 mod create;
+mod directory;
 mod epoch;
 mod fetched;
 mod flavor;
+mod frame;
 mod info;
 mod local;
 mod operation;
+mod pairs;
 mod passive;
 mod raw;
+mod remote;
 mod request;
 mod single;
 mod state;
@@ -134,7 +138,7 @@ impl Window<Allocated> {
     }
 
     /// Makes a window without memory, to which each rank [attaches](Window::attach) its own as it likes (MPI-5.0 section 12.2.4).
-    /// Collective. Displacements are addresses at the target, and the other ranks reach them by messages.
+    /// Collective. Displacements are addresses at the target.
     ///
     /// ```
     /// use longshore::{Info, Window};

@@ -137,7 +137,11 @@ impl Core {
         let call = || -> Result<()> {
             let state = self.epoch.get();
             self.step(Step::UnlockAll)?;
-            let settled = self.settle(None);
+            let settled = match state {
+                EpochState::LockAll { unchecked: true } => self.settle(None),
+                // The own lock at least is given back, which is a full barrier.
+                _ => self.await_done(None),
+            };
             self.give_all_back();
             settled.map_err(|error| error.within(|| state.to_string()))
         };
@@ -145,7 +149,6 @@ impl Core {
     }
 
     /// Takes the lock that lock_all promised, shared.
-    #[cold]
     pub(super) fn lock_lazily(&self, target: &Target) -> Result<()> {
         let access = match self.epoch.get() {
             EpochState::LockAll { unchecked: true } => Access::Unchecked,
@@ -242,38 +245,42 @@ impl Core {
             self.drain();
             return settled;
         };
-        let settled = || self.ledger.outstanding(target.peer) == 0;
-        if settled() {
+        let is_settled = || self.ledger.outstanding(target.peer) == 0;
+        if is_settled() {
             self.process.oblige()?;
         } else {
+            // Here the engine can be asked at no cost, so that the scope's end needn't.
+            let settled = |state: &State| is_settled().then(|| state.holds_nothing());
             // Who can't wait gives the operations up: nothing touches their memory any more.
-            self.await_one(Activity::Flush, target, settled)
+            let idle = self
+                .await_one(Activity::Flush, target, settled)
                 .inspect_err(|_| self.process.engine().state().give_up(self.window))?;
+            self.lent.set(self.lent.get() && !idle);
         }
         self.confirm(Some(target))
     }
 
     /// Waits for what one target does.
-    fn await_one(
+    fn await_one<T>(
         &self,
         activity: Activity,
         target: &Target,
-        is_there: impl Fn() -> bool,
-    ) -> Result<()> {
-        let poll = |arming| {
+        poll: impl Fn(&State) -> Option<T>,
+    ) -> Result<T> {
+        let poll = |state: &mut State, arming| {
             if arming {
                 self.process.note_wait(Some(target.peer));
             }
-            is_there().then_some(Ok(()))
+            poll(state).map(Ok)
         };
-        self.process.during(activity, target.peer, || self.process.wait(|_, arming| poll(arming)))
+        self.process.during(activity, target.peer, || self.process.wait(poll))
     }
 
     /// Gets a target's lock.
     #[inline]
     fn claim(&self, target: &Target, sharing: Sharing) -> Result<Access> {
         let own = target.rank == self.control.rank();
-        if target.route == Route::Message && !own {
+        if target.route != Route::Direct && !own {
             return self.claim_by_message(target, sharing);
         }
         if self.control.is_exposed(target.rank) {
@@ -348,7 +355,8 @@ impl Core {
             start(state, number);
             engine.progress();
         }
-        if let Err(error) = self.await_one(activity, target, || ticket.is_done() || is_needless()) {
+        let is_over = |_: &State| (ticket.is_done() || is_needless()).then_some(());
+        if let Err(error) = self.await_one(activity, target, is_over) {
             self.process.engine().state().give_up(self.window);
             return Err(error);
         }
@@ -362,10 +370,10 @@ impl Core {
 
     /// Gives back the locks that lock_all took.
     fn give_all_back(&self) {
-        self.opened
-            .take()
-            .into_iter()
-            .for_each(|rank| self.give_back(&self.targets[rank as usize]));
+        let mut opened = self.opened.take();
+        opened.drain(..).for_each(|rank| self.give_back(&self.targets[rank as usize]));
+        // Its memory is for the next ones.
+        self.opened.set(opened);
     }
 
     /// Gives a target's lock back, after what was done under it.

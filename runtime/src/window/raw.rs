@@ -276,7 +276,8 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<()> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        self.core.put(span, &what, target, target_disp, target_count, target_type.into())
+        let target_type = target_type.into();
+        self.core.transfer(Kind::Put, span, what, target, target_disp, target_count, target_type)
     }
 
     /// Gets elements from a target's window (MPI-5.0 section 12.3.2), as [`Epoch::get`](crate::Epoch::get); an example at
@@ -302,7 +303,8 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<()> {
         let (span, what) = pointed(origin, origin_count, origin_type);
-        self.core.get(span, &what, target, target_disp, target_count, target_type.into())
+        let target_type = target_type.into();
+        self.core.transfer(Kind::Get, span, what, target, target_disp, target_count, target_type)
     }
 
     /// Combines elements with what a target's window holds (MPI-5.0 section 12.3.4), as
@@ -327,10 +329,9 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<()> {
-        let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
+        let origin = pointed(origin.cast_mut(), origin_count, origin_type);
         let target_type = target_type.into();
-        let call = Call::new(Kind::Accumulate, target, target_disp, target_count, target_type);
-        self.core.accumulate(span, &what, &call, op)
+        self.core.accumulate(origin, None, target, target_disp, target_count, target_type, op)
     }
 
     /// As [`accumulate`](Raw::accumulate), and gets what was there (MPI-5.0 section 12.3.4), as
@@ -370,10 +371,10 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<()> {
-        let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let (result, to) = pointed(result, result_count, result_type);
-        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        self.core.get_accumulate((origin, &from), (result, &to), &call, op)
+        let origin = pointed(origin.cast_mut(), origin_count, origin_type);
+        let result = Some(pointed(result, result_count, result_type));
+        let target_type = target_type.into();
+        self.core.accumulate(origin, result, target, target_disp, target_count, target_type, op)
     }
 
     /// As [`get_accumulate`](Raw::get_accumulate) of one element of a predefined type (MPI-5.0 section 12.3.4), pairs

@@ -16,9 +16,8 @@ use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
-use crate::memory::{Exposed, Span, Typed, zeroed};
+use crate::memory::{Room, Span, Typed, zeroed};
 use crate::origin::Elementwise;
-use crate::route::Route;
 use crate::types::{TargetType, Type};
 use crate::wire::Kind;
 
@@ -97,18 +96,29 @@ pub(super) enum One {
 }
 
 impl One {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             One::Op(_) => "fetch_and_op",
             One::Swap => "compare_and_swap",
         }
     }
 
-    fn wire(self) -> u8 {
+    pub(super) fn wire(self) -> u8 {
         match self {
             One::Op(op) => op.wire(),
             One::Swap => 0,
         }
+    }
+
+    /// What it is called as.
+    pub(super) fn call(
+        self,
+        target: i32,
+        displacement: i64,
+        target_type: TargetType<'_>,
+    ) -> Call<'_> {
+        let kind = if matches!(self, One::Swap) { Kind::Swap } else { Kind::Fetch };
+        Call { name: self.name(), kind, target, displacement, count: 1, target_type }
     }
 }
 
@@ -135,11 +145,15 @@ impl Core {
         at: i64,
         op: Op,
     ) -> bool {
-        let Some((id, last, reduction)) = self.recent.fetch.get() else { return false };
-        let place = self.quick_place(target, at).filter(|_| (id, last) == (element, op));
-        let Some((span, at)) = place else { return false };
-        let _held = self.control.accumulate(target as u32);
-        self.note_use(span.fetch(&reduction, at, operand, old))
+        let recent = self.recent.fetch.borrow();
+        let Some((id, last, reduction)) = &*recent else { return false };
+        let place = self.quick_place(target, at).filter(|_| (*id, *last) == (element, op));
+        let Some((memory, at)) = place else { return false };
+        let done = self.with_reach(memory, at, move |span| {
+            let _held = self.control.accumulate(target as u32);
+            span.fetch(reduction, at, operand, old)
+        });
+        self.note_use(done == Some(true))
     }
 
     /// The quick way of a compare and swap.
@@ -152,11 +166,15 @@ impl Core {
         target: i32,
         at: i64,
     ) -> bool {
-        let Some((id, swap)) = self.recent.swap.get() else { return false };
-        let place = self.quick_place(target, at).filter(|_| id == element);
-        let Some((span, at)) = place else { return false };
-        let _held = self.control.accumulate(target as u32);
-        self.note_use(span.compare_and_swap(&swap, at, operands, old))
+        let recent = self.recent.swap.borrow();
+        let Some((id, swap)) = &*recent else { return false };
+        let place = self.quick_place(target, at).filter(|_| *id == element);
+        let Some((memory, at)) = place else { return false };
+        let done = self.with_reach(memory, at, move |span| {
+            let _held = self.control.accumulate(target as u32);
+            span.compare_and_swap(swap, at, operands, old)
+        });
+        self.note_use(done == Some(true))
     }
 
     #[inline]
@@ -176,15 +194,15 @@ impl Core {
         })
     }
 
-    /// Memory that is mapped, and the byte of a displacement in it.
+    /// A target that is near, and the byte of a displacement in its window.
     #[inline]
-    fn quick_place(&self, target: i32, displacement: i64) -> Option<(Span, i64)> {
+    fn quick_place(&self, target: i32, displacement: i64) -> Option<(&Target, i64)> {
         let target = self.targets.get(usize::try_from(target).ok()?)?;
-        let door = target.door.get()?;
-        if !self.is_accessible(target) || displacement < 0 {
+        if !target.is_near() || !self.opens(target) || displacement < 0 {
             return None;
         }
-        Some((door.span, displacement.checked_mul(i64::from(target.measures.unit))?))
+        let at = displacement.checked_mul(i64::from(target.measures.unit))?;
+        Some((target, at))
     }
 
     /// One element: what was there, here or on its way.
@@ -196,6 +214,9 @@ impl Core {
         displacement: i64,
         one: One,
     ) -> Result<Fetched<T>> {
+        if let Some(fetched) = self.frame_one(operands, target, displacement, one) {
+            return Ok(fetched);
+        }
         self.called(Location::caller());
         self.note_on(Activity::Accumulate, target);
         let mut bytes = None;
@@ -220,17 +241,16 @@ impl Core {
         let Some(place) = self.check_single(&single, bytes)? else {
             return Ok(Fetched::here(zeroed()));
         };
-        if place.target.route == Route::Direct {
+        if self.reach_bytes(place.target, place.reach.bytes)?.is_some() {
             let (id, architecture) = (TypeId::of::<T>(), &self.process.me().architecture);
-            self.door(place.target)?;
             let old = match (one, operands) {
                 (One::Op(op), [value, ..]) => {
                     let reduction = Reduction::new(op, place.leaf, architecture)?;
-                    self.recent.fetch.set(Some((id, op, reduction)));
+                    self.recent.fetch.replace(Some((id, op, reduction)));
                     self.fetch_here(value, rank, displacement, op)
                 }
                 (One::Swap, [compare, new]) => {
-                    self.recent.swap.set(Some((id, Swap::new(place.leaf, architecture)?)));
+                    self.recent.swap.replace(Some((id, Swap::new(place.leaf, architecture)?)));
                     self.swap_here(new, compare, rank, displacement)
                 }
                 _ => None,
@@ -239,13 +259,13 @@ impl Core {
         }
         let count = operands.len() as u64;
         let packed = Span::with_slice(operands, |span| single.pack(self, span, count))?;
-        let memory = Arc::new(Exposed::created(vec![zeroed::<T>()])?);
-        let keep = Keep::Shared { _memory: memory.clone() };
-        let old = single.old(memory.span(), keep);
-        let ticket = Arc::new(Ticket::default());
+        let room = Arc::new(Room::of::<T>());
+        let keep = Keep::Room { _room: room.clone() };
+        let old = single.old(room.span::<T>(), keep);
+        let ticket = Arc::new(Ticket::of_epoch(&self.ledger, Some(place.target.peer)));
         self.ship_single(&single, &place, packed, old, Some(ticket.clone()))?;
-        let place = self.place(one.name(), Some(rank), *bytes);
-        Ok(Fetched::coming(self.process.clone(), ticket, memory, place, self.card.clone()))
+        let place = (self.spot(one.name(), Some(rank), *bytes), self.epoch.get());
+        Ok(Fetched::coming(self.process.clone(), ticket, room, place, self.card.clone()))
     }
 
     /// Does it by pointers: the operands are one element each, compare_and_swap's in the order compare, new; what was there
@@ -279,13 +299,12 @@ impl Core {
     ) -> Result<()> {
         self.process.ready()?;
         let Some(place) = self.check_single(single, bytes)? else { return Ok(()) };
-        if place.target.route == Route::Message {
+        let Some(reached) = self.reach_bytes(place.target, place.reach.bytes)? else {
             let parts = operands.iter().map(|&span| single.pack(self, span, 1));
             let packed = parts.collect::<Result<Vec<_>>>()?.concat();
             return self.ship_single(single, &place, packed, single.old(old, Keep::Lender), None);
-        }
-        let door = self.door(place.target)?;
-        let there = door.shifted(place.reach.base).ok_or_else(|| single.refused())?;
+        };
+        let there = reached.span.shifted(place.reach.base).ok_or_else(|| single.refused())?;
         let architecture = &self.process.me().architecture;
         let typed = |span| Typed { program: single.here.compiled().native(), count: 1, span };
         match (single.one, operands) {
@@ -353,10 +372,7 @@ struct Place<'a> {
 
 impl Single<'_> {
     fn call(&self) -> Call<'_> {
-        let kind = if matches!(self.one, One::Swap) { Kind::Swap } else { Kind::Fetch };
-        let &Single { one, target, displacement, there, .. } = self;
-        let target_type = TargetType::Own(there);
-        Call { name: one.name(), kind, target, displacement, count: 1, target_type }
+        self.one.call(self.target, self.displacement, TargetType::Own(self.there))
     }
 
     /// Rule 21: the predefined type that the element is of, here and there.

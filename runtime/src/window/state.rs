@@ -141,6 +141,18 @@ impl Core {
         matches!(self.epoch.get(), EpochState::Fence(_)) || target.access.get() != Access::Closed
     }
 
+    /// The same on the quick ways, where the first operation on a target within lock_all takes its lock; what goes wrong with that the
+    /// long way finds again.
+    #[inline]
+    pub(super) fn opens(&self, target: &Target) -> bool {
+        self.is_accessible(target) || self.opens_late(target)
+    }
+
+    #[inline(never)]
+    fn opens_late(&self, target: &Target) -> bool {
+        matches!(self.epoch.get(), EpochState::LockAll { .. }) && self.lock_lazily(target).is_ok()
+    }
+
     /// Whether an operation was done, which is one more of its epoch then.
     #[inline]
     pub(super) fn note_use(&self, done: bool) -> bool {

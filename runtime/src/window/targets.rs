@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use shipable::Architecture;
 
+use super::directory::{Reading, Turn};
 use super::state::Access;
 use crate::engine::Measures;
 use crate::error::Result;
@@ -25,14 +26,31 @@ pub(super) struct Target {
     pub measures: Measures,
     pub architecture: Architecture,
     pub route: Route,
-    /// Where its memory begins in the segment, if it lies there.
+    /// Where its memory begins in the segment, if it lies there; of a dynamic window its directory; by [`Route::Rdma`] its key.
     pub offset: Option<u64>,
     pub door: OnceCell<Door>,
+    /// What it has attached, once this rank has looked.
+    pub reading: OnceCell<Reading>,
     /// What the epoch allows.
     pub access: Cell<Access>,
     /// Its posts that this rank has used up, and its completes.
     pub posts: Cell<u32>,
     pub completes: Cell<u32>,
+}
+
+impl Target {
+    /// Whether its memory has been reached directly before.
+    #[inline]
+    pub(super) fn is_near(&self) -> bool {
+        self.door.get().is_some() || self.reading.get().is_some()
+    }
+}
+
+/// A target's memory that an operation reaches directly, for as long as this is held.
+pub(super) struct Reached<'a> {
+    pub span: Span,
+    /// What keeps it attached, if it is.
+    pub _turn: Option<Turn<'a>>,
 }
 
 /// A target's memory, mapped.
@@ -66,7 +84,7 @@ pub(super) struct Targets {
 /// What is kept of a rank that may never be a target.
 struct Line {
     size: u64,
-    /// Where its memory begins in the segment; 0, where the header is, if it doesn't lie there.
+    /// Where its memory begins in the segment; 0, where the header is, if it doesn't lie there. Or its key.
     offset: u64,
     unit: u32,
     /// Among those that occur.
@@ -112,6 +130,12 @@ impl Targets {
         (0..).zip(&self.lines).filter(move |(_, line)| line.route == route).map(|(rank, _)| rank)
     }
 
+    /// The ranks reached directly whose memory, or directory, begins at these offsets of the segment.
+    pub(super) fn places(&self) -> impl Iterator<Item = (u32, u64)> {
+        let direct = (0..).zip(&self.lines).filter(|(_, line)| line.route == Route::Direct);
+        direct.filter(|(_, line)| line.offset > 0).map(|(rank, line)| (rank, line.offset))
+    }
+
     /// The first rank with memory of any bytes.
     pub(super) fn first_sized(&self) -> Option<usize> {
         self.lines.iter().position(|line| line.size > 0)
@@ -137,6 +161,7 @@ impl Targets {
                 route: line.route,
                 offset: (line.offset > 0).then_some(line.offset),
                 door: OnceCell::new(),
+                reading: OnceCell::new(),
                 access: Cell::new(Access::Closed),
                 posts: Cell::new(0),
                 completes: Cell::new(0),

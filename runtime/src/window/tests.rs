@@ -10,12 +10,13 @@ use crate::rank::Rank;
 use crate::sim::{Options, run};
 use crate::types::Type;
 use crate::window::core::Core;
+use crate::wire::Kind;
 
 fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
     let what = Origin::from(values).what;
     Scope::with(|scope| {
         let span = scope.lend(Loan::new(values));
-        let put = core.put(span, &what, 0, 0, values.len() as i64, double.into());
+        let put = core.transfer(Kind::Put, span, what, 0, 0, values.len() as i64, double.into());
         core.drain();
         put
     })

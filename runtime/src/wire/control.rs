@@ -3,30 +3,40 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of everything in this module; one per job, exact match.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// The longest control message, in bytes.
 pub(crate) const CONTROL_LIMIT: usize = 4096;
 
-/// How a rank introduces itself.
+/// The longest hello, in bytes: all ranks of a job may be of kinds of their own.
+pub(crate) fn hello_limit(ranks: u32) -> usize {
+    CONTROL_LIMIT + ranks as usize * 512
+}
+
+/// How a rank introduces itself and those that it knows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// The sender's rank, to be compared with the link's.
-    pub rank: u32,
+    /// Proof of membership: the job's secret.
+    pub secret: Vec<u8>,
+    /// What the job begins with, if rank 0 is among those that are introduced.
+    pub founding: Option<Founding>,
+    /// Ranks from the sender on, so many at a time that are alike.
+    pub ranks: Vec<(u32, Introduction)>,
+}
+
+/// What its peers know of a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Introduction {
     /// The descriptor of its representation.
     pub architecture: String,
     /// Whether that is another than its machine's.
     pub emulated: bool,
-    /// Bytes of short messages that it holds for the receiver of this before they are received.
+    /// Bytes of short messages that it holds for each peer before they are received.
     pub room: u64,
     /// The longest form that it takes.
     pub form_limit: u64,
-    /// Proof of membership: the job's secret.
-    pub secret: Vec<u8>,
-    /// From rank 0: what the job begins with.
-    pub founding: Option<Founding>,
 }
 
 /// What rank 0 decides for all.

@@ -6,7 +6,7 @@ use shipable::Form;
 use shipable::form::Limits;
 use shipable::reduce::Op;
 
-use super::{CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
+use super::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
 
 /// A frame taken apart for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +43,10 @@ pub struct Description {
 /// assert_eq!(longshore::wire::describe(b"no frame"), None);
 /// ```
 pub fn describe(bytes: &[u8]) -> Option<Description> {
+    let frame = Frame::decode(bytes)?;
+    let (Frame::Long(Header { kind, .. }, _) | Frame::Short(Brief { kind, .. }, _)) = frame;
     let mut description = Description {
-        kind: Kind::from_wire(*bytes.first()?)?,
+        kind,
         window: None,
         operation: None,
         form: None,
@@ -55,9 +57,9 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
         payload: 0,
         stream: None,
     };
-    match Frame::decode(bytes)? {
+    match frame {
         Frame::Long(header, data) => {
-            description.header = Header::SIZE;
+            description.header = bytes.len() - data.len();
             description.payload = data.len();
             description.long(&header, data);
         }
@@ -72,6 +74,7 @@ pub fn describe(bytes: &[u8]) -> Option<Description> {
                 Kind::Lock | Kind::Unlock | Kind::Post | Kind::Complete => {
                     description.window = Some(brief.context);
                 }
+                Kind::Meet => description.text = Some(format!("meeting {}", brief.value)),
                 Kind::Retire => description.form = Some(brief.operation),
                 Kind::Clear => description.operation = Some(brief.operation),
                 Kind::Done => {
@@ -92,10 +95,12 @@ impl Description {
         self.stream = Some(header.length);
         match header.kind {
             Kind::Hello => {
-                let hello = shipable::codec::decode::<Hello>(data, CONTROL_LIMIT);
-                self.text = hello
-                    .ok()
-                    .map(|hello| format!("protocol {}, {}", hello.protocol, hello.architecture));
+                let hello = shipable::codec::decode::<Hello>(data, data.len());
+                self.text = hello.ok().map(|hello| {
+                    let ranks = hello.ranks.iter();
+                    let ranks = ranks.map(|(run, rank)| format!("{run} of {}", rank.architecture));
+                    format!("protocol {}, {}", hello.protocol, ranks.collect::<Vec<_>>().join(", "))
+                });
             }
             Kind::Define => {
                 self.form = Some(header.form);

@@ -9,14 +9,16 @@
 mod control;
 mod describe;
 
-pub(crate) use control::{CONTROL_LIMIT, Founding, Hello, PROTOCOL, Refusal};
+pub(crate) use control::{
+    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit,
+};
 pub use describe::{Description, describe};
 
 /// What a frame is. The discriminants are the wire's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Introduces a rank to a peer: protocol, architecture, limits, proof of membership. Stream of a control message.
+    /// Introduces a rank, and those that it knows, to a peer: protocol, architectures, limits, proof of membership. Stream of a control message.
     Hello = 1,
     /// Ships a form, to be named by its id afterwards. Stream of the encoded form.
     Define = 2,
@@ -67,16 +69,18 @@ pub enum Kind {
     Note = 24,
     /// Answered as an operation that is done, behind all that its receiver sent before.
     Ping = 25,
+    /// Its sender is in this meeting of a communicator or window.
+    Meet = 26,
 }
 
 impl Kind {
     /// The kind with this code on the wire.
     pub(crate) fn from_wire(code: u8) -> Option<Kind> {
         use Kind::*;
-        const KINDS: [Kind; 25] = [
+        const KINDS: [Kind; 26] = [
             Hello, Define, Retire, Put, Get, Reply, Ack, Refuse, Eager, Announce, Clear, Bulk,
             Credit, More, Cut, Lock, Unlock, Post, Complete, Accumulate, Fetch, Swap, Done, Note,
-            Ping,
+            Ping, Meet,
         ];
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
@@ -93,11 +97,22 @@ impl Kind {
         }
     }
 
+    /// Whether only a call that waits for it needs to see it.
+    pub(crate) fn is_answer(self) -> bool {
+        matches!(self, Kind::Ack | Kind::Done | Kind::Reply | Kind::Refuse)
+    }
+
+    /// Whether a frame of this kind that has all of its data may carry the small header.
+    fn may_be_small(self) -> bool {
+        use Kind::*;
+        matches!(self, Put | Get | Reply | Accumulate | Fetch | Swap)
+    }
+
     /// Whether frames of this kind carry the long header.
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
         let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
-        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping)
+        !short && !matches!(self, Lock | Unlock | Post | Complete | Ping | Meet)
     }
 }
 
@@ -115,6 +130,18 @@ impl Kind {
 /// 48  signature u128                                         hash of the stream's type signature
 /// 64  data
 /// ```
+///
+/// An operation on a window, or its answer, whose data are all in the frame may say the same in fewer bytes, so that 16 bytes of data
+/// share their cache line in a ring:
+///
+/// ```text
+///  0  kind u8, 0x80 | 1  tag u8 | 2  count u16 | 4  context u32
+///  8  operation u64
+/// 16  displacement i64
+/// 24  form u64
+/// 32  signature u64                                          the hash's low half
+/// 40  data
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub kind: Kind,
@@ -126,14 +153,21 @@ pub(crate) struct Header {
     pub form: u64,
     pub length: u64,
     pub signature: u128,
+    /// Whether it came in the small form: of the signature's hash there is the low half.
+    pub small: bool,
 }
+
+/// In the byte of the kind: a small header.
+const SMALL: u8 = 0x80;
 
 /// The header of what needs few words.
 ///
 /// ```text
 ///  0  kind u8 | 1  0 u8 | 2  0 u16 | 4  context u32
-///  8  operation u64                                          number of a message, an operation or a lock; id of a form
-/// 16  value u64                                              position in a stream; operations done; bytes of room; how to lock
+///  8  operation u64                                          number of a message, an operation or a lock; id of a form; 0 or 1:
+///                                                            ranks meet on a communicator or on a window
+/// 16  value u64                                              position in a stream; operations done; bytes of room; how to lock;
+///                                                            number of a meeting
 /// 24  0 u64
 /// 32  data (More only)
 /// ```
@@ -149,6 +183,9 @@ impl Header {
     /// Bytes on the wire.
     pub(crate) const SIZE: usize = 64;
 
+    /// Bytes of the small form.
+    pub(crate) const SMALL_SIZE: usize = 40;
+
     /// A header of this kind with all its words zero.
     pub(crate) fn new(kind: Kind) -> Header {
         Header {
@@ -161,6 +198,48 @@ impl Header {
             form: 0,
             length: 0,
             signature: 0,
+            small: false,
+        }
+    }
+
+    /// Bytes of the header in front of data that are all in its frame.
+    #[inline]
+    pub(crate) fn whole_size(&self) -> usize {
+        let small = self.kind.may_be_small() && self.count <= u16::MAX.into();
+        if small { Header::SMALL_SIZE } else { Header::SIZE }
+    }
+
+    /// Writes the header in front of data that are all in its frame: [`Header::whole_size`] bytes.
+    #[inline]
+    pub(crate) fn encode_whole(&self, out: &mut [u8]) {
+        if out.len() != Header::SMALL_SIZE {
+            return out.copy_from_slice(&self.encode());
+        }
+        out[0] = self.kind as u8 | SMALL;
+        out[1] = self.tag;
+        out[2..4].copy_from_slice(&(self.count as u16).to_le_bytes());
+        out[4..8].copy_from_slice(&self.context.to_le_bytes());
+        out[8..16].copy_from_slice(&self.operation.to_le_bytes());
+        out[16..24].copy_from_slice(&self.displacement.to_le_bytes());
+        out[24..32].copy_from_slice(&self.form.to_le_bytes());
+        out[32..40].copy_from_slice(&(self.signature as u64).to_le_bytes());
+    }
+
+    /// The small header of the answer to an operation with a small one.
+    #[inline]
+    pub(crate) fn small_reply(asked: &[u8; Header::SMALL_SIZE]) -> [u8; Header::SMALL_SIZE] {
+        let mut out = [0; Header::SMALL_SIZE];
+        out[0] = Kind::Reply as u8 | SMALL;
+        out[4..16].copy_from_slice(&asked[4..16]);
+        out
+    }
+
+    /// Whether it names this signature.
+    #[inline]
+    pub(crate) fn is_signed(&self, hash: u128) -> bool {
+        match self.small {
+            true => self.signature as u64 == hash as u64,
+            false => self.signature == hash,
         }
     }
 
@@ -196,6 +275,7 @@ impl Brief {
 }
 
 const _: () = assert!(Header::SIZE == 48 + size_of::<u128>());
+const _: () = assert!(Header::SMALL_SIZE == 32 + size_of::<u64>());
 const _: () = assert!(Brief::SIZE == 16 + 2 * size_of::<u64>());
 
 /// A frame taken apart; its bytes stay where the link has them.
@@ -208,10 +288,26 @@ pub(crate) enum Frame<'a> {
 impl<'a> Frame<'a> {
     /// Takes a frame apart. `None` where it is too short or of an unknown kind.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Frame<'a>> {
-        let kind = Kind::from_wire(*bytes.first()?)?;
+        let code = *bytes.first()?;
+        let kind = Kind::from_wire(code & !SMALL)?;
         let word32 = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let word64 = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        if kind.is_long() {
+        if code & SMALL != 0 {
+            let data = bytes.get(Header::SMALL_SIZE..).filter(|_| kind.may_be_small())?;
+            let header = Header {
+                kind,
+                tag: bytes[1],
+                context: word32(4)?,
+                operation: word64(8)?,
+                displacement: word64(16)? as i64,
+                count: u16::from_le_bytes([bytes[2], bytes[3]]).into(),
+                form: word64(24)?,
+                length: data.len() as u64,
+                signature: word64(32)?.into(),
+                small: true,
+            };
+            Some(Frame::Long(header, data))
+        } else if kind.is_long() {
             let header = Header {
                 kind,
                 tag: *bytes.get(1)?,
@@ -222,6 +318,7 @@ impl<'a> Frame<'a> {
                 form: word64(32)?,
                 length: word64(40)?,
                 signature: u128::from_le_bytes(bytes.get(48..64)?.try_into().ok()?),
+                small: false,
             };
             Some(Frame::Long(header, &bytes[Header::SIZE..]))
         } else {
@@ -250,11 +347,49 @@ mod tests {
             form: 8,
             length: 9,
             signature: 10,
+            small: false,
         };
         let bytes = header.encode();
         assert_eq!(bytes[..8], [4, 2, 0, 0, 1, 2, 3, 4]);
         assert_eq!(bytes[16..24], [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(Frame::decode(&bytes), Some(Frame::Long(header, &[])));
+    }
+
+    #[test]
+    fn small_header_is_pinned() {
+        let hash = 0x1111_2222_3333_4444_5555_6666_7777_8888;
+        let header = Header {
+            tag: 3,
+            context: 0x0403_0201,
+            operation: 5,
+            displacement: -2,
+            count: 0x0607,
+            form: 8,
+            length: 2,
+            signature: hash,
+            ..Header::new(Kind::Fetch)
+        };
+        let mut bytes = vec![0; header.whole_size() + 2];
+        header.encode_whole(&mut bytes[..40]);
+        assert_eq!(bytes[..9], [0x95, 3, 7, 6, 1, 2, 3, 4, 5]);
+        assert_eq!(bytes[16..25], [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 8]);
+        assert_eq!(bytes[32..], [0x88, 0x88, 0x77, 0x77, 0x66, 0x66, 0x55, 0x55, 0, 0]);
+        let Some(Frame::Long(found, [0, 0])) = Frame::decode(&bytes) else { panic!() };
+        assert_eq!(found, Header { signature: 0x5555_6666_7777_8888, small: true, ..header });
+        assert!(found.is_signed(hash) && !found.is_signed(hash ^ 1) && !header.is_signed(hash ^ 1));
+        let reply = Header { context: header.context, operation: 5, ..Header::new(Kind::Reply) };
+        let mut answer = [0; 40];
+        reply.encode_whole(&mut answer);
+        assert_eq!(Header::small_reply(bytes[..40].try_into().unwrap()), answer);
+        // What a count of 16 bits can't say, and what belongs in a stream, is long.
+        assert_eq!(Header { count: 0x1_0000, ..header }.whole_size(), Header::SIZE);
+        assert_eq!(Header::new(Kind::Define).whole_size(), Header::SIZE);
+        for kind in 0x80..=u8::MAX {
+            let small = Kind::from_wire(kind & 0x7f).is_some_and(Kind::may_be_small);
+            let frame = |length| Frame::decode(&[kind; 40][..length]).is_some();
+            assert!((1..40).all(|length| !frame(length)), "{kind}");
+            assert_eq!(frame(40), small, "{kind}");
+        }
     }
 
     #[test]
@@ -297,8 +432,8 @@ mod tests {
     fn what_is_no_frame_is_refused() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
-        assert_eq!(Frame::decode(&[26; 64]), None);
-        for kind in 1..=25u8 {
+        assert_eq!(Frame::decode(&[27; 64]), None);
+        for kind in 1..=26u8 {
             let size = if Kind::from_wire(kind).unwrap().is_long() { 64 } else { 32 };
             for length in 1..size {
                 assert_eq!(Frame::decode(&vec![kind; length]), None, "{kind} {length}");

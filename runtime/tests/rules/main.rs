@@ -1,6 +1,8 @@
 //! Every rule that a program can break through the API, with its class and the words that help.
 
 mod places;
+#[path = "../support/mod.rs"]
+mod support;
 mod synchronisation;
 mod types;
 
@@ -44,7 +46,7 @@ fn wrong(
     operation: impl Fn(&longshore::Epoch<'_, '_>, &Type) -> longshore::Result<()> + Sync,
 ) {
     everywhere(|rank, world| {
-        for make in [Window::allocate, Window::allocate_shared] {
+        for make in [Window::allocate, support::allocate_shared] {
             let mut window = make(world, 80, 8, &Info::default()).unwrap();
             let double = rank.type_of::<f64>().unwrap();
             let me = world.rank();

@@ -1,4 +1,15 @@
 //! What several tests of this crate share.
+#![allow(dead_code)] // each test binary uses a part
+
+use longshore::{Communicator, Info, Result, Window};
+
+/// A shared window, or one like it where LONGSHORE_SIM_HOSTS has dealt the ranks to hosts, which share none.
+pub fn allocate_shared(world: &Communicator, size: i64, unit: i64, info: &Info) -> Result<Window> {
+    match std::env::var_os("LONGSHORE_SIM_HOSTS") {
+        Some(_) => Window::allocate(world, size, unit, info),
+        None => Window::allocate_shared(world, size, unit, info),
+    }
+}
 
 /// So many ranks, or as many as LONGSHORE_TEST_RANKS says where that is more: for tests that any number can play.
 pub fn crowd(ranks: u32) -> u32 {

@@ -28,14 +28,17 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// Starts `longshore run` with `words`.
+/// Starts `longshore run` with `words`, behind those of LONGSHORE_TEST_OPTIONS if that is set: `--host a:2,b:99 --start
+/// ip_netns_exec` puts all jobs on several hosts, where `_` stands for a blank.
 pub fn start<S: AsRef<str>>(words: &[S]) -> Run {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     let mark =
         format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
     let (name, value) = mark.split_once('=').unwrap();
+    let options = std::env::var("LONGSHORE_TEST_OPTIONS").unwrap_or_default();
     let child = Command::new(env!("CARGO_BIN_EXE_longshore"))
         .arg("run")
+        .args(options.split_whitespace().map(|word| word.replace('_', " ")))
         .args(words.iter().map(AsRef::as_ref))
         .env(name, value)
         .stdin(Stdio::piped())

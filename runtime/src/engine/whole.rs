@@ -1,0 +1,87 @@
+//! Operations and answers whose data are all in one frame, as most are: they need no stream.
+
+use shipable::Partial;
+
+use super::incoming::reply_to;
+use super::outbox::{Outgoing, Source};
+use super::{Operation, State};
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::wire::{Header, Kind};
+
+impl State {
+    /// Takes a frame in that has all of its data. None, and nothing done, for one that goes as a stream does.
+    pub(super) fn handle_whole(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        data: &[u8],
+    ) -> Option<Result<(), String>> {
+        let outcome = match header.kind {
+            Kind::Put => self.put_whole(peer, header, data).map(|()| None),
+            Kind::Accumulate | Kind::Fetch => self.fold_whole(peer, header, data),
+            _ => return None,
+        };
+        match outcome {
+            Ok(Some(reply)) => self.push(peer, reply),
+            Ok(None) => self.finish_update(peer, header),
+            Err(error) => self.refuse(peer, header, &error),
+        }
+        Some(Ok(()))
+    }
+
+    fn put_whole(&self, peer: u32, header: &Header, data: &[u8]) -> Result<()> {
+        let (admitted, program) = self.admit_data(peer, header)?;
+        let mut partial = Partial::default();
+        let put = admitted.span.unpack(program, header.count, 0, data, &mut partial);
+        put.map_err(conversion)
+    }
+
+    /// An accumulate, and the answer to one that fetches.
+    fn fold_whole(&self, peer: u32, header: &Header, data: &[u8]) -> Result<Option<Outgoing>> {
+        let admitted = self.admit(peer, header)?;
+        let mut folding = self.admit_folding(admitted, peer, header)?;
+        folding.take(0, data)?;
+        let fetched = folding.into_fetched();
+        Ok(fetched.map(|bytes| {
+            let length = bytes.len() as u64;
+            reply_to(header, length, Source::Bytes(bytes.into()))
+        }))
+    }
+
+    /// The answer to an operation of this rank, all of it. Not in line, where the quick way of operations is.
+    #[inline(never)]
+    pub(super) fn reply_whole(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        data: &[u8],
+    ) -> Result<(), String> {
+        if self.peers[peer as usize].is_streaming() {
+            return Err("a Reply within a stream".to_owned());
+        }
+        let (window, number) = (header.context, header.operation);
+        let operation = Operation { target: peer, window, number };
+        // Of one that was given up there is none any more.
+        let fetch = self.gets.remove(&operation);
+        let failure = fetch.and_then(|fetch| {
+            let plain = fetch.run.filter(|(_, len)| *len == header.length);
+            if plain.is_some_and(|(first, _)| fetch.span.write(first, data)) {
+                return None;
+            }
+            let take = || -> Result<()> {
+                let program = fetch.origin.program(self.stream_of(peer)?)?;
+                let due = program.stream_length(fetch.count)?;
+                if due != header.length {
+                    let what = format!("{} bytes in answer to a get of {due}", header.length);
+                    return Err(ErrorKind::Protocol { peer, what }.into());
+                }
+                let mut partial = Partial::default();
+                let taken = fetch.span.unpack(&program, fetch.count, 0, data, &mut partial);
+                taken.map_err(conversion)
+            };
+            let place = || self.place(Kind::Get, peer, window, Some(fetch.bytes));
+            take().err().map(|error: Error| error.at(place))
+        });
+        self.complete(operation, failure)
+    }
+}

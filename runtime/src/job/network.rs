@@ -1,0 +1,306 @@
+//! How the ranks of several hosts reach each other: each listens, publishes where, and hears where the others do.
+
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{Link, Segment};
+
+use super::Error;
+use super::exchange::Exchange;
+use crate::hosts::Hosts;
+
+#[cfg(feature = "fabric")]
+pub(crate) use over_fabric::Network;
+
+/// A build without libfabric has none.
+#[cfg(not(feature = "fabric"))]
+#[derive(Debug)]
+pub(crate) enum Network {}
+
+#[cfg(not(feature = "fabric"))]
+impl Network {
+    pub(super) fn meet(rank: u32, hosts: &Hosts, _: &mut Exchange) -> Result<Network, Error> {
+        let other = (0..hosts.size()).find(|&other| !hosts.share(other, rank)).unwrap_or(0);
+        Err(Error::SeveralHosts { rank, other })
+    }
+
+    pub(crate) fn join(
+        self,
+        _: &Segment,
+        _: ShmLink,
+        _: &Hosts,
+        _: &[u8],
+    ) -> Result<Box<dyn Link>, Error> {
+        match self {}
+    }
+}
+
+#[cfg(feature = "fabric")]
+mod over_fabric {
+    use std::collections::BTreeMap;
+    use std::net::{IpAddr, SocketAddr};
+    use std::num::NonZeroU32;
+    use std::str::FromStr;
+    use std::time::Duration;
+    use std::{fmt, io};
+
+    use longshore_transport::composed::Composed;
+    use longshore_transport::fabric::Listener;
+    use nix::ifaddrs::getifaddrs;
+    use nix::net::if_::InterfaceFlags;
+    use nix::sys::socket::SockaddrStorage;
+    use shipable::Architecture;
+
+    use super::*;
+    use crate::endpoint::{self, Endpoint};
+    use crate::job::{env, optional, text};
+
+    /// The provider that serves every pair of machines.
+    const PROVIDER: &str = "tcp";
+
+    /// Under which a rank publishes where it listens.
+    const ADDRESS: &str = "address";
+
+    /// Said of a rank that has published none: it died before.
+    const NOWHERE: &str = "-";
+
+    /// How many of them are published together: of 70 bytes at most each, where PMI-1 takes 1024.
+    const TOGETHER: usize = 14;
+
+    /// How long another host may be silent: longer than a switch takes to find a new way.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A rank that listens, and knows where its peers do.
+    pub(crate) struct Network {
+        listener: Listener,
+        /// By rank; none of those that share this one's host, and of those that died before they listened.
+        addresses: Vec<Option<Addresses>>,
+    }
+
+    /// Where a rank is reached: `10.0.0.1:4711`, or `10.0.0.1:4711/4712`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Addresses {
+        frames: SocketAddr,
+        /// The port, on the same interface, by which its memory is accessed, if it is.
+        memory: Option<u16>,
+    }
+
+    impl fmt::Display for Addresses {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self.memory {
+                Some(port) => write!(f, "{}/{port}", self.frames),
+                None => self.frames.fmt(f),
+            }
+        }
+    }
+
+    impl FromStr for Addresses {
+        type Err = ();
+
+        fn from_str(text: &str) -> Result<Addresses, ()> {
+            let (frames, memory) = match text.split_once('/') {
+                Some((frames, port)) => (frames, Some(port.parse().map_err(|_| ())?)),
+                None => (text, None),
+            };
+            Ok(Addresses { frames: frames.parse().map_err(|_| ())?, memory })
+        }
+    }
+
+    /// Where the ranks of other hosts listen, now that each has published that for itself. Collective.
+    ///
+    /// 1. The first rank of each host reads those of its host, and publishes several in one value.
+    /// 2. After a barrier all read these values, of other hosts: a launcher answers all ranks one after the other, so that one request
+    ///    for each pair of ranks would hold up a large job.
+    fn gather(
+        rank: u32,
+        hosts: &Hosts,
+        launcher: &mut Exchange,
+    ) -> io::Result<Vec<Option<Addresses>>> {
+        let mut members: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for peer in 0..hosts.size() {
+            members.entry(hosts.of(peer)).or_default().push(peer);
+        }
+        let own = members.remove(&hosts.of(rank)).unwrap_or_default();
+        if own.first() == Some(&rank) {
+            for (number, peers) in own.chunks(TOGETHER).enumerate() {
+                let told: io::Result<Vec<_>> =
+                    peers.iter().map(|&peer| find(launcher, peer)).collect();
+                launcher.publish(&together(number), &told?.join(","))?;
+            }
+        }
+        launcher.barrier()?;
+        let mut addresses = vec![None; hosts.size() as usize];
+        for members in members.values() {
+            for (number, peers) in members.chunks(TOGETHER).enumerate() {
+                let told: Vec<_> = match launcher.find(members[0], &together(number))? {
+                    Some(told) => told.split(',').map(str::to_owned).collect(),
+                    // It died before.
+                    None => {
+                        let each = peers.iter().map(|&peer| find(launcher, peer));
+                        each.collect::<io::Result<Vec<_>>>()?
+                    }
+                };
+                let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+                if told.len() != peers.len() {
+                    let (first, count, all) = (members[0], told.len(), peers.len());
+                    return Err(wrong(format!(
+                        "rank {first} tells where {count} ranks listen, not {all}"
+                    )));
+                }
+                for (&peer, told) in peers.iter().zip(told) {
+                    let wrong = |()| wrong(format!("rank {peer} listens at \"{told}\""));
+                    addresses[peer as usize] = match told.as_str() {
+                        NOWHERE => None,
+                        told => Some(told.parse().map_err(wrong)?),
+                    };
+                }
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// Under which the first rank of a host publishes where several of its ranks listen.
+    fn together(number: usize) -> String {
+        format!("{ADDRESS}-{number}")
+    }
+
+    /// What a rank has published of where it listens.
+    fn find(launcher: &mut Exchange, rank: u32) -> io::Result<String> {
+        Ok(launcher.find(rank, ADDRESS)?.unwrap_or_else(|| NOWHERE.to_owned()))
+    }
+
+    /// Opens access to this rank's memory, and to that of others, if some peer of its kind might have a use for it.
+    fn memory(listener: &mut Listener, provider: &str) -> Option<u16> {
+        let (serves, why) =
+            endpoint::choose(provider, &Architecture::NATIVE, &Architecture::NATIVE);
+        if serves == Endpoint::Connected {
+            tracing::debug!(provider, why, "no access to memory over the network");
+            return None;
+        }
+        match listener.open_memory() {
+            Ok(address) => Some(address.port()),
+            Err(error) => {
+                tracing::debug!(provider, %error, "no access to memory over the network");
+                None
+            }
+        }
+    }
+
+    impl std::fmt::Debug for Network {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("Network").field("addresses", &self.addresses).finish_non_exhaustive()
+        }
+    }
+
+    impl Network {
+        /// Listens, publishes where, and learns where all others listen. Collective.
+        pub(in super::super) fn meet(
+            rank: u32,
+            hosts: &Hosts,
+            launcher: &mut Exchange,
+        ) -> Result<Network, Error> {
+            let provider = text(env::FABRIC).unwrap_or_else(|| PROVIDER.to_owned());
+            let patience = optional::<NonZeroU32>(env::SILENCE, "seconds, from 1")?;
+            let patience =
+                patience.map_or(PATIENCE, |seconds| Duration::from_secs(seconds.get().into()));
+            let interface = interface(text(env::INTERFACE).as_deref())?;
+            let mut listener = Listener::open(&provider, interface, patience)
+                .map_err(|error| Error::Network(error.to_string()))?;
+            let own =
+                Addresses { frames: listener.address(), memory: memory(&mut listener, &provider) };
+            launcher.publish(ADDRESS, &own.to_string()).map_err(Error::Launcher)?;
+            launcher.barrier().map_err(Error::Launcher)?;
+            let addresses = gather(rank, hosts, launcher).map_err(Error::Launcher)?;
+            tracing::debug!(rank, provider, addresses = %own, "listens for ranks of other hosts");
+            Ok(Network { listener, addresses })
+        }
+
+        /// The link to all ranks: those of this host in the segment, the others over the network.
+        pub(crate) fn join(
+            self,
+            segment: &Segment,
+            near: ShmLink,
+            hosts: &Hosts,
+            secret: &[u8],
+        ) -> Result<Box<dyn Link>, Error> {
+            let Network { listener, addresses } = self;
+            let (rank, size) = (near.rank(), near.size());
+            let frames = addresses.iter().map(|of| of.map(|of| of.frames)).collect();
+            let memory = |of: &Option<Addresses>| {
+                let Addresses { mut frames, memory } = (*of)?;
+                frames.set_port(memory?);
+                Some(frames)
+            };
+            let memories: Vec<_> = addresses.iter().map(memory).collect();
+            let far = listener
+                .link(segment.clone(), frames, &memories, secret)
+                .map_err(|error| Error::Network(error.to_string()))?;
+            let is_near = (0..size).map(|peer| hosts.share(peer, rank)).collect();
+            Ok(Box::new(Composed::new(near, far, is_near)))
+        }
+    }
+
+    /// The address of the interface that is asked for, by address or name, or else of the first that isn't the loopback.
+    fn interface(wanted: Option<&str>) -> Result<IpAddr, Error> {
+        if let Some(address) = wanted.and_then(|wanted| wanted.parse().ok()) {
+            return Ok(address);
+        }
+        let all = getifaddrs().map_err(|errno| Error::Network(format!("getifaddrs: {errno}")))?;
+        let mut found: Vec<(String, IpAddr)> = all
+            .filter(|one| match wanted {
+                Some(name) => one.interface_name == name,
+                None => {
+                    one.flags.contains(InterfaceFlags::IFF_UP)
+                        && !one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+                }
+            })
+            .filter_map(|one| Some((one.interface_name, address(&one.address?)?)))
+            .collect();
+        // IPv4 first: an address of IPv6 may be good on its link alone.
+        found.sort_by_key(|(_, address)| address.is_ipv6());
+        let none = || match wanted {
+            Some(name) => {
+                format!("{}={name}: no interface of this name has an address", env::INTERFACE)
+            }
+            None => format!(
+                "no interface but the loopback has an address; {} names one",
+                env::INTERFACE
+            ),
+        };
+        found.first().map(|(_, address)| *address).ok_or_else(|| Error::Network(none()))
+    }
+
+    fn address(of: &SockaddrStorage) -> Option<IpAddr> {
+        let v4 = of.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        v4.or_else(|| of.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn addresses_are_read_as_written() {
+            for text in ["10.1.2.3:4", "10.1.2.3:4/5", "[fe80::1%2]:4/5"] {
+                assert_eq!(text.parse::<Addresses>().map(|read| read.to_string()), Ok(text.into()));
+            }
+            for wrong in ["", "10.1.2.3", "10.1.2.3:4/", "10.1.2.3:4/70000", "/5"] {
+                assert_eq!(wrong.parse::<Addresses>(), Err(()), "{wrong}");
+            }
+        }
+
+        #[test]
+        fn so_many_addresses_have_room_in_a_value() {
+            let longest = "[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535/65535";
+            assert_eq!(longest.parse::<Addresses>().unwrap().to_string(), longest);
+            assert!((longest.len() + 1) * TOGETHER <= 1024);
+        }
+
+        #[test]
+        fn interfaces_are_found_by_address_and_name() {
+            assert_eq!(interface(Some("10.1.2.3")).unwrap(), IpAddr::from([10, 1, 2, 3]));
+            assert_eq!(interface(Some("lo")).unwrap(), IpAddr::from([127, 0, 0, 1]));
+            let error = interface(Some("nowhere0")).unwrap_err();
+            assert!(error.to_string().contains("LONGSHORE_INTERFACE=nowhere0"), "{error}");
+            assert!(!interface(None).is_ok_and(|address| address.is_loopback()));
+        }
+    }
+}

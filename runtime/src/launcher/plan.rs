@@ -1,0 +1,95 @@
+//! Which rank runs where, and what each host is told to start.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use super::message::{Member, Orders, Program};
+use super::{Error, Job, Part};
+use crate::hosts::Hosts;
+use crate::job::{Secret, env};
+
+/// How often agents tell what their ranks note, at the least.
+const NOTES: Duration = Duration::from_millis(500);
+
+/// What a place's ranks are to be started with.
+pub(super) fn orders(
+    job: &Job,
+    size: u32,
+    hosts: &Hosts,
+    place: u32,
+    secret: &Secret,
+) -> io::Result<Orders> {
+    let is_away = !job.hosts.is_empty();
+    let mut environment: Vec<(OsString, OsString)> = Vec::new();
+    let mut set = |name: &str, value: String| environment.push((name.into(), value.into()));
+    set(env::SECRET, secret.to_hex());
+    set(env::ROUTE, job.routes.to_string());
+    set(env::ON_DEATH, job.on_death.to_string());
+    if is_away {
+        set(env::HOSTS, hosts.to_text(size));
+    }
+    if let Some(seed) = job.adversary {
+        set(env::ADVERSARY, seed.to_string());
+    }
+    if let Some(progress) = job.progress {
+        set(env::PROGRESS, progress.to_string());
+    }
+    if let Some(check) = job.check {
+        set(env::CHECK, check.to_string());
+    }
+    // On this host ranks inherit everything.
+    let ours = std::env::vars_os()
+        .filter(|(name, _)| is_away && name.as_bytes().starts_with(b"LONGSHORE_"));
+    let ours: Vec<_> = ours.collect();
+    let program = |part: &Part| Program {
+        path: part.program.clone(),
+        arguments: part.arguments.clone(),
+        environment: ours.iter().chain(&part.environment).cloned().collect(),
+    };
+    let mut members = Vec::new();
+    let mut rank = 0;
+    for (number, part) in (0..).zip(&job.parts) {
+        for index in 0..part.ranks {
+            if hosts.of(rank) == place {
+                members.push(Member { rank, part: number, arch: arch(part, index) });
+            }
+            rank += 1;
+        }
+    }
+    let folder = match &job.folder {
+        Some(folder) => Some(folder.clone()),
+        None if is_away => Some(std::env::current_dir()?.into_os_string()),
+        None => None,
+    };
+    Ok(Orders {
+        size,
+        programs: job.parts.iter().map(program).collect(),
+        members,
+        environment,
+        folder,
+        notes: job.watchdog.map(|patience| (patience / 4).min(NOTES)),
+    })
+}
+
+/// Which rank runs where: they fill the hosts in order.
+pub(super) fn place(job: &Job, size: u32) -> Result<Hosts, Error> {
+    if job.hosts.is_empty() {
+        return Ok(Hosts::one());
+    }
+    let room = job.hosts.iter().fold(0u32, |room, host| room.saturating_add(host.ranks));
+    if room < size {
+        return Err(Error::Room { ranks: size, room });
+    }
+    let of = (0..)
+        .zip(&job.hosts)
+        .flat_map(|(number, host)| std::iter::repeat_n(number, host.ranks.min(size) as usize));
+    Ok(Hosts::new(of.take(size as usize).collect()))
+}
+
+/// The representation that a part's rank emulates, `index` from the part's first.
+fn arch(part: &Part, index: u32) -> Option<String> {
+    let name = part.archs.get(index as usize % part.archs.len().max(1))?;
+    (name != "native").then(|| name.clone())
+}

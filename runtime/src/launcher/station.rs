@@ -1,0 +1,381 @@
+//! The ranks of one host as processes: started, listened to, answered, signalled.
+//!
+//! Methods: [`start`](Station::start) begins; [`watch`](Station::watch) and [`handle`](Station::handle) take in what happens, and give
+//! it back as [`Event`]s; [`act`](Station::act) does what a [`Command`] wants. A station decides nothing.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+
+use longshore_transport::{Note, RankState, Segment};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::socket::{MsgFlags, send};
+
+use super::Error;
+use super::message::{Command, Event, Member, Orders};
+use super::output::{Sink, write_piece};
+use super::process::{Descriptors, Process, Session};
+use crate::job::env;
+
+/// The longest line of PMI-1 that a rank may send.
+const LINE_LIMIT: usize = 4096;
+/// How much of a dead rank's output is forwarded before its death is told; more than a pipe holds.
+const LAST_READS: usize = 64;
+
+/// The ranks of one host.
+pub(super) struct Station {
+    segment: Segment,
+    ranks: Vec<Rank>,
+    input: Input,
+}
+
+struct Rank {
+    rank: u32,
+    process: Option<Process>,
+    connection: Option<Connection>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+struct Connection {
+    socket: UnixStream,
+    input: Vec<u8>,
+}
+
+/// What is relayed to rank 0's standard input.
+#[derive(Default)]
+struct Input {
+    pipe: Option<ChildStdin>,
+    waiting: Vec<u8>,
+    /// Nothing follows what waits.
+    ended: bool,
+}
+
+/// What can become ready, and at which place of the list of ranks.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    Stdout(usize),
+    Stderr(usize),
+    Connection(usize),
+    End(usize),
+    Input,
+}
+
+impl Station {
+    /// Starts the ranks that `orders` has. Rank 0 has the launcher's standard input, which an agent gets by [`Command::Input`].
+    ///
+    /// # Errors
+    /// A program that can't be started, a system that refuses. No rank is left running.
+    pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<Station, Error> {
+        if !orders.is_consistent() {
+            return Err(io::Error::other("orders for ranks or programs that there aren't").into());
+        }
+        if let Some(folder) = &orders.folder {
+            // By itself: of a program in a folder that isn't there the system says that the program isn't.
+            let entered = std::fs::read_dir(folder);
+            entered.map_err(|source| Error::Folder { folder: folder.clone(), source })?;
+        }
+        let mut station = Station {
+            segment: Segment::create(orders.size)?,
+            ranks: Vec::new(),
+            input: Input::default(),
+        };
+        let descriptors = Descriptors::allow(orders.members.len())?;
+        for member in &orders.members {
+            let rank = station.start_rank(orders, member, is_agent, descriptors)?;
+            station.ranks.push(rank);
+        }
+        Ok(station)
+    }
+
+    fn start_rank(
+        &mut self,
+        orders: &Orders,
+        member: &Member,
+        is_agent: bool,
+        descriptors: Descriptors,
+    ) -> Result<Rank, Error> {
+        let program = &orders.programs[member.part as usize];
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = std::process::Command::new(&program.path);
+        let stdin = match member.rank {
+            0 if is_agent => Stdio::piped(),
+            0 => Stdio::inherit(),
+            _ => Stdio::null(),
+        };
+        let additions = program.environment.iter().map(|(name, value)| (name, value));
+        command.args(&program.arguments).envs(additions);
+        for name in [env::PMI_PORT, env::PMI_ID, env::HOSTS, env::ARCH] {
+            command.env_remove(name);
+        }
+        command
+            .envs(orders.environment.iter().map(|(name, value)| (name, value)))
+            .env(env::PMI_FD, theirs.as_raw_fd().to_string())
+            .env(env::PMI_RANK, member.rank.to_string())
+            .env(env::PMI_SIZE, orders.size.to_string())
+            .env(env::SEGMENT, self.segment.as_fd().as_raw_fd().to_string())
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(arch) = &member.arch {
+            command.env(env::ARCH, arch);
+        }
+        if let Some(folder) = &orders.folder {
+            command.current_dir(folder);
+        }
+        // No terminal is near an agent.
+        let session = if is_agent { Session::Whole } else { Session::Ours };
+        let inherited = [self.segment.as_fd(), theirs.as_fd()];
+        let mut process =
+            Process::start(&mut command, &inherited, descriptors, session).map_err(|source| {
+                Error::Start {
+                    part: member.part as usize + 1,
+                    program: program.path.clone(),
+                    source,
+                }
+            })?;
+        let child = process.child();
+        if let Some(pipe) = child.stdin.take() {
+            self.input.pipe = Some(pipe);
+        }
+        Ok(Rank {
+            rank: member.rank,
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            process: Some(process),
+            connection: Some(Connection { socket: ours, input: Vec::new() }),
+        })
+    }
+
+    /// Adds what can happen to what is polled; what ranks print where `output` is wanted.
+    pub(super) fn watch<'a>(
+        &'a self,
+        output: bool,
+        mut watch: impl FnMut(Source, BorrowedFd<'a>, PollFlags),
+    ) {
+        let readable = PollFlags::POLLIN;
+        for (place, rank) in self.ranks.iter().enumerate() {
+            let Some(process) = &rank.process else { continue };
+            // Output and connection before the end: what a rank said last is heard first.
+            if output {
+                if let Some(pipe) = &rank.stdout {
+                    watch(Source::Stdout(place), pipe.as_fd(), readable);
+                }
+                if let Some(pipe) = &rank.stderr {
+                    watch(Source::Stderr(place), pipe.as_fd(), readable);
+                }
+            }
+            if let Some(connection) = &rank.connection {
+                watch(Source::Connection(place), connection.socket.as_fd(), readable);
+            }
+            watch(Source::End(place), process.end().as_fd(), readable);
+        }
+        match &self.input.pipe {
+            Some(pipe) if !self.input.waiting.is_empty() => {
+                watch(Source::Input, pipe.as_fd(), PollFlags::POLLOUT);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in what happened at `source`.
+    pub(super) fn handle(&mut self, source: Source, events: &mut Vec<Event>) -> io::Result<()> {
+        match source {
+            Source::Stdout(place) => {
+                let rank = &mut self.ranks[place];
+                forward(&mut rank.stdout, rank.rank, Sink::Stdout, events)
+            }
+            Source::Stderr(place) => {
+                let rank = &mut self.ranks[place];
+                forward(&mut rank.stderr, rank.rank, Sink::Stderr, events)
+            }
+            Source::Connection(place) => {
+                self.ranks[place].listen(events);
+                Ok(())
+            }
+            Source::End(place) => self.handle_end(place, events),
+            Source::Input => {
+                self.feed(events);
+                Ok(())
+            }
+        }
+    }
+
+    fn handle_end(&mut self, place: usize, events: &mut Vec<Event>) -> io::Result<()> {
+        let ended = &mut self.ranks[place];
+        let Some(process) = ended.process.take() else { return Ok(()) };
+        let status = process.reap()?;
+        ended.connection = None;
+        drain(&mut ended.stdout, ended.rank, Sink::Stdout, events)?;
+        drain(&mut ended.stderr, ended.rank, Sink::Stderr, events)?;
+        let rank = ended.rank;
+        events.push(Event::Ended(rank, status.into_raw(), self.segment.noted(rank)));
+        Ok(())
+    }
+
+    /// Writes to rank 0 what waits for it. One who reads nothing any more gets no more.
+    fn feed(&mut self, events: &mut Vec<Event>) {
+        let Some(pipe) = &self.input.pipe else { return };
+        let written = write_piece(pipe.as_fd(), &self.input.waiting);
+        let count = written.as_ref().map_or(self.input.waiting.len(), |&count| count);
+        self.input.waiting.drain(..count);
+        events.push(Event::Taken(count as u32));
+        if written.is_err() || self.input.ended && self.input.waiting.is_empty() {
+            self.input.pipe = None;
+        }
+    }
+
+    /// Does what is wanted. What can't be done any more, because a rank is gone, isn't.
+    pub(super) fn act(&mut self, command: Command) {
+        match command {
+            Command::Reply(rank, line) => {
+                if let Some(rank) = self.find(rank) {
+                    rank.reply(&line);
+                }
+            }
+            Command::HangUp(rank) => {
+                if let Some(rank) = self.find(rank) {
+                    rank.connection = None;
+                }
+            }
+            Command::Mark(rank, death) => {
+                if rank < self.segment.size() {
+                    self.segment.mark(rank, RankState::Dead(death));
+                }
+            }
+            Command::Abort(code) => self.segment.abort(code),
+            Command::Signal(number) => {
+                if let Ok(signal) = Signal::try_from(number) {
+                    let processes = self.ranks.iter().filter_map(|rank| rank.process.as_ref());
+                    processes.for_each(|process| process.signal(signal));
+                }
+            }
+            Command::Close(Sink::Stdout) => {
+                self.ranks.iter_mut().for_each(|rank| rank.stdout = None);
+            }
+            Command::Close(Sink::Stderr) => {
+                self.ranks.iter_mut().for_each(|rank| rank.stderr = None);
+            }
+            Command::Input(bytes) if bytes.is_empty() => {
+                self.input.ended = true;
+                if self.input.waiting.is_empty() {
+                    self.input.pipe = None;
+                }
+            }
+            Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
+            Command::Taken(_) => {} // an agent counts, a station reads what it is told to
+        }
+    }
+
+    /// What a rank of this host notes.
+    pub(super) fn noted(&self, rank: u32) -> Note {
+        self.segment.noted(rank)
+    }
+
+    /// The ranks that haven't ended.
+    pub(super) fn living(&self) -> impl Iterator<Item = u32> {
+        self.ranks.iter().filter(|rank| rank.process.is_some()).map(|rank| rank.rank)
+    }
+
+    fn find(&mut self, rank: u32) -> Option<&mut Rank> {
+        self.ranks.iter_mut().find(|each| each.rank == rank)
+    }
+}
+
+/// However the station goes, by an error too, no rank outlives it.
+impl Drop for Station {
+    fn drop(&mut self) {
+        self.act(Command::Signal(Signal::SIGKILL as i32));
+        for process in self.ranks.iter_mut().filter_map(|rank| rank.process.take()) {
+            let _ = process.reap(); // nothing is left to do about it
+        }
+    }
+}
+
+impl Rank {
+    /// Reads what it asks.
+    fn listen(&mut self, events: &mut Vec<Event>) {
+        let Some(connection) = &mut self.connection else { return };
+        let mut bytes = [0; LINE_LIMIT];
+        match connection.socket.read(&mut bytes) {
+            Ok(count @ 1..) => connection.input.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
+            Ok(0) | Err(_) => return self.connection = None,
+        }
+        while let Some(line) = connection.line() {
+            events.push(Event::Line(self.rank, line));
+        }
+    }
+
+    /// Sends a line. A rank that doesn't read what it asked for loses its connection.
+    fn reply(&mut self, line: &str) {
+        let Some(connection) = &self.connection else { return };
+        let line = format!("{line}\n");
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        match send(connection.socket.as_raw_fd(), line.as_bytes(), flags) {
+            Ok(sent) if sent == line.len() => {}
+            _ => self.connection = None,
+        }
+    }
+}
+
+impl Connection {
+    /// The next whole line; an overlong one becomes an empty one, which is none of the protocol's.
+    fn line(&mut self) -> Option<String> {
+        let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
+            if self.input.len() <= LINE_LIMIT {
+                return None;
+            }
+            self.input.clear();
+            return Some(String::new());
+        };
+        let line = String::from_utf8_lossy(&self.input[..end]).into_owned();
+        self.input.drain(..=end);
+        Some(line)
+    }
+}
+
+/// Reads once from a pipe that polls readable.
+fn forward<R: Read>(
+    pipe: &mut Option<R>,
+    rank: u32,
+    sink: Sink,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    let Some(open) = pipe else { return Ok(()) };
+    let mut bytes = [0; 16 << 10];
+    match open.read(&mut bytes) {
+        Ok(0) => *pipe = None,
+        Ok(count) => events.push(Event::Output(rank, sink, bytes[..count].to_vec())),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Forwards what a dead rank left in a pipe, and closes it: what it started may hold the other end.
+fn drain<R: Read + AsFd>(
+    pipe: &mut Option<R>,
+    rank: u32,
+    sink: Sink,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    for _ in 0..LAST_READS {
+        let Some(open) = pipe else { return Ok(()) };
+        if !is_readable(open.as_fd())? {
+            break;
+        }
+        forward(pipe, rank, sink, events)?;
+    }
+    *pipe = None;
+    Ok(())
+}
+
+pub(super) fn is_readable(pipe: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut polled = [PollFd::new(pipe, PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO)?;
+    Ok(polled[0].any() == Some(true))
+}

@@ -1,0 +1,17 @@
+//! What a rank tells an operator, on its standard error: for programs that listen to `tracing` in no way of their own.
+
+use std::io;
+
+use crate::job::Error;
+
+/// Begins, if the environment wants it. Where the program listens already, what it wants counts.
+///
+/// # Errors
+/// A level that is none.
+pub(crate) fn start() -> Result<(), Error> {
+    if let Some(most) = crate::job::log_level()? {
+        let log = tracing_subscriber::fmt().with_max_level(most).without_time().with_ansi(false);
+        let _ = log.with_writer(io::stderr).try_init();
+    }
+    Ok(())
+}

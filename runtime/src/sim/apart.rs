@@ -1,0 +1,86 @@
+//! Jobs whose ranks are on hosts of their own, as it were: threads over libfabric, by the loopback.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use longshore_transport::composed::Composed;
+use longshore_transport::fabric::Listener;
+use longshore_transport::shm::ShmLink;
+use longshore_transport::{RankState, Segment};
+
+use shipable::Architecture;
+
+use super::{Options, join};
+use crate::endpoint::{self, Endpoint};
+use crate::error::Result;
+use crate::hosts::Hosts;
+use crate::job::{self, env};
+use crate::rank::Rank;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const SECRET: &[u8] = b"all ranks are threads of one process";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where ranks are to be dealt to hosts: among how many the environment says.
+pub(super) fn hosts(ranks: u32) -> Option<Vec<u32>> {
+    let hosts: u32 = job::text(env::SIM_HOSTS)?.parse().ok().filter(|hosts| *hosts > 1)?;
+    (ranks > 1).then(|| (0..ranks).map(|rank| rank % hosts).collect())
+}
+
+/// Tells the other hosts of a rank's death, as a launcher does.
+struct Mourner<'a> {
+    rank: u32,
+    segments: &'a [Segment],
+}
+
+impl Drop for Mourner<'_> {
+    fn drop(&mut self) {
+        let states = self.segments.iter().map(|segment| segment.rank_state(self.rank));
+        if let Some(dead) = states.into_iter().find(|state| matches!(state, RankState::Dead(_))) {
+            self.segments.iter().for_each(|segment| segment.mark(self.rank, dead));
+        }
+    }
+}
+
+/// Runs `body` once for each rank.
+pub(super) fn run<T: Send>(
+    of: Vec<u32>,
+    options: &Options,
+    body: impl Fn(Rank) -> T + Sync,
+) -> Result<Vec<T>> {
+    let network =
+        |error: longshore_transport::fabric::OpenError| job::Error::Network(error.to_string());
+    let (hosts, ranks) = (Hosts::new(of.clone()), of.len() as u32);
+    let count = of.iter().max().map_or(0, |last| last + 1);
+    let segments = (0..count).map(|_| Segment::create(ranks));
+    let segments = segments.collect::<std::result::Result<Vec<_>, _>>()?;
+    let accessible = endpoint::choose("tcp", &Architecture::NATIVE, &Architecture::NATIVE).0;
+    let listen = |_| {
+        let mut listener = Listener::open("tcp", HERE, PATIENCE)?;
+        let memory = match accessible {
+            Endpoint::Datagram => Some(listener.open_memory()?),
+            Endpoint::Connected => None,
+        };
+        Ok((listener, memory))
+    };
+    let listeners = (0..ranks).map(|rank| listen(rank).map_err(network));
+    let listeners = listeners.collect::<std::result::Result<Vec<_>, _>>()?;
+    let (listeners, memories): (Vec<Listener>, Vec<Option<SocketAddr>>) =
+        listeners.into_iter().unzip();
+    let addresses: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
+    let start = |(rank, listener): (u32, Listener)| {
+        let _mourner = Mourner { rank, segments: &segments };
+        let segment = segments[of[rank as usize] as usize].as_rank(rank)?;
+        let known =
+            (0..ranks).map(|peer| (!hosts.share(peer, rank)).then(|| addresses[peer as usize]));
+        let far = listener.link(segment.clone(), known.collect(), &memories, SECRET);
+        let far = far.map_err(network)?;
+        let near = ShmLink::new(segment.clone())?;
+        let is_near = (0..ranks).map(|peer| hosts.share(peer, rank)).collect();
+        let mut setup = options.setup(segment, Box::new(Composed::new(near, far, is_near)));
+        setup.hosts = hosts.clone();
+        setup.progress = options.progress;
+        Rank::start(setup).map(&body)
+    };
+    join((0..).zip(listeners), start)
+}

@@ -1,0 +1,339 @@
+//! What like ranks reach directly of what is attached to a dynamic window: a table of each rank's, in the segment.
+//!
+//! ```text
+//!    0  version u32      odd while the entries change
+//!    4  count u32
+//!   64  turns u32        of the table's owner as an origin: odd while it reads or writes what some rank attached
+//!  128  entries[count]   number u64   start u64   len u64   offset u64
+//! ```
+//!
+//! An entry says which addresses an attachment has, and where in the segment their bytes lie. Words are little-endian.
+//!
+//! 1. An origin makes its turn odd, and then reads the version. If it is the one that it knows, so are the entries.
+//! 2. A rank that detaches takes the entry out, which changes the version, and then reads all turns.
+//!
+//! Between the two steps of either is a full barrier. So an origin finds the entry gone, or its turn is found odd, and what is
+//! detached stays until that turn is over.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use longshore_transport::{GRANULE, Mapping, Range, Segment, SegmentError};
+
+use crate::memory::{Exposed, Span, full_barrier};
+
+const COUNT: usize = 4;
+const TURNS: usize = 64;
+const ENTRIES: usize = 128;
+const ENTRY: usize = 32;
+
+/// How many attachments are told; who looks at a table that has changed reads all of them.
+const MOST: usize = 510;
+
+/// The range that was allocated for so many bytes.
+pub(super) fn allocated(offset: u64, bytes: u64) -> Range {
+    let len = bytes.max(1).checked_next_multiple_of(GRANULE);
+    Range { offset, len: len.unwrap_or(u64::MAX) }
+}
+
+/// One rank's table.
+pub(super) struct Directory {
+    memory: Mapping,
+}
+
+/// An attachment whose bytes lie in the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub number: u64,
+    /// The addresses that it has.
+    pub start: u64,
+    pub len: u64,
+    /// Where its bytes lie.
+    pub offset: u64,
+}
+
+impl Directory {
+    /// Bytes of shared memory, zeroed at first.
+    pub(super) const BYTES: u64 = (ENTRIES + MOST * ENTRY) as u64;
+
+    /// The table at this offset of the segment.
+    pub(super) fn new(segment: &Segment, offset: u64) -> Result<Directory, SegmentError> {
+        Ok(Directory { memory: segment.map(allocated(offset, Self::BYTES))? })
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU32 {
+        self.memory.word32(at)
+    }
+
+    #[inline]
+    fn version(&self) -> u32 {
+        // Pairs with the releases in `change`.
+        u32::from_le(self.word(0).load(Ordering::Acquire))
+    }
+
+    fn count(&self) -> usize {
+        (u32::from_le(self.word(COUNT).load(Ordering::Relaxed)) as usize).min(MOST)
+    }
+
+    fn entry(&self, at: usize) -> Entry {
+        let word = |field: usize| {
+            let word = self.memory.word64(ENTRIES + at * ENTRY + 8 * field);
+            u64::from_le(word.load(Ordering::Relaxed))
+        };
+        Entry { number: word(0), start: word(1), len: word(2), offset: word(3) }
+    }
+
+    fn set_entry(&self, at: usize, entry: Entry) {
+        let Entry { number, start, len, offset } = entry;
+        for (field, value) in [number, start, len, offset].into_iter().enumerate() {
+            let word = self.memory.word64(ENTRIES + at * ENTRY + 8 * field);
+            word.store(value.to_le(), Ordering::Relaxed);
+        }
+    }
+
+    /// Changes the entries, at their owner, and gives their new number to the count.
+    fn change(&self, count: usize, entries: impl FnOnce()) {
+        let version = u32::from_le(self.word(0).load(Ordering::Relaxed));
+        let set = |version: u32, order| self.word(0).store(version.to_le(), order);
+        set(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        entries();
+        self.word(COUNT).store((count as u32).to_le(), Ordering::Relaxed);
+        set(version.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Whether there is room for one more entry.
+    pub(super) fn has_room(&self) -> bool {
+        self.count() < MOST
+    }
+
+    /// Tells of an attachment.
+    pub(super) fn add(&self, entry: Entry) {
+        let count = self.count();
+        if count < MOST {
+            self.change(count + 1, || self.set_entry(count, entry));
+        }
+    }
+
+    /// Tells of an attachment no more. Ends with a full barrier.
+    pub(super) fn remove(&self, number: u64) {
+        let count = self.count();
+        if let Some(at) = (0..count).find(|&at| self.entry(at).number == number) {
+            self.change(count - 1, || self.set_entry(at, self.entry(count - 1)));
+        }
+        full_barrier();
+    }
+
+    /// The version, which isn't changing, and the entries, by their start; none where its owner doesn't come to an end.
+    fn read(&self) -> Option<(u32, Vec<Entry>)> {
+        const LOOKS: usize = 1000;
+        let look = || {
+            let version = self.version();
+            let mut entries: Vec<Entry> = (0..self.count()).map(|at| self.entry(at)).collect();
+            fence(Ordering::Acquire);
+            let same = version % 2 == 0 && self.version() == version;
+            entries.sort_unstable_by_key(|entry| entry.start);
+            same.then_some((version, entries))
+        };
+        (0..LOOKS).find_map(|_| look())
+    }
+
+    /// Takes a turn of its owner's, until what this gives is dropped. It takes one at a time.
+    #[inline]
+    pub(super) fn turn(&self) -> Turn<'_> {
+        let turns = self.word(TURNS);
+        let turn = u32::from_le(turns.load(Ordering::Relaxed)).wrapping_add(1);
+        debug_assert!(turn % 2 == 1, "a turn within a turn");
+        turns.store(turn.to_le(), Ordering::Relaxed);
+        full_barrier();
+        Turn { turns, next: turn.wrapping_add(1) }
+    }
+
+    /// The turn that its owner is in, if it is in one.
+    pub(super) fn in_turn(&self) -> Option<u32> {
+        // Pairs with the release at a turn's end: what was written in it is there.
+        let turn = u32::from_le(self.word(TURNS).load(Ordering::Acquire));
+        (turn % 2 == 1).then_some(turn)
+    }
+}
+
+/// A time in which nothing that an origin found attached goes.
+pub(super) struct Turn<'a> {
+    turns: &'a AtomicU32,
+    next: u32,
+}
+
+impl Drop for Turn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.turns.store(self.next.to_le(), Ordering::Release);
+    }
+}
+
+/// A target's table as an origin knows it, and the memory behind it, mapped.
+pub(super) struct Reading {
+    directory: Directory,
+    segment: Segment,
+    version: Cell<Option<u32>>,
+    /// By start.
+    known: RefCell<Vec<Known>>,
+    last: Cell<Option<Last>>,
+}
+
+struct Known {
+    entry: Entry,
+    memory: OnceCell<Exposed>,
+}
+
+/// What was found last.
+#[derive(Clone, Copy)]
+struct Last {
+    version: u32,
+    start: u64,
+    len: u64,
+    span: Span,
+}
+
+impl Reading {
+    /// Of the table at this offset of the segment.
+    pub(super) fn new(segment: &Segment, offset: u64) -> Result<Reading, SegmentError> {
+        Ok(Reading {
+            directory: Directory::new(segment, offset)?,
+            segment: segment.clone(),
+            version: Cell::new(None),
+            known: RefCell::default(),
+            last: Cell::new(None),
+        })
+    }
+
+    /// The memory that has an address, in which displacements are addresses. It is there for the rest of the turn.
+    #[inline]
+    pub(super) fn find(&self, _turn: &Turn<'_>, address: u64) -> Option<Span> {
+        let version = self.directory.version();
+        match self.last.get() {
+            Some(Last { version: known, start, len, span })
+                if known == version && address.wrapping_sub(start) < len =>
+            {
+                Some(span)
+            }
+            _ => self.look_up(version, address),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&self, version: u32, address: u64) -> Option<Span> {
+        if self.version.get() != Some(version) {
+            self.read()?;
+        }
+        let known = self.known.borrow();
+        let at = known.partition_point(|known| known.entry.start <= address).checked_sub(1)?;
+        let Known { entry: Entry { start, len, offset, .. }, memory } = &known[at];
+        if address - start >= *len {
+            return None;
+        }
+        let memory = match memory.get() {
+            Some(memory) => memory,
+            None => {
+                // What can't be mapped is reached another way.
+                let mapping = self.segment.map(allocated(*offset, *len)).ok()?;
+                memory.get_or_init(|| Exposed::allocated(mapping, *len))
+            }
+        };
+        let span = memory.span().shifted(i64::try_from(*start).ok()?.checked_neg()?)?;
+        let version = self.version.get()?;
+        self.last.set(Some(Last { version, start: *start, len: *len, span }));
+        Some(span)
+    }
+
+    /// Reads the table, and keeps what is mapped of what is still attached.
+    fn read(&self) -> Option<()> {
+        let (version, entries) = self.directory.read()?;
+        self.last.set(None);
+        let mut before = self.known.take();
+        let mut known = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let at = before.partition_point(|known| known.entry.start < entry.start);
+            let same = before.get_mut(at).filter(|known| known.entry == entry);
+            let memory = same.map_or_else(OnceCell::new, |known| std::mem::take(&mut known.memory));
+            known.push(Known { entry, memory });
+        }
+        self.known.replace(known);
+        self.version.set(Some(version));
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(segment: &Segment, number: u64, start: u64) -> Entry {
+        let Range { offset, .. } = segment.allocate(100).unwrap();
+        Entry { number, start, len: 100, offset }
+    }
+
+    #[test]
+    fn what_is_told_is_found_until_it_is_told_no_more() {
+        let segment = Segment::create(2).unwrap().as_rank(0).unwrap();
+        let [own, other] = [0; 2].map(|_| segment.allocate(Directory::BYTES).unwrap().offset);
+        let [own, other] =
+            [own, other].map(|offset| (Directory::new(&segment, offset).unwrap(), offset));
+        let reading = Reading::new(&segment, other.1).unwrap();
+        let find = |address| reading.find(&own.0.turn(), address);
+        assert!(find(1000).is_none());
+        let entries = [(1, 1000), (2, 500), (3, 1100)].map(|(n, start)| entry(&segment, n, start));
+        entries.iter().for_each(|entry| other.0.add(*entry));
+        for (at, found) in
+            [(499, false), (500, true), (599, true), (600, false), (1199, true), (1200, false)]
+        {
+            assert_eq!(find(at).is_some(), found, "{at}");
+        }
+        // Displacements are addresses, and what is mapped stays so.
+        let place = |address| {
+            let span = find(address)?;
+            assert!(span.covers(address as i64, address as i64 + 1));
+            Some(span.start())
+        };
+        let before = place(1150).unwrap();
+        assert_ne!(place(1050).unwrap(), before);
+        other.0.remove(1);
+        assert!(find(1050).is_none() && find(550).is_some());
+        assert_eq!(place(1150).unwrap(), before);
+        // Another at the same address is another.
+        assert!(find(1150).unwrap().write(1150, &[7]));
+        let next = entry(&segment, 4, 1100);
+        other.0.remove(3);
+        other.0.add(next);
+        assert_eq!(find(1150).unwrap().peek::<u8>(1150), Some(0));
+    }
+
+    #[test]
+    fn a_turn_is_seen_and_is_over() {
+        let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
+        let Range { offset, .. } = segment.allocate(Directory::BYTES).unwrap();
+        let [own, seen] = [0; 2].map(|_| Directory::new(&segment, offset).unwrap());
+        let turn = own.turn();
+        let first = seen.in_turn();
+        assert!(first.is_some());
+        drop(turn);
+        assert_eq!(seen.in_turn(), None);
+        let _turn = own.turn();
+        assert_ne!(seen.in_turn(), first);
+    }
+
+    #[test]
+    fn a_directory_has_room_for_so_many() {
+        let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
+        let Range { offset, .. } = segment.allocate(Directory::BYTES).unwrap();
+        let directory = Directory::new(&segment, offset).unwrap();
+        let add = |number| directory.add(Entry { number, start: 8 * number, len: 8, offset: 0 });
+        (1..=MOST as u64).for_each(add);
+        assert!(!directory.has_room());
+        add(MOST as u64 + 1);
+        assert_eq!(directory.read().unwrap().1.len(), MOST);
+        directory.remove(7);
+        assert!(directory.has_room());
+        assert!(directory.read().unwrap().1.iter().all(|entry| entry.number != 7));
+    }
+}
