@@ -95,22 +95,18 @@ impl<'a> Show<'a> {
         }
         let mut lines = String::new();
         if self.world.rank() == origin {
-            let mut rest = (0, 0);
+            let mut is_all = true;
             for frame in self.rank.tapped().iter().filter(|frame| frame.peer as i32 != origin) {
                 let Some(what) = wire::describe(&frame.bytes) else { continue };
-                if what.kind == Kind::More && frame.direction == Direction::Sent {
-                    rest = (rest.0 + 1, rest.1 + frame.length);
-                }
+                is_all &= what.kind != Kind::More || frame.direction != Direction::Sent;
                 if let Some(words) = in_words(frame, &what) {
                     let way = if frame.direction == Direction::Sent { "->" } else { "<-" };
                     lines += &format!("  wire    {origin} {way} {}  {words}\n", frame.peer);
                 }
             }
-            if rest.0 > 0 {
-                lines += &format!(
-                    "  wire            and {} frames of more data, {} bytes\n",
-                    rest.0, rest.1
-                );
+            // How many depends on what converts them, and on the room there is.
+            if !is_all {
+                lines += "  wire            and their other bytes in frames that follow\n";
             }
         }
         print!("{}", String::from_utf8_lossy(&self.told(origin, lines.as_bytes())?));
