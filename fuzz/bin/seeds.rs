@@ -5,6 +5,9 @@ use std::path::Path;
 
 use longshore::fuzzing::Target;
 use longshore::wire::Kind;
+use longshore_transport::RankState;
+use longshore_transport::protocol::challenge::{Greeting, NONCE};
+use longshore_transport::protocol::frame;
 use shipable::flat::{self, CommunicatorDescription};
 use shipable::reduce::Op;
 use shipable::{Architecture, Datatype, Form};
@@ -68,6 +71,17 @@ fn opening(
     frame
 }
 
+/// A frame with the small header: kind, tag, count 1, context, operation, displacement, form, half of the signature.
+fn whole(kind: Kind, tag: u8, form: u64, signature: u128, data: &[u8]) -> Vec<u8> {
+    let mut frame = vec![kind as u8 | 0x80, tag, 1, 0];
+    frame.extend(Target::WINDOW.to_le_bytes());
+    for word in [1, 2, form, signature as u64] {
+        frame.extend(u64::to_le_bytes(word));
+    }
+    frame.extend(data);
+    frame
+}
+
 /// A form shipped, data put with it and got back, in the frames that an origin sends.
 fn exchange(datatype: &Datatype, architecture: u8) -> shipable::Result<Vec<u8>> {
     let memory = &Architecture::all()[usize::from(architecture)];
@@ -86,6 +100,11 @@ fn exchange(datatype: &Datatype, architecture: u8) -> shipable::Result<Vec<u8>> 
         opening(Kind::Fetch, Op::Max.wire(), 1, 1, length, signature, &packed),
         opening(Kind::Fetch, Op::NoOp.wire(), 1, 1, 0, signature, &[]),
         opening(Kind::Swap, 0, 1, 1, 2 * length, signature, &[&packed[..], &packed].concat()),
+        whole(Kind::Put, tag, 1, signature, &packed),
+        whole(Kind::Get, tag, 1, signature, &[]),
+        whole(Kind::Accumulate, Op::Sum.wire(), 1, signature, &packed),
+        whole(Kind::Fetch, Op::Max.wire(), 1, signature, &packed),
+        whole(Kind::Swap, 0, 1, signature, &[&packed[..], &packed].concat()),
     ];
     let mut bytes = vec![architecture];
     for frame in frames {
@@ -120,6 +139,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if let Ok(frames) = exchange(datatype, architecture as u8) {
                 write("wire", index * 100 + architecture, &frames)?;
             }
+        }
+    }
+    for (index, datatype) in datatypes()?.iter().enumerate() {
+        // A peer's frames as messages of a connection, and the challenge as one who knows the secret has it.
+        let Ok(frames) = exchange(datatype, 0) else { continue };
+        let mut rest = &frames[1..];
+        let mut bytes = vec![0b1110];
+        while let Some((length, others)) = rest.split_first_chunk() {
+            let (frame, others) = others.split_at(usize::from(u16::from_le_bytes(*length)));
+            let message = [&frame::header(frame.len())[..], frame].concat();
+            bytes.extend((message.len() as u16).to_le_bytes());
+            bytes.extend(message);
+            rest = others;
+        }
+        write("link", index, &bytes)?;
+    }
+    let greeting = Greeting::new(1, 0, [1; NONCE]).encode();
+    let farewell = frame::farewell(RankState::Finalized);
+    for (index, message) in [&greeting[..], &farewell].into_iter().enumerate() {
+        for bits in [0, 0b0110, 0b0111] {
+            let length = (message.len() as u16).to_le_bytes();
+            let bytes = [&[bits], &length[..], message].concat();
+            write("link", 1000 + index * 8 + usize::from(bits), &bytes)?;
         }
     }
     let printed = datatypes()?.iter().map(Datatype::to_string).collect::<Vec<_>>();
