@@ -107,6 +107,10 @@ words! {
         CacheLine = "cache_line",
         /// The machine's limit: a message over TCP to this host itself and back, halved.
         Tcp = "tcp",
+        /// The network's limit: a write to registered memory by libfabric alone, until it is done there.
+        Fabric = "fabric",
+        /// The same, up to [`IN_FLIGHT`] at once.
+        FabricBw = "fabric_bw",
         /// A job from launch to exit that does nothing but init, barrier and finalize.
         Launch = "launch",
         /// A rank's memory after init and a barrier, its share of shared pages (Pss) included. Its unit is kB, not microseconds.
@@ -182,6 +186,8 @@ pub struct Case {
     pub way: Way,
     /// Which routes ours may take. The other libraries have no choice here.
     pub route: Routes,
+    /// Hosts that the ranks are on, or are to take themselves to be on, over the loopback interface.
+    pub hosts: u32,
     /// The data representations of the two ranks, or of memory and stream: names that
     /// [`Architecture::by_name`] knows, or `native`.
     pub arch: [String; 2],
@@ -205,6 +211,7 @@ impl Default for Case {
             count: 1,
             way: Way::Portable,
             route: Routes::Best,
+            hosts: 1,
             arch: ["native".to_owned(), "native".to_owned()],
             ranks: 2,
             calls: 2000,
@@ -243,7 +250,7 @@ pub fn architecture(name: &str) -> Result<Architecture, String> {
     }
 }
 
-/// One line of `key=value` words with blanks in between; a `name` only where there is one.
+/// One line of `key=value` words with blanks in between; a `name` only where there is one, and `hosts` where they are several.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
@@ -251,8 +258,11 @@ impl fmt::Display for Case {
         if let Some(name) = name {
             write!(f, " name={name}")?;
         }
-        let Case { way, route, arch: [first, second], ranks, calls, rounds, .. } = self;
+        let Case { way, route, hosts, arch: [first, second], ranks, calls, rounds, .. } = self;
         write!(f, " count={count} way={way} route={route} arch={first},{second}")?;
+        if *hosts != 1 {
+            write!(f, " hosts={hosts}")?;
+        }
         write!(f, " ranks={ranks} calls={calls} rounds={rounds}")
     }
 }
@@ -310,6 +320,7 @@ impl Case {
                     .parse()
                     .map_err(|error: longshore::job::UnknownWord| error.to_string())?;
             }
+            "hosts" => self.hosts = above_0(value)?,
             "arch" => {
                 let (first, second) = value.split_once(',').ok_or("expected two, with a comma")?;
                 self.arch = [first.to_owned(), second.to_owned()];
@@ -341,6 +352,7 @@ mod tests {
                 count: 3,
                 way: Way::ALL[at % Way::ALL.len()],
                 route: [Routes::Best, Routes::Message][at % 2],
+                hosts: 1 + at as u32 % 2,
                 arch: ["s390x".to_owned(), "native".to_owned()],
                 ranks: 2 + at as u32,
                 calls: 64,

@@ -3,6 +3,8 @@
 pub mod case;
 pub mod datatypes;
 pub mod environment;
+#[cfg(feature = "fabric")]
+mod fabric;
 pub mod kernels;
 pub mod launch;
 pub mod limits;

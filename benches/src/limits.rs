@@ -1,4 +1,4 @@
-//! What the machine can do, whatever the library: copies on one core, a cache line between two, TCP to itself.
+//! What the machine can do, whatever the library: copies on one core, a cache line between two, TCP and libfabric to itself.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
+use multiversion::multiversion;
+
 use crate::case::{Bench, Case};
 use crate::datatypes::{Memory, times};
 use crate::row::{Outcome, Refusal, Sample};
@@ -14,13 +16,21 @@ use crate::{Failure, pin};
 
 /// Whether a bench is one of this module's.
 pub fn has(bench: Bench) -> bool {
-    matches!(bench, Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp)
+    matches!(
+        bench,
+        Bench::Memcpy
+            | Bench::ByteSwap
+            | Bench::CacheLine
+            | Bench::Tcp
+            | Bench::Fabric
+            | Bench::FabricBw
+    )
 }
 
 /// Measures one of this module's cases, on the core where it runs and, where another takes part, on the second one.
 ///
 /// # Errors
-/// What TCP meets.
+/// What TCP or libfabric meets.
 pub fn measure(case: &Case) -> Result<Outcome, Failure> {
     let (took, line) = match case.bench {
         Bench::Memcpy => (copies(case, |from, to| to.copy_from_slice(from))?, [0.0; 2]),
@@ -34,6 +44,17 @@ pub fn measure(case: &Case) -> Result<Outcome, Failure> {
             let before = line()?;
             let took = messages(case)?;
             (took, [before, line()?])
+        }
+        #[cfg(feature = "fabric")]
+        Bench::Fabric | Bench::FabricBw => {
+            let before = line()?;
+            let took = crate::fabric::writes(case)?;
+            (took, [before, line()?])
+        }
+        #[cfg(not(feature = "fabric"))]
+        Bench::Fabric | Bench::FabricBw => {
+            let why = "this build has no libfabric: it takes the cargo feature `fabric`".to_owned();
+            return Ok(Err(Refusal::Unsupported(why)));
         }
         _ => return Ok(Err(Refusal::Unsupported("no limit of the machine's".to_owned()))),
     };
@@ -50,16 +71,18 @@ fn copies(case: &Case, copy: impl Fn(&[u8], &mut [u8])) -> Result<Vec<f64>, Fail
     })
 }
 
-/// Copies doubles, the bytes of each reversed.
+/// Copies doubles, the bytes of each reversed, with wide vectors where the processor has them.
+#[multiversion(targets("x86_64+avx2", "x86_64+ssse3"))]
 fn swap(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.chunks_exact_mut(8).zip(from.chunks_exact(8)) {
-        to.copy_from_slice(from);
-        to.reverse();
+        let mut double = [0; 8];
+        double.copy_from_slice(from);
+        to.copy_from_slice(&u64::from_ne_bytes(double).swap_bytes().to_ne_bytes());
     }
 }
 
 /// Nanoseconds of a cache line from core to core.
-fn line() -> Result<f64, Failure> {
+pub(crate) fn line() -> Result<f64, Failure> {
     Ok(1e3 * lowest(&trips(30, 10)?))
 }
 

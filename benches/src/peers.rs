@@ -1,16 +1,17 @@
 //! MPI libraries that do the same work: found, built with our program in `benches/peers`, and run by their `mpiexec`.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use crate::Failure;
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
 use crate::run::Contender;
+use crate::{Failure, limits};
 
 /// The program's sources, which the command carries, so that it needs no clone of the project to build them.
 const SOURCES: [(&str, &str); 6] = [
@@ -106,11 +107,21 @@ impl Peer {
         }
     }
 
-    fn mpiexec(&self, ranks: u32) -> Command {
+    fn mpiexec(&self, ranks: u32, hosts: u32) -> Command {
         let mut command = Command::new(self.bin.join("mpiexec"));
-        if self.name.starts_with(OPEN_MPI) {
+        let is_open_mpi = self.name.starts_with(OPEN_MPI);
+        if is_open_mpi {
             // The program pins its ranks, and there may be more of them than cores.
             command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
+        }
+        match (hosts > 1, is_open_mpi) {
+            (false, _) => {}
+            (true, true) => {
+                let parts = [("pml", "ob1"), ("btl", "tcp,self"), ("osc", "pt2pt")];
+                parts.iter().for_each(|(part, choice)| _ = command.args(["--mca", part, choice]));
+                command.args(["--mca", "btl_tcp_if_include", "lo"]);
+            }
+            (true, false) => _ = command.env("UCX_TLS", "tcp").env("MPIR_CVAR_NOLOCAL", "1"),
         }
         command.args(["-n", &ranks.to_string()]).arg(self.folder.path("peer"));
         command.stdin(Stdio::null()).stderr(Stdio::null());
@@ -122,7 +133,7 @@ impl Peer {
         let mut took = Vec::new();
         for _ in 0..case.rounds {
             let start = Instant::now();
-            match self.mpiexec(case.ranks).stdout(Stdio::null()).status() {
+            match run(self.mpiexec(case.ranks, 1), |_| ()) {
                 Ok(status) if status.success() => took.push(start.elapsed().as_secs_f64() * 1e6),
                 Ok(status) => return Err(Refusal::Lost(format!("mpiexec ended with {status}"))),
                 Err(error) => return Err(Refusal::Lost(format!("mpiexec: {error}"))),
@@ -131,7 +142,8 @@ impl Peer {
         Sample::of(took, [0.0; 2], false).ok_or_else(|| Refusal::Lost("no round".to_owned()))
     }
 
-    /// Runs one job for all the cases.
+    /// Runs one job for all the cases. One that dies is followed by another, for what comes behind the case that it died of; behind
+    /// one that hangs there is none, since waiting takes too long.
     fn job(
         &self,
         ranks: u32,
@@ -139,16 +151,23 @@ impl Peer {
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
     ) {
-        let mut missing: Vec<bool> = vec![true; cases.len()];
-        let ended = self.answers(ranks, cases, validate, &mut |answer| {
-            if let Some(missing) = missing.get_mut(answer.index) {
-                *missing = false;
-                done(answer.index, answer.outcome);
+        let mut from = 0;
+        while from < cases.len() {
+            // Cases are answered in order.
+            let mut next = from;
+            let ended = self.answers(ranks, &cases[from..], validate, &mut |answer| {
+                next = from + answer.index + 1;
+                done(next - 1, answer.outcome);
+            });
+            if next >= cases.len() {
+                return;
             }
-        });
-        let why = ended.unwrap_or_else(|error| error.to_string());
-        for at in (0..cases.len()).filter(|&at| missing[at]) {
-            done(at, Err(Refusal::Lost(why.clone())));
+            let lost = |why: &dyn Display| Err(Refusal::Lost(why.to_string()));
+            match ended {
+                Ok(why) => done(next, lost(&why)),
+                Err(why) => return (next..cases.len()).for_each(|at| done(at, lost(&why))),
+            }
+            from = next + 1;
         }
     }
 
@@ -162,32 +181,12 @@ impl Peer {
     ) -> io::Result<String> {
         let plan: String = cases.iter().map(|case| format!("{case}\n")).collect();
         fs::write(self.folder.path("plan"), plan)?;
-        let mut command = self.mpiexec(ranks);
+        let mut command = self.mpiexec(ranks, cases.first().map_or(1, |case| case.hosts));
         command.arg(self.folder.path("plan")).args(validate.then_some("--validate"));
         let errors = self.folder.path("errors");
-        command.stdout(Stdio::piped()).stderr(File::create(&errors)?);
-        let mut job = Running(command.spawn()?);
-        let output = job.0.stdout.take().map(BufReader::new);
-        let (sender, lines) = mpsc::channel();
-        // Ends with the last rank; it isn't waited for, since a rank may outlive an mpiexec that was killed.
-        std::thread::spawn(move || {
-            for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        loop {
-            match lines.recv_timeout(PATIENCE) {
-                // Whatever else it prints is no answer.
-                Ok(line) => line.parse().into_iter().for_each(&mut *done),
-                Err(RecvTimeoutError::Timeout) => {
-                    return Ok(format!("no answer in {} s", PATIENCE.as_secs()));
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        let status = job.0.wait()?;
+        command.stderr(File::create(&errors)?);
+        // Whatever else it prints is no answer.
+        let status = run(command, |line| line.parse().into_iter().for_each(&mut *done))?;
         let errors = fs::read_to_string(&errors).unwrap_or_default();
         let last =
             errors.lines().map(str::trim).rfind(|line| line.contains(' ')).unwrap_or_default();
@@ -204,15 +203,15 @@ impl Contender for Peer {
     fn takes(&self, case: &Case) -> bool {
         let like = case.arch.iter().all(|arch| arch == "native");
         match case.bench {
-            Bench::TypeSend | Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {
-                false
-            }
+            Bench::TypeSend => false,
+            bench if limits::has(bench) => false,
+            // From release 5 on its windows take shared memory whatever they are told.
+            _ if case.hosts > 1 && self.name.starts_with("Open MPI 5") => false,
             Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
             _ => like,
         }
     }
 
-    /// Where the library hangs or dies the rest of that job is lost.
     fn measure(
         &mut self,
         cases: &[Case],
@@ -222,7 +221,10 @@ impl Contender for Peer {
         let mut from = 0;
         // What a launch costs is measured from outside, and what memory it takes before anything else was done.
         let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
-        for cases in cases.chunk_by(|a, b| ranks(a) == ranks(b) && !alone(a) && !alone(b)) {
+        let together = |a: &Case, b: &Case| {
+            ranks(a) == ranks(b) && a.hosts == b.hosts && !alone(a) && !alone(b)
+        };
+        for cases in cases.chunk_by(together) {
             let case = &cases[0];
             match case.bench {
                 Bench::Launch => done(from, self.launch(case)),
@@ -258,6 +260,31 @@ fn name(version: &str) -> Option<String> {
         return Some(format!("{OPEN_MPI} {number}"));
     }
     None
+}
+
+/// Lets a command do its work, and tells each line that it prints. Silent for too long, it is ended.
+fn run(mut command: Command, mut tell: impl FnMut(String)) -> io::Result<ExitStatus> {
+    let mut job = Running(command.stdout(Stdio::piped()).spawn()?);
+    let output = job.0.stdout.take().map(BufReader::new);
+    let (sender, lines) = mpsc::channel();
+    // Ends with the last rank; it isn't waited for, since a rank may outlive an mpiexec that was killed.
+    std::thread::spawn(move || {
+        for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => tell(line),
+            Err(RecvTimeoutError::Disconnected) => return job.0.wait(),
+            Err(RecvTimeoutError::Timeout) => {
+                let why = format!("no answer in {} s", PATIENCE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    }
 }
 
 /// A process that ends with its owner.
@@ -329,6 +356,7 @@ mod tests {
             ("bench=type_send", false),
             ("bench=memcpy", false),
             ("bench=launch ranks=32", true),
+            ("bench=put_latency hosts=2", true),
         ] {
             assert_eq!(line.parse().map(|case| peer.takes(&case)), Ok(takes), "{line}");
         }

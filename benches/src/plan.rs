@@ -27,6 +27,8 @@ pub struct Choice {
     pub sizes: Vec<u64>,
     /// Routes.
     pub routes: Vec<Routes>,
+    /// Ranks take themselves to be on hosts of their own.
+    pub hosts: bool,
     /// Pairs of representations.
     pub archs: Vec<[String; 2]>,
     /// Types.
@@ -85,6 +87,7 @@ impl Choice {
         let combined = !(self.windows.is_empty()
             && self.syncs.is_empty()
             && self.routes.is_empty()
+            && !self.hosts
             && self.archs.is_empty()
             && self.types.is_empty());
         let mut cases = match (combined, self.quick) {
@@ -217,12 +220,15 @@ impl Choice {
         let benches = if self.benches.is_empty() { &usual } else { &self.benches };
         let sizes = self.sizes(ALL.step_by(2).map(|power| 1 << power));
         let mut list = List::new(self.quick);
+        if self.hosts {
+            list.sized(&[Bench::Fabric, Bench::FabricBw], &sizes, &Case::default());
+        }
         for route in or(&self.routes, Routes::Best) {
             for arch in or(&self.archs, Case::default().arch) {
                 for window in or(&self.windows, Flavor::Allocate) {
                     for sync in or(&self.syncs, Sync::Flush) {
-                        let like =
-                            Case { route, arch: arch.clone(), window, sync, ..Case::default() };
+                        let (arch, hosts) = (arch.clone(), 1 + u32::from(self.hosts));
+                        let like = Case { route, hosts, arch, window, sync, ..Case::default() };
                         self.on(benches, &sizes, &like, &mut list)?;
                     }
                 }
@@ -399,7 +405,8 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         Bench::Computing => return (1, 5),
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
-        Bench::Tcp => (calls / 4, 41),
+        Bench::Tcp | Bench::Fabric => (calls / 4, 41),
+        Bench::FabricBw => (calls / IN_FLIGHT, 41),
         Bench::Commit | Bench::Define | Bench::TypeSend => (of_text(2, 50, 500), 41),
         _ => (calls, 41),
     };
@@ -425,9 +432,10 @@ mod tests {
     #[test]
     fn both_selections_have_every_bench_window_and_synchronisation() {
         for quick in [false, true] {
+            let hosts = cases(&Choice { quick, hosts: true, ..Choice::default() });
             let cases = cases(&Choice { quick, ..Choice::default() });
             for bench in Bench::ALL {
-                assert!(cases.iter().any(|case| case.bench == *bench), "{bench}");
+                assert!(cases.iter().chain(&hosts).any(|case| case.bench == *bench), "{bench}");
             }
             for window in Flavor::ALL {
                 assert!(cases.iter().any(|case| case.window == *window), "{window}");

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use longshore::job::Routes;
-use longshore::launcher::{self, Control, Job, Part};
+use longshore::job::{Routes, env};
+use longshore::launcher::{self, Control, Host, Job, Part};
 
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Gap, Outcome, Refusal, Row};
@@ -65,12 +65,14 @@ pub struct Step<'a> {
     pub case: &'a Case,
 }
 
-/// Lets all contenders do all cases, in so many turns.
+/// Lets all contenders do all cases, in so many turns, or as many as they have done when `stop` is found to be true. What wasn't
+/// measured then is no gap, since whatever stops a run may have ended its jobs as well.
 pub fn run(
     cases: &[Case],
     turns: u32,
     validate: bool,
     contenders: &mut [Box<dyn Contender>],
+    stop: impl Fn() -> bool,
     mut step: impl FnMut(Step<'_>),
 ) -> Results {
     let takers = |case| contenders.iter().filter(|contender| contender.takes(case)).count();
@@ -90,6 +92,9 @@ pub fn run(
                 let mut told = vec![false; own.len()];
                 let mut note = |at: usize, outcome: Outcome| {
                     let Some(case) = own.get(at).filter(|_| !told[at]) else { return };
+                    if outcome.is_err() && stop() {
+                        return;
+                    }
                     told[at] = true;
                     let (case, contender) = (case.clone(), name.clone());
                     match outcome {
@@ -106,6 +111,9 @@ pub fn run(
                 };
                 for at in 0..own.len() {
                     note(at, Err(Refusal::Lost(why.clone())));
+                }
+                if stop() {
+                    return results;
                 }
             }
         }
@@ -157,8 +165,8 @@ impl Contender for Ours {
                         told(at, launch::measure(case, &self.program));
                     }
                 }
-                Setting::Job { route, arch } => {
-                    self.job(&own, route, &arch, validate, &mut told)?;
+                Setting::Job { route, hosts, arch } => {
+                    self.job(&own, (route, hosts), &arch, validate, &mut told)?;
                 }
             }
         }
@@ -174,7 +182,7 @@ enum Setting {
     /// By jobs of their own.
     Launch,
     /// In one job of two ranks.
-    Job { route: Routes, arch: [String; 2] },
+    Job { route: Routes, hosts: u32, arch: [String; 2] },
 }
 
 impl Setting {
@@ -184,7 +192,10 @@ impl Setting {
                 Setting::Alone
             }
             Bench::Launch | Bench::Memory => Setting::Launch,
-            _ => Setting::Job { route: case.route, arch: case.arch.clone() },
+            _ => {
+                let Case { route, hosts, ref arch, .. } = *case;
+                Setting::Job { route, hosts, arch: arch.clone() }
+            }
         }
     }
 }
@@ -213,7 +224,7 @@ impl Ours {
     fn job(
         &self,
         cases: &[Case],
-        route: Routes,
+        (route, hosts): (Routes, u32),
         arch: &[String],
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
@@ -231,11 +242,20 @@ impl Ours {
         if validate {
             arguments.push("--validate".into());
         }
-        let part =
+        let mut part =
             Part { ranks: 2, arguments, archs: arch.to_vec(), ..Part::new(self.program.clone()) };
+        let (mut all, mut start) = (Vec::new(), Vec::new());
+        if hosts > 1 {
+            // What env unsets is no host, and the program runs here.
+            start = vec!["env".into(), "-u".into()];
+            let name = |number| format!("LONGSHORE_HOST_{number}").into();
+            all = (0..hosts).map(|number| Host { name: name(number), ranks: 1 }).collect();
+            part.environment.push((env::INTERFACE.into(), "lo".into()));
+        }
         // Nothing takes nearly so long but a hang, which is to cost no more than its job.
         let timeout = Some(Duration::from_secs(30 + 5 * cases.len() as u64));
-        let job = Job { parts: vec![part], routes: route, timeout, ..Job::default() };
+        let job =
+            Job { parts: vec![part], hosts: all, start, routes: route, timeout, ..Job::default() };
         let status = launcher::run(&job, &Control::none())?;
         for line in BufReader::new(fs::File::open(&answers.0)?).lines() {
             let Answer { index, outcome } = line?.parse()?;
@@ -266,17 +286,31 @@ pub fn rank(plan: &Path, answers: &Path, validate: bool) -> Result<(), Failure> 
     Ok(rank.finalize()?)
 }
 
-/// Loops written by hand.
-#[derive(Debug)]
-pub struct Loops;
+/// What needs no job, and no library: measured by a function of one case.
+pub struct Plain {
+    name: &'static str,
+    takes: fn(&Case) -> bool,
+    measure: fn(&Case, bool) -> Result<Outcome, Failure>,
+}
 
-impl Contender for Loops {
+impl Plain {
+    /// Loops written by hand.
+    pub const LOOPS: Plain = Plain { name: "loop", takes: loops::has, measure: loops::measure };
+    /// The machine.
+    pub const LIMITS: Plain = Plain {
+        name: "limit",
+        takes: |case| limits::has(case.bench),
+        measure: |case, _| limits::measure(case),
+    };
+}
+
+impl Contender for Plain {
     fn name(&self) -> &str {
-        "loop"
+        self.name
     }
 
     fn takes(&self, case: &Case) -> bool {
-        loops::has(case)
+        (self.takes)(case)
     }
 
     fn measure(
@@ -285,30 +319,7 @@ impl Contender for Loops {
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
-        alone(cases, done, |case| loops::measure(case, validate))
-    }
-}
-
-/// The machine.
-#[derive(Debug)]
-pub struct Limits;
-
-impl Contender for Limits {
-    fn name(&self) -> &str {
-        "limit"
-    }
-
-    fn takes(&self, case: &Case) -> bool {
-        limits::has(case.bench)
-    }
-
-    fn measure(
-        &mut self,
-        cases: &[Case],
-        _validate: bool,
-        done: &mut dyn FnMut(usize, Outcome),
-    ) -> Result<(), Failure> {
-        alone(cases, done, limits::measure)
+        alone(cases, done, |case| (self.measure)(case, validate))
     }
 }
 
@@ -352,6 +363,27 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_is_stopped_has_what_was_measured_before() {
+        let log = Log::default();
+        let mut contenders: Vec<Box<dyn Contender>> =
+            vec![Box::new(Fake("a", 3, log.clone())), Box::new(Fake("b", 1000, log.clone()))];
+        let measured = std::cell::Cell::new(0);
+        let cases = vec![Case::default(); PIECE];
+        let results = run(
+            &cases,
+            2,
+            false,
+            &mut contenders,
+            || measured.get() >= 2,
+            |step| {
+                measured.set(step.done);
+            },
+        );
+        assert_eq!((results.rows.len(), results.gaps.len()), (3, 0));
+        assert_eq!(*log.borrow(), [format!("a {PIECE}")]);
+    }
+
+    #[test]
     fn contenders_take_turns_and_lose_no_more_than_their_own() -> Result<(), Failure> {
         let mut cases = vec![Case::default(); PIECE + 2];
         cases[0].bench = Bench::Memcpy;
@@ -359,9 +391,16 @@ mod tests {
         let mut contenders: Vec<Box<dyn Contender>> =
             vec![Box::new(Fake("a", 1000, log.clone())), Box::new(Fake("b", 1, log.clone()))];
         let mut steps = Vec::new();
-        let results = run(&cases, 2, false, &mut contenders, |step| {
-            steps.push((step.done, step.total));
-        });
+        let results = run(
+            &cases,
+            2,
+            false,
+            &mut contenders,
+            || false,
+            |step| {
+                steps.push((step.done, step.total));
+            },
+        );
         let piece = |name: &str, cases: usize| format!("{name} {cases}");
         let [first, second] = [PIECE - 1, 2].map(|cases| [piece("a", cases), piece("b", cases)]);
         let [[a, b], [c, d]] = [first, second];

@@ -10,6 +10,7 @@ mod table;
 
 use crate::case::{Bench, Case, Sync, Way};
 use crate::environment::Environment;
+use crate::limits;
 use crate::row::{Distance, Gap, Refusal, Row, Sample};
 use longshore::job::Routes;
 
@@ -117,10 +118,12 @@ impl Report {
         sections
     }
 
-    /// What the machine needs for the same, at least: to copy so many bytes, or to move a cache line.
+    /// What the machine needs for the same, at least: to copy so many bytes, or to move a cache line; between hosts, libfabric to write them.
     fn limit<'a>(&'a self, line: &Line<'_>) -> Option<Figures<'a>> {
-        let Case { bench, sync, arch, .. } = line.case;
+        let Case { bench, sync, arch, hosts, .. } = line.case;
         let of = match bench {
+            Bench::PutLatency | Bench::GetLatency if *hosts > 1 => Bench::Fabric,
+            Bench::PutBw | Bench::GetBw if *hosts > 1 => Bench::FabricBw,
             Bench::PutLatency | Bench::GetLatency | Bench::PutBw | Bench::GetBw => {
                 if arch[0] == arch[1] { Bench::Memcpy } else { Bench::ByteSwap }
             }
@@ -245,13 +248,13 @@ fn middle(mut values: Vec<f64>) -> f64 {
 
 /// The words that a section's lines share: the bench, and what of the rest matters to it and isn't as usual.
 fn heading(case: &Case) -> String {
-    let Case { bench, window, sync, way, route, arch, ranks, .. } = case;
+    let Case { bench, window, sync, way, route, hosts, arch, ranks, .. } = case;
     let mut heading = bench.to_string();
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
         Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => {}
         Bench::TypeSend | Bench::Launch | Bench::Memory => {}
-        Bench::Memcpy | Bench::ByteSwap | Bench::CacheLine | Bench::Tcp => {}
+        bench if limits::has(*bench) => {}
         _ => {
             add(window.word());
             add(sync.word());
@@ -262,6 +265,9 @@ fn heading(case: &Case) -> String {
     }
     if *route != Routes::Best {
         add(&format!("route {route}"));
+    }
+    if *hosts != 1 {
+        add(&format!("{hosts} hosts"));
     }
     if arch.iter().any(|arch| arch != "native") {
         add(&arch.join(" to "));

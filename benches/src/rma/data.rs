@@ -3,6 +3,8 @@
 use bytemuck::Pod;
 use longshore::{Destination, Element, Origin, Type};
 
+use super::layout::Layout;
+
 /// Memory with places, each of which an operation reads or writes.
 pub trait Data {
     /// What lies at the only place there is, as an operation takes it.
@@ -30,9 +32,39 @@ pub trait Data {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
+/// Bytes of a page, at whose start all contenders' memory lies: where an allocator puts it is luck, and worth a third of the time of
+/// 1 KiB.
+const PAGE: usize = 4096;
+
+/// Memory that starts with a page.
+struct Pages<T> {
+    memory: Vec<T>,
+    /// Elements before it does.
+    first: usize,
+}
+
+impl<T: Pod> Pages<T> {
+    fn new(len: usize) -> Pages<T> {
+        let mut memory = vec![T::zeroed(); len + PAGE / size_of::<T>().max(1)];
+        let first = memory.as_ptr().align_offset(PAGE).min(memory.len() - len);
+        memory.truncate(first + len);
+        Pages { memory, first }
+    }
+
+    #[inline]
+    fn get(&self) -> &[T] {
+        &self.memory[self.first..]
+    }
+
+    #[inline]
+    fn get_mut(&mut self) -> &mut [T] {
+        &mut self.memory[self.first..]
+    }
+}
+
 /// Elements of a predefined type, in the machine's representation: slices, as most programs give them.
 pub struct Slices<T> {
-    memory: Vec<T>,
+    memory: Pages<T>,
     /// Elements at a place.
     count: usize,
 }
@@ -40,7 +72,7 @@ pub struct Slices<T> {
 impl<T: Pod> Slices<T> {
     /// So many places of `count` elements each.
     pub fn new(places: usize, count: usize) -> Slices<T> {
-        Slices { memory: vec![T::zeroed(); places * count], count }
+        Slices { memory: Pages::new(places * count), count }
     }
 }
 
@@ -50,41 +82,48 @@ impl<T: Element + Pod> Data for Slices<T> {
 
     #[inline]
     fn origin(&self, place: usize) -> Origin<'_> {
-        Origin::from(&self.memory[place * self.count..][..self.count])
+        Origin::from(&self.memory.get()[place * self.count..][..self.count])
     }
 
     #[inline]
     fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>> {
-        self.memory.chunks_mut(self.count).map(Destination::from)
+        self.memory.get_mut().chunks_mut(self.count).map(Destination::from)
     }
 
     #[inline]
     fn only(&self) -> &[T] {
-        &self.memory
+        self.memory.get()
     }
 
     #[inline]
     fn room(&mut self) -> &mut [T] {
-        &mut self.memory
+        self.memory.get_mut()
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.memory)
+        bytemuck::cast_slice_mut(self.memory.get_mut())
     }
 }
 
 /// Elements of any type, in the rank's representation.
 pub struct Typed {
-    /// The places.
-    pub memory: Vec<u8>,
+    memory: Pages<u8>,
     /// Bytes of a place.
-    pub span: usize,
+    span: usize,
     /// Where displacement 0 lies in a place.
-    pub zero: i64,
+    zero: i64,
     /// Elements at a place.
-    pub count: i64,
+    count: i64,
     /// What they are.
-    pub datatype: Type,
+    datatype: Type,
+}
+
+impl Typed {
+    /// A case's places.
+    pub fn new(layout: &Layout) -> Typed {
+        let &Layout { ref own, count, span, zero, .. } = layout;
+        Typed { memory: Pages::new(layout.len()), span, zero, count, datatype: own.clone() }
+    }
 }
 
 impl Data for Typed {
@@ -93,7 +132,7 @@ impl Data for Typed {
 
     #[inline]
     fn origin(&self, place: usize) -> Origin<'_> {
-        let memory = &self.memory[place * self.span..][..self.span];
+        let memory = &self.memory.get()[place * self.span..][..self.span];
         Origin::typed(memory, self.count, &self.datatype).at(self.zero)
     }
 
@@ -101,21 +140,22 @@ impl Data for Typed {
     fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>> {
         let (count, datatype, zero) = (self.count, &self.datatype, self.zero);
         self.memory
+            .get_mut()
             .chunks_mut(self.span)
             .map(move |memory| Destination::typed(memory, count, datatype).at(zero))
     }
 
     #[inline]
     fn only(&self) -> Origin<'_> {
-        Origin::typed(&self.memory[..], self.count, &self.datatype).at(self.zero)
+        Origin::typed(self.memory.get(), self.count, &self.datatype).at(self.zero)
     }
 
     #[inline]
     fn room(&mut self) -> Destination<'_> {
-        Destination::typed(&mut self.memory[..], self.count, &self.datatype).at(self.zero)
+        Destination::typed(self.memory.get_mut(), self.count, &self.datatype).at(self.zero)
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory
+        self.memory.get_mut()
     }
 }
