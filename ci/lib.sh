@@ -17,3 +17,13 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # A step that can't run here says why, and leaves with a status of its own.
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
+
+# Installs Debian's packages, which needs root.
+apt_install() {
+    have apt-get && [ "$(id -u)" = 0 ] || die "missing here, install by hand: $*"
+    say "installing $*"
+    # A source that doesn't answer is no reason to stop: the install says whether anything is really missing.
+    apt-get -q update >&2 || say "some package lists couldn't be refreshed"
+    # --no-remove: gcc-multilib, for one, can't stand beside the cross compilers; that is for a person to decide.
+    DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-remove install "$@" >&2
+}

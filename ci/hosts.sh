@@ -1,0 +1,42 @@
+# Sourced by steps that run jobs on several hosts: network namespaces, with wires between. Needs root; a step that has none is
+# skipped.
+
+HOSTS=()
+remove_hosts() {
+    local host
+    for host in "${HOSTS[@]}"; do ip netns delete "$host" || true; done
+}
+
+# add_host NAME: a namespace, gone when the script ends.
+add_host() {
+    trap remove_hosts EXIT
+    [ "$(id -u)" = 0 ] && have ip && ip netns add "$1" 2>/dev/null || skip "network namespaces need root and iproute2"
+    HOSTS+=("$1")
+}
+
+# wire A B: two hosts with a wire between, 10.77.0.1 and 10.77.0.2; its ends are called wire.
+wire() {
+    add_host "$1"
+    add_host "$2"
+    ip link add wire netns "$1" type veth peer name wire netns "$2"
+    ip -n "$1" address add 10.77.0.1/24 dev wire
+    ip -n "$2" address add 10.77.0.2/24 dev wire
+    ip -n "$1" link set wire up
+    ip -n "$2" link set wire up
+}
+
+# switch NAME HOST...: hosts at one switch, 10.77.1.1 and on.
+switch() {
+    local switch=$1 host number=0
+    add_host "$switch"
+    ip -n "$switch" link add name switch type bridge
+    ip -n "$switch" link set switch up
+    for host in "${@:2}"; do
+        number=$((number + 1))
+        add_host "$host"
+        ip link add wire netns "$host" type veth peer name "port$number" netns "$switch"
+        ip -n "$switch" link set "port$number" master switch up
+        ip -n "$host" address add "10.77.1.$number/24" dev wire
+        ip -n "$host" link set wire up
+    done
+}
