@@ -20,7 +20,7 @@ use crate::protocol::{self, Accepting, Connecting};
 use crate::segment::RankState;
 
 /// Bytes of a message of several frames: libfabric reads as many at once. (`longshore bench put_mr --hosts`.)
-const BUNDLE: usize = 4 << 10;
+pub(super) const BUNDLE: usize = 4 << 10;
 
 const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN };
 
@@ -210,13 +210,14 @@ impl Outbound {
         self.broken.take()
     }
 
-    /// The last thing that is said, behind all frames.
-    pub(super) fn say_farewell(&mut self, state: RankState) {
+    /// The last thing that is said, behind all frames. False where it can't be: no frame gets through either.
+    pub(super) fn say_farewell(&mut self, state: RankState) -> bool {
         self.pump();
         if self.is_open() && self.queue.is_empty() {
             self.endpoint.write(LAST, 0, &frame::farewell(state));
             self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
         }
+        self.farewell
     }
 }
 
@@ -286,11 +287,6 @@ impl Inbound {
     /// The rank at the other end, once that is proved.
     pub(super) fn peer(&self) -> Option<u32> {
         self.standing.peer()
-    }
-
-    /// Whether the other end is a rank, or says so.
-    pub(super) fn is_of(&self, rank: u32) -> bool {
-        self.standing.claimed() == Some(rank)
     }
 
     /// Whether a guest has taken too long.

@@ -14,7 +14,7 @@
 //! what fails is dropped, counted and logged. A frame is a message behind a header of 8 bytes, checked by its receiver; a
 //! sender that finds its slots in use waits, which is how the receiver's pace gets to it.
 //!
-//! A peer that leaves in good order says so on its connections. One whose connection ends otherwise is taken for lost after a
+//! A peer that leaves in good order says so, behind its frames. One whose connection ends otherwise is taken for lost after a
 //! second in which the launcher didn't say what became of it.
 //!
 //! Like ranks access each other's memory by an endpoint of its own, `memory`, which carries nothing else.
@@ -26,9 +26,11 @@ mod error;
 mod handles;
 mod memory;
 mod sockets;
+#[cfg(test)]
+mod tests;
 mod watcher;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::ops::Range;
 use std::sync::Arc;
@@ -341,13 +343,7 @@ impl FabricLink {
                     tracing::debug!(rank = self.rank, peer, "connected");
                     self.pump(peer);
                 }
-                Ok(Heard::Farewell(state)) => {
-                    // The same comes behind its frames, on its own connection if it has one: they count until then.
-                    let mut all = self.inbound.values();
-                    if !all.any(|inbound| !inbound.closed && inbound.is_of(peer)) {
-                        self.part(peer, state);
-                    }
-                }
+                Ok(Heard::Farewell(state)) => self.part(peer, state),
                 Ok(_) if outbound.is_waiting() => self.pump(peer),
                 Ok(_) => {}
                 Err(why) => self.lose_outbound(peer, why),
@@ -375,6 +371,9 @@ impl FabricLink {
                 tracing::debug!(rank, peer, "accepted a connection");
             }
             Ok(Heard::Frames(slot, len)) => {
+                if let Some(since) = inbound.peer().and_then(|peer| self.silent.get_mut(&peer)) {
+                    *since = Instant::now();
+                }
                 let all = frame::frames(inbound.message(slot, len));
                 self.arrived.extend(all.map(|at| {
                     let is_last = at.end == len;
@@ -512,8 +511,12 @@ impl FabricLink {
         }
     }
 
-    /// Takes those for lost of whom nobody has said anything.
+    /// Takes those for lost of whom nobody has said anything, nor they themselves.
     fn give_up_silent(&mut self) {
+        if self.silent.values().any(|since| since.elapsed() > SILENCE) {
+            // While the program computed, their last words may have come. An error comes again.
+            while self.take_completions().unwrap_or(false) {}
+        }
         let Self { silent, segment, rank, .. } = self;
         silent.retain(|&peer, since| {
             if !segment.rank_state(peer).is_gone() && since.elapsed() > SILENCE {
@@ -577,9 +580,24 @@ impl FabricLink {
         };
         wait(self);
         if state.is_gone() {
-            self.outbound.iter_mut().flatten().for_each(|outbound| outbound.say_farewell(state));
-            self.inbound.values_mut().for_each(|inbound| inbound.say_farewell(state));
+            self.say_farewells(state);
             wait(self);
+        }
+    }
+
+    /// Says farewell to each peer once: behind the frames to it, where there are any, so that whoever hears it has heard them; else
+    /// on the peer's own connection.
+    fn say_farewells(&mut self, state: RankState) {
+        let mut told = HashSet::new();
+        for (peer, outbound) in (0u32..).zip(&mut self.outbound) {
+            if outbound.as_mut().is_some_and(|outbound| outbound.say_farewell(state)) {
+                told.insert(peer);
+            }
+        }
+        for inbound in self.inbound.values_mut() {
+            if inbound.peer().is_some_and(|peer| !told.contains(&peer)) {
+                inbound.say_farewell(state);
+            }
         }
     }
 }

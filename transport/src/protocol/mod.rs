@@ -81,15 +81,6 @@ impl Accepting {
             _ => None,
         }
     }
-
-    /// The rank that the other end is, or says that it is.
-    pub fn claimed(&self) -> Option<u32> {
-        match *self {
-            Accepting::Guest => None,
-            Accepting::Challenged(greeting, _) => Some(greeting.from),
-            Accepting::Peer(peer) => Some(peer),
-        }
-    }
 }
 
 /// How far the connecting end of a connection is.
@@ -137,7 +128,7 @@ mod tests {
         else {
             panic!("{there:?}");
         };
-        assert_eq!((there.peer(), there.claimed()), (None, Some(3)));
+        assert_eq!(there.peer(), None);
         let Ok(Heard::Answered(5, seal)) = here.hear(&answer, &key) else { panic!("{here:?}") };
         assert_eq!(there.hear(&seal, &key, |_| panic!()), Ok(Heard::Joined(3)));
         let frame = [&frame::header(2)[..], b"ab"].concat();

@@ -1,0 +1,131 @@
+//! What becomes of a peer that leaves, whatever else happens at the time.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Two ranks of two hosts, each with a segment of its own: what one knows of the other comes over the network.
+fn pair() -> [FabricLink; 2] {
+    let open = || Listener::open("tcp", HERE, PATIENCE).unwrap();
+    let listeners = [open(), open()];
+    let addresses: Vec<_> = listeners.iter().map(|one| Some(one.address())).collect();
+    let mut ranks = 0..;
+    listeners.map(|listener| {
+        let segment = Segment::create(2).unwrap().as_rank(ranks.next().unwrap()).unwrap();
+        listener.link(segment, addresses.clone(), &[], b"secret").unwrap()
+    })
+}
+
+fn send(from: &mut FabricLink, to: u32, len: usize) -> bool {
+    match from.reserve(to, len) {
+        Ok(frame) => {
+            frame.commit();
+            true
+        }
+        Err(Refused::WouldBlock) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Does so until something is there.
+fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing happens");
+        thread::yield_now();
+    }
+}
+
+fn pass(from: &mut FabricLink, to: &mut FabricLink) {
+    assert!(send(from, to.rank(), 8));
+    wait(|| {
+        assert!(from.receive().unwrap().is_none());
+        to.receive().unwrap().map(drop)
+    });
+}
+
+/// It ends in good order, and its connections with it.
+fn finalize(link: FabricLink) {
+    link.segment.mark(link.rank, RankState::Finalized);
+    drop(link);
+}
+
+#[test]
+fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
+    let [mut left, mut right] = pair();
+    // The one connection is left's.
+    pass(&mut left, &mut right);
+    let open = |address| Network::listen("tcp", address);
+    let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
+    let greeting = Greeting::new(1, 0, Nonce::default());
+    let mut stranger = Outbound::connect(&network, left.addresses[0].unwrap(), greeting).unwrap();
+    // Once it is answered it says nothing more.
+    let mut answers = Vec::new();
+    wait(|| {
+        left.poll().unwrap();
+        if let Some(Event::Connected(_)) = network.next_event().unwrap() {
+            stranger.handle_connected().unwrap();
+        }
+        network.completions(&mut answers).unwrap();
+        (answers.len() == 2).then_some(())
+    });
+    finalize(right);
+    let state = wait(|| {
+        left.poll().unwrap();
+        Some(left.segment.rank_state(1)).filter(|state| state.is_gone())
+    });
+    assert_eq!((state, left.drops()), (RankState::Finalized, 0));
+}
+
+#[test]
+fn a_farewell_comes_behind_the_frames() {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    // More than have room at once.
+    let sent = (0..100).filter(|_| send(&mut right, 0, FRAME)).count();
+    let leaves = thread::spawn(|| finalize(right));
+    let mut received = 0;
+    wait(|| {
+        received += usize::from(left.receive().unwrap().is_some());
+        left.segment.rank_state(1).is_gone().then_some(())
+    });
+    received += left.arrived.len();
+    assert_eq!((left.segment.rank_state(1), received), (RankState::Finalized, sent));
+    leaves.join().unwrap();
+}
+
+#[test]
+fn who_computed_while_a_peer_left_hears_all_that_it_said() {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    // Messages of their own, of which the system's buffers hold what the link doesn't.
+    for _ in 0..60 {
+        wait(|| {
+            right.poll().unwrap();
+            send(&mut right, 0, connection::BUNDLE).then_some(())
+        });
+    }
+    finalize(right);
+    // The end of one connection is heard of, and not yet what comes by the other.
+    wait(|| {
+        left.poll().unwrap();
+        (!left.silent.is_empty()).then_some(())
+    });
+    let mut received = 0;
+    wait(|| {
+        if received == usize::from(DEPTH) {
+            thread::sleep(SILENCE + Duration::from_millis(100));
+        }
+        received += usize::from(left.receive().unwrap().is_some());
+        (left.segment.rank_state(1).is_gone() && left.arrived.is_empty()).then_some(())
+    });
+    assert_eq!((left.segment.rank_state(1), received), (RankState::Finalized, 60));
+}
