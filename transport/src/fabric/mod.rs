@@ -59,7 +59,7 @@ const DEPTH: u8 = 8;
 /// How long a guest may take to prove itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Guests at a time beyond one for each rank of the job; more are turned away.
+/// Guests at a time beyond one for each rank of the job; for each further one the first of them goes.
 const STRANGERS: usize = 64;
 
 /// Looks at the completions between two at the events, where the watcher knows of none.
@@ -421,10 +421,13 @@ impl FabricLink {
 
     /// Somebody connects.
     fn admit(&mut self, request: Request) {
-        let guests = self.inbound.values().filter(|inbound| inbound.peer().is_none()).count();
-        if guests >= self.addresses.len() + STRANGERS {
-            self.drop_one("too many connections that prove nothing");
-            return;
+        let guests = self.inbound.iter().filter(|(_, inbound)| inbound.peer().is_none());
+        // A rank proves itself within milliseconds: who has been here longest is the least likely to be one.
+        if guests.clone().count() >= self.addresses.len() + STRANGERS {
+            if let Some(number) = guests.map(|(&number, _)| number).min() {
+                let why = "others came while it proved nothing".to_owned();
+                self.lose_inbound(number, Broken::Protocol(why));
+            }
         }
         match Inbound::accept(request, Instant::now() + PATIENCE) {
             Ok(inbound) => {

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use super::handles::Endpoint;
 use super::*;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -128,4 +129,24 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
         (left.segment.rank_state(1).is_gone() && left.arrived.is_empty()).then_some(())
     });
     assert_eq!((left.segment.rank_state(1), received), (RankState::Finalized, 60));
+}
+
+#[test]
+fn a_crowd_of_strangers_keeps_no_rank_out() {
+    let [mut left, mut right] = pair();
+    let to = right.addresses[1].unwrap();
+    let open = |address| Network::listen("tcp", address);
+    let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
+    let crowd = STRANGERS + 2;
+    let mut strangers = Vec::new();
+    wait(|| {
+        if strangers.len() < crowd {
+            strangers.push(Endpoint::connect(&network, to, &[]).unwrap());
+        }
+        network.next_event().unwrap();
+        right.poll().unwrap();
+        (right.inbound.len() == crowd).then_some(())
+    });
+    pass(&mut left, &mut right);
+    assert_eq!((right.drops(), right.inbound.len()), (1, crowd));
 }
