@@ -8,7 +8,6 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::error::CallError;
 use super::handles::{Completion, Endpoint, Network, Outcome, Request};
@@ -257,8 +256,6 @@ impl Publish for Outbound {
 pub(super) struct Inbound {
     pub endpoint: Endpoint,
     standing: Accepting,
-    /// When it is too late to say who is at the other end.
-    until: Instant,
     /// Slots for frames that aren't offered.
     unposted: Vec<u8>,
     /// Messages that nobody has read.
@@ -269,14 +266,13 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn accept(request: Request, until: Instant) -> Result<Inbound, CallError> {
+    pub(super) fn accept(request: Request) -> Result<Inbound, CallError> {
         // Both things that a guest has to say find a place.
         let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[EAR, FIRST])?;
         let unposted = Vec::with_capacity(usize::from(DEPTH));
         Ok(Inbound {
             endpoint,
             standing: Accepting::Guest,
-            until,
             unposted,
             unread: 0,
             closed: false,
@@ -287,11 +283,6 @@ impl Inbound {
     /// The rank at the other end, once that is proved.
     pub(super) fn peer(&self) -> Option<u32> {
         self.standing.peer()
-    }
-
-    /// Whether a guest has taken too long.
-    pub(super) fn is_late(&self, now: Instant) -> bool {
-        self.peer().is_none() && now > self.until
     }
 
     pub(super) fn handle_completion(

@@ -56,10 +56,8 @@ const FRAME: usize = 64 << 10;
 /// Frames under way on a connection, as far as this process holds them; the system's buffers hold more.
 const DEPTH: u8 = 8;
 
-/// How long a guest may take to prove itself.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Guests at a time beyond one for each rank of the job; for each further one the first of them goes.
+/// Guests at a time beyond one for each rank of the job; for each further one the first of them goes. Nothing else hurries them: a
+/// rank that has begun to connect may compute for as long as it likes before its next call.
 const STRANGERS: usize = 64;
 
 /// Looks at the completions between two at the events, where the watcher knows of none.
@@ -251,7 +249,7 @@ pub struct FabricLink {
     silent: HashMap<u32, Instant>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
-    /// Connections that don't stand yet.
+    /// Connections of its own that don't stand yet.
     unsettled: usize,
     arrived: VecDeque<Arrived>,
     /// The message that was read to its end: its endpoint and slot.
@@ -362,7 +360,6 @@ impl FabricLink {
         match heard {
             Ok(Heard::Nothing) => {}
             Ok(Heard::Joined(peer)) => {
-                self.unsettled -= 1;
                 // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
                 if self.joined.insert(peer, number).is_some() {
                     let what = "it connected twice".to_owned();
@@ -407,15 +404,6 @@ impl FabricLink {
                 Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
             }
         }
-        if self.unsettled > 0 {
-            let now = Instant::now();
-            let late =
-                |(&number, inbound): (&usize, &Inbound)| inbound.is_late(now).then_some(number);
-            let late: Vec<_> = self.inbound.iter().filter_map(late).collect();
-            for number in late {
-                self.lose_inbound(number, Broken::Protocol("it said nothing".to_owned()));
-            }
-        }
         Ok(())
     }
 
@@ -429,11 +417,8 @@ impl FabricLink {
                 self.lose_inbound(number, Broken::Protocol(why));
             }
         }
-        match Inbound::accept(request, Instant::now() + PATIENCE) {
-            Ok(inbound) => {
-                self.unsettled += 1;
-                self.inbound.insert(inbound.endpoint.number(), inbound);
-            }
+        match Inbound::accept(request) {
+            Ok(inbound) => drop(self.inbound.insert(inbound.endpoint.number(), inbound)),
             Err(error) => self.drop_one(&error.to_string()),
         }
     }
@@ -487,7 +472,6 @@ impl FabricLink {
         }
         inbound.closed = true;
         let Some(peer) = peer else {
-            self.unsettled -= 1;
             self.inbound.remove(&number);
             return self.drop_one(&why.to_string());
         };

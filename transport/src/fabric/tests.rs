@@ -150,3 +150,25 @@ fn a_crowd_of_strangers_keeps_no_rank_out() {
     pass(&mut left, &mut right);
     assert_eq!((right.drops(), right.inbound.len()), (1, crowd));
 }
+
+#[test]
+fn a_rank_that_computes_while_it_connects_is_waited_for() {
+    let [mut left, mut right] = pair();
+    assert!(send(&mut left, 1, 8));
+    wait(|| {
+        left.poll().unwrap();
+        right.poll().unwrap();
+        (!right.inbound.is_empty()).then_some(())
+    });
+    // Longer than anybody would wait who takes a silent guest for a stranger.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(11) {
+        right.poll().unwrap();
+        thread::sleep(Duration::from_millis(10));
+    }
+    wait(|| {
+        left.poll().unwrap();
+        right.receive().unwrap().map(drop)
+    });
+    assert_eq!(right.drops(), 0);
+}
