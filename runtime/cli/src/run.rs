@@ -1,6 +1,7 @@
 //! `longshore run`: starts a job.
 
 use std::ffi::{OsStr, OsString};
+use std::net::Ipv6Addr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1
+    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: [::1]:4
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
     host: Vec<launcher::Host>,
     /// What starts a program on a host: these words, the host's name, the program's words. Standard input and output have to
@@ -268,16 +269,37 @@ fn words(text: &str) -> Result<Words, String> {
     }
 }
 
+/// `NAME`, `NAME:N`, an address of IPv6, or `[ADDRESS]:N`; a user may stand in front, as ssh takes it.
 fn host(text: &str) -> Result<launcher::Host, String> {
-    let (name, ranks) = match text.rsplit_once(':') {
-        Some((name, count)) => (name, count.parse().ok().filter(|&count| count > 0)),
-        None => (text, Some(1)),
+    let expected = || {
+        "expected NAME or NAME:N, where N is a number of ranks above 0; with an address of IPv6 ADDRESS or [ADDRESS]:N"
+            .to_owned()
     };
-    let expected = || "expected NAME or NAME:N, where N is a number of ranks above 0".to_owned();
+    let (user, host) = text.split_at(text.rfind('@').map_or(0, |at| at + 1));
+    let (name, count) = if is_address(host) {
+        (host, None)
+    } else if let Some(bracketed) = host.strip_prefix('[') {
+        let (address, rest) = bracketed.split_once(']').ok_or_else(expected)?;
+        let count = match rest {
+            "" => None,
+            rest => Some(rest.strip_prefix(':').ok_or_else(expected)?),
+        };
+        (Some(address).filter(|address| is_address(address)).ok_or_else(expected)?, count)
+    } else {
+        host.split_once(':').map_or((host, None), |(name, count)| (name, Some(count)))
+    };
+    let ranks = count.map_or(Some(1), |count| count.parse().ok().filter(|&count| count > 0));
     // A name that a start command would take for an option is none.
-    let ranks =
-        ranks.filter(|_| !name.is_empty() && !name.starts_with('-')).ok_or_else(expected)?;
-    Ok(launcher::Host { name: name.into(), ranks })
+    let ranks = ranks.filter(|_| !name.is_empty() && !text.starts_with('-'));
+    let ranks = ranks.ok_or_else(expected)?;
+    // Without brackets, as ssh and others take it.
+    Ok(launcher::Host { name: format!("{user}{name}").into(), ranks })
+}
+
+/// Whether it is one of IPv6, perhaps with its interface: `fe80::1%eth0`.
+fn is_address(text: &str) -> bool {
+    let (address, zone) = text.split_once('%').unwrap_or((text, "-"));
+    address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -298,5 +320,53 @@ fn usage(kind: ErrorKind, message: String) -> clap::Error {
     match command.find_subcommand_mut("run") {
         Some(run) => run.error(kind, message),
         None => command.error(kind, message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_names_or_addresses() {
+        for (text, name, ranks) in [
+            ("a", "a", 1),
+            ("a:4", "a", 4),
+            ("10.0.0.1:4", "10.0.0.1", 4),
+            ("me@a:2", "me@a", 2),
+            ("::1", "::1", 1),
+            ("fd00::2:3", "fd00::2:3", 1),
+            ("[::1]", "::1", 1),
+            ("[::1]:4", "::1", 4),
+            ("me@[fe80::1%eth0]:4", "me@fe80::1%eth0", 4),
+            ("fe80::1%eth0", "fe80::1%eth0", 1),
+        ] {
+            let expected = launcher::Host { name: name.into(), ranks };
+            assert_eq!(host(text), Ok(expected), "{text}");
+        }
+        for wrong in [
+            "",
+            ":4",
+            "a:",
+            "a:0",
+            "a:-1",
+            "a:4:4",
+            "-a",
+            "-l@a",
+            "me@",
+            "me@:4",
+            "[a]:4",
+            "[::1",
+            "[::1]4",
+            "[::1]:",
+            "[::1]:0",
+            "[]:4",
+            "::1::4",
+            "fe80::1%",
+            "1:2:3:4:5:6:7:8:9",
+        ] {
+            let error = host(wrong).unwrap_err();
+            assert!(error.contains("[ADDRESS]:N"), "{wrong}: {error}");
+        }
     }
 }
