@@ -1,15 +1,18 @@
 //! What ranks share that another launcher started: a segment on each host, and the job's secret.
 //!
 //! 1. Every rank publishes its host: the kernel that it runs under, and the network that it sees there.
-//! 2. After a barrier all know who shares a host with whom. The first rank of each makes the host's segment, and publishes its
-//!    process and the segment's descriptor there; rank 0 makes the secret.
-//! 3. After a barrier the others open their host's through /proc.
-//! 4. After a barrier the first ranks may close it.
+//! 2. After a barrier rank 0 reads them all, and publishes who shares a host with whom, many ranks in one value: a launcher answers all
+//!    ranks one after the other, so that a request for each pair of ranks would hold up a large job.
+//! 3. After a barrier all read that. The first rank of each host makes the host's segment, and publishes its process and the
+//!    segment's descriptor there; rank 0 makes the secret.
+//! 4. After a barrier the others open their host's through /proc.
+//! 5. After a barrier the first ranks may close it.
 //!
 //! Two containers on one host see each other's network, or they count as two hosts.
 //!
 //! Left out: ranks that see the same network but not each other in /proc.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -24,13 +27,17 @@ const HOST: &str = "host";
 const SEGMENT: &str = "segment";
 const SECRET: &str = "secret";
 
+/// The hosts of how many ranks are published together: of 11 bytes at most each, where PMI-1 takes 1024.
+const TOGETHER: usize = 93;
+
 /// This host's segment, the job's secret, and who is where. Collective.
 pub(super) fn share(
     rank: u32,
     size: u32,
     launcher: &mut Exchange,
 ) -> Result<(OwnedFd, Secret, Hosts), Error> {
-    let hosts = find_hosts(size, launcher)?;
+    let host = host().map_err(Error::Segment)?;
+    let hosts = find_hosts(rank, size, &host, launcher)?;
     let first = (0..size).find(|&other| hosts.share(other, rank)).unwrap_or(rank);
     let made = if first == rank {
         let segment =
@@ -58,16 +65,47 @@ pub(super) fn share(
 }
 
 /// Who shares a host with whom. Hosts are named by their first rank.
-fn find_hosts(size: u32, launcher: &mut Exchange) -> Result<Hosts, Error> {
-    let host = host().map_err(Error::Segment)?;
-    launcher.publish(HOST, &host).map_err(Error::Launcher)?;
+fn find_hosts(rank: u32, size: u32, host: &str, launcher: &mut Exchange) -> Result<Hosts, Error> {
+    launcher.publish(HOST, host).map_err(Error::Launcher)?;
     launcher.barrier().map_err(Error::Launcher)?;
-    let mut names = Vec::new();
-    for peer in 0..size {
-        names.push(launcher.get(peer, HOST).map_err(Error::Launcher)?);
+    if rank == 0 {
+        let names = (0..size).map(|peer| launcher.get(peer, HOST));
+        let names = names.collect::<io::Result<Vec<_>>>().map_err(Error::Launcher)?;
+        let mut first_of = HashMap::new();
+        let firsts: Vec<_> = (0u32..)
+            .zip(&names)
+            .map(|(peer, name)| *first_of.entry(name).or_insert(peer))
+            .collect();
+        for (number, firsts) in firsts.chunks(TOGETHER).enumerate() {
+            let firsts: Vec<_> = firsts.iter().map(u32::to_string).collect();
+            launcher.publish(&together(number), &firsts.join(",")).map_err(Error::Launcher)?;
+        }
     }
-    let first = |name: &String| names.iter().position(|other| other == name).unwrap_or(0) as u32;
-    Ok(Hosts::new(names.iter().map(first).collect()))
+    launcher.barrier().map_err(Error::Launcher)?;
+    let mut hosts = Vec::new();
+    for number in 0..(size as usize).div_ceil(TOGETHER) {
+        let told = launcher.get(0, &together(number)).map_err(Error::Launcher)?;
+        read_hosts(&told, size, &mut hosts).ok_or_else(|| malformed(0, &told))?;
+    }
+    Ok(Hosts::new(hosts))
+}
+
+/// Under which rank 0 publishes the hosts of several ranks.
+fn together(number: usize) -> String {
+    format!("{HOST}-{number}")
+}
+
+/// Reads the hosts of the ranks that come next.
+fn read_hosts(told: &str, size: u32, hosts: &mut Vec<u32>) -> Option<()> {
+    let here = TOGETHER.min(size as usize - hosts.len());
+    let before = hosts.len();
+    for first in told.split(',') {
+        let first = first.parse().ok()?;
+        // A host's first rank is on it itself.
+        let is_known = hosts.get(first as usize) == Some(&first) || first as usize == hosts.len();
+        hosts.push(Some(first).filter(|_| is_known)?);
+    }
+    (hosts.len() - before == here).then_some(())
 }
 
 /// Opens the descriptor at `place`, which the first rank of this host published.
@@ -101,7 +139,95 @@ fn malformed(rank: u32, value: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Barrier, Mutex};
+    use std::thread;
+
     use super::*;
+    use crate::job::pmi::{Client, word};
+
+    /// What a launcher of PMI-1 keeps for its ranks.
+    struct Launcher {
+        store: Mutex<HashMap<String, String>>,
+        barrier: Barrier,
+        reads: AtomicUsize,
+    }
+
+    impl Launcher {
+        fn new(size: u32) -> Launcher {
+            let (store, reads) = (Mutex::default(), AtomicUsize::new(0));
+            Launcher { store, barrier: Barrier::new(size as usize), reads }
+        }
+
+        fn serve(&self, rank: &UnixStream) {
+            for line in BufReader::new(rank).lines() {
+                let line = line.unwrap();
+                let said = |key| word(&line, key).unwrap_or_default().to_owned();
+                let reply = match said("cmd").as_str() {
+                    "init" => "cmd=response_to_init rc=0".to_owned(),
+                    "get_my_kvsname" => "cmd=my_kvsname kvsname=kvs".to_owned(),
+                    "put" => {
+                        assert!(said("key").len() <= 64 && said("value").len() <= 1024);
+                        self.store.lock().unwrap().insert(said("key"), said("value"));
+                        "cmd=put_result rc=0".to_owned()
+                    }
+                    "get" => {
+                        self.reads.fetch_add(1, Ordering::Relaxed);
+                        match self.store.lock().unwrap().get(&said("key")) {
+                            Some(value) => format!("cmd=get_result rc=0 value={value}"),
+                            None => "cmd=get_result rc=-1 value=unknown".to_owned(),
+                        }
+                    }
+                    "barrier_in" => {
+                        self.barrier.wait();
+                        "cmd=barrier_out".to_owned()
+                    }
+                    _ => panic!("{line}"),
+                };
+                { rank }.write_all(format!("{reply}\n").as_bytes()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn all_learn_who_shares_a_host_by_few_requests() {
+        const SIZE: u32 = 150;
+        let launcher = Launcher::new(SIZE);
+        let found: Vec<_> = thread::scope(|scope| {
+            let play = |rank: u32| {
+                let (ours, theirs) = UnixStream::pair().unwrap();
+                let launcher = &launcher;
+                scope.spawn(move || launcher.serve(&theirs));
+                scope.spawn(move || {
+                    let mut exchange = Exchange::Pmi(Client::open(ours.into()).unwrap(), rank);
+                    find_hosts(rank, SIZE, &format!("host{}", rank % 7), &mut exchange).unwrap()
+                })
+            };
+            let ranks: Vec<_> = (0..SIZE).map(play).collect();
+            ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+        });
+        let expected = Hosts::new((0..SIZE).map(|rank| rank % 7).collect());
+        assert!(found.iter().all(|hosts| *hosts == expected));
+        let reads = launcher.reads.into_inner();
+        assert!(reads <= 3 * SIZE as usize, "{reads} requests of {SIZE} ranks");
+    }
+
+    #[test]
+    fn what_is_told_of_hosts_is_checked() {
+        let read = |told: &str| {
+            let mut hosts = Vec::new();
+            read_hosts(told, 4, &mut hosts).map(|()| hosts)
+        };
+        assert_eq!(read("0,1,0,3"), Some(vec![0, 1, 0, 3]));
+        for wrong in
+            ["", "0", "0,0,0", "0,0,0,0,0", "1,1,1,1", "0,0,1,0", "0,2,2,0", "0,-1,0,0", "0,0,0,x"]
+        {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+        assert_eq!(["4294967295"; TOGETHER].join(",").len(), 1022);
+    }
 
     #[test]
     fn places_are_checked() {

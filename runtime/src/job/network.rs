@@ -244,7 +244,7 @@ mod over_fabric {
             return Ok(address);
         }
         let all = getifaddrs().map_err(|errno| Error::Network(format!("getifaddrs: {errno}")))?;
-        let mut found: Vec<(String, IpAddr)> = all
+        let found = all
             .filter(|one| match wanted {
                 Some(name) => one.interface_name == name,
                 None => {
@@ -252,10 +252,7 @@ mod over_fabric {
                         && !one.flags.contains(InterfaceFlags::IFF_LOOPBACK)
                 }
             })
-            .filter_map(|one| Some((one.interface_name, address(&one.address?)?)))
-            .collect();
-        // IPv4 first: an address of IPv6 may be good on its link alone.
-        found.sort_by_key(|(_, address)| address.is_ipv6());
+            .filter_map(|one| address(&one.address?));
         let none = || match wanted {
             Some(name) => {
                 format!("{}={name}: no interface of this name has an address", env::INTERFACE)
@@ -265,7 +262,18 @@ mod over_fabric {
                 env::INTERFACE
             ),
         };
-        found.first().map(|(_, address)| *address).ok_or_else(|| Error::Network(none()))
+        best(found).ok_or_else(|| Error::Network(none() + BEYOND))
+    }
+
+    /// Said where no address is good enough.
+    const BEYOND: &str = " (those of IPv6 that begin with fe80 are good on their link alone)";
+
+    /// The first that peers can use as it stands: of IPv4, if there is one.
+    fn best(addresses: impl Iterator<Item = IpAddr>) -> Option<IpAddr> {
+        let is_local =
+            |address: &IpAddr| matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+        let found: Vec<_> = addresses.filter(|address| !is_local(address)).collect();
+        found.iter().find(|address| address.is_ipv4()).or(found.first()).copied()
     }
 
     fn address(of: &SockaddrStorage) -> Option<IpAddr> {
@@ -301,6 +309,16 @@ mod over_fabric {
             let error = interface(Some("nowhere0")).unwrap_err();
             assert!(error.to_string().contains("LONGSHORE_INTERFACE=nowhere0"), "{error}");
             assert!(!interface(None).is_ok_and(|address| address.is_loopback()));
+        }
+
+        #[test]
+        fn an_address_is_chosen_that_peers_can_use() {
+            let choose = |all: &[&str]| {
+                best(all.iter().map(|text| text.parse().unwrap())).map(|found| found.to_string())
+            };
+            assert_eq!(choose(&["fe80::1", "fd00::1", "fd00::2"]).as_deref(), Some("fd00::1"));
+            assert_eq!(choose(&["fd00::1", "10.1.2.3", "10.1.2.4"]).as_deref(), Some("10.1.2.3"));
+            assert_eq!(choose(&["fe80::1"]), None);
         }
     }
 }
