@@ -10,8 +10,8 @@ use longshore_transport::{JobState, Link, Range, RankState, Rdma, Segment};
 use shipable::Architecture;
 
 use crate::barrier::{Barrier, Meeting};
-use crate::check::Check;
 use crate::check::circle::Circle;
+use crate::check::{Check, report};
 use crate::endpoint::{self, Endpoint};
 use crate::engine::{Context, Engine, Me, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
@@ -179,6 +179,9 @@ impl Setup {
             adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
         if check != Checking::Off {
             process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
+            if me.rank == 0 && !process.hosts.is_one() {
+                eprint!("{}", report::SEVERAL_HOSTS);
+            }
         }
         process.engine().state().start_hello()?;
         process.hear_of_ranks(&mut process.engine());

@@ -95,6 +95,10 @@ pub(crate) fn describe(window: u32, owner: u32, later: &Access, conflict: &Confl
     )
 }
 
+/// What is said at the start of a job on several hosts: what a rank waits for stands in its own host's segment alone.
+pub(crate) const SEVERAL_HOSTS: &str = "check: several hosts: ranks that wait for each other in a circle (rules 7 and 8) are \
+    found where they share a host, and left to longshore run's watchdog where they don't\n";
+
 /// What is said at the end of a job.
 pub(crate) fn summary(tallies: &[Tally]) -> String {
     let sum = |what: fn(&Tally) -> u64| tallies.iter().map(what).sum::<u64>();
