@@ -625,19 +625,14 @@ pub(crate) mod sealed {
     }
 }
 
-/// Room for an element, zero at first.
+/// Room for an element of any type, zero at first.
+#[derive(Default)]
 pub(crate) struct Room(UnsafeCell<[u128; 2]>);
 
 // SAFETY: its bytes are reached by spans alone, as the module's rules say.
 unsafe impl Sync for Room {}
 
 impl Room {
-    /// For one of this type.
-    pub(crate) fn of<T: Element>() -> Room {
-        const { assert!(size_of::<T>() <= size_of::<Room>()) };
-        Room(UnsafeCell::new([0; 2]))
-    }
-
     /// The memory of an element of this type.
     pub(crate) fn span<T: Element>(&self) -> Span {
         const { assert!(size_of::<T>() <= size_of::<Room>()) };

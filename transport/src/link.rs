@@ -63,7 +63,8 @@ pub trait Link: Send {
         false
     }
 
-    /// Whether [`receive`](Link::receive) would have to ask the system for more: who has taken a frame answers it before.
+    /// Whether [`receive`](Link::receive) would have to ask the system for more, or a glance shows none: who has taken a frame
+    /// answers it before.
     fn is_spent(&mut self) -> bool {
         false
     }

@@ -83,8 +83,10 @@ impl State {
     /// nothing is checked.
     pub(super) fn confirm_alone(&mut self, operation: Operation) -> bool {
         let Operation { target, window, number } = operation;
-        let waited_for = self.tickets.contains(operation);
-        let Some(check) = self.check.as_ref().filter(|_| waited_for) else { return false };
+        let Some(check) = &self.check else { return false };
+        if !self.tickets.contains(operation) {
+            return false;
+        }
         let settled = Note::Settled { number, alone: true, clock: check.now() };
         self.note(target, window, number, &settled);
         true

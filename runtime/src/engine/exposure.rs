@@ -10,10 +10,11 @@ use shipable::{Architecture, Bounds, Tag};
 
 use super::attachments::Attachments;
 use super::forms::Received;
+use super::ticket::Ticket;
 use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
-use crate::memory::{Exposed, Registered, Room, Span};
+use crate::memory::{Exposed, Registered, Span};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
@@ -57,7 +58,9 @@ pub(crate) enum Keep {
     /// Whoever holds this, the engine included.
     Shared { _memory: Arc<Exposed> },
     /// Likewise, of an element.
-    Room { _room: Arc<Room> },
+    Room { _room: Arc<Ticket> },
+    /// Likewise, and who waits for the element alone is told when it is there.
+    Waiter(Arc<Ticket>),
 }
 
 /// Where an operation reaches in a window, checked.

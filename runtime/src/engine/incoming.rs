@@ -315,29 +315,51 @@ impl State {
     fn open_reply(&mut self, peer: u32, header: &Header) -> Result<Sink, String> {
         let operation =
             Operation { target: peer, window: header.context, number: header.operation };
-        let fetch = self.gets.remove(&operation);
-        let Some(fetch) = fetch else {
+        let Some(fetch) = self.take_fetch(operation) else {
             // Its get was given up.
             return Ok(Sink::Ignore);
         };
-        let Fetch { origin, count, span, keep, bytes, .. } = fetch;
-        let scatter = self.stream_of(peer).and_then(|stream| {
-            let program = origin.program(stream)?;
-            let due = program.stream_length(count)?;
-            if due != header.length {
-                let what = format!("{} bytes in answer to a get of {due}", header.length);
-                return Err(ErrorKind::Protocol { peer, what }.into());
-            }
-            Ok(Scatter {
-                program,
-                count,
-                span,
-                partial: Partial::default(),
-                answers: Some(bytes),
-                _keep: keep,
-            })
+        let Fetch { count, span, bytes, .. } = fetch;
+        let scatter = self.answer_program(peer, &fetch, header.length).map(|program| Scatter {
+            program,
+            count,
+            span,
+            partial: Partial::default(),
+            answers: Some(bytes),
+            _keep: fetch.keep,
         });
         Ok(scatter.map_or_else(|error| Sink::Misfit(error, bytes), Sink::Scatter))
+    }
+
+    /// Takes out what waits for an answer; who waits for it alone is told by its completion.
+    pub(super) fn take_fetch(&mut self, operation: Operation) -> Option<Fetch> {
+        let fetch = self.gets.remove(operation)?;
+        if let Some(ticket) = fetch.waiter() {
+            self.tickets.insert(operation, ticket.clone());
+        }
+        Some(fetch)
+    }
+
+    /// What unpacks an answer of so many bytes.
+    pub(super) fn answer_program(
+        &self,
+        peer: u32,
+        fetch: &Fetch,
+        length: u64,
+    ) -> Result<Arc<Program>> {
+        let due = match &fetch.origin {
+            Some(origin) => {
+                let program = origin.program(self.stream_of(peer)?)?;
+                let due = program.stream_length(fetch.count)?;
+                if due == length {
+                    return Ok(program);
+                }
+                format!("{due}")
+            }
+            None => format!("{} in one frame", fetch.run.map_or(0, |(_, len)| len)),
+        };
+        let what = format!("{length} bytes in answer to a get of {due}");
+        Err(ErrorKind::Protocol { peer, what }.into())
     }
 
     /// A put or accumulate of a peer is done.

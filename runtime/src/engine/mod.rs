@@ -10,6 +10,7 @@
 mod attachments;
 mod checking;
 mod exposure;
+mod fetches;
 mod folding;
 mod forms;
 mod hello;
@@ -40,7 +41,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::numbers::Numbers;
 use crate::tap::{Direction, Tap};
-use crate::types::{Compiled, Names, TargetType};
+use crate::types::{Names, TargetType};
 use crate::wire::{Brief, Founding, Frame, Header, Kind};
 use outbox::Sent;
 use peer::{Busy, Gone, Peer};
@@ -50,6 +51,8 @@ use ticket::Tickets;
 pub(crate) use attachments::{Addresses, Attachments};
 pub use exposure::Policy;
 pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
+pub(crate) use fetches::Fetch;
+use fetches::Fetches;
 pub(crate) use forms::tag_to_wire;
 use incoming::reply_to;
 pub(crate) use ledger::Ledger;
@@ -96,7 +99,7 @@ pub(crate) struct State {
     busy: Busy,
     windows: Numbers<u32, Arc<Exposure>>,
     ledgers: Numbers<u32, Arc<Ledger>>,
-    gets: Numbers<Operation, Fetch>,
+    gets: Fetches,
     locks: sync::Locks,
     tickets: Tickets,
     writes: write::Writes,
@@ -120,18 +123,6 @@ pub(crate) struct Operation {
     pub number: u64,
 }
 
-/// Where the answer to a get, or to what fetches as well, goes.
-pub(crate) struct Fetch {
-    pub origin: Arc<Compiled>,
-    pub count: u64,
-    /// Where an answer in one frame goes as it is, and its bytes; none where it has to be unpacked.
-    pub run: Option<(i64, u64)>,
-    pub span: crate::memory::Span,
-    pub keep: Keep,
-    /// The bytes of the target's window, for errors.
-    pub bytes: (i128, i128),
-}
-
 impl Engine {
     pub(crate) fn new(
         me: Me,
@@ -150,7 +141,7 @@ impl Engine {
             busy: Busy::new(me.size),
             windows: Numbers::default(),
             ledgers: Numbers::default(),
-            gets: Numbers::default(),
+            gets: Fetches::default(),
             locks: sync::Locks::default(),
             tickets: Tickets::default(),
             writes: write::Writes::default(),
@@ -491,7 +482,7 @@ impl State {
         for outgoing in outbox {
             self.settle(rank, outgoing.into_purpose(), Err(gone(rank)));
         }
-        self.gets.retain(|operation, _| operation.target != rank);
+        self.gets.give_up(|operation| operation.target == rank, || gone(rank));
         self.tickets.give_up(|operation| operation.target == rank, || gone(rank));
         for ledger in self.ledgers.values() {
             ledger.target_gone(rank, || gone(rank));
@@ -579,8 +570,8 @@ impl State {
             puts.for_each(Outgoing::abandon);
             peer.incoming.abandon_reply(window);
         }
-        self.gets.retain(|operation, _| operation.window != window);
         let aborting = || ErrorKind::Aborting { by: None }.into();
+        self.gets.give_up(|operation| operation.window == window, aborting);
         self.tickets.give_up(|operation| operation.window == window, aborting);
     }
 

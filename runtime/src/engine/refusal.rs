@@ -69,7 +69,7 @@ impl State {
         let class = shipable::Class::from_wire(refusal.class).unwrap_or(shipable::Class::Unknown);
         let (window, number) = (header.context, header.operation);
         let operation = Operation { target: peer, window, number };
-        self.gets.remove(&operation);
+        drop(self.take_fetch(operation));
         let error = Error::from(ErrorKind::Refused { by: peer, class, text: refusal.text });
         tracing::warn!(rank = self.me.rank, peer, window, operation = number, %error, "was refused");
         let kind = Kind::from_wire(header.tag).unwrap_or(Kind::Put);

@@ -7,8 +7,8 @@ use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
-    Engine, Exposure, Landing, Ledger, Me, Opened, Operation, Outgoing, Pattern, Policy, Purpose,
-    Sender, Source, Ticket, Venue,
+    Engine, Exposure, Fetch, Keep, Landing, Ledger, Me, Opened, Operation, Outgoing, Pattern,
+    Policy, Purpose, Sender, Source, Ticket, Venue,
 };
 use crate::control::Control;
 use crate::group::Group;
@@ -353,6 +353,97 @@ fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
     assert!(ticket.is_done() && ledger.outstanding(1) == 0);
     for failure in [ticket.take_failure(), ledger.take_failure(Some(1))] {
         assert_eq!(failure.unwrap().class(), Class::ProcAborted);
+    }
+}
+
+/// Begins to fetch a number, as the quick way does.
+fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
+    let state = pair.engine.state();
+    let operation = Operation { target: 1, window: 1, number: state.ledgers[&1].issue(1) };
+    let (span, keep) = (ticket.room().span::<i64>(), Keep::Waiter(ticket.clone()));
+    let run = Some((0, 8));
+    state.expect(operation, Fetch { origin: None, count: 1, run, span, keep, bytes: (0, 8) });
+    operation.number
+}
+
+/// The answer to it, in one frame.
+fn answer(operation: u64, bytes: &[u8]) -> Vec<u8> {
+    let reply = Header { context: 1, operation, ..Header::new(Kind::Reply) };
+    let mut frame = vec![0; Header::SMALL_SIZE];
+    reply.encode_whole(&mut frame);
+    frame.extend_from_slice(bytes);
+    frame
+}
+
+#[test]
+fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
+    let mut pair = Pair::new();
+    let ticket = Arc::new(Ticket::default());
+    for number in [3i64, 4] {
+        let operation = fetch(&mut pair, &ticket);
+        assert!(!ticket.is_done() && !Ticket::renew(&ticket), "the engine has it");
+        pair.send(&answer(operation, &number.to_le_bytes()));
+        assert!(ticket.is_done() && ticket.take_failure().is_none());
+        assert_eq!(ticket.room().span::<i64>().peek(0), Some(number));
+        assert!(Ticket::renew(&ticket) && !ticket.is_done());
+    }
+    // Several at a time, answered in another order.
+    let others = [1, 2, 3].map(|_| Arc::new(Ticket::default()));
+    let operations = others.each_ref().map(|ticket| fetch(&mut pair, ticket));
+    for at in [1, 2, 0] {
+        pair.send(&answer(operations[at], &(at as i64).to_le_bytes()));
+        assert!(others[at].is_done() && Arc::strong_count(&others[at]) == 1);
+        assert_eq!(others[at].room().span::<i64>().peek(0), Some(at as i64));
+    }
+    assert_eq!(pair.engine.state().ledgers[&1].outstanding(1), 0);
+}
+
+#[test]
+fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
+    let refusal = Refusal { class: Class::RmaRange.wire(), text: "no".to_owned(), bytes: None };
+    let refusal = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap();
+    type End<'a> = &'a dyn Fn(&mut Pair, u64);
+    let refuse = |pair: &mut Pair, operation: u64| {
+        let length = refusal.len() as u64;
+        let (context, tag) = (1, Kind::Fetch as u8);
+        let header = Header { context, operation, tag, length, ..Header::new(Kind::Refuse) };
+        pair.send(&[&header.encode()[..], &refusal].concat());
+    };
+    let misfit = |pair: &mut Pair, operation: u64| pair.send(&answer(operation, &[0; 4]));
+    let in_parts = |pair: &mut Pair, operation: u64| {
+        let header = Header { context: 1, operation, length: 8, ..Header::new(Kind::Reply) };
+        pair.send(&[&header.encode()[..], &[0; 4]].concat());
+        let more = Brief { kind: Kind::More, context: 0, operation: 0, value: 4 };
+        pair.send(&[&more.encode()[..], &[0; 4]].concat());
+    };
+    let die = |pair: &mut Pair, _: u64| pair.engine.state().handle_rank_state(1, killed());
+    let ends: [(End<'_>, Class); 4] = [
+        (&refuse, Class::RmaRange),
+        (&misfit, Class::Intern),
+        (&in_parts, Class::Intern),
+        (&die, Class::ProcAborted),
+    ];
+    for (end, class) in ends {
+        let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
+        let ledger = pair.engine.state().ledgers[&1].clone();
+        let operation = fetch(&mut pair, &ticket);
+        end(&mut pair, operation);
+        assert!(ticket.is_done() && ledger.outstanding(1) == 0);
+        let failure = ticket.take_failure().unwrap();
+        assert_eq!(failure.class(), class, "{failure}");
+        assert!(Ticket::renew(&ticket) && ticket.take_failure().is_none());
+
+        // Whoever waited lets go of it before that is heard of, or behind.
+        let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
+        let ledger = pair.engine.state().ledgers[&1].clone();
+        let operation = fetch(&mut pair, &ticket);
+        assert!(ticket.forsake().is_none());
+        end(&mut pair, operation);
+        assert_eq!(ledger.take_failure(Some(1)).unwrap().class(), class);
+        let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
+        let operation = fetch(&mut pair, &ticket);
+        end(&mut pair, operation);
+        assert_eq!(ticket.forsake().unwrap().class(), class);
     }
 }
 

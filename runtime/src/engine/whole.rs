@@ -4,8 +4,8 @@ use shipable::Partial;
 
 use super::incoming::reply_to;
 use super::outbox::{Outgoing, Source};
-use super::{Operation, State};
-use crate::error::{Error, ErrorKind, Result, conversion};
+use super::{Fetch, Operation, State};
+use crate::error::{Error, Result, conversion};
 use crate::wire::{Header, Kind};
 
 impl State {
@@ -61,27 +61,39 @@ impl State {
         }
         let (window, number) = (header.context, header.operation);
         let operation = Operation { target: peer, window, number };
-        // Of one that was given up there is none any more.
-        let fetch = self.gets.remove(&operation);
-        let failure = fetch.and_then(|fetch| {
-            let plain = fetch.run.filter(|(_, len)| *len == header.length);
-            if plain.is_some_and(|(first, _)| fetch.span.write(first, data)) {
-                return None;
-            }
-            let take = || -> Result<()> {
-                let program = fetch.origin.program(self.stream_of(peer)?)?;
-                let due = program.stream_length(fetch.count)?;
-                if due != header.length {
-                    let what = format!("{} bytes in answer to a get of {due}", header.length);
-                    return Err(ErrorKind::Protocol { peer, what }.into());
-                }
-                let mut partial = Partial::default();
-                let taken = fetch.span.unpack(&program, fetch.count, 0, data, &mut partial);
-                taken.map_err(conversion)
-            };
-            let place = || self.place(Kind::Get, peer, window, Some(fetch.bytes));
-            take().err().map(|error: Error| error.at(place))
-        });
+        let Some(fetch) = self.gets.remove(operation) else {
+            // It was given up.
+            return self.complete(operation, None);
+        };
+        let plain = fetch.run.filter(|(_, len)| *len == header.length);
+        if plain.is_some_and(|(first, _)| fetch.span.write(first, data)) {
+            let completed = self.complete(operation, None);
+            fetch.waiter().into_iter().for_each(|ticket| ticket.settle());
+            return completed;
+        }
+        self.unpack_whole(operation, &fetch, data)
+    }
+
+    /// An answer that isn't as the memory is.
+    #[cold]
+    fn unpack_whole(
+        &mut self,
+        operation: Operation,
+        fetch: &Fetch,
+        data: &[u8],
+    ) -> Result<(), String> {
+        let Operation { target: peer, window, .. } = operation;
+        if let Some(ticket) = fetch.waiter() {
+            self.tickets.insert(operation, ticket.clone());
+        }
+        let take = || -> Result<()> {
+            let program = self.answer_program(peer, fetch, data.len() as u64)?;
+            let mut partial = Partial::default();
+            let taken = fetch.span.unpack(&program, fetch.count, 0, data, &mut partial);
+            taken.map_err(conversion)
+        };
+        let place = || self.place(Kind::Get, peer, window, Some(fetch.bytes));
+        let failure = take().err().map(|error: Error| error.at(place));
         self.complete(operation, failure)
     }
 }

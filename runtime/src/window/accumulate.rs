@@ -14,6 +14,7 @@ use shipable::reduce::{Op, Reduction, Swap};
 
 use super::core::Core;
 use super::epoch::Epoch;
+use super::fetched::Lane;
 use super::frame::Shape;
 use super::operation::{Call, Run};
 use super::targets::{Reached, Target};
@@ -125,6 +126,8 @@ pub(super) struct Recent {
     pub element: RefCell<Option<(TypeId, Type)>>,
     /// What was found of the last operation that went as a frame.
     pub shape: Cell<Shape>,
+    /// Where the last element comes to that was fetched by message.
+    pub lane: RefCell<Option<Arc<Lane>>>,
 }
 
 /// Memory of the rank's own: where operands are, or where what was there goes.
@@ -433,8 +436,8 @@ impl Core {
             state.ticket(operation, ticket);
         }
         if let Some(Side { elements: Elementwise { datatype, count, span }, keep }) = result {
-            state
-                .expect(operation, Fetch { origin: datatype, count, run: None, span, keep, bytes });
+            let origin = Some(datatype);
+            state.expect(operation, Fetch { origin, count, run: None, span, keep, bytes });
         }
         let purpose = Purpose::Operation(call.kind, operation);
         let header = Header { tag, length, ..header };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use shipable::Element;
 
+use super::core::Core;
+use super::state::EpochState;
 use crate::attribute::Card;
-use crate::engine::Ticket;
+use crate::engine::{Ledger, Ticket};
 use crate::error::{ErrorKind, Place, Result};
-use crate::memory::Room;
 use crate::process::Process;
-use crate::window::state::EpochState;
 
 /// What was in the target's window before an operation changed it.
 ///
@@ -42,13 +42,60 @@ enum Value<T> {
 
 /// A value on its way, into memory that the engine holds as well.
 struct Coming {
+    lane: Arc<Lane>,
+    call: Called,
+}
+
+/// The call that fetches it.
+pub(super) struct Called {
+    pub call: &'static str,
+    /// Its target, in the window and in the job.
+    pub target: i32,
+    pub peer: u32,
+    pub bytes: Option<(i128, i128)>,
+    pub epoch: EpochState,
+}
+
+/// Where a value comes to, and what it needs of its window. Once it is nobody's any more, the window's next value takes it over: most
+/// programs wait for one before they fetch another.
+pub(super) struct Lane {
     process: Arc<Process>,
+    window: u32,
+    ledger: Arc<Ledger>,
     ticket: Arc<Ticket>,
-    room: Arc<Room>,
-    /// Where it was called, and the state of the epoch, which becomes part of that in an error.
-    place: (Place, EpochState),
     /// The window's, whose error handler deals with errors.
     card: Arc<Card>,
+}
+
+impl Lane {
+    pub(super) fn ticket(&self) -> &Arc<Ticket> {
+        &self.ticket
+    }
+}
+
+impl Core {
+    /// Where the next value comes to.
+    pub(super) fn lane(&self) -> Arc<Lane> {
+        let mut last = self.recent.lane.borrow_mut();
+        match &*last {
+            // Last the ticket: what its renewal sees, others did before they let go of either.
+            Some(lane) if Arc::strong_count(lane) == 1 && Ticket::renew(&lane.ticket) => {
+                lane.clone()
+            }
+            _ => last.insert(Arc::new(self.new_lane())).clone(),
+        }
+    }
+
+    #[cold]
+    fn new_lane(&self) -> Lane {
+        Lane {
+            process: self.process.clone(),
+            window: self.window,
+            ledger: self.ledger.clone(),
+            ticket: Arc::default(),
+            card: self.card.clone(),
+        }
+    }
 }
 
 impl<T: Element> Fetched<T> {
@@ -57,14 +104,8 @@ impl<T: Element> Fetched<T> {
         Fetched(Value::Here(value))
     }
 
-    pub(super) fn coming(
-        process: Arc<Process>,
-        ticket: Arc<Ticket>,
-        room: Arc<Room>,
-        place: (Place, EpochState),
-        card: Arc<Card>,
-    ) -> Fetched<T> {
-        Fetched(Value::Coming(Coming { process, ticket, room, place, card }))
+    pub(super) fn coming(lane: Arc<Lane>, call: Called) -> Fetched<T> {
+        Fetched(Value::Coming(Coming { lane, call }))
     }
 
     /// Whether the value is here, so that [`wait`](Fetched::wait) returns at once. Makes progress.
@@ -89,10 +130,11 @@ impl<T: Element> Fetched<T> {
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
         let Value::Coming(coming) = &self.0 else { return Ok(true) };
-        if !coming.ticket.is_done() {
-            coming.process.poll()?;
+        let Lane { process, ticket, .. } = &*coming.lane;
+        if !ticket.is_done() {
+            process.poll()?;
         }
-        Ok(coming.ticket.is_done())
+        Ok(ticket.is_done())
     }
 
     /// The value, waited for. The target has to come to a call that makes progress: between unlike ranks, in a fence epoch,
@@ -110,12 +152,35 @@ impl<T: Element> Fetched<T> {
 }
 
 impl Coming {
+    #[inline]
     fn wait<T: Element>(self) -> Result<T> {
-        let Coming { process, ticket, room, place: (place, epoch), card } = self;
-        let waited = ticket.wait(&process, place.process);
-        let place = || Place { epoch: Some(epoch.to_string()), ..place };
-        waited.map_err(|error| card.raise(&process, error.at(place)))?;
-        room.span::<T>().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
+        let Lane { process, ticket, card, .. } = &*self.lane;
+        let waited = ticket.wait(process, Some(self.call.peer));
+        waited.map_err(|error| card.raise(process, error.at(|| self.place())))?;
+        ticket.room().span::<T>().peek(0).ok_or_else(|| ErrorKind::WindowFreed.into())
+    }
+
+    fn place(&self) -> Place {
+        let Called { call, target, peer, bytes, epoch } = self.call;
+        Place {
+            call,
+            rank: self.lane.process.me().rank,
+            target: Some(target),
+            process: Some(peer),
+            window: Some(self.lane.window),
+            bytes,
+            epoch: Some(epoch.to_string()),
+        }
+    }
+}
+
+impl Drop for Coming {
+    /// What went wrong and nobody asked for is the window's to tell.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(error) = self.lane.ticket.forsake() {
+            self.lane.ledger.fail(self.call.peer, error);
+        }
     }
 }
 

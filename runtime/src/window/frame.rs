@@ -8,13 +8,13 @@ use shipable::Element;
 use shipable::reduce::{Op, check_swap};
 
 use super::core::Core;
-use super::fetched::Fetched;
+use super::fetched::{Called, Fetched};
 use super::operation::{Call, OUTSTANDING};
 use super::remote::DENSE;
 use super::single::One;
 use super::targets::Target;
-use crate::engine::{Fetch, Keep, Measures, Operation, Ticket};
-use crate::memory::{Room, Span};
+use crate::engine::{Fetch, Keep, Measures, Operation};
+use crate::memory::Span;
 use crate::origin::What;
 use crate::route::Route;
 use crate::types::{Compiled, TargetType, Type};
@@ -36,6 +36,9 @@ pub(super) struct Shape {
     /// Whether an answer has the bytes of this rank's memory.
     alike: bool,
 }
+
+/// An answer of so many bytes comes in one frame: no link has shorter ones.
+const SHORT: u64 = 512;
 
 /// An operation that may go as a frame.
 struct Run<'a> {
@@ -239,17 +242,22 @@ impl Core {
         let fill = |data: &mut [u8]| Span::with_slice(operands, |operands| operands.read(0, data));
         let number = engine.send_frame(target.peer, &self.ledger, header, fill)?;
         let operation = Operation { target: target.peer, window: self.window, number };
-        let room = Arc::new(Room::of::<T>());
-        let keep = Keep::Room { _room: room.clone() };
-        let ticket = Arc::new(Ticket::default());
-        engine.state().expect(operation, shape.fetch(own, room.span::<T>(), keep, bytes));
-        engine.state().ticket(operation, ticket.clone());
+        let lane = self.lane();
+        let ticket = lane.ticket();
+        let keep = Keep::Waiter(ticket.clone());
+        engine.state().expect(operation, shape.fetch(own, ticket.room().span::<T>(), keep, bytes));
+        drop(engine);
         self.shipped.set(true);
         self.lent.set(true);
         self.used.set(true);
-        let bytes = Some((bytes.0.into(), bytes.1.into()));
-        let place = (self.spot(one.name(), Some(rank), bytes), self.epoch.get());
-        Some(Fetched::coming(self.process.clone(), ticket, room, place, self.card.clone()))
+        let call = Called {
+            call: one.name(),
+            target: rank,
+            peer: target.peer,
+            bytes: Some((bytes.0.into(), bytes.1.into())),
+            epoch: self.epoch.get(),
+        };
+        Some(Fetched::coming(lane, call))
     }
 }
 
@@ -273,7 +281,8 @@ impl Shape {
     /// What waits for an answer.
     fn fetch(&self, own: &Arc<Compiled>, span: Span, keep: Keep, bytes: (i64, i64)) -> Fetch {
         Fetch {
-            origin: own.clone(),
+            // What is as short comes in one frame.
+            origin: (!self.alike || self.len > SHORT).then(|| own.clone()),
             count: self.elements,
             run: self.alike.then_some((self.first, self.len)),
             span,

@@ -437,7 +437,7 @@ impl Core {
             _ => {
                 state.expect(
                     operation,
-                    Fetch { origin: datatype, count, run: None, span, keep, bytes },
+                    Fetch { origin: Some(datatype), count, run: None, span, keep, bytes },
                 );
                 Outgoing::new(header, Source::Empty, Purpose::None)
             }

@@ -10,13 +10,13 @@ use shipable::{Element, Leaf};
 use super::accumulate::Side;
 use super::core::Core;
 use super::epoch::Epoch;
-use super::fetched::Fetched;
+use super::fetched::{Called, Fetched};
 use super::operation::Call;
 use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
-use crate::memory::{Room, Span, Typed, zeroed};
+use crate::memory::{Span, Typed, zeroed};
 use crate::origin::Elementwise;
 use crate::types::{TargetType, Type};
 use crate::wire::Kind;
@@ -259,13 +259,19 @@ impl Core {
         }
         let count = operands.len() as u64;
         let packed = Span::with_slice(operands, |span| single.pack(self, span, count))?;
-        let room = Arc::new(Room::of::<T>());
-        let keep = Keep::Room { _room: room.clone() };
-        let old = single.old(room.span::<T>(), keep);
-        let ticket = Arc::new(Ticket::of_epoch(&self.ledger, Some(place.target.peer)));
+        let lane = self.lane();
+        let ticket = lane.ticket();
+        let keep = Keep::Room { _room: ticket.clone() };
+        let old = single.old(ticket.room().span::<T>(), keep);
         self.ship_single(&single, &place, packed, old, Some(ticket.clone()))?;
-        let place = (self.spot(one.name(), Some(rank), *bytes), self.epoch.get());
-        Ok(Fetched::coming(self.process.clone(), ticket, room, place, self.card.clone()))
+        let call = Called {
+            call: one.name(),
+            target: rank,
+            peer: place.target.peer,
+            bytes: *bytes,
+            epoch: self.epoch.get(),
+        };
+        Ok(Fetched::coming(lane, call))
     }
 
     /// Does it by pointers: the operands are one element each, compare_and_swap's in the order compare, new; what was there

@@ -99,6 +99,15 @@ impl ShmLink {
         Ok(())
     }
 
+    /// Whether a glance at the watched rings shows no frame.
+    #[inline]
+    fn are_quiet(&self) -> bool {
+        let is_quiet = |&peer: &u32| {
+            self.inbound[peer as usize].as_ref().is_none_or(|inbound| inbound.is_quiet())
+        };
+        self.watched.iter().all(is_quiet)
+    }
+
     fn watch(&mut self, peer: u32) -> Result<(), LinkError> {
         let inbound = match &mut self.inbound[peer as usize] {
             Some(inbound) => inbound,
@@ -205,10 +214,13 @@ impl Link for ShmLink {
 
     #[inline]
     fn is_quiet(&mut self) -> bool {
-        let is_quiet = |&peer: &u32| {
-            self.inbound[peer as usize].as_ref().is_none_or(|inbound| inbound.is_quiet())
-        };
-        self.watched.iter().all(is_quiet) && !self.is_called()
+        self.are_quiet() && !self.is_called()
+    }
+
+    #[inline]
+    fn is_spent(&mut self) -> bool {
+        // Who calls is heard by the next `receive`.
+        self.are_quiet()
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
