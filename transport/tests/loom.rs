@@ -79,6 +79,7 @@ fn send(sender: &mut Sender<Shared>, len: usize, byte: u8) -> bool {
 }
 
 fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
+    receiver.settle();
     let bytes = receiver.poll().unwrap()?;
     // SAFETY: ours until released.
     let bytes = unsafe { bytes.as_ref() };
@@ -89,10 +90,11 @@ fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
 }
 
 /// Frames arrive whole and in order, through more than one lap, and no byte is touched by both ends at a time.
-fn carries(lengths: &'static [usize]) {
+fn carries(lengths: &'static [usize], claimed: bool) {
     loom::model(move || {
         let memory = Shared::new();
         let mut sender = Sender::new(memory.clone());
+        sender.claim(claimed);
         let mut receiver = Receiver::new(memory, 256);
         let sending = thread::spawn(move || {
             for (i, &len) in lengths.iter().enumerate() {
@@ -116,12 +118,14 @@ fn carries(lengths: &'static [usize]) {
 
 #[test]
 fn the_ring_carries_short_frames() {
-    carries(&[1, 2, 3]);
+    carries(&[1, 2, 3], false);
 }
 
 #[test]
 fn the_ring_carries_long_frames() {
-    carries(&[256, 256, 256]);
+    for claimed in [false, true] {
+        carries(&[256, 256, 256], claimed);
+    }
 }
 
 /// A sender that found no room and went to sleep is rung by the receiver that makes some.

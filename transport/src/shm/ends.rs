@@ -1,7 +1,10 @@
 //! The two ends of a ring as a link uses them: frames in place, and telling the other side.
 #![allow(unsafe_code)]
 
+use std::time::Instant;
+
 use super::memory::RingMapping;
+use super::pace::Pace;
 use super::ring::{Receiver, Sender};
 use crate::atomics::{AcqRel, Le32, full_barrier};
 use crate::link::{Consume, Frame, FrameMut, LinkError, Publish};
@@ -35,18 +38,23 @@ pub(super) struct Outbound {
     segment: Segment,
     rank: u32,
     peer: u32,
+    pace: Pace,
+    /// When the writing of the frame in hand began, where that is timed.
+    begun: Option<Instant>,
 }
 
 impl Outbound {
     pub(super) fn new(segment: &Segment, rank: u32, peer: u32) -> Result<Self, LinkError> {
         let sender = Sender::new(map(segment, rank, peer)?);
-        Ok(Self { sender, segment: segment.clone(), rank, peer })
+        let segment = segment.clone();
+        Ok(Self { sender, segment, rank, peer, pace: Pace::default(), begun: None })
     }
 
     /// Room for a frame, if there is any.
     pub(super) fn frame(&mut self, len: usize) -> Result<Option<FrameMut<'_>>, LinkError> {
         match self.sender.reserve(len) {
             Ok(Some(bytes)) => {
+                self.begun = self.pace.begin(len).then(Instant::now);
                 // SAFETY: ours alone until the next call on the sender. The frame borrows `self`, so that call is the
                 // frame's own `publish`, to which it lends the bytes. The bytes are initialized: shared memory is.
                 let bytes = unsafe { &mut *bytes.as_ptr() };
@@ -70,6 +78,10 @@ impl Outbound {
     /// Publishes a frame and gives the receiver's bell, which is to be looked at.
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> Option<&Le32> {
+        if let Some(begun) = self.begun.take() {
+            let claimed = self.pace.took(bytes.len(), begun.elapsed());
+            claimed.into_iter().for_each(|claimed| self.sender.claim(claimed));
+        }
         if self.sender.publish(bytes).call {
             call(&self.segment, self.peer, self.rank);
             full_barrier(); // the call, before the look at the bell; pairs with the one in arming
@@ -161,6 +173,7 @@ impl Inbound {
 
     /// The frame that waits.
     pub(super) fn frame(&mut self) -> Option<Frame<'_>> {
+        self.settle();
         let bytes = self.receiver.poll().ok()??;
         self.rested = false;
         // SAFETY: the sender doesn't touch them before they are given back, which the frame does when it is dropped; it
@@ -172,10 +185,18 @@ impl Inbound {
     /// Nothing to read: lets the sender know how far we are, but not at once, since what came may have to be answered.
     #[inline]
     pub(super) fn idle(&mut self) {
+        self.settle();
         if self.rested {
             self.publish();
         }
         self.rested = true;
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        if self.receiver.settle() {
+            self.wake_sender();
+        }
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 
 mod ends;
 mod memory;
+mod pace;
 #[doc(hidden)]
 pub mod ring;
 

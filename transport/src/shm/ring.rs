@@ -4,6 +4,7 @@
 //!     0  consumed: u32   frames that the receiver has given back     (the receiver writes, now and then)
 //!   128  watched: u32    the receiver polls this ring: no call needed (the receiver writes, rarely)
 //!   256  starved: u32    the sender waits for room                    (the sender writes, rarely)
+//!   260  claimed: u32    the receiver claims the lines that it has read  (the sender writes, rarely)
 //!   512  Slot[64]        header: u64, 120 bytes for a short frame
 //!  8704  bulk            longer frames, each in one piece, on 64-byte boundaries
 //! ```
@@ -11,6 +12,9 @@
 //! A header is `stamp << 32 | length`. The stamp counts frames, from 1, so the receiver knows a new frame
 //! by its header alone: a short frame crosses in the one cache line that the receiver polls. Where a longer one lies in
 //! the bulk follows from the lengths of those before it; no index crosses.
+//!
+//! To *claim* a line is to write to it: its receiver alone has it then. Of what both have had for reading, some processors take a
+//! microsecond for each KiB before the sender may write there again; see [`pace`](super::pace).
 //!
 //! The algorithm is here, over any [`Memory`], so that loom can run it.
 #![allow(unsafe_code)]
@@ -40,7 +44,8 @@ pub struct Control {
     watched: Le32,
     pad1: [u32; 31],
     starved: Le32,
-    pad2: [[u32; 21]; 3],
+    claimed: Le32,
+    pad2: [[u32; 31]; 2],
 }
 
 /// A frame's header, and its bytes if they are few.
@@ -228,6 +233,12 @@ impl<M: Memory> Sender<M> {
         Published { call: self.memory.control().watched.load(Relaxed) == 0 }
     }
 
+    /// From here on the receiver claims what it has read of the bulk, or doesn't.
+    pub fn claim(&self, claimed: bool) {
+        // Seen sooner or later; nothing depends on it but how long writing takes.
+        self.memory.control().claimed.store(claimed.into(), Relaxed);
+    }
+
     /// Whether a slot is free, and the bulk up to `end`.
     fn fits(&self, end: u64) -> bool {
         self.next.wrapping_sub(self.consumed) < SLOTS && end - self.freed <= self.memory.bulk_len()
@@ -262,12 +273,15 @@ pub struct Receiver<M> {
     published_end: u64,
     /// The frame in hand: its length.
     current: usize,
+    /// The frame given back last, where its lines are to be claimed before the sender hears of it: the bulk's bytes.
+    unclaimed: Option<(usize, usize)>,
 }
 
 impl<M: Memory> Receiver<M> {
     /// The receiving end of a ring that nobody has received from yet, for frames up to `limit`.
     pub fn new(memory: M, limit: usize) -> Self {
-        Self { memory, limit, next: 0, end: 0, published: 0, published_end: 0, current: 0 }
+        let (next, end, published, published_end, current) = (0, 0, 0, 0, 0);
+        Self { memory, limit, next, end, published, published_end, current, unclaimed: None }
     }
 
     /// Whether a glance shows no frame.
@@ -293,12 +307,50 @@ impl<M: Memory> Receiver<M> {
         Ok(Some(slice(self.memory.bytes(place, Access::Read), self.current)))
     }
 
-    /// Gives the frame back that `poll` returned. True when the sender waits for room and is to be rung.
+    /// Gives the frame back that `poll` returned, the sender hearing of it once it is claimed, where that is to be: by
+    /// [`settle`](Receiver::settle), at the latest before the next `poll`. True when it waits for room and is to be rung.
     pub fn release(&mut self) -> bool {
         let bulk_len = self.memory.bulk_len();
         let (place, end) = locate(self.next, self.end, self.current, bulk_len);
         let _ = self.memory.bytes(place, Access::Read);
+        self.claim_last();
+        if let Place::Bulk(start) = place {
+            if self.memory.control().claimed.load(Relaxed) != 0 {
+                self.unclaimed = Some((start, self.current));
+            }
+        }
         (self.next, self.end) = (self.next.wrapping_add(1), end);
+        if self.unclaimed.is_some() {
+            // What came may have to be answered before.
+            return false;
+        }
+        self.publish_due()
+    }
+
+    /// Claims what was given back last, if that is left to be done, and tells the sender. True when it waits for room and is to be rung.
+    #[inline]
+    pub fn settle(&mut self) -> bool {
+        self.unclaimed.is_some() && {
+            self.claim_last();
+            self.publish_due()
+        }
+    }
+
+    #[inline]
+    fn claim_last(&mut self) {
+        if let Some((start, len)) = self.unclaimed.take() {
+            let start = self.memory.bytes(Place::Bulk(start), Access::Write);
+            for at in (0..len).step_by(LINE as usize) {
+                // SAFETY: within a frame of this length, which is the receiver's as the sender doesn't know that it was given back;
+                // nobody reads it any more.
+                unsafe { start.add(at).write_volatile(0) };
+            }
+        }
+    }
+
+    fn publish_due(&mut self) -> bool {
+        let bulk_len = self.memory.bulk_len();
+        let end = self.end;
         // Telling the sender costs a cache line: once a quarter of the ring, or when there is nothing else to do.
         let slots = self.next.wrapping_sub(self.published);
         let due = slots >= SLOTS / 4 || end - self.published_end >= bulk_len / 4;
@@ -311,6 +363,7 @@ impl<M: Memory> Receiver<M> {
         if self.published == self.next {
             return false;
         }
+        self.claim_last();
         (self.published, self.published_end) = (self.next, self.end);
         let control = self.memory.control();
         // Told before the look at `starved`; pairs with `Sender::reserve`.
