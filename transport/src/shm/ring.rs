@@ -13,10 +13,8 @@
 //! by its header alone: a short frame crosses in the one cache line that the receiver polls. Where a longer one lies in
 //! the bulk follows from the lengths of those before it; no index crosses.
 //!
-//! To *claim* a line is to write to it: its receiver alone has it then. Of what both have had for reading, some processors take a
-//! microsecond for each KiB before the sender may write there again; see [`pace`](super::pace).
-//!
-//! The algorithm is here, over any [`Memory`], so that loom can run it.
+//! To *claim* a line is to write to it: its receiver alone has it then. A line that both have read is slow to be written again on some
+//! processors; see `shm::pace`.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
