@@ -115,6 +115,40 @@ impl Bounds {
         }
     }
 
+    /// Those of blocks of a scalar, of this width and alignment as a member, a stride of so many units apart, or of so many scalars: where
+    /// there is one, all lies forwards without padding, and numbers are small.
+    #[inline(always)]
+    pub(crate) fn of_scalar_blocks(
+        (width, align): (Width, u32),
+        count: i64,
+        blocklength: i64,
+        (stride, unit): (i64, Option<i64>),
+    ) -> Option<Bounds> {
+        // The product of two and the size of a scalar is far from the ends of 64 bits.
+        const FEW: i64 = 1 << 27;
+        let (extent, own_align) = (i64::from(width.size), i64::from(width.align));
+        let few = |number: i64| (1..FEW).contains(&number);
+        let stride_is_small = (0..FEW).contains(&stride);
+        let step = stride.wrapping_mul(unit.unwrap_or(extent));
+        let is_whole = own_align & (own_align - 1) == 0 && (extent | step) & (own_align - 1) == 0;
+        if !few(count) || !few(blocklength) || !stride_is_small || !is_whole {
+            return None;
+        }
+        let end = (count - 1) * step + blocklength * extent;
+        Some(Bounds {
+            lb: 0,
+            ub: end,
+            true_lb: 0,
+            true_ub: end,
+            size: count * blocklength * extent,
+            align: align.into(),
+            leading_align: own_align,
+            lower: Mark::Natural,
+            upper: Mark::Natural,
+            has_data: true,
+        })
+    }
+
     fn of_layout(layout: &LeafLayout) -> Bounds {
         let ends = layout.components.iter().map(|c| c.offset + u32::from(c.scalar.size));
         Bounds {

@@ -30,18 +30,22 @@ use crate::survey::Survey;
 #[derive(Clone)]
 pub struct Committed(Arc<Inner>);
 
+/// What most types never ask for is small while it isn't there.
 struct Inner {
     datatype: Datatype,
     architecture: Architecture,
     portable: bool,
     bounds: Bounds,
-    form: OnceLock<Form>,
+    form: OnceLock<Box<Form>>,
     /// For a packed stream in the memory's own representation.
     native: OnceLock<Arc<Program>>,
-    others: Mutex<Vec<(Architecture, Arc<Program>)>>,
+    others: OnceLock<Box<Others>>,
     /// How items lie in XDR, once that was asked for.
-    units: OnceLock<Units>,
+    units: OnceLock<Box<Units>>,
 }
+
+/// Programs for streams of other representations.
+type Others = Mutex<Vec<(Architecture, Arc<Program>)>>;
 
 impl Committed {
     /// Commits a datatype whose buffers lie in memory of `architecture`.
@@ -50,27 +54,46 @@ impl Committed {
     ///
     /// As [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let (portable, bounds, form, native) = match Survey::of(datatype, architecture) {
-            Ok(Survey { bounds, portable, safe: true }) => {
-                (portable, bounds, OnceLock::new(), OnceLock::new())
-            }
-            // Whether it can be compiled is known once it is.
-            _ => {
-                let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
-                let native = Arc::new(form.lower(architecture, architecture)?);
-                (form.tag() == Tag::Portable, bounds, form.into(), native.into())
-            }
+        if let Some(survey) = Survey::of_scalars(datatype, architecture) {
+            return Ok(Committed::of(datatype, architecture, survey, None));
+        }
+        match Survey::of(datatype, architecture) {
+            Ok(survey) if survey.safe => Ok(Committed::of(datatype, architecture, survey, None)),
+            _ => Committed::compiled(datatype, architecture),
+        }
+    }
+
+    /// Of a type of which a survey doesn't tell whether it can be compiled: that is known once it is.
+    #[cold]
+    fn compiled(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
+        let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
+        let native = Arc::new(form.lower(architecture, architecture)?);
+        let survey = Survey { bounds, portable: form.tag() == Tag::Portable, safe: false };
+        Ok(Committed::of(datatype, architecture, survey, Some((form, native))))
+    }
+
+    /// In line, so that all is written where it stays: copies of what was only just written wait for it.
+    #[inline(always)]
+    fn of(
+        datatype: &Datatype,
+        architecture: &Architecture,
+        Survey { bounds, portable, .. }: Survey,
+        made: Option<(Form, Arc<Program>)>,
+    ) -> Committed {
+        let (form, native) = match made {
+            Some((form, native)) => (Box::new(form).into(), native.into()),
+            None => (OnceLock::new(), OnceLock::new()),
         };
-        Ok(Committed(Arc::new(Inner {
+        Committed(Arc::new(Inner {
             datatype: datatype.clone(),
             architecture: *architecture,
             portable,
             bounds,
             form,
             native,
-            others: Mutex::new(Vec::new()),
+            others: OnceLock::new(),
             units: OnceLock::new(),
-        })))
+        }))
     }
 
     /// The datatype.
@@ -86,7 +109,7 @@ impl Committed {
     /// The shipable form.
     pub fn form(&self) -> &Form {
         let Inner { datatype, architecture, form, .. } = &*self.0;
-        form.get_or_init(|| surveyed(Form::compile(datatype, architecture), datatype))
+        form.get_or_init(|| surveyed(Form::compile(datatype, architecture), datatype).into())
     }
 
     /// The form's tag.
@@ -136,7 +159,8 @@ impl Committed {
             return Ok(Arc::clone(self.shared_native()));
         }
         // A panic elsewhere leaves the list as it was.
-        let mut others = inner.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others =
+            inner.others.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
             return Ok(Arc::clone(program));
         }
@@ -153,7 +177,7 @@ impl Committed {
         let units = match self.0.units.get() {
             Some(units) => units,
             None => {
-                let units = Units::new(self.form())?;
+                let units = Box::new(Units::new(self.form())?);
                 self.0.units.get_or_init(|| units)
             }
         };

@@ -39,6 +39,25 @@ impl Survey {
         let safe = walk.near && walk.levels <= Limits::DEPTH as usize;
         Ok(Survey { bounds, portable: walk.portable, safe })
     }
+
+    /// What [`of`](Survey::of) finds of a vector or its like of a predefined type that is one scalar, where numbers are small. It has all
+    /// in registers, and takes a fourth of the time.
+    #[inline(always)]
+    pub(crate) fn of_scalars(datatype: &Datatype, architecture: &Architecture) -> Option<Survey> {
+        let (count, blocklength, stride, unit, child) = match datatype.node() {
+            Node::Contiguous { count, child } => (1, *count, 0, None, child),
+            Node::Vector { count, blocklength, stride, child } => {
+                (*count, *blocklength, *stride, None, child)
+            }
+            Node::Hvector { count, blocklength, stride, child, .. } => {
+                (*count, *blocklength, *stride, Some(1), child)
+            }
+            _ => return None,
+        };
+        let (width, align) = architecture.scalar(child.as_basic()?)?;
+        let bounds = Bounds::of_scalar_blocks((width, align), count, blocklength, (stride, unit))?;
+        Some(Survey { bounds, portable: unit.is_none(), safe: true })
+    }
 }
 
 impl Datatype {
@@ -290,4 +309,41 @@ fn spread_blocks(
     let blocks = stride.checked_mul(unit)?.checked_mul(count - 1)?;
     let block = child.extent().checked_mul(blocklength - 1)?;
     child.spread(count.checked_mul(blocklength)?, 0, blocks.checked_add(block)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::basic::Basic;
+
+    #[test]
+    fn blocks_of_scalars_lie_as_the_walk_finds() {
+        const FEW: i64 = 1 << 27;
+        let mut quick = 0;
+        for architecture in Architecture::all() {
+            for child in Basic::ALL.iter().map(|&basic| Datatype::basic(basic)) {
+                let numbers = [-3, 0, 1, 2, 7, 24, FEW - 1, FEW];
+                let pairs = numbers[1..].iter().flat_map(|&n| numbers.map(|m| (n, m)));
+                for (count, length) in pairs {
+                    let made = numbers.iter().flat_map(|&stride| {
+                        [
+                            Datatype::vector(count, length, stride, &child),
+                            Datatype::hvector(count, length, stride, &child),
+                        ]
+                    });
+                    let contiguous = Datatype::contiguous(count, &child);
+                    for datatype in made.chain([contiguous]).flatten() {
+                        let Some(found) = Survey::of_scalars(&datatype, architecture) else {
+                            continue;
+                        };
+                        let walked = Survey::of(&datatype, architecture).unwrap();
+                        assert_eq!(found.bounds, walked.bounds, "{datatype} on {architecture}");
+                        assert_eq!((found.portable, found.safe), (walked.portable, walked.safe));
+                        quick += 1;
+                    }
+                }
+            }
+        }
+        assert!(quick > 100_000, "{quick}");
+    }
 }

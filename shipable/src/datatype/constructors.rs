@@ -18,7 +18,8 @@ impl Datatype {
     pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("contiguous");
         call.count(count)?;
-        Datatype::new(call.0, Node::Contiguous { count, child: child.clone() })
+        let node = Node::Contiguous { count, child: child.clone() };
+        Datatype::of_one(call.0, child, Some(count as u64), node)
     }
 
     /// `count` blocks of `blocklength` elements, `stride` extents from start to start
@@ -30,7 +31,8 @@ impl Datatype {
         let call = Call("vector");
         call.count(count)?;
         call.blocklength(blocklength)?;
-        Datatype::new(call.0, Node::Vector { count, blocklength, stride, child: child.clone() })
+        let node = Node::Vector { count, blocklength, stride, child: child.clone() };
+        Datatype::of_one(call.0, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
     /// As [`Datatype::vector`], the stride in bytes (`MPI_Type_create_hvector`).
@@ -69,8 +71,8 @@ impl Datatype {
     ) -> Result<Datatype> {
         Call(call).count(count)?;
         Call(call).blocklength(blocklength)?;
-        let child = child.clone();
-        Datatype::new(call, Node::Hvector { count, blocklength, stride, child, integer })
+        let node = Node::Hvector { count, blocklength, stride, child: child.clone(), integer };
+        Datatype::of_one(call, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
     /// Blocks of any length at any displacement, in extents (`MPI_Type_indexed`).
@@ -246,7 +248,8 @@ impl Datatype {
             let problem = format!("lb {lb} and extent {extent} put the upper bound past 64 bits");
             return Err(call.refuse(Class::Arg, problem));
         }
-        Datatype::new(call.0, Node::Resized { lb, extent, child: child.clone() })
+        let node = Node::Resized { lb, extent, child: child.clone() };
+        Datatype::of_one(call.0, child, Some(1), node)
     }
 
     /// A new type that equals another (`MPI_Type_dup`).
@@ -254,7 +257,7 @@ impl Datatype {
     /// # Errors
     /// TYPE where the tree gets too deep.
     pub fn dup(child: &Datatype) -> Result<Datatype> {
-        Datatype::new("dup", Node::Dup { child: child.clone() })
+        Datatype::of_one("dup", child, Some(1), Node::Dup { child: child.clone() })
     }
 
     /// Fortran's REAL of a decimal precision and exponent range, `None` for MPI_UNDEFINED

@@ -53,6 +53,7 @@ impl Datatype {
     /// The deepest nesting of constructors that is accepted, so that walks can recurse.
     pub const MAX_DEPTH: usize = 256;
 
+    #[inline]
     fn tree(&self) -> &Tree {
         match &self.0 {
             Root::Named(tree) => tree,
@@ -61,6 +62,7 @@ impl Datatype {
     }
 
     /// The constructor that made it, with its arguments.
+    #[inline]
     pub fn node(&self) -> &Node {
         &self.tree().node
     }
@@ -77,6 +79,7 @@ impl Datatype {
     }
 
     /// Basic items of one element, a pair's being two.
+    #[inline]
     pub(crate) fn items(&self) -> u64 {
         self.tree().items
     }
@@ -87,6 +90,7 @@ impl Datatype {
     }
 
     /// How deep constructors nest: 1 for a predefined type.
+    #[inline]
     pub fn depth(&self) -> usize {
         self.tree().depth
     }
@@ -99,19 +103,42 @@ impl Datatype {
 
     fn new(call: &'static str, node: Node) -> Result<Datatype> {
         let depth = 1 + node.children().iter().map(Datatype::depth).max().unwrap_or(0);
+        let items = node.items();
+        Datatype::made(call, node, depth, items)
+    }
+
+    /// Of a constructor that takes one child so many times; none where that leaves 64 bits.
+    #[inline(always)]
+    fn of_one(
+        call: &'static str,
+        child: &Datatype,
+        copies: Option<u64>,
+        node: Node,
+    ) -> Result<Datatype> {
+        let items = copies.and_then(|copies| child.items().checked_mul(copies));
+        Datatype::made(call, node, 1 + child.depth(), items)
+    }
+
+    /// In line, so that a node's few words are written where they stay: copies of what was only just written wait for it.
+    #[inline(always)]
+    fn made(call: &'static str, node: Node, depth: usize, items: Option<u64>) -> Result<Datatype> {
         if depth > Self::MAX_DEPTH {
-            return Err(Error::Argument {
-                call,
-                class: Class::Type,
-                problem: format!(
-                    "the type would nest {depth} constructors, at most {} are supported: \
-                     build it flatter",
-                    Self::MAX_DEPTH
-                ),
-            });
+            return Err(too_deep(call, depth));
         }
-        let items = node.items().ok_or_else(|| Error::overflow("the number of basic items"))?;
+        let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
         Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash: OnceLock::new() }))))
+    }
+}
+
+#[cold]
+fn too_deep(call: &'static str, depth: usize) -> Error {
+    Error::Argument {
+        call,
+        class: Class::Type,
+        problem: format!(
+            "the type would nest {depth} constructors, at most {} are supported: build it flatter",
+            Datatype::MAX_DEPTH
+        ),
     }
 }
 
