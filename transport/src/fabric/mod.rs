@@ -48,6 +48,7 @@ use connection::{Broken, Heard, Inbound, Outbound};
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network, Request};
 use memory::Memory;
+use sockets::Keeper;
 use watcher::Watcher;
 
 /// The longest frame, in bytes.
@@ -169,11 +170,13 @@ impl Listener {
         let descriptors = [Some(events), Some(completions), accesses];
         let watcher =
             Watcher::start(network.clone(), memory.clone(), descriptors, segment.clone(), rank);
-        let watcher =
-            watcher.map_err(|source| OpenError::System { interface: address.ip(), source })?;
+        let system = |source| OpenError::System { interface: address.ip(), source };
+        let watcher = watcher.map_err(system)?;
+        let keeper = Keeper::start(patience).map_err(system)?;
         let outbound = std::iter::repeat_with(|| None).take(addresses.len()).collect();
         Ok(FabricLink {
             watcher,
+            _keeper: keeper,
             outbound,
             inbound: HashMap::new(),
             network,
@@ -228,6 +231,7 @@ fn at_free_port<T>(
 /// A rank's connections to its peers.
 pub struct FabricLink {
     watcher: Watcher,
+    _keeper: Keeper,
     /// By peer.
     outbound: Vec<Option<Box<Outbound>>>,
     /// By the number of the endpoint.

@@ -4,6 +4,10 @@
 //! the system is asked to probe a silent connection, and to end one whose other end's system answers nothing for so long. The
 //! other end's process need not answer: it may compute, or be stopped, for as long as it likes.
 //!
+//! TCP_USER_TIMEOUT alone would end its connections then as well: it counts the time in which data wait for room at the other end,
+//! however often that end's system answers that there is none. So it holds for connections that don't stand yet, and for those
+//! on which something sent goes unanswered, which a thread looks after.
+//!
 //! libfabric has no name for the sockets under its endpoints, so they are found among this process's: the listener by its
 //! address, one that connects by its interface while it isn't connected, or by its other end. What is accepted inherits from the
 //! listener. Other sockets that this process connects over the same interface at the same moment are probed as well, which harms
@@ -12,6 +16,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -23,6 +29,9 @@ use nix::sys::socket::{self, SetSockOpt, SockaddrStorage, getpeername, getsockna
 /// Probes before a connection is given up.
 const PROBES: u32 = 4;
 
+/// Looks at connections within the patience with them.
+const ROUNDS: u32 = 4;
+
 /// Has the system give up those connections of a listener that are silent for so long. False if the listener isn't among this
 /// process's sockets: not all providers go by the system's.
 ///
@@ -31,6 +40,53 @@ const PROBES: u32 = 4;
 pub(super) fn watch_listener(address: SocketAddr, patience: Duration) -> io::Result<bool> {
     let found = sockets()?.into_iter().find(|socket| socket.local() == Some(address));
     found.map_or(Ok(false), |socket| socket.watch(patience).map(|()| true))
+}
+
+/// A thread that sees to it that a connection ends for silence alone, until this is dropped.
+pub(super) struct Keeper {
+    /// Dropped to end the thread.
+    held: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// For all connections that are watched with this patience.
+    pub(super) fn start(patience: Duration) -> io::Result<Keeper> {
+        let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
+        let (held, end) = mpsc::channel();
+        let thread = Builder::new().name("longshore-keeper".to_owned()).spawn(move || {
+            while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                // What can't be listed now is looked at later.
+                let _ = tend(patience);
+            }
+        })?;
+        Ok(Keeper { held: Some(held), thread: Some(thread) })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.held = None;
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Has the system be impatient with those watched connections on which it repeats itself, and with no others that stand.
+fn tend(patience: Duration) -> io::Result<()> {
+    let times = Times::of(patience);
+    for socket in sockets()?.iter().filter(|socket| socket.is_watched(&times)) {
+        // What another thread has closed meanwhile is left alone.
+        let Some(Standing { stands: true, unanswered }) = socket.standing() else { continue };
+        let within = if unanswered { times.within } else { 0 };
+        let descriptor = socket.descriptor();
+        if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
+            let _ = TcpUserTimeout.set(&descriptor, &within);
+        }
+    }
+    Ok(())
 }
 
 /// Likewise for whatever connects over an interface at present, or has connected to an address. What another thread has closed
@@ -52,6 +108,43 @@ pub(super) fn watch_connecting(
     }
     Ok(())
 }
+
+/// What a patience comes to.
+struct Times {
+    /// Seconds without a word until the first probe.
+    idle: u32,
+    /// And between two.
+    interval: u32,
+    /// Milliseconds for an answer.
+    within: u32,
+}
+
+impl Times {
+    fn of(patience: Duration) -> Times {
+        let seconds = u32::try_from(patience.as_secs()).unwrap_or(u32::MAX).max(1);
+        let interval = (seconds / (2 * PROBES)).clamp(1, 60);
+        let idle = seconds.saturating_sub(interval * PROBES).clamp(1, 32767);
+        let within = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX).min(i32::MAX as u32);
+        Times { idle, interval, within }
+    }
+}
+
+/// What the system says of a connection.
+struct Standing {
+    /// It stands, or did.
+    stands: bool,
+    /// Something was sent again, and the other end, which has room for it, hasn't said that it came.
+    unanswered: bool,
+}
+
+/// Where in tcp_info, as the kernel's interface has it on all machines: the state, how often the oldest data were sent again, and the
+/// room at the other end, which kernels tell from 5.4 on.
+const STATE: usize = 0;
+const RETRANSMITS: usize = 2;
+const ROOM: std::ops::Range<usize> = 228..232;
+
+const SYN_SENT: u8 = 2;
+const LISTENS: u8 = 10;
 
 /// A socket of this process that carries streams over IP.
 struct Socket(RawFd);
@@ -85,16 +178,37 @@ impl Socket {
     /// A silent connection is probed so often that all probes fit; data without an answer, and a connection that doesn't come
     /// about, have as long.
     fn watch(&self, patience: Duration) -> io::Result<()> {
-        let seconds = u32::try_from(patience.as_secs()).unwrap_or(u32::MAX).max(1);
-        let interval = (seconds / (2 * PROBES)).clamp(1, 60);
-        let idle = seconds.saturating_sub(interval * PROBES).clamp(1, 32767);
-        let within = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX).min(i32::MAX as u32);
+        let Times { idle, interval, within } = Times::of(patience);
         let descriptor = self.descriptor();
         KeepAlive.set(&descriptor, &true)?;
         TcpKeepIdle.set(&descriptor, &idle)?;
         TcpKeepInterval.set(&descriptor, &interval)?;
         TcpKeepCount.set(&descriptor, &PROBES)?;
         Ok(TcpUserTimeout.set(&descriptor, &within)?)
+    }
+
+    /// Whether it is watched with this patience, itself or as its listener is.
+    fn is_watched(&self, times: &Times) -> bool {
+        let descriptor = self.descriptor();
+        getsockopt(&descriptor, KeepAlive) == Ok(true)
+            && getsockopt(&descriptor, TcpKeepCount) == Ok(PROBES)
+            && getsockopt(&descriptor, TcpKeepIdle) == Ok(times.idle)
+            && getsockopt(&descriptor, TcpKeepInterval) == Ok(times.interval)
+    }
+
+    /// Nothing where the system doesn't tell, as an emulator may not.
+    fn standing(&self) -> Option<Standing> {
+        let mut info = [0u8; 256];
+        let mut len = info.len() as libc::socklen_t;
+        // SAFETY: a buffer of that length, for as much as the system has to say.
+        let status = unsafe {
+            let buffer = info.as_mut_ptr().cast();
+            libc::getsockopt(self.0, libc::IPPROTO_TCP, libc::TCP_INFO, buffer, &mut len)
+        };
+        let told = info.get(..len as usize).filter(|told| status == 0 && told.len() > 100)?;
+        let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
+        let is_full = told.get(ROOM).is_some_and(|room| room == [0; 4]);
+        Some(Standing { stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
     }
 }
 
@@ -105,6 +219,7 @@ fn address(of: &SockaddrStorage) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;
 
@@ -144,5 +259,20 @@ mod tests {
         assert_eq!(getsockopt(&here, TcpUserTimeout), Ok(10));
         assert_eq!(getsockopt(&here, TcpKeepIdle), Ok(1));
         assert_eq!(getsockopt(&elsewhere, TcpUserTimeout), Ok(0));
+    }
+    #[test]
+    fn a_connection_without_room_is_kept() {
+        let listener = TcpListener::bind(("127.9.8.4", 0)).unwrap();
+        let to = listener.local_addr().unwrap();
+        let mut connected = TcpStream::connect(to).unwrap();
+        let _stopped = listener.accept().unwrap();
+        let patience = Duration::from_secs(1);
+        watch_connecting(to.ip(), to, patience).unwrap();
+        let keeper = Keeper::start(patience).unwrap();
+        connected.set_nonblocking(true).unwrap();
+        while connected.write(&[0; 65536]).is_ok() {}
+        std::thread::sleep(4 * patience);
+        assert_eq!(connected.take_error().unwrap().map(|error| error.kind()), None);
+        drop(keeper);
     }
 }

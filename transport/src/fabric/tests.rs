@@ -10,7 +10,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two ranks of two hosts, each with a segment of its own: what one knows of the other comes over the network.
 fn pair() -> [FabricLink; 2] {
-    let open = || Listener::open("tcp", HERE, PATIENCE).unwrap();
+    pair_with(PATIENCE)
+}
+
+fn pair_with(patience: Duration) -> [FabricLink; 2] {
+    let open = || Listener::open("tcp", HERE, patience).unwrap();
     let listeners = [open(), open()];
     let addresses: Vec<_> = listeners.iter().map(|one| Some(one.address())).collect();
     let mut ranks = 0..;
@@ -171,4 +175,23 @@ fn a_rank_that_computes_while_it_connects_is_waited_for() {
         right.receive().unwrap().map(drop)
     });
     assert_eq!(right.drops(), 0);
+}
+
+#[test]
+fn a_rank_that_takes_nothing_for_long_is_waited_for() {
+    let patience = Duration::from_secs(1);
+    let [mut left, mut right] = pair_with(patience);
+    pass(&mut left, &mut right);
+    let (start, mut sent) = (Instant::now(), 0);
+    // Until nothing has room any more, and then for longer than a host may be silent.
+    while start.elapsed() < 5 * patience {
+        left.poll().unwrap();
+        sent += usize::from(send(&mut left, 1, FRAME));
+    }
+    let received = wait(|| {
+        left.poll().unwrap();
+        sent -= usize::from(right.receive().unwrap().is_some());
+        (sent == 0).then(|| left.segment.rank_state(1))
+    });
+    assert!(!received.is_gone(), "{received}");
 }
