@@ -24,7 +24,7 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: [::1]:4
+    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: `[::1]:4`
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
     host: Vec<launcher::Host>,
     /// What starts a program on a host: these words, the host's name, the program's words. Standard input and output have to
