@@ -21,7 +21,7 @@ use std::sync::Arc;
 use longshore_transport::{Mapping, Rdma, Registration, Transfer};
 use nix::sys::mman::{MmapAdvise, madvise};
 use nix::unistd::{SysconfVar, sysconf};
-use shipable::program::copy;
+use shipable::program::{Strided, copy};
 use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 
@@ -180,6 +180,15 @@ impl Span {
         to: Span,
     ) -> shipable::Result<()> {
         program.mirror(count, from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?)
+    }
+
+    /// As [`Strided::carry_out`]; false, and nothing done, where either memory hasn't got its runs.
+    #[inline]
+    pub(crate) fn copy_strided(strided: &Strided, from: Span, to: Span) -> bool {
+        match (from.view(), to.view_mut()) {
+            (Some(from), Some(mut to)) => strided.carry_out(from, &mut to).is_ok(),
+            _ => false,
+        }
     }
 
     /// Combines packed operands with typed memory, as [`Reduction::take`].

@@ -112,6 +112,18 @@ impl NativeElement {
         self.size == 1
     }
 
+    /// The Rust type.
+    #[inline]
+    pub(crate) fn id(&self) -> TypeId {
+        self.element.id
+    }
+
+    /// Whether no element has padding.
+    pub(crate) fn is_dense(&self, elements: &Elements) -> bool {
+        let element = self.element.commit(elements);
+        element.is_ok_and(|element| element.compiled().native().stream_size() == self.size as u64)
+    }
+
     /// Refuses a type that picks padding, which holds no bytes that could be read.
     fn check_padding(&self, process: &Process, picked: &Picked<'_>) -> Result<()> {
         let element = self.element.commit(process.elements())?;

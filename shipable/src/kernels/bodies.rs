@@ -9,6 +9,7 @@ use super::x86::Shuffle;
 use crate::convert::Unit;
 
 /// A grid in a pointer's width.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub counts: [usize; 2],
     pub from: [isize; 2],
@@ -43,7 +44,7 @@ impl Rows {
     }
 }
 
-type GridBody = unsafe fn(&Rows, *const u8, *mut u8);
+pub(super) type GridBody = unsafe fn(&Rows, *const u8, *mut u8);
 type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 
 /// The loops around one move.

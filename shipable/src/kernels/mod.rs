@@ -28,7 +28,7 @@ use std::ops::Range;
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
 pub use bodies::copy_run;
-use bodies::{Bodies, Rows};
+use bodies::{Bodies, GridBody, Rows};
 use items::Places;
 
 /// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j *
@@ -73,6 +73,40 @@ pub struct Kernel {
     to_run: i64,
     /// `None` for conversions that go unit by unit.
     bodies: Option<&'static Bodies>,
+}
+
+/// A kernel and the lanes that it moves, with all that [`Kernel::transfer`] finds of them: for what is moved again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transfer {
+    body: GridBody,
+    rows: Rows,
+    /// The displacements that are read, and the first run's.
+    read: [i64; 2],
+    from: i64,
+    /// Those that are written.
+    written: [i64; 2],
+    to: i64,
+}
+
+impl Transfer {
+    /// Moves all runs.
+    ///
+    /// # Errors
+    ///
+    /// Too few bytes of memory; nothing was moved.
+    #[inline]
+    pub(crate) fn carry_out(
+        &self,
+        source: View<'_>,
+        target: &mut ViewMut<'_>,
+    ) -> Result<(), OutOfBounds> {
+        source.covers(self.read[0], self.read[1])?;
+        target.covers(self.written[0], self.written[1])?;
+        // SAFETY: all that the lanes reach, as was found of them, is covered by the views, so it may be read and written. The body
+        // was chosen for these rows, and their strides and counts fit as they do in `Kernel::transfer`.
+        unsafe { (self.body)(&self.rows, source.at(self.from), target.at(self.to)) };
+        Ok(())
+    }
 }
 
 /// Why a kernel stopped.
@@ -202,6 +236,24 @@ impl Kernel {
             None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
         }
         Ok(())
+    }
+
+    /// The same, ready to be moved; none where there is nothing to move, or unit by unit, or where it lies outside of all memory.
+    pub(crate) fn prepare(&self, counts: [u64; 2], from: Lane, to: Lane) -> Option<Transfer> {
+        if counts.contains(&0) || self.from_run == 0 {
+            return None;
+        }
+        let read = from.reach(counts, self.from_run)?;
+        let written = to.reach(counts, self.to_run)?;
+        let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
+        Some(Transfer {
+            body: self.bodies?.grid(&rows),
+            rows,
+            read: [read.start, read.end],
+            from: from.start,
+            written: [written.start, written.end],
+            to: to.start,
+        })
     }
 
     /// Moves the runs that lie at some of a table's offsets from `from_at` to a packed stream from

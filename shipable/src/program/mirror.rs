@@ -190,13 +190,38 @@ impl Memories<'_, '_, '_> {
         }
     }
 
-    /// Runs in four dimensions.
-    ///
+    /// Runs in four dimensions, of which two at a time are moved.
+    fn rows(&mut self, start: i64, dims: [Dim; 4], run: u64) -> Result<(), OutOfBounds> {
+        let Arranged { start, dims: [outermost, outer, middle, inner], run } =
+            Arranged::new(start, dims, run);
+        let kernel = Kernel::new(Conversion::Copy, run);
+        for i in 0..outermost.count as i64 {
+            for j in 0..outer.count as i64 {
+                let start = start
+                    .wrapping_add(outermost.stride.wrapping_mul(i))
+                    .wrapping_add(outer.stride.wrapping_mul(j));
+                let lane = Lane { start, strides: [middle.stride, inner.stride] };
+                let counts = [middle.count, inner.count];
+                moved(kernel.transfer(counts, self.from, lane, self.to, lane))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs in four dimensions at most, in the order of memory and in as few as there are.
+pub(super) struct Arranged {
+    pub start: i64,
+    /// Outer to inner, those unused outermost.
+    pub dims: [Dim; 4],
+    pub run: u64,
+}
+
+impl Arranged {
     /// 1. Dimensions of one run, or at one place, are left out; strides are made positive, from the first run in memory on.
     /// 2. The shortest stride becomes the innermost.
     /// 3. Runs that adjoin are one; so are dimensions that go on at the same pace.
-    /// 4. Two dimensions at a time are moved.
-    fn rows(&mut self, mut start: i64, all: [Dim; 4], mut run: u64) -> Result<(), OutOfBounds> {
+    pub(super) fn new(mut start: i64, all: [Dim; 4], mut run: u64) -> Arranged {
         let (mut dims, mut used) = ([Dim::ONE; 4], 0);
         for Dim { count, stride } in all {
             if count <= 1 || stride == 0 {
@@ -226,21 +251,8 @@ impl Memories<'_, '_, '_> {
             }
         }
         let used = if used == 0 { 0 } else { last + 1 };
-        // The two innermost are a kernel's, those before are walked.
         let of = |at: usize| if at < used { dims[used - 1 - at] } else { Dim::ONE };
-        let [inner, middle, outer, outermost] = [of(0), of(1), of(2), of(3)];
-        let kernel = Kernel::new(Conversion::Copy, run);
-        for i in 0..outermost.count as i64 {
-            for j in 0..outer.count as i64 {
-                let start = start
-                    .wrapping_add(outermost.stride.wrapping_mul(i))
-                    .wrapping_add(outer.stride.wrapping_mul(j));
-                let lane = Lane { start, strides: [middle.stride, inner.stride] };
-                let counts = [middle.count, inner.count];
-                moved(kernel.transfer(counts, self.from, lane, self.to, lane))?;
-            }
-        }
-        Ok(())
+        Arranged { start, dims: [of(3), of(2), of(1), of(0)], run }
     }
 }
 

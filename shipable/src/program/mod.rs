@@ -15,11 +15,13 @@ mod overlap;
 mod pack;
 mod step;
 mod stretches;
+mod strided;
 mod text;
 
 pub use pack::{ConversionError, Partial};
 pub use step::copy;
 pub use stretches::Stretch;
+pub use strided::Strided;
 
 pub(crate) use lower::lower;
 pub(crate) use pack::describe;
