@@ -49,6 +49,12 @@ impl Span {
         Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
     }
 
+    /// A value's, to be read while it is borrowed.
+    #[inline(always)]
+    fn of_value<T: Element>(value: &T) -> Span {
+        Span::of(std::ptr::from_ref(value).cast_mut(), 1)
+    }
+
     /// Memory that a user points to: displacement 0 is at `place`, and there is memory from `start` to `end` of it. None where
     /// no memory is that large.
     pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
@@ -236,33 +242,60 @@ impl Span {
         reduction.combine_packed(operands, &mut there, bytes).is_ok()
     }
 
-    /// Combines one operand with the element at displacement `at`, and copies what was there to `old`; all are as long. False,
-    /// and nothing done, where the memory hasn't got it.
-    #[inline]
-    pub(crate) fn fetch(self, reduction: &Reduction, at: i64, operand: Span, old: Span) -> bool {
-        let (Some(operand), Some(mut there)) =
-            (operand.view(), self.shifted(at).and_then(Span::view_mut))
-        else {
-            return false;
-        };
-        old.copy_run(0, self, at, old.len) && reduction.combine(operand, &mut there, 1).is_ok()
+    /// Combines an operand with the element at displacement `at`, and gives what was there; none, and nothing done, where the memory hasn't
+    /// got it.
+    #[inline(always)]
+    pub(crate) fn fetch<T: Element>(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operand: &T,
+    ) -> Option<T> {
+        let (operand, mut there) =
+            (Span::of_value(operand).view()?, self.shifted(at).and_then(Span::view_mut)?);
+        let old = self.peek(at)?;
+        reduction.combine(operand, &mut there, 1).is_ok().then_some(old)
     }
 
-    /// As [`Swap::apply`], of the element at displacement `at`; false as for [`fetch`](Span::fetch).
-    #[inline]
-    pub(crate) fn compare_and_swap(
+    /// As [`Swap::apply`], of the element at displacement `at`; gives what was there, or none as [`fetch`](Span::fetch).
+    #[inline(always)]
+    pub(crate) fn compare_and_swap<T: Element>(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: &T,
+        new: &T,
+    ) -> Option<T> {
+        let old = self.peek::<T>(at)?;
+        let (compare, new) = (Span::of_value(compare), Span::of_value(new));
+        self.swap_found(swap, at, compare, new, Span::of_value(&old)).then_some(old)
+    }
+
+    /// As [`Swap::apply`], of the element at displacement `at`; what was there goes to `old`. False, and nothing done, where any hasn't
+    /// got it.
+    pub(crate) fn swap_at(
         self,
         swap: &Swap,
         at: i64,
         [compare, new]: [Span; 2],
         old: Span,
     ) -> bool {
-        if !old.copy_run(0, self, at, old.len) {
-            return false;
+        old.copy_run(0, self, at, old.len) && self.swap_found(swap, at, compare, new, old)
+    }
+
+    /// The same, what was there having been found.
+    #[inline(always)]
+    fn swap_found(self, swap: &Swap, at: i64, compare: Span, new: Span, found: Span) -> bool {
+        match (compare.word(), found.word()) {
+            (Some(wanted), Some(found)) => {
+                !swap.is_equal(wanted, found) || self.copy_run(at, new, 0, new.len)
+            }
+            _ => self.swap_views(swap, at, compare, new),
         }
-        if let (Some(wanted), Some(there)) = (compare.word(), old.word()) {
-            return !swap.is_equal(wanted, there) || self.copy_run(at, new, 0, new.len);
-        }
+    }
+
+    #[inline(never)]
+    fn swap_views(self, swap: &Swap, at: i64, compare: Span, new: Span) -> bool {
         let (Some(compare), Some(new), Some(there)) =
             (compare.view(), new.view(), self.shifted(at).and_then(Span::view_mut))
         else {
@@ -272,7 +305,7 @@ impl Span {
     }
 
     /// Its bits, if it is as long as a word.
-    #[inline]
+    #[inline(always)]
     fn word(self) -> Option<u64> {
         match self.len {
             8 => self.peek(0),
@@ -284,9 +317,11 @@ impl Span {
     }
 
     /// The value at a displacement, if the memory has it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
-        Span::filled(|value| value.copy_run(0, self, at, value.len))
+        let mut value = zeroed::<T>();
+        let room = Span::of(&raw mut value, 1);
+        room.copy_run(0, self, at, room.len).then_some(value)
     }
 
     /// Compares and swaps the element at displacement 0, as [`Swap::apply`].
@@ -341,19 +376,6 @@ impl Span {
     /// Runs `body` on a span of a slice, which lasts as long.
     pub(crate) fn with_slice<T: Element, R>(values: &[T], body: impl FnOnce(Span) -> R) -> R {
         body(Span::of(values.as_ptr().cast_mut(), values.len()))
-    }
-
-    /// Runs `body` on a span of a value, which lasts as long.
-    #[inline]
-    pub(crate) fn with_value<T: Element, R>(value: &T, body: impl FnOnce(Span) -> R) -> R {
-        body(Span::of(std::ptr::from_ref(value).cast_mut(), 1))
-    }
-
-    /// Runs `body` on a span of a value to be written, which lasts as long; gives the value if it was.
-    #[inline]
-    pub(crate) fn filled<T: Element>(body: impl FnOnce(Span) -> bool) -> Option<T> {
-        let mut value = zeroed::<T>();
-        body(Span::of(&raw mut value, 1)).then_some(value)
     }
 
     /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.

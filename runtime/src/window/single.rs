@@ -134,68 +134,76 @@ struct Single<'a> {
 }
 
 impl Core {
-    /// The quick way of a fetch_and_op on an element of this Rust type.
-    #[inline]
-    fn fetch_run(
-        &self,
-        element: TypeId,
-        operand: Span,
-        old: Span,
-        target: i32,
-        at: i64,
-        op: Op,
-    ) -> bool {
-        let recent = self.recent.fetch.borrow();
-        let Some((id, last, reduction)) = &*recent else { return false };
-        let place = self.quick_place(target, at).filter(|_| (*id, *last) == (element, op));
-        let Some((memory, at)) = place else { return false };
-        let done = self.with_reach(memory, at, move |span| {
-            let _held = self.control.accumulate(target as u32);
-            span.fetch(reduction, at, operand, old)
-        });
-        self.note_use(done == Some(true))
-    }
-
-    /// The quick way of a compare and swap.
-    #[inline]
-    fn swap_run(
-        &self,
-        element: TypeId,
-        operands: [Span; 2],
-        old: Span,
-        target: i32,
-        at: i64,
-    ) -> bool {
-        let recent = self.recent.swap.borrow();
-        let Some((id, swap)) = &*recent else { return false };
-        let place = self.quick_place(target, at).filter(|_| *id == element);
-        let Some((memory, at)) = place else { return false };
-        let done = self.with_reach(memory, at, move |span| {
-            let _held = self.control.accumulate(target as u32);
-            span.compare_and_swap(swap, at, operands, old)
-        });
-        self.note_use(done == Some(true))
-    }
-
-    #[inline]
+    /// The quick way of a fetch_and_op. In line, without closures, as [`Core::transfer`] has it.
+    #[inline(always)]
     fn fetch_here<T: Element>(&self, operand: &T, target: i32, at: i64, op: Op) -> Option<T> {
-        Span::with_value(operand, |operand| {
-            Span::filled(|old| self.fetch_run(TypeId::of::<T>(), operand, old, target, at, op))
-        })
+        let recent = self.recent.fetch.borrow();
+        let (id, last, reduction) = recent.as_ref()?;
+        if (*id, *last) != (TypeId::of::<T>(), op) {
+            return None;
+        }
+        let (target, at) = self.quick_place(target, at)?;
+        let old = match target.door.get() {
+            Some(door) => {
+                let _held = self.control.accumulate(target.rank);
+                door.span.fetch(reduction, at, operand)
+            }
+            None => self.fetch_attached(reduction, target, at, *operand),
+        }?;
+        self.used.set(true);
+        Some(old)
     }
 
-    #[inline]
+    /// The same in memory that the target attached.
+    #[inline(never)]
+    fn fetch_attached<T: Element>(
+        &self,
+        reduction: &Reduction,
+        target: &Target,
+        at: i64,
+        operand: T,
+    ) -> Option<T> {
+        let reached = self.reach_attached(target, at)?;
+        let _held = self.control.accumulate(target.rank);
+        reached.span.fetch(reduction, at, &operand)
+    }
+
+    /// The quick way of a compare_and_swap, likewise.
+    #[inline(always)]
     fn swap_here<T: Element>(&self, new: &T, compare: &T, target: i32, at: i64) -> Option<T> {
-        let id = TypeId::of::<T>();
-        Span::with_value(compare, |compare| {
-            Span::with_value(new, |new| {
-                Span::filled(|old| self.swap_run(id, [compare, new], old, target, at))
-            })
-        })
+        let recent = self.recent.swap.borrow();
+        let (id, swap) = recent.as_ref()?;
+        if *id != TypeId::of::<T>() {
+            return None;
+        }
+        let (target, at) = self.quick_place(target, at)?;
+        let old = match target.door.get() {
+            Some(door) => {
+                let _held = self.control.accumulate(target.rank);
+                door.span.compare_and_swap(swap, at, compare, new)
+            }
+            None => self.swap_attached(swap, target, at, [*compare, *new]),
+        }?;
+        self.used.set(true);
+        Some(old)
+    }
+
+    /// The same in memory that the target attached.
+    #[inline(never)]
+    fn swap_attached<T: Element>(
+        &self,
+        swap: &Swap,
+        target: &Target,
+        at: i64,
+        [compare, new]: [T; 2],
+    ) -> Option<T> {
+        let reached = self.reach_attached(target, at)?;
+        let _held = self.control.accumulate(target.rank);
+        reached.span.compare_and_swap(swap, at, &compare, &new)
     }
 
     /// A target that is near, and the byte of a displacement in its window.
-    #[inline]
+    #[inline(always)]
     fn quick_place(&self, target: i32, displacement: i64) -> Option<(&Target, i64)> {
         let target = self.targets.get(usize::try_from(target).ok()?)?;
         if !target.is_near() || !self.opens(target) || displacement < 0 {
@@ -325,7 +333,7 @@ impl Core {
             (One::Swap, &[compare, new]) => {
                 let swap = Swap::new(place.leaf, architecture)?;
                 let _held = self.control.accumulate(single.target as u32);
-                match there.compare_and_swap(&swap, 0, [compare, new], old) {
+                match there.swap_at(&swap, 0, [compare, new], old) {
                     true => Ok(()),
                     false => Err(single.refused()),
                 }
