@@ -14,7 +14,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::lock::{BriefLock, Briefly, Claim, SharedLock, Sharing, User};
+use longshore_transport::lock::{BriefLock, Briefly, Claim, Shape, SharedLock, Sharing, User};
 use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
 use crate::counter;
@@ -35,6 +35,7 @@ pub(crate) struct Control {
     size: u32,
     /// From a block to the next one.
     stride: u64,
+    locks: Shape,
 }
 
 /// What one rank counts for another.
@@ -64,7 +65,7 @@ impl Control {
         }
         let (segment, group, size) = (segment.clone(), group.clone(), group.size() as u32);
         let (memory, stride) = (segment.map(place)?, Self::stride(size));
-        Ok(Some(Control { memory, segment, group, rank, size, stride }))
+        Ok(Some(Control { memory, segment, group, rank, size, stride, locks: Shape::of(size) }))
     }
 
     fn stride(size: u32) -> u64 {
@@ -115,11 +116,11 @@ impl Control {
 
     #[inline]
     fn lock(&self, owner: u32) -> SharedLock<'_> {
-        SharedLock::new(&self.memory, self.block(owner) + LOCK, self.size)
+        SharedLock::new(&self.memory, self.block(owner) + LOCK, self.locks)
     }
 
     /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves. It is held at once if it is free.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
         let (lock, wake) = (self.lock(owner), |user| self.wake(owner, user));
         let mut claim = lock.claim(user, sharing, wake);
@@ -135,7 +136,7 @@ impl Control {
     }
 
     /// Gives an owner's lock back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release(&self, owner: u32, claim: Claim) {
         self.lock(owner).release(claim, |user| self.wake(owner, user));
     }

@@ -235,6 +235,54 @@ fn a_post_after_locks_and_a_barrier() {
     });
 }
 
+/// Within lock_all a rank's own loads and stores have its lock, however they are made: nobody who locks it alone comes in between.
+#[test]
+#[allow(unsafe_code)]
+fn own_loads_and_stores_within_lock_all_are_locked() {
+    const TURNS: i64 = 20;
+    for pointed in [false, true] {
+        everywhere(2, |rank| {
+            let (world, me) = (rank.world(), rank.world().rank());
+            let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+            let long = rank.type_of::<i64>().unwrap();
+            for turn in 0..TURNS {
+                if me == 0 {
+                    let counted = window.lock_all(|epoch| {
+                        let load = || match pointed {
+                            // SAFETY: eight bytes of this rank's window, which it has locked.
+                            true => Ok(unsafe { window.base().cast::<i64>().read_volatile() }),
+                            false => epoch.local().get::<i64>(0),
+                        };
+                        let before = load()?;
+                        // The other asks for the lock meanwhile.
+                        world.send(&[turn], 1, 0)?;
+                        for _ in 0..10 {
+                            world.iprobe(1, 0)?;
+                        }
+                        assert_eq!(load()?, before);
+                        epoch.local().set(0, epoch.local().get::<i64>(0)? + 1)
+                    });
+                    counted.unwrap();
+                } else {
+                    world.recv(&mut [0i64], 0, 0).unwrap();
+                    let mut found = [0i64];
+                    let counted = window.lock(0, LockType::Exclusive, |epoch| {
+                        epoch.flush(0, |epoch| epoch.get(&mut found, 0, 0, 1, &long))?;
+                        let more = [found[0] + 1];
+                        epoch.flush(0, |epoch| epoch.put(&more, 0, 0, 1, &long))
+                    });
+                    counted.unwrap();
+                }
+            }
+            world.barrier().unwrap();
+            if me == 0 {
+                assert_eq!(window.get::<i64>(0).unwrap(), 2 * TURNS);
+            }
+            window.free().unwrap();
+        });
+    }
+}
+
 /// Windows of part of the job: their ranks are not those of the job.
 #[test]
 fn epochs_of_part_of_the_job() {

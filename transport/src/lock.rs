@@ -18,7 +18,7 @@ use queue::{Place, Queue};
 
 pub use brief::{BriefLock, BriefWord, Briefly};
 pub use queue::LockHead;
-pub use shared::{Claim, SharedLock, Sharing, User};
+pub use shared::{Claim, Shape, SharedLock, Sharing, User};
 
 /// A place in the queue of a [`FairLock`].
 ///

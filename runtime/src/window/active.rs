@@ -107,7 +107,7 @@ impl Core {
                 target.posts.set(counter::next(target.posts.get()));
                 target.access.set(Access::Started);
             }
-            self.opened.set(targets);
+            self.opened.replace(targets);
             Ok(())
         };
         call().map_err(|error| self.failed(error, "start", None))
@@ -160,6 +160,10 @@ impl Core {
     /// sender's answer to a question.
     fn await_unlocked(&self) -> Result<()> {
         let own = self.control.rank();
+        if self.epoch.get() == (EpochState::LockAll { unchecked: false }) {
+            // Whether its lock was needed so far or not.
+            return Err(ErrorKind::LockedWindow { by: own }.into());
+        }
         while let Some(by) = self.control.locker(own) {
             let locker = &self.targets[by as usize];
             if by != own && locker.route != Route::Direct {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use longshore_transport::lock::{Claim, Sharing};
+use longshore_transport::lock::Sharing;
 
 use super::assert::Assert;
 use super::core::Core;
@@ -54,9 +54,9 @@ impl Core {
 
     /// This rank has the lock of its own window, or is to give it back.
     #[inline]
-    pub(super) fn own_lock(&self, claim: &Claim, gets: bool) {
+    pub(super) fn own_lock(&self, sharing: Sharing, gets: bool) {
         if self.process.checks() {
-            self.note_own_lock(claim.sharing(), gets);
+            self.note_own_lock(sharing, gets);
         }
     }
 

@@ -55,8 +55,12 @@ pub(crate) struct Core {
     pub(super) used: Cell<bool>,
     /// Whether this rank stored to its own memory since the last synchronisation.
     pub(super) stored: Cell<bool>,
+    /// Whether the program has had a pointer to its own memory, through which it loads and stores unseen.
+    pub(super) pointed: Cell<bool>,
     /// The targets of start, or those whose locks lock_all has taken.
-    pub(super) opened: Cell<Vec<u32>>,
+    pub(super) opened: RefCell<Vec<u32>>,
+    /// Whether lock_all has taken one by this rank's own claim.
+    pub(super) claims: Cell<bool>,
     /// To whom this rank's window is exposed by a post.
     pub(super) posted: RefCell<Option<Vec<u32>>>,
     /// Where the call under way is made, and the last start, with NOCHECK or without; kept where uses of windows are checked.

@@ -83,10 +83,14 @@ impl<'w> Local<'w> {
     /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
     /// may write them at any time, and none is this rank's to reach once the window is freed. Null in a dynamic window.
     pub fn base(&self) -> *mut u8 {
-        match self.core.attachments {
-            Some(_) => std::ptr::null_mut(),
-            None => self.span.start(),
+        if self.core.attachments.is_some() {
+            return std::ptr::null_mut();
         }
+        // What is loaded and stored through it isn't seen: from here on lock_all takes the own lock at once, and one that is open takes
+        // it now. Where it can't be had any more the job is being ended, which the call that closes the epoch tells.
+        self.core.pointed.set(true);
+        let _ = self.core.lock_own();
+        self.span.start()
     }
 
     /// The representation of what lies in it: its owner's.
@@ -224,6 +228,8 @@ impl<'w> Local<'w> {
         displacement: i64,
         unit: u32,
     ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        let locked = self.core.lock_own();
+        locked.map_err(|error| self.failed(error, Some((start, end))))?;
         if let Some(attachments) = &self.core.attachments {
             let found = attachments.find((start, end));
             let (memory, base) = found.map_err(|error| self.failed(error, Some((start, end))))?;

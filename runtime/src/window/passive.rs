@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use longshore_transport::lock::{Sharing, User};
+use longshore_transport::lock::{Claim, Sharing, User};
 
 use super::assert::Assert;
 use super::core::Core;
@@ -70,16 +70,12 @@ impl Core {
             {
                 return Err(ErrorKind::Epoch(TWICE).into());
             }
-            let before = self.epoch.get();
-            self.step(Step::Lock)?;
-            let granted = match assert.contains(Assert::NOCHECK) {
-                true => Ok(Access::Unchecked),
-                false => self.claim(target, lock_type.into()),
+            let locked = self.next(Step::Lock)?;
+            let access = match assert.contains(Assert::NOCHECK) {
+                true => Access::Unchecked,
+                false => self.claim(target, lock_type.into())?,
             };
-            let access = granted.inspect_err(|_| self.epoch.set(before))?;
-            if let Access::Claimed(claim) = &access {
-                self.own_lock(claim, true);
-            }
+            self.enter(locked);
             target.access.set(access);
             Ok(())
         };
@@ -91,12 +87,13 @@ impl Core {
     pub(super) fn unlock(&self, rank: i32) -> Result<()> {
         let call = || -> Result<()> {
             let target = self.real_target(rank)?;
-            if matches!(self.epoch.get(), EpochState::Locks(_))
-                && target.access.get() == Access::Closed
-            {
-                return Err(ErrorKind::Epoch(NOT_LOCKED).into());
-            }
-            let state = self.epoch.get();
+            let held = match self.epoch.get() {
+                EpochState::Locks(_) if target.access.get() == Access::Closed => {
+                    return Err(ErrorKind::Epoch(NOT_LOCKED).into());
+                }
+                EpochState::Locks(held) => held,
+                _ => 0,
+            };
             self.step(Step::Unlock)?;
             // To give back a claim is a full barrier.
             let settled = match target.access.get() {
@@ -104,63 +101,86 @@ impl Core {
                 _ => self.settle(Some(target)),
             };
             self.give_back(target);
-            settled.map_err(|error| error.within(|| state.to_string()))
+            settled.map_err(|error| error.within(|| EpochState::Locks(held).to_string()))
         };
         call().map_err(|error| self.failed(error, "unlock", Some(rank)))
     }
 
-    /// Opens all targets. Their locks are taken when the first operation needs them, but at once where this rank's loads and
-    /// stores need them: its own, and all those of a shared window.
+    /// Opens all targets. Their locks are taken when the first operation needs them, and this rank's own, which its loads and stores
+    /// need, with the first of these. They are taken at once where loads and stores don't come by here: through a pointer, and to others'
+    /// parts of a shared window.
     #[inline]
     pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
         let call = || -> Result<()> {
             self.process.ready()?;
             self.check_locks()?;
             assert.allowed("lock_all", Assert::NOCHECK)?;
-            let (before, unchecked) = (self.epoch.get(), assert.contains(Assert::NOCHECK));
-            self.step(Step::LockAll { unchecked })?;
-            let own = self.control.rank() as usize;
-            let mut at_once = match self.flavor {
-                Flavor::Shared => 0..self.targets.len(),
-                _ => own..own + 1,
-            };
-            at_once.try_for_each(|rank| self.lock_lazily(&self.targets[rank])).inspect_err(|_| {
-                self.give_all_back();
-                self.epoch.set(before);
-            })
+            let unchecked = assert.contains(Assert::NOCHECK);
+            let locked = self.next(Step::LockAll { unchecked })?;
+            let own = self.control.rank();
+            // What is checked is to see the own lock's time from its begin.
+            if self.flavor == Flavor::Shared || self.pointed.get() || self.process.checks() {
+                self.lock_at_once(unchecked)?;
+            } else if !unchecked && self.control.is_exposed(own) {
+                return Err(ErrorKind::Epoch(EXPOSED).into());
+            }
+            self.enter(locked);
+            Ok(())
         };
         call().map_err(|error| self.failed(error, "lock_all", None))
     }
 
+    /// Takes the locks that loads and stores need, or none.
+    #[cold]
+    fn lock_at_once(&self, unchecked: bool) -> Result<()> {
+        let own = self.control.rank() as usize;
+        let mut at_once = match self.flavor {
+            Flavor::Shared => 0..self.targets.len(),
+            _ => own..own + 1,
+        };
+        at_once
+            .try_for_each(|rank| self.lock_lazily(&self.targets[rank], unchecked))
+            .inspect_err(|_| self.give_back_all())
+    }
+
     /// Unlocks all targets: all operations are done.
+    #[inline]
     pub(super) fn unlock_all(&self) -> Result<()> {
         let call = || -> Result<()> {
-            let state = self.epoch.get();
             self.step(Step::UnlockAll)?;
-            let settled = match state {
-                EpochState::LockAll { unchecked: true } => self.settle(None),
-                // The own lock at least is given back, which is a full barrier.
-                _ => self.await_done(None),
+            // To give back a claim is a full barrier.
+            let settled = match self.claims.get() {
+                true => self.await_done(None),
+                false => self.settle(None),
             };
-            self.give_all_back();
-            settled.map_err(|error| error.within(|| state.to_string()))
+            self.give_back_all();
+            let locked = EpochState::LockAll { unchecked: false };
+            settled.map_err(|error| error.within(|| locked.to_string()))
         };
         call().map_err(|error| self.failed(error, "unlock_all", None))
     }
 
-    /// Takes the lock that lock_all promised, shared.
-    pub(super) fn lock_lazily(&self, target: &Target) -> Result<()> {
-        let access = match self.epoch.get() {
-            EpochState::LockAll { unchecked: true } => Access::Unchecked,
-            _ => self.claim(target, Sharing::Shared)?,
-        };
-        if let Access::Claimed(claim) = &access {
-            self.own_lock(claim, true);
+    /// Takes this rank's own lock, if lock_all promised it and nothing has needed it so far.
+    #[inline]
+    pub(super) fn lock_own(&self) -> Result<()> {
+        let own = &self.targets[self.control.rank() as usize];
+        match self.epoch.get() {
+            EpochState::LockAll { unchecked } if own.access.get() == Access::Closed => {
+                self.lock_lazily(own, unchecked)
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// Takes the lock that lock_all promised, shared.
+    pub(super) fn lock_lazily(&self, target: &Target, unchecked: bool) -> Result<()> {
+        let access = match unchecked {
+            true => Access::Unchecked,
+            false => self.claim(target, Sharing::Shared)?,
+        };
+        self.claims.set(self.claims.get() | matches!(access, Access::Claimed(_)));
         target.access.set(access);
-        let mut opened = self.opened.take();
-        opened.push(target.rank);
-        self.opened.set(opened);
+        self.opened.borrow_mut().push(target.rank);
         Ok(())
     }
 
@@ -277,7 +297,7 @@ impl Core {
     }
 
     /// Gets a target's lock.
-    #[inline]
+    #[inline(always)]
     fn claim(&self, target: &Target, sharing: Sharing) -> Result<Access> {
         let own = target.rank == self.control.rank();
         if target.route != Route::Direct && !own {
@@ -286,12 +306,31 @@ impl Core {
         if self.control.is_exposed(target.rank) {
             return Err(ErrorKind::Epoch(EXPOSED).into());
         }
-        let user = User { number: self.control.rank(), served: false };
-        let mut claim = self.control.claim(target.rank, user, sharing);
-        let bereft = self.process.is_bereft();
-        if claim.is_held() && !bereft {
-            return Ok(Access::Claimed(claim));
+        let claim = self.control.claim(target.rank, self.user(), sharing);
+        match claim.ticket() {
+            Some(ticket) if !self.process.is_bereft() => Ok(self.claimed(target, sharing, ticket)),
+            _ => self.await_claim(target, claim),
         }
+    }
+
+    /// This rank, as locks know it.
+    #[inline]
+    fn user(&self) -> User {
+        User { number: self.control.rank(), served: false }
+    }
+
+    #[inline]
+    fn claimed(&self, target: &Target, sharing: Sharing, ticket: u32) -> Access {
+        target.ticket.set(ticket);
+        self.own_lock(sharing, true);
+        Access::Claimed(sharing)
+    }
+
+    /// Waits for a lock; where a rank has died, this one's may be what was waited for.
+    #[cold]
+    #[inline(never)]
+    fn await_claim(&self, target: &Target, mut claim: Claim) -> Result<Access> {
+        let bereft = self.process.is_bereft();
         let wait = || {
             if !bereft && self.process.spin(|| self.control.poll(target.rank, &mut claim, false)) {
                 return Ok(());
@@ -311,13 +350,14 @@ impl Core {
                 None
             })
         };
-        match self.process.during(Activity::Lock, target.peer, wait) {
-            Ok(()) => Ok(Access::Claimed(claim)),
-            Err(error) => {
+        let waited = self.process.during(Activity::Lock, target.peer, wait);
+        match (waited, claim.ticket()) {
+            (Ok(()), Some(ticket)) => Ok(self.claimed(target, claim.sharing(), ticket)),
+            (waited, _) => {
                 // If it still stands in the queue it stays there. Nobody behind it waits for long: the target is gone, or the
                 // job is being ended, and that ends their calls too.
                 self.control.release(target.rank, claim);
-                Err(error)
+                Err(waited.err().unwrap_or_else(|| ErrorKind::Epoch(NOT_LOCKED).into()))
             }
         }
     }
@@ -369,28 +409,34 @@ impl Core {
     }
 
     /// Gives back the locks that lock_all took.
-    fn give_all_back(&self) {
-        let mut opened = self.opened.take();
-        opened.drain(..).for_each(|rank| self.give_back(&self.targets[rank as usize]));
+    #[inline]
+    fn give_back_all(&self) {
+        let mut opened = self.opened.borrow_mut();
+        opened.iter().for_each(|&rank| self.give_back(&self.targets[rank as usize]));
         // Its memory is for the next ones.
-        self.opened.set(opened);
+        opened.clear();
+        self.claims.set(false);
     }
 
     /// Gives a target's lock back, after what was done under it.
     #[inline]
     fn give_back(&self, target: &Target) {
         match target.access.replace(Access::Closed) {
-            Access::Claimed(claim) => {
-                self.own_lock(&claim, false);
+            Access::Claimed(sharing) => {
+                self.own_lock(sharing, false);
+                let claim = Claim::held(self.user(), sharing, target.ticket.get());
                 self.control.release(target.rank, claim);
             }
-            Access::Granted => {
-                let mut engine = self.process.engine();
-                engine.state().start_unlock(target.peer, self.window);
-                engine.progress();
-            }
+            Access::Granted => self.start_unlock(target),
             Access::Closed | Access::Started | Access::Unchecked => {}
         }
+    }
+
+    #[cold]
+    fn start_unlock(&self, target: &Target) {
+        let mut engine = self.process.engine();
+        engine.state().start_unlock(target.peer, self.window);
+        engine.progress();
     }
 
     /// The target with this rank; PROC_NULL has no lock.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use longshore_transport::lock::Claim;
+use longshore_transport::lock::Sharing;
 
 use super::core::Core;
 use super::targets::Target;
@@ -48,8 +48,9 @@ pub(super) enum Access {
     Closed,
     /// It is in the start group.
     Started,
-    /// It is locked, by this rank's own claim.
-    Claimed(Claim),
+    /// It is locked, by this rank's own claim, whose ticket the target has. (What is more than a word is written in words here and read
+    /// as a whole there, for which the processor waits.)
+    Claimed(Sharing),
     /// It is locked, by messages.
     Granted,
     /// It needs no lock.
@@ -108,9 +109,21 @@ impl Core {
     /// Takes a step, if it is legal. In line, since the call knows which step it is, and most of the table goes.
     #[inline(always)]
     pub(super) fn step(&self, step: Step) -> Result<()> {
-        self.epoch.set(self.epoch.get().after(step, self.used.get())?);
-        self.used.set(false);
+        self.enter(self.next(step)?);
         Ok(())
+    }
+
+    /// The state that a step leads to, if it is legal.
+    #[inline(always)]
+    pub(super) fn next(&self, step: Step) -> Result<EpochState> {
+        Ok(self.epoch.get().after(step, self.used.get())?)
+    }
+
+    /// Takes a step to this state.
+    #[inline(always)]
+    pub(super) fn enter(&self, state: EpochState) {
+        self.epoch.set(state);
+        self.used.set(false);
     }
 
     /// Rule 1, for an operation that reaches nobody.
@@ -129,7 +142,7 @@ impl Core {
             return Ok(());
         }
         match self.epoch.get() {
-            EpochState::LockAll { .. } => self.lock_lazily(target),
+            EpochState::LockAll { unchecked } => self.lock_lazily(target, unchecked),
             EpochState::Started(_) => Err(ErrorKind::Epoch(NOT_STARTED).into()),
             _ => Err(ErrorKind::Epoch(NOT_LOCKED).into()),
         }
@@ -150,7 +163,10 @@ impl Core {
 
     #[inline(never)]
     fn opens_late(&self, target: &Target) -> bool {
-        matches!(self.epoch.get(), EpochState::LockAll { .. }) && self.lock_lazily(target).is_ok()
+        match self.epoch.get() {
+            EpochState::LockAll { unchecked } => self.lock_lazily(target, unchecked).is_ok(),
+            _ => false,
+        }
     }
 
     /// Whether an operation was done, which is one more of its epoch then.

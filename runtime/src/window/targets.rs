@@ -33,6 +33,8 @@ pub(super) struct Target {
     pub reading: OnceCell<Reading>,
     /// What the epoch allows.
     pub access: Cell<Access>,
+    /// That of this rank's claim on its lock.
+    pub ticket: Cell<u32>,
     /// Its posts that this rank has used up, and its completes.
     pub posts: Cell<u32>,
     pub completes: Cell<u32>,
@@ -163,6 +165,7 @@ impl Targets {
                 door: OnceCell::new(),
                 reading: OnceCell::new(),
                 access: Cell::new(Access::Closed),
+                ticket: Cell::new(0),
                 posts: Cell::new(0),
                 completes: Cell::new(0),
             })

@@ -125,6 +125,8 @@ fn rule_6_a_window_is_exposed_or_locked() {
             let error = window.lock(next, lock_type, |_| Ok(())).unwrap_err();
             expect(&error, Class::RmaSync, &["exposed its window", "rule 6"]);
         }
+        let error = window.lock_all(|_| Ok(())).unwrap_err();
+        expect(&error, Class::RmaSync, &["exposed its window", "rule 6", "lock_all at rank"]);
         world.barrier().unwrap();
         window.start(&after, Assert::NONE, |_| Ok(())).unwrap();
         window.wait().unwrap();
@@ -136,6 +138,17 @@ fn rule_6_a_window_is_exposed_or_locked() {
             Class::RmaSync,
             &["has the window locked", "rule 6", "post at rank"],
         );
+        // Whether anything has needed the lock or not.
+        for loads in [false, true] {
+            let refused = window.lock_all(|epoch| {
+                if loads {
+                    epoch.local().get::<u8>(0)?;
+                }
+                Ok(window.post(&before, Assert::NONE).unwrap_err())
+            });
+            let words = ["has the window locked", "rule 6", "post at rank"];
+            expect(&refused.unwrap(), Class::RmaSync, &words);
+        }
         world.barrier().unwrap();
     });
 }

@@ -47,7 +47,7 @@ fn name(ticket: u32, owner: u32) -> u64 {
 }
 
 /// Whether a place's name is of a ticket before this one, or of none.
-#[inline]
+#[inline(always)]
 fn is_older(name: u64, ticket: u32) -> bool {
     name as u32 == 0 || ticket.wrapping_sub((name >> 32) as u32) as i32 > 0
 }
@@ -55,26 +55,26 @@ fn is_older(name: u64, ticket: u32) -> bool {
 impl<'a, P: Place> Queue<'a, P> {
     /// A queue over `head` and `places`: a power of two, and at least as many as tickets may be out at a time. Zeroed words
     /// are an empty queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(head: &'a LockHead, places: &'a [P]) -> Self {
         debug_assert!(places.len().is_power_of_two());
         Self { head, places }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn place(&self, ticket: u32) -> &'a P {
         &self.places[ticket as usize & (self.places.len() - 1)]
     }
 
     /// The ticket whose turn it is, if it was given. Acquire pairs with the release in `call`: what the last one wrote
     /// during its turn is seen.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn(&self) -> u32 {
         self.head.head.load(Acquire)
     }
 
     /// Whether nobody is in the queue.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         // A head moves on only once its ticket was given: where it isn't yet, it was the head still.
         let ticket = self.turn();
@@ -83,14 +83,14 @@ impl<'a, P: Place> Queue<'a, P> {
     }
 
     /// Whose ticket it is, if it was given.
-    #[inline]
+    #[inline(always)]
     pub(super) fn owner(&self, ticket: u32) -> Option<u32> {
         let name = self.place(ticket).name().load(Acquire);
         if (name >> 32) as u32 == ticket { (name as u32).checked_sub(1) } else { None }
     }
 
     /// Takes a ticket. A full barrier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&self, owner: u32) -> u32 {
         let mut ticket = self.turn();
         loop {
@@ -110,7 +110,7 @@ impl<'a, P: Place> Queue<'a, P> {
 
     /// Ends the turn of `ticket`, and gives the ticket that was called with its owner; none where nobody waits, or where
     /// someone else ended that turn. A full barrier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call(&self, ticket: u32) -> Option<(u32, u32)> {
         let next = ticket.wrapping_add(1);
         // Release pairs with the acquire in `turn`.

@@ -57,6 +57,20 @@ pub struct SharedLock<'a> {
     holders: &'a [Le64],
 }
 
+/// How many words a lock has, found once for many locks.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    places: u32,
+    words: u32,
+}
+
+impl Shape {
+    /// Of locks of so many users.
+    pub fn of(users: u32) -> Shape {
+        Shape { places: users.next_power_of_two(), words: users.div_ceil(64) }
+    }
+}
+
 const SERVED: u32 = 1 << 31;
 
 impl User {
@@ -80,10 +94,19 @@ impl Claim {
         self.sharing
     }
 
-    /// Whether it is held.
-    #[inline]
-    pub fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Held(_))
+    /// One that is held, with what [`ticket`](Claim::ticket) said of it.
+    #[inline(always)]
+    pub fn held(user: User, sharing: Sharing, ticket: u32) -> Claim {
+        Claim { user, sharing, stage: Stage::Held(ticket) }
+    }
+
+    /// With which ticket it is held, if it is: all that its user needs to keep to [make it again](Claim::held).
+    #[inline(always)]
+    pub fn ticket(&self) -> Option<u32> {
+        match self.stage {
+            Stage::Held(ticket) => Some(ticket),
+            Stage::Queued(_) => None,
+        }
     }
 }
 
@@ -96,26 +119,25 @@ impl<'a> SharedLock<'a> {
                 .next_multiple_of(8)
     }
 
-    /// The lock in the `bytes(users)` bytes that lie from `offset` of `memory` on, a multiple of 8.
+    /// The lock of this shape in the bytes that it takes from `offset` of `memory` on, a multiple of 8.
     ///
     /// # Panics
     /// If they aren't inside.
-    #[inline]
-    pub fn new(memory: &'a Mapping, offset: u64, users: u32) -> Self {
-        let places = users.next_power_of_two();
-        let holders = memory.slice(offset + 64, users.div_ceil(64) as usize);
-        let after = offset + 64 + 8 * u64::from(users.div_ceil(64));
+    #[inline(always)]
+    pub fn new(memory: &'a Mapping, offset: u64, Shape { places, words }: Shape) -> Self {
+        let holders = memory.slice(offset + 64, words as usize);
+        let after = offset + 64 + 8 * u64::from(words);
         Self::over(memory.at(offset), memory.slice(after, places as usize), holders)
     }
 
     /// The lock over these words: a power of two places, at least one for each user, and a bit for each.
-    #[inline]
+    #[inline(always)]
     pub fn over(head: &'a LockHead, places: &'a [Le64], holders: &'a [Le64]) -> Self {
         Self { queue: Queue::new(head, places), holders }
     }
 
     /// Asks for the lock. A user has one claim at a time. `wake` is told whom to wake.
-    #[inline]
+    #[inline(always)]
     pub fn claim(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Claim {
         if sharing == Sharing::Shared && self.queue.is_empty() {
             self.mark(user.number); // a full barrier
@@ -155,7 +177,7 @@ impl<'a> SharedLock<'a> {
     }
 
     /// Gives the lock back; a claim that isn't held yet must have come to its turn before.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self, claim: Claim, wake: impl Fn(User)) {
         match (claim.sharing, claim.stage) {
             (Sharing::Shared, Stage::Held(_)) => self.leave(claim.user.number, wake),
