@@ -382,7 +382,7 @@ fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
     for number in [3i64, 4] {
         let operation = fetch(&mut pair, &ticket);
         assert!(!ticket.is_done() && !Ticket::renew(&ticket), "the engine has it");
-        pair.send(&answer(operation, &number.to_le_bytes()));
+        pair.send(&answer(operation, &number.to_ne_bytes()));
         assert!(ticket.is_done() && ticket.take_failure().is_none());
         assert_eq!(ticket.room().span::<i64>().peek(0), Some(number));
         assert!(Ticket::renew(&ticket) && !ticket.is_done());
@@ -391,7 +391,7 @@ fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
     let others = [1, 2, 3].map(|_| Arc::new(Ticket::default()));
     let operations = others.each_ref().map(|ticket| fetch(&mut pair, ticket));
     for at in [1, 2, 0] {
-        pair.send(&answer(operations[at], &(at as i64).to_le_bytes()));
+        pair.send(&answer(operations[at], &(at as i64).to_ne_bytes()));
         assert!(others[at].is_done() && Arc::strong_count(&others[at]) == 1);
         assert_eq!(others[at].room().span::<i64>().peek(0), Some(at as i64));
     }
