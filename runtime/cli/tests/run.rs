@@ -66,7 +66,10 @@ fn rank() {
 
 fn join() {
     match longshore::init() {
-        Ok(rank) => rank.finalize().unwrap(),
+        Ok(rank) => {
+            drop(rank.world().dup().unwrap());
+            rank.finalize().unwrap();
+        }
         Err(error) => eprintln!("{error}"),
     }
 }
@@ -390,14 +393,14 @@ fn ranks_log_as_much_as_they_are_to() {
         run(&[words.iter().map(|word| word.to_string()).collect(), role("join")].concat())
     };
     let told = |level: &str| job(&["-n", "2", "-x", &format!("LONGSHORE_LOG={level}")]).stderr;
-    let info = told("info");
-    let word = |word: &str| info.lines().filter(|line| line.contains(word)).count();
-    assert_eq!(
-        (word("INFO longshore::process: initialized rank="), word("DEBUG")),
-        (2, 0),
-        "{info}"
-    );
-    assert!(told("debug").contains("DEBUG longshore::"));
+    let lines = |text: &str, word: &str| text.lines().filter(|line| line.contains(word)).count();
+    for (level, made) in [("info", 0), ("debug", 2)] {
+        let told = told(level);
+        let initialized = lines(&told, "INFO longshore::process: initialized rank=");
+        let dup = lines(&told, "DEBUG longshore::communicator::create: communicator made rank=");
+        assert_eq!((initialized, dup), (2, made), "{level}: {told}");
+        assert_eq!(told.contains("DEBUG"), level == "debug", "{told}");
+    }
     assert!(!job(&["-n", "2"]).stderr.contains("INFO"));
     assert!(told("loud").contains("LONGSHORE_LOG=\"loud\" in the environment: off, error, warn"));
 }
