@@ -91,8 +91,9 @@ impl Outbound {
         network: &Arc<Network>,
         to: SocketAddr,
         greeting: Greeting,
+        key: &Key,
     ) -> Result<Outbound, CallError> {
-        let mut endpoint = Endpoint::connect(network, to, &SMALL_SLOTS)?;
+        let mut endpoint = Endpoint::connect(network, to, &key.request(&greeting), &SMALL_SLOTS)?;
         let free = (0..DEPTH).map(|_| endpoint.add_slot(HEADER + FRAME)).rev().collect();
         Ok(Outbound {
             endpoint,
@@ -255,6 +256,8 @@ impl Publish for Outbound {
 /// The end that receives.
 pub(super) struct Inbound {
     pub endpoint: Endpoint,
+    /// What it proved to know the secret for when it asked for the connection. No two guests have the same.
+    pub greeting: Greeting,
     standing: Accepting,
     /// Slots for frames that aren't offered.
     unposted: Vec<u8>,
@@ -266,12 +269,14 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn accept(request: Request) -> Result<Inbound, CallError> {
+    /// Accepts a connection whose request was for this greeting.
+    pub(super) fn accept(request: Request, greeting: Greeting) -> Result<Inbound, CallError> {
         // Both things that a guest has to say find a place.
         let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[EAR, FIRST])?;
         let unposted = Vec::with_capacity(usize::from(DEPTH));
         Ok(Inbound {
             endpoint,
+            greeting,
             standing: Accepting::Guest,
             unposted,
             unread: 0,
@@ -304,6 +309,11 @@ impl Inbound {
         let room = if slot < FRAMES { SMALL } else { HEADER + FRAME };
         let len = len.min(room);
         let message = self.endpoint.bytes(slot, len);
+        let requested = self.greeting;
+        let expected = |greeting: &Greeting| match *greeting == requested {
+            true => expected(greeting),
+            false => Err("another greeting than was asked for".to_owned()),
+        };
         match self.standing.hear(message, key, expected).map_err(Broken::Protocol)? {
             protocol::Heard::Greeted(answer) => {
                 self.endpoint.write(SECOND, 0, &answer);

@@ -331,13 +331,17 @@ impl Network {
             code if code > 0 => return Err(self.blame.error("fi_eq_read", code)),
             _ => {}
         }
+        // SAFETY: the buffer's own bytes, initialized.
+        let all =
+            unsafe { std::slice::from_raw_parts(entry.as_ptr().cast::<u8>(), size_of_val(&entry)) };
         // SAFETY: libfabric wrote an entry of this kind, which all events of connections have.
         let entry = unsafe { &*entry.as_ptr().cast::<fi::fi_eq_cm_entry>() };
         let connection = Connection(entry.fid as usize);
         Ok(match kind {
             fi::FI_CONNREQ => NonNull::new(entry.info).map(|info| {
-                let network = self.clone();
-                Event::Request(Request { info: Info(info), network, open: true })
+                let (network, start) = (self.clone(), size_of::<fi::fi_eq_cm_entry>());
+                let words = all.get(start..status as usize).unwrap_or_default().to_vec();
+                Event::Request(Request { info: Info(info), words, network, open: true })
             }),
             fi::FI_CONNECTED => Some(Event::Connected(connection)),
             fi::FI_SHUTDOWN => Some(Event::Closed(connection)),
@@ -442,8 +446,17 @@ pub(super) enum Event {
 /// Somebody's wish for a connection, refused when dropped.
 pub(super) struct Request {
     info: Info,
+    /// What came with it: anything, of any length.
+    words: Vec<u8>,
     network: Arc<Network>,
     open: bool,
+}
+
+impl Request {
+    /// What whoever wants it said with it.
+    pub(super) fn words(&self) -> &[u8] {
+        &self.words
+    }
 }
 
 impl Drop for Request {
@@ -526,19 +539,21 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts to connect to a listener. The first slots have these lengths.
+    /// Starts to connect to a listener, which hears these words with the request. The first slots have these lengths.
     ///
     /// # Errors
     /// Whichever call failed.
     pub(super) fn connect(
         network: &Arc<Network>,
         to: SocketAddr,
+        words: &[u8],
         slots: &[usize],
     ) -> Result<Endpoint, CallError> {
         let endpoint = Endpoint::open(network, &network.active, slots)?;
         let (opened, address) = (endpoint.endpoint.as_ptr(), Sockaddr::new(to));
-        // SAFETY: the endpoint and the address outlive the call.
-        let status = unsafe { fi::fi_connect(opened, address.as_ptr(), ptr::null(), 0) };
+        // SAFETY: the endpoint, the address and the words outlive the call.
+        let status =
+            unsafe { fi::fi_connect(opened, address.as_ptr(), words.as_ptr().cast(), words.len()) };
         network.blame.done("fi_connect", status as isize)?;
         Ok(endpoint)
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    FabricLink ── Outbound: endpoint to a peer, slots to write frames in          made with the first frame
-//!        │      └─ Inbound:  endpoint of a peer, slots that frames arrive in       accepted, once it has proved itself
+//!        │      └─ Inbound:  endpoint of a peer, slots that frames arrive in       accepted for a proof that came with the request
 //!        │
 //!    Network: fabric, domain, event queue, completion queue, listener              one per rank and interface
 //!    Watcher: a thread that rings the rank's bell in the segment for the two queues
@@ -10,16 +10,17 @@
 //!
 //! This kind of endpoint is the one that works between machines of any byte order and word size. Connections are made on
 //! first use and carry frames one way, so a rank has as many as it has peers that it talks to, and two ranks that connect at once
-//! don't have to settle anything. Both ends of each prove that they hold the job's secret before anything else is listened to;
-//! what fails is dropped, counted and logged. A frame is a message behind a header of 8 bytes, checked by its receiver; a
-//! sender that finds its slots in use waits, which is how the receiver's pace gets to it.
+//! don't have to settle anything. A request for one carries a proof that its sender holds the job's secret; then both ends prove that
+//! they do now, before anything else is listened to. What fails is dropped, counted and logged. A frame is a message behind a header of
+//! 8 bytes, checked by its receiver; a sender that finds its slots in use waits, which is how the receiver's pace gets to it.
 //!
 //! A peer that leaves in good order says so, behind its frames. One whose connection ends otherwise is taken for lost after a
 //! second in which the launcher didn't say what became of it.
 //!
 //! Like ranks access each other's memory by an endpoint of its own, `memory`, which carries nothing else.
 //!
-//! Left out: encryption. libfabric itself reads the first bytes of whoever connects, before this module does.
+//! Left out: encryption. libfabric itself reads the header of a request, whoever sends it, and nothing behind it before this module has
+//! accepted it.
 
 mod connection;
 mod error;
@@ -56,10 +57,6 @@ const FRAME: usize = 64 << 10;
 
 /// Frames under way on a connection, as far as this process holds them; the system's buffers hold more.
 const DEPTH: u8 = 8;
-
-/// Guests at a time beyond one for each rank of the job; for each further one the first of them goes. Nothing else hurries them: a
-/// rank that has begun to connect may compute for as long as it likes before its next call.
-const STRANGERS: usize = 64;
 
 /// Looks at the completions between two at the events, where the watcher knows of none.
 const EVENTS_EVERY: u32 = 64;
@@ -359,7 +356,8 @@ impl FabricLink {
         let (rank, size) = (self.rank, self.addresses.len() as u32);
         let joined = &self.joined;
         let heard = inbound.handle_completion(completion, &self.key, |greeting| {
-            expected(greeting, rank, size, |peer| joined.contains_key(&peer))
+            expected(greeting, rank, size, |peer| joined.contains_key(&peer))?;
+            nonce().map_err(|error| error.to_string())
         });
         match heard {
             Ok(Heard::Nothing) => {}
@@ -411,19 +409,28 @@ impl FabricLink {
         Ok(())
     }
 
-    /// Somebody connects.
+    /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.
+    /// Nothing hurries a guest, since a rank may compute for as long as it likes before its next call; and there are few, since each
+    /// greeting is a rank's that knows the secret, and no second guest's.
     fn admit(&mut self, request: Request) {
-        let guests = self.inbound.iter().filter(|(_, inbound)| inbound.peer().is_none());
-        // A rank proves itself within milliseconds: who has been here longest is the least likely to be one.
-        if guests.clone().count() >= self.addresses.len() + STRANGERS {
-            if let Some(number) = guests.map(|(&number, _)| number).min() {
-                let why = "others came while it proved nothing".to_owned();
-                self.lose_inbound(number, Broken::Protocol(why));
-            }
-        }
-        match Inbound::accept(request) {
+        let greeting = match self.requested(request.words()) {
+            Ok(greeting) => greeting,
+            Err(why) => return self.drop_one(&why),
+        };
+        match Inbound::accept(request, greeting) {
             Ok(inbound) => drop(self.inbound.insert(inbound.endpoint.number(), inbound)),
             Err(error) => self.drop_one(&error.to_string()),
+        }
+    }
+
+    /// Whether a request's words are such as this rank accepts; the greeting that is to follow.
+    fn requested(&self, words: &[u8]) -> Result<Greeting, String> {
+        let greeting = self.key.requested(words)?;
+        let (rank, size) = (self.rank, self.addresses.len() as u32);
+        expected(&greeting, rank, size, |peer| self.joined.contains_key(&peer))?;
+        match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
+            true => Err(format!("a request of rank {}, said again", greeting.from)),
+            false => Ok(greeting),
         }
     }
 
@@ -593,13 +600,13 @@ impl FabricLink {
     }
 }
 
-/// Whether a greeting is one that this rank may get, and the number for the answer.
+/// Whether a greeting is one that this rank may get.
 fn expected(
     greeting: &Greeting,
     rank: u32,
     size: u32,
     joined: impl FnOnce(u32) -> bool,
-) -> Result<Nonce, String> {
+) -> Result<(), String> {
     if greeting.to != rank || greeting.from >= size {
         let Greeting { from, to, .. } = greeting;
         return Err(format!("a greeting of rank {from} to rank {to}, here is {rank} of {size}"));
@@ -607,7 +614,7 @@ fn expected(
     if joined(greeting.from) {
         return Err(format!("a second connection of rank {}", greeting.from));
     }
-    nonce().map_err(|error| error.to_string())
+    Ok(())
 }
 
 fn nonce() -> Result<Nonce, getrandom::Error> {
@@ -656,7 +663,7 @@ impl Link for FabricLink {
             none => {
                 let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
                 let greeting = Greeting::new(self.rank, peer, nonce);
-                let made = Outbound::connect(&self.network, address, greeting)
+                let made = Outbound::connect(&self.network, address, greeting, &self.key)
                     .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
                 sockets::watch_connecting(self.interface, address, self.patience)
                     .map_err(|error| LinkError::Fabric(error.to_string()))?;

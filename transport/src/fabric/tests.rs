@@ -4,9 +4,12 @@ use std::net::Ipv4Addr;
 
 use super::handles::Endpoint;
 use super::*;
+use crate::protocol::challenge::REQUEST;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(20);
+
+const SECRET: &[u8] = b"secret";
 
 /// Two ranks of two hosts, each with a segment of its own: what one knows of the other comes over the network.
 fn pair() -> [FabricLink; 2] {
@@ -20,7 +23,7 @@ fn pair_with(patience: Duration) -> [FabricLink; 2] {
     let mut ranks = 0..;
     listeners.map(|listener| {
         let segment = Segment::create(2).unwrap().as_rank(ranks.next().unwrap()).unwrap();
-        listener.link(segment, addresses.clone(), &[], b"secret").unwrap()
+        listener.link(segment, addresses.clone(), &[], SECRET).unwrap()
     })
 }
 
@@ -68,8 +71,9 @@ fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
     pass(&mut left, &mut right);
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
+    let (to, key) = (left.addresses[0].unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
-    let mut stranger = Outbound::connect(&network, left.addresses[0].unwrap(), greeting).unwrap();
+    let mut stranger = Outbound::connect(&network, to, greeting, &key).unwrap();
     // Once it is answered it says nothing more.
     let mut answers = Vec::new();
     wait(|| {
@@ -136,23 +140,58 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
 }
 
 #[test]
-fn a_crowd_of_strangers_keeps_no_rank_out() {
+fn a_request_without_a_proof_makes_no_guest() {
     let [mut left, mut right] = pair();
     let to = right.addresses[1].unwrap();
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
-    let crowd = STRANGERS + 2;
-    let mut strangers = Vec::new();
+    // A rank that computes before it says more than that.
+    assert!(send(&mut left, 1, 8));
     wait(|| {
-        if strangers.len() < crowd {
-            strangers.push(Endpoint::connect(&network, to, &[]).unwrap());
-        }
-        network.next_event().unwrap();
+        left.poll().unwrap();
         right.poll().unwrap();
-        (right.inbound.len() == crowd).then_some(())
+        (right.inbound.len() == 1).then_some(())
     });
-    pass(&mut left, &mut right);
-    assert_eq!((right.drops(), right.inbound.len()), (1, crowd));
+    let key = Key::new(SECRET);
+    let request = |from, to| key.request(&Greeting::new(from, to, Nonce::default())).to_vec();
+    let sound = request(0, 1);
+    let mut changed = sound.clone();
+    changed[REQUEST - 1] ^= 1;
+    let replayed = right.inbound.values().map(|guest| key.request(&guest.greeting).to_vec());
+    let replayed = replayed.collect::<Vec<_>>().concat();
+    let wrong = [
+        Vec::new(),
+        vec![0; 256],
+        sound[..REQUEST - 1].to_vec(),
+        [&sound[..], &[0]].concat(),
+        changed,
+        Key::new(b"guess").request(&Greeting::new(0, 1, Nonce::default())).to_vec(),
+        request(0, 0),
+        request(1, 0),
+        request(2, 1),
+        replayed,
+    ];
+    let strangers = 100;
+    for (drops, words) in (1..=strangers).zip(wrong.iter().cycle()) {
+        let _stranger = Endpoint::connect(&network, to, words, &[]).unwrap();
+        let refused = wait(|| {
+            right.poll().unwrap();
+            network.next_event().unwrap()
+        });
+        assert!(matches!(refused, Event::Failed(..)), "{words:?}");
+        assert_eq!((right.drops(), right.inbound.len()), (drops, 1), "{words:?}");
+    }
+    wait(|| {
+        left.poll().unwrap();
+        right.receive().unwrap().map(drop)
+    });
+    // Who has joined has no second connection.
+    let _second = Endpoint::connect(&network, to, &sound, &[]).unwrap();
+    wait(|| {
+        right.poll().unwrap();
+        network.next_event().unwrap()
+    });
+    assert_eq!((right.drops(), right.inbound.len()), (strangers + 1, 1));
 }
 
 #[test]

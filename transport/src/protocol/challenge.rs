@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!    connecting rank                      accepting rank
+//!    request {greeting, mac of ("requests", greeting)} ──►   before there is a connection
 //!    greeting {version, from, to, a} ──►
 //!                                    ◄──  answer {b, mac of ("accepts", greeting, b)}
 //!    seal {mac of ("connects", greeting, b)} ──►
@@ -9,26 +10,30 @@
 //! ```
 //!
 //! a and b are random numbers, each used once, so that no proof serves twice; the words in front keep an end's proof from being
-//! sent back to it as its own; the ranks are in what is proved. The mac is HMAC-SHA-256 under the secret. Pure functions:
+//! sent back to it as its own; the ranks are in what is proved. A request, which goes with libfabric's own, keeps those without the
+//! secret from having a connection, whose bytes the provider reads by itself; whoever overheard one may say it again, and doesn't get
+//! past the challenge behind it. The mac is HMAC-SHA-256 under the secret. Pure functions:
 //! the random numbers come from outside. What is said isn't encrypted.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a number that is used once.
 pub const NONCE: usize = 32;
 const MAC: usize = 32;
 
 /// Bytes of a greeting.
 pub const GREETING: usize = 8 + 4 + 4 + 4 + NONCE;
+/// Bytes of a request.
+pub const REQUEST: usize = GREETING + MAC;
 /// Bytes of an answer.
 pub const ANSWER: usize = NONCE + MAC;
 /// Bytes of a seal.
 pub const SEAL: usize = MAC;
 
-/// The longest of the three.
+/// The longest message of a connection's beginning.
 pub const LONGEST: usize = if GREETING > ANSWER { GREETING } else { ANSWER };
 
 /// A number that is used once.
@@ -92,7 +97,7 @@ impl Key {
         Key(secret.to_vec())
     }
 
-    fn mac(&self, end: &[u8], greeting: &Greeting, nonce: &Nonce) -> Hmac<Sha256> {
+    fn mac(&self, end: &[u8; 8], greeting: &Greeting, nonce: &[u8]) -> Hmac<Sha256> {
         // Keys of HMAC may have any length.
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0)
             .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
@@ -100,6 +105,30 @@ impl Key {
         mac.update(&greeting.encode());
         mac.update(nonce);
         mac
+    }
+
+    /// What a connecting rank asks for a connection with.
+    pub fn request(&self, greeting: &Greeting) -> [u8; REQUEST] {
+        let mut bytes = [0; REQUEST];
+        bytes[..GREETING].copy_from_slice(&greeting.encode());
+        let mac = self.mac(b"requests", greeting, &[]).finalize().into_bytes();
+        bytes[GREETING..].copy_from_slice(&mac);
+        bytes
+    }
+
+    /// Checks a request; the greeting that is to follow it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn requested(&self, request: &[u8]) -> Result<Greeting, String> {
+        let request: &[u8; REQUEST] = request
+            .try_into()
+            .map_err(|_| format!("a request of {} bytes, not {REQUEST}", request.len()))?;
+        let (greeting, proof) = request.split_at(GREETING);
+        let greeting = Greeting::parse(greeting)?;
+        let mac = self.mac(b"requests", &greeting, &[]);
+        mac.verify_slice(proof).map_err(|_| NO_PROOF.to_owned())?;
+        Ok(greeting)
     }
 
     /// What the accepting rank says to a greeting.
@@ -156,6 +185,28 @@ mod tests {
         assert!(key.check(&greeting, &[3; NONCE], &seal).is_err());
         assert!(key.check(&Greeting { from: 4, ..greeting }, &[2; NONCE], &seal).is_err());
         assert!(key.check(&greeting, &[2; NONCE], &answer[NONCE..]).is_err());
+    }
+
+    #[test]
+    fn requests_are_of_those_with_the_secret() {
+        let (key, other) = (Key::new(&[7; 32]), Key::new(&[8; 32]));
+        let greeting = Greeting::new(3, 5, [1; NONCE]);
+        let request = key.request(&greeting);
+        assert_eq!(key.requested(&request), Ok(greeting));
+        assert!(other.requested(&request).is_err());
+        for len in 0..REQUEST {
+            assert!(key.requested(&request[..len]).is_err());
+        }
+        assert!(key.requested(&[&request[..], &[0]].concat()).is_err());
+        // Neither the ranks nor the number can be others'.
+        for bit in 0..REQUEST * 8 {
+            let mut request = request;
+            request[bit / 8] ^= 1 << (bit % 8);
+            assert!(key.requested(&request).is_err(), "bit {bit}");
+        }
+        // Nor does a proof of the challenge do.
+        let seal = key.seal(&greeting, &key.answer(&greeting, &[2; NONCE])).unwrap();
+        assert!(key.requested(&[&greeting.encode()[..], &seal].concat()).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!    connecting rank                      accepting rank
+//!    request                        ──►   accepted, or not
 //!    greeting                       ──►
 //!                                   ◄──   answer
 //!    seal                           ──►
