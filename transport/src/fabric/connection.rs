@@ -191,7 +191,7 @@ impl Outbound {
     }
 
     /// Whether the other end has proved that it belongs to the job.
-    pub(super) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         matches!(self.stage, Connecting::Open(_))
     }
 

@@ -188,7 +188,7 @@ impl Listener {
             joined: HashMap::new(),
             silent: HashMap::new(),
             waiting: Vec::new(),
-            unsettled: 0,
+            unsettled: HashSet::new(),
             arrived: VecDeque::new(),
             current: None,
             ended: Vec::new(),
@@ -250,8 +250,8 @@ pub struct FabricLink {
     silent: HashMap<u32, Instant>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
-    /// Connections of its own that don't stand yet.
-    unsettled: usize,
+    /// Peers to whom a connection of its own has begun, which hasn't been heard to stand.
+    unsettled: HashSet<u32>,
     arrived: VecDeque<Arrived>,
     /// The message that was read to its end: its endpoint and slot.
     current: Option<(usize, u8)>,
@@ -296,7 +296,7 @@ impl FabricLink {
         self.watcher.used();
         self.take_completions()?;
         self.poll_memory()?;
-        if self.watcher.take_due() || self.unsettled > 0 || self.polls % EVENTS_EVERY == 0 {
+        if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
         }
         for peer in std::mem::take(&mut self.waiting) {
@@ -338,7 +338,7 @@ impl FabricLink {
             let Some(outbound) = &mut self.outbound[peer as usize] else { return };
             match outbound.handle_completion(completion, &self.key) {
                 Ok(Heard::Joined(_)) => {
-                    self.unsettled -= 1;
+                    self.unsettled.remove(&peer);
                     tracing::debug!(rank = self.rank, peer, "connected");
                     self.pump(peer);
                 }
@@ -469,9 +469,7 @@ impl FabricLink {
     fn lose_outbound(&mut self, peer: u32, why: Broken) {
         let Some(outbound) = self.outbound[peer as usize].take() else { return };
         self.owners.remove(&outbound.endpoint.number());
-        if !outbound.is_open() {
-            self.unsettled -= 1;
-        }
+        self.unsettled.remove(&peer);
         self.lose(peer, &why);
     }
 
@@ -667,7 +665,7 @@ impl Link for FabricLink {
                     .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
                 sockets::watch_connecting(self.interface, address, self.patience)
                     .map_err(|error| LinkError::Fabric(error.to_string()))?;
-                self.unsettled += 1;
+                self.unsettled.insert(peer);
                 self.owners.insert(made.endpoint.number(), peer);
                 none.insert(Box::new(made))
             }

@@ -195,6 +195,22 @@ fn a_request_without_a_proof_makes_no_guest() {
 }
 
 #[test]
+fn a_connection_is_waited_for_until_it_stands_or_ends() {
+    let [mut left, mut right] = pair();
+    assert!(send(&mut left, 1, 8) && !left.unsettled.is_empty());
+    pass(&mut left, &mut right);
+    assert!(left.unsettled.is_empty());
+    let gone = Listener::open("tcp", HERE, PATIENCE).unwrap().address();
+    right.addresses[0] = Some(gone);
+    assert!(send(&mut right, 0, 8) && !right.unsettled.is_empty());
+    wait(|| {
+        right.poll().unwrap();
+        right.silent.contains_key(&0).then_some(())
+    });
+    assert!(right.unsettled.is_empty());
+}
+
+#[test]
 fn a_rank_that_computes_while_it_connects_is_waited_for() {
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8));
