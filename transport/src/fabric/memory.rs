@@ -7,7 +7,7 @@
 //! Left out: local registration, virtual addresses and keys of the provider's choice, which verbs wants, atomics, which tcp hasn't.
 #![allow(unsafe_code)]
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -61,7 +61,8 @@ pub(super) struct Memory {
     names: Box<[Option<Name>]>,
     domain: Arc<Domain>,
     stretches: usize,
-    interface: IpAddr,
+    /// Where it is reached.
+    address: SocketAddr,
     /// How long a peer's host may be silent.
     patience: Duration,
 }
@@ -151,7 +152,7 @@ impl Memory {
             names: Box::default(),
             domain,
             stretches,
-            interface: address.ip(),
+            address,
             patience: Duration::MAX,
         })
     }
@@ -172,6 +173,11 @@ impl Memory {
         };
         self.patience = patience;
         self.names = addresses.iter().map(name).collect();
+    }
+
+    /// Where it is reached.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The descriptor that becomes readable when something may have ended, or a peer wants something.
@@ -337,7 +343,7 @@ impl Rdma for Memory {
             }
         };
         if !to.watched.swap(true, Ordering::Relaxed) {
-            let watched = sockets::watch_connecting(self.interface, to.address, self.patience);
+            let watched = sockets::watch_connecting(self.address.ip(), to.address, self.patience);
             if let Err(error) = watched {
                 tracing::warn!(peer = at.peer, %error, "a silent host may stay unnoticed");
             }

@@ -49,7 +49,7 @@ use connection::{Broken, Heard, Inbound, Outbound};
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network, Request};
 use memory::Memory;
-use sockets::Keeper;
+use sockets::{Ends, Keeper};
 use watcher::Watcher;
 
 /// The longest frame, in bytes.
@@ -169,7 +169,9 @@ impl Listener {
             Watcher::start(network.clone(), memory.clone(), descriptors, segment.clone(), rank);
         let system = |source| OpenError::System { interface: address.ip(), source };
         let watcher = watcher.map_err(system)?;
-        let keeper = Keeper::start(patience).map_err(system)?;
+        let own = [address].into_iter().chain(memory.as_ref().map(|memory| memory.address()));
+        let peers = addresses.iter().chain(memories).flatten().copied();
+        let keeper = Keeper::start(Ends::new(own, peers), patience).map_err(system)?;
         let outbound = std::iter::repeat_with(|| None).take(addresses.len()).collect();
         Ok(FabricLink {
             watcher,
@@ -396,6 +398,7 @@ impl FabricLink {
                 Some(Event::Request(request)) => self.admit(request),
                 Some(Event::Connected(connection)) => {
                     if let Some(peer) = self.peer_at(connection) {
+                        self.watch(peer);
                         let outbound = self.outbound[peer as usize].as_mut();
                         if let Some(Err(why)) = outbound.map(|out| out.handle_connected()) {
                             self.lose_outbound(peer, why);
@@ -407,6 +410,15 @@ impl FabricLink {
             }
         }
         Ok(())
+    }
+
+    /// Has the system watch the connection to a peer, which libfabric may have set otherwise while it came about.
+    fn watch(&self, peer: u32) {
+        let Some(address) = self.addresses[peer as usize] else { return };
+        let watched = sockets::watch_connecting(self.interface, address, self.patience);
+        if let Err(error) = watched {
+            tracing::warn!(rank = self.rank, peer, %error, "the keeper watches it later");
+        }
     }
 
     /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.

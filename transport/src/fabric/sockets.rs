@@ -8,12 +8,13 @@
 //! however often that end's system answers that there is none. So it holds for connections that don't stand yet, and for those
 //! on which something sent goes unanswered, which a thread looks after.
 //!
-//! libfabric has no name for the sockets under its endpoints, so they are found among this process's: the listener by its
-//! address, one that connects by its interface while it isn't connected, or by its other end. What is accepted inherits from the
-//! listener. Other sockets that this process connects over the same interface at the same moment are probed as well, which harms
-//! none.
+//! libfabric has no name for the sockets under its endpoints, so they are found among this process's by their addresses: the listener
+//! and what it accepted by its own, one that connects by its interface while it isn't connected, or by its other end. Never by their
+//! options, which newer versions of libfabric set by themselves while a connection comes about: what isn't as it should be is set
+//! again. Other sockets that this process connects over the same interface at the same moment are probed as well, which harms none.
 #![allow(unsafe_code)]
 
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -42,6 +43,31 @@ pub(super) fn watch_listener(address: SocketAddr, patience: Duration) -> io::Res
     found.map_or(Ok(false), |socket| socket.watch(patience).map(|()| true))
 }
 
+/// Where this process and its peers listen, by which its connections are known.
+pub(super) struct Ends {
+    own: Vec<SocketAddr>,
+    peers: HashSet<(IpAddr, u16)>,
+}
+
+impl Ends {
+    pub(super) fn new(
+        own: impl IntoIterator<Item = SocketAddr>,
+        peers: impl IntoIterator<Item = SocketAddr>,
+    ) -> Ends {
+        let peers = peers.into_iter().map(|peer| (peer.ip(), peer.port())).collect();
+        Ends { own: own.into_iter().collect(), peers }
+    }
+
+    /// Whether a socket is a listener of this process, accepted by one, or connected to a peer's.
+    fn have(&self, socket: &Socket) -> bool {
+        let is = |local: SocketAddr| {
+            self.own.iter().any(|own| (own.ip(), own.port()) == (local.ip(), local.port()))
+        };
+        socket.local().is_some_and(is)
+            || socket.peer().is_some_and(|peer| self.peers.contains(&(peer.ip(), peer.port())))
+    }
+}
+
 /// A thread that sees to it that a connection ends for silence alone, until this is dropped.
 pub(super) struct Keeper {
     /// Dropped to end the thread.
@@ -50,14 +76,14 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// For all connections that are watched with this patience.
-    pub(super) fn start(patience: Duration) -> io::Result<Keeper> {
+    /// For all connections between these ends.
+    pub(super) fn start(ends: Ends, patience: Duration) -> io::Result<Keeper> {
         let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
         let (held, end) = mpsc::channel();
         let thread = Builder::new().name("longshore-keeper".to_owned()).spawn(move || {
             while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // What can't be listed now is looked at later.
-                let _ = tend(patience);
+                let _ = tend(&ends, patience);
             }
         })?;
         Ok(Keeper { held: Some(held), thread: Some(thread) })
@@ -74,11 +100,14 @@ impl Drop for Keeper {
     }
 }
 
-/// Has the system be impatient with those watched connections on which it repeats itself, and with no others that stand.
-fn tend(patience: Duration) -> io::Result<()> {
+/// Has the system be impatient with those connections on which it repeats itself, and with no others that stand; and probe them all.
+fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
     let times = Times::of(patience);
-    for socket in sockets()?.iter().filter(|socket| socket.is_watched(&times)) {
+    for socket in sockets()?.iter().filter(|socket| ends.have(socket)) {
         // What another thread has closed meanwhile is left alone.
+        if !socket.is_probed(&times) {
+            let _ = socket.probe(&times);
+        }
         let Some(Standing { stands: true, unanswered }) = socket.standing() else { continue };
         let within = if unanswered { times.within } else { 0 };
         let descriptor = socket.descriptor();
@@ -178,17 +207,21 @@ impl Socket {
     /// A silent connection is probed so often that all probes fit; data without an answer, and a connection that doesn't come
     /// about, have as long.
     fn watch(&self, patience: Duration) -> io::Result<()> {
-        let Times { idle, interval, within } = Times::of(patience);
-        let descriptor = self.descriptor();
-        KeepAlive.set(&descriptor, &true)?;
-        TcpKeepIdle.set(&descriptor, &idle)?;
-        TcpKeepInterval.set(&descriptor, &interval)?;
-        TcpKeepCount.set(&descriptor, &PROBES)?;
-        Ok(TcpUserTimeout.set(&descriptor, &within)?)
+        let times = Times::of(patience);
+        self.probe(&times)?;
+        Ok(TcpUserTimeout.set(&self.descriptor(), &times.within)?)
     }
 
-    /// Whether it is watched with this patience, itself or as its listener is.
-    fn is_watched(&self, times: &Times) -> bool {
+    fn probe(&self, times: &Times) -> io::Result<()> {
+        let descriptor = self.descriptor();
+        TcpKeepIdle.set(&descriptor, &times.idle)?;
+        TcpKeepInterval.set(&descriptor, &times.interval)?;
+        TcpKeepCount.set(&descriptor, &PROBES)?;
+        Ok(KeepAlive.set(&descriptor, &true)?)
+    }
+
+    /// Whether it is probed so, by its own options or those of its listener.
+    fn is_probed(&self, times: &Times) -> bool {
         let descriptor = self.descriptor();
         getsockopt(&descriptor, KeepAlive) == Ok(true)
             && getsockopt(&descriptor, TcpKeepCount) == Ok(PROBES)
@@ -215,6 +248,26 @@ impl Socket {
 fn address(of: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = of.as_sockaddr_in().map(|&address| SocketAddr::V4(address.into()));
     v4.or_else(|| of.as_sockaddr_in6().map(|&address| SocketAddr::V6(address.into())))
+}
+
+/// Has the system probe neither end of the connections to an address, which are in this process; how many ends those are.
+#[cfg(test)]
+pub(super) fn forget(to: SocketAddr) -> io::Result<usize> {
+    let all = sockets()?;
+    let ends = all.iter().filter(|socket| {
+        socket.peer().is_some() && (socket.peer() == Some(to) || socket.local() == Some(to))
+    });
+    ends.map(|end| Ok(KeepAlive.set(&end.descriptor(), &false)?))
+        .collect::<io::Result<Vec<_>>>()
+        .map(|all| all.len())
+}
+
+/// Whether it probes them.
+#[cfg(test)]
+pub(super) fn are_probed(to: SocketAddr, patience: Duration) -> io::Result<bool> {
+    let times = Times::of(patience);
+    let are = |socket: &Socket| socket.local() == Some(to) || socket.peer() == Some(to);
+    Ok(sockets()?.iter().filter(|socket| are(socket)).all(|socket| socket.is_probed(&times)))
 }
 
 #[cfg(test)]
@@ -260,6 +313,35 @@ mod tests {
         assert_eq!(getsockopt(&here, TcpKeepIdle), Ok(1));
         assert_eq!(getsockopt(&elsewhere, TcpUserTimeout), Ok(0));
     }
+
+    #[test]
+    fn what_another_has_set_is_set_again() {
+        let (listener, stranger) =
+            (TcpListener::bind(("127.9.8.5", 0)).unwrap(), TcpListener::bind(("127.9.8.5", 0)));
+        let (to, patience) = (listener.local_addr().unwrap(), Duration::from_secs(1));
+        let stranger = stranger.unwrap();
+        let connected = TcpStream::connect(to).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let other = TcpStream::connect(stranger.local_addr().unwrap()).unwrap();
+        // One end is known by where it has connected to, the other by where it was accepted.
+        for (ends, end) in [(Ends::new([], [to]), &connected), (Ends::new([to], []), &accepted)] {
+            let end = end.as_fd();
+            watch_connecting(to.ip(), to, patience).unwrap();
+            let times = Times::of(patience);
+            tend(&ends, patience).unwrap();
+            assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
+            // As libfabric does from 2.2 on.
+            KeepAlive.set(&end, &false).unwrap();
+            TcpKeepIdle.set(&end, &7200).unwrap();
+            TcpUserTimeout.set(&end, &times.within).unwrap();
+            tend(&ends, patience).unwrap();
+            assert_eq!(getsockopt(&end, KeepAlive), Ok(true));
+            assert_eq!(getsockopt(&end, TcpKeepIdle), Ok(times.idle));
+            assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
+            assert_eq!(getsockopt(&other.as_fd(), KeepAlive), Ok(false));
+        }
+    }
+
     #[test]
     fn a_connection_without_room_is_kept() {
         let listener = TcpListener::bind(("127.9.8.4", 0)).unwrap();
@@ -268,7 +350,7 @@ mod tests {
         let _stopped = listener.accept().unwrap();
         let patience = Duration::from_secs(1);
         watch_connecting(to.ip(), to, patience).unwrap();
-        let keeper = Keeper::start(patience).unwrap();
+        let keeper = Keeper::start(Ends::new([], [to]), patience).unwrap();
         connected.set_nonblocking(true).unwrap();
         while connected.write(&[0; 65536]).is_ok() {}
         std::thread::sleep(4 * patience);

@@ -211,6 +211,19 @@ fn a_connection_is_waited_for_until_it_stands_or_ends() {
 }
 
 #[test]
+fn connections_are_watched_whatever_libfabric_sets() {
+    let patience = Duration::from_secs(1);
+    let [mut left, mut right] = pair_with(patience);
+    pass(&mut left, &mut right);
+    let to = right.addresses[1].unwrap();
+    assert_eq!(sockets::forget(to).unwrap(), 2);
+    wait(|| {
+        left.poll().unwrap();
+        sockets::are_probed(to, patience).unwrap().then_some(())
+    });
+}
+
+#[test]
 fn a_rank_that_computes_while_it_connects_is_waited_for() {
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8));
