@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libfabric_sys::bindgen as fi;
 
@@ -30,6 +30,9 @@ const BATCH: usize = 16;
 
 /// Stretches of an operation, if the provider takes as many.
 const STRETCHES: usize = 4;
+
+/// Refusals further apart say nothing of the time between: nobody tried.
+const LULL: Duration = Duration::from_secs(1);
 
 /// What memory is registered in.
 struct Domain {
@@ -74,6 +77,24 @@ struct Name {
     name: fi::fi_addr_t,
     /// The system watches the connection that the first operation makes.
     watched: AtomicBool,
+    /// There are refusals, as one look tells.
+    is_refused: AtomicBool,
+    refusals: Mutex<Option<Refusals>>,
+}
+
+/// The first and the last time of those at which the provider had no room for an operation on a peer, while none was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Refusals {
+    since: Instant,
+    last: Instant,
+}
+
+impl Refusals {
+    /// With one more.
+    fn add(before: Option<Refusals>, now: Instant) -> Refusals {
+        let before = before.filter(|before| now.duration_since(before.last) <= LULL);
+        Refusals { since: before.map_or(now, |before| before.since), last: now }
+    }
 }
 
 /// Operations by number, of which 0 is none's; free numbers are used again.
@@ -169,7 +190,13 @@ impl Memory {
                 let (peers, at) = (self.peers.as_ptr(), address.as_ptr());
                 fi::fi_av_insert(peers, at, 1, &mut name, 0, ptr::null_mut())
             };
-            (inserted == 1).then(|| Name { address: to, name, watched: AtomicBool::new(false) })
+            (inserted == 1).then(|| Name {
+                address: to,
+                name,
+                watched: AtomicBool::new(false),
+                is_refused: AtomicBool::new(false),
+                refusals: Mutex::default(),
+            })
         };
         self.patience = patience;
         self.names = addresses.iter().map(name).collect();
@@ -219,6 +246,38 @@ impl Memory {
             Access::Write => "fi_writemsg",
         };
         self.domain.blame.error(call, code).with(peer)
+    }
+
+    /// The provider has no room for an operation, as it has none while it connects: for ever where there is nobody to connect to,
+    /// of which it says nothing.
+    fn handle_refusal(&self, access: Access, peer: u32, to: &Name) {
+        let is_reached = self.under_way().all.iter().flatten().any(|one| one.peer == peer);
+        let mut refusals = to.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_reached {
+            *refusals = None;
+            return;
+        }
+        let added = Refusals::add(*refusals, Instant::now());
+        *refusals = Some(added);
+        to.is_refused.store(true, Ordering::Relaxed);
+        if added.last.duration_since(added.since) <= self.patience {
+            return;
+        }
+        *refusals = None;
+        // Where a connection stands, the peer's system answers: its process computes, or is stopped, for as long as it likes.
+        if matches!(sockets::is_connected(to.address), Ok(false)) {
+            let error = self.failure(access, libc::ETIMEDOUT, peer);
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.push((peer, error));
+        }
+    }
+
+    /// It had room.
+    fn handle_success(&self, to: &Name) {
+        if to.is_refused.load(Ordering::Relaxed) {
+            to.is_refused.store(false, Ordering::Relaxed);
+            *to.refusals.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     /// An operation has ended.
@@ -349,11 +408,15 @@ impl Rdma for Memory {
             }
         }
         if status >= 0 {
+            self.handle_success(to);
             return Ok(());
         }
         self.under_way().remove(number);
         match -(status as i32) {
-            libc::EAGAIN => Err(Refused::WouldBlock),
+            libc::EAGAIN => {
+                self.handle_refusal(access, at.peer, to);
+                Err(Refused::WouldBlock)
+            }
             code => Err(LinkError::Fabric(self.failure(access, code, at.peer).to_string()).into()),
         }
     }
@@ -405,8 +468,7 @@ impl Drop for Region {
 // Elsewhere tcp has no such endpoints, or none that initiate.
 #[cfg(all(test, target_pointer_width = "64", target_endian = "little"))]
 mod tests {
-    use std::net::Ipv4Addr;
-    use std::time::Instant;
+    use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
     use crate::rdma::Transfer;
@@ -496,6 +558,55 @@ mod tests {
         assert_eq!(read, b"nesto\xff");
         drop(region);
         assert_eq!(memory, b"\xffne\xff\xff\xff\xff\xffsto\xff\xff\xff\xff\xff");
+    }
+
+    /// What becomes of a write to a peer at an address, in so long a time.
+    fn attempt(to: SocketAddr, patience: Duration, within: Duration) -> Option<(u32, CallError)> {
+        let open = |address| Memory::open("tcp", address);
+        let here = Ipv4Addr::LOCALHOST.into();
+        let (own, mut memory) = super::super::at_free_port(here, patience, open).unwrap();
+        memory.meet(&[Some(own), Some(to)], patience);
+        let origin = Arc::new(memory);
+        let place = Place { peer: 1, key: 1, stretches: &[(0, 4)] };
+        let mut transfer = Transfer::of_buffer(&(origin.clone() as Arc<dyn Rdma>), vec![0; 4]);
+        let start = Instant::now();
+        while start.elapsed() < within {
+            let refused = transfer.start(Access::Write, &place);
+            assert!(matches!(refused, Err(Refused::WouldBlock)), "{refused:?}");
+            origin.poll().unwrap();
+            if let Some(failed) = origin.take_failed().pop() {
+                assert!(start.elapsed() > patience);
+                return Some(failed);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        None
+    }
+
+    #[test]
+    fn who_is_nowhere_is_given_up() {
+        let patience = Duration::from_millis(300);
+        let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let (peer, error) = attempt(nobody, patience, Duration::from_secs(60)).unwrap();
+        assert_eq!((peer, error.call, error.code), (1, "fi_writemsg", libc::ETIMEDOUT));
+    }
+
+    #[test]
+    fn who_only_computes_is_waited_for() {
+        let patience = Duration::from_millis(300);
+        let stopped = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let failed = attempt(stopped.local_addr().unwrap(), patience, 5 * patience);
+        assert!(failed.is_none(), "{failed:?}");
+    }
+
+    #[test]
+    fn refusals_count_while_somebody_tries() {
+        let (start, step) = (Instant::now(), LULL / 2);
+        let first = Refusals::add(None, start);
+        let second = Refusals::add(Some(first), start + step);
+        assert_eq!(second, Refusals { since: start, last: start + step });
+        let later = second.last + LULL + step;
+        assert_eq!(Refusals::add(Some(second), later), Refusals { since: later, last: later });
     }
 
     #[test]

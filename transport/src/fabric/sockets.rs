@@ -118,7 +118,16 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Likewise for whatever connects over an interface at present, or has connected to an address. What another thread has closed
+/// Whether a connection to an address stands, whatever the process at its other end does.
+///
+/// # Errors
+/// This process's sockets can't be listed.
+pub(super) fn is_connected(to: SocketAddr) -> io::Result<bool> {
+    let ends = Ends::new([], [to]);
+    Ok(sockets()?.iter().any(|socket| ends.have(socket)))
+}
+
+/// Has the system watch whatever connects over an interface at present, or has connected to an address. What another thread has closed
 /// meanwhile is left alone.
 ///
 /// # Errors
