@@ -1,8 +1,13 @@
 //! Access to memory of peers, by an endpoint without connections (FI_EP_RDM) that does nothing else.
 //!
-//! It posts no receives, so whoever reaches it can do nothing there but name a key, which is random, and known to those alone that
-//! heard it over connections that proved themselves. A write is done (FI_DELIVERY_COMPLETE, per call) when its data are in the memory
-//! at the other side; with any lesser promise one that names a wrong key succeeds, and its data are lost.
+//! Keys are random, and known to those alone that heard them over connections that proved themselves. But the provider accepts
+//! connections here by itself, without a proof, and knows a peer by its host's address and a port that the connecting side states.
+//! So whoever runs programs on a peer's host, or sends in its name, can take that peer's place: get the keys and the data of what is
+//! written to it, and answer what is read. And whoever reaches this endpoint can end its process, with words that the provider
+//! doesn't expect. It is for hosts and networks whose users trust each other.
+//!
+//! A write is done (FI_DELIVERY_COMPLETE, per call) when its data are in the memory at the other side; with any lesser promise one
+//! that names a wrong key succeeds, and its data are lost.
 //!
 //! Left out: local registration, virtual addresses and keys of the provider's choice, which verbs wants, atomics, which tcp hasn't.
 #![allow(unsafe_code)]
