@@ -173,6 +173,41 @@ mod over_fabric {
         });
     }
 
+    /// The provider tcp's request for a connection, with so many bytes to follow for whoever listens.
+    fn request(len: u16) -> Vec<u8> {
+        let mut header = vec![0; 32];
+        header[0] = 3;
+        header[2..4].copy_from_slice(&len.to_be_bytes());
+        header[24..].copy_from_slice(&1u64.to_ne_bytes());
+        header
+    }
+
+    #[test]
+    fn strangers_reach_no_more_than_the_request() {
+        let segment = Segment::create(2).unwrap();
+        let (left, right) = (listener(), listener());
+        let addresses = [left.address(), right.address()];
+        let mut left = link(left, &segment, 0, &addresses, "secret");
+        let mut right = link(right, &segment, 1, &addresses, "secret");
+        let mut drops = 0;
+        // The header of each kind of the provider's messages, as one or as the acknowledgement (2) of one that was never sent: some
+        // end the process that reads them.
+        for kind in 0..12 {
+            for acknowledges in [0, 2] {
+                let mut stranger = TcpStream::connect(addresses[1]).unwrap();
+                let mut header = [3, kind, 0, 0, acknowledges, 0, 16, 0].to_vec();
+                header.extend(16u64.to_ne_bytes());
+                stranger.write_all(&[request(0), header, vec![0; 100]].concat()).unwrap();
+                drops += 1;
+                support::wait(&mut right, |right| {
+                    assert!(right.receive().unwrap().is_none());
+                    (right.drops() == drops).then_some(())
+                });
+            }
+        }
+        pass(&mut left, &mut right, b"regardless");
+    }
+
     #[test]
     fn strangers_are_dropped_and_peers_go_on() {
         let mut random = SmallRng::seed_from_u64(1);
@@ -187,8 +222,8 @@ mod over_fabric {
             let mut bytes = vec![0; random.random_range(0..2000)];
             random.fill(&mut bytes[..]);
             if random.random() {
-                // The start of libfabric's own words, so that some of them get to ours.
-                bytes.splice(0..0, [1, 1, 0, 0, 1, 0, 0, 0]);
+                // libfabric's own words, so that some of them get to ours.
+                bytes.splice(0..0, request(random.random_range(0..300)));
             }
             // The other end may have hung up.
             let _ = stranger.write_all(&bytes);
