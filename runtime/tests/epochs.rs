@@ -239,48 +239,62 @@ fn a_post_after_locks_and_a_barrier() {
 #[test]
 #[allow(unsafe_code)]
 fn own_loads_and_stores_within_lock_all_are_locked() {
+    everywhere(2, |rank| {
+        let (world, info) = (rank.world(), Info::default());
+        // SAFETY: here eight bytes of this rank's window, which it has locked.
+        let through = |pointer: *mut u8| Ok(unsafe { pointer.cast::<i64>().read_volatile() });
+        let window = Window::allocate(world, 8, 8, &info).unwrap();
+        count_by_turns(rank, &window, || window.get::<i64>(0));
+        count_by_turns(rank, &window, || through(window.base()));
+        window.free().unwrap();
+
+        // A pointer that the program has already.
+        let mut own = rank.buffer::<i64>(1).unwrap();
+        let start = own.bytes_mut().as_mut_ptr();
+        // SAFETY: the buffer outlives the window, and isn't looked at by itself meanwhile.
+        let memory = unsafe { Pointed::new(start, 8) };
+        let window = Window::create(world, memory, 8, &info).unwrap();
+        count_by_turns(rank, &window, || through(start));
+        window.free().unwrap();
+    });
+}
+
+/// Rank 0 counts in its own memory, which it loads so, rank 1 while it has it locked alone.
+fn count_by_turns<M>(rank: &Rank, window: &Window<M>, load: impl Fn() -> longshore::Result<i64>) {
     const TURNS: i64 = 20;
-    for pointed in [false, true] {
-        everywhere(2, |rank| {
-            let (world, me) = (rank.world(), rank.world().rank());
-            let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
-            let long = rank.type_of::<i64>().unwrap();
-            for turn in 0..TURNS {
-                if me == 0 {
-                    let counted = window.lock_all(|epoch| {
-                        let load = || match pointed {
-                            // SAFETY: eight bytes of this rank's window, which it has locked.
-                            true => Ok(unsafe { window.base().cast::<i64>().read_volatile() }),
-                            false => epoch.local().get::<i64>(0),
-                        };
-                        let before = load()?;
-                        // The other asks for the lock meanwhile.
-                        world.send(&[turn], 1, 0)?;
-                        for _ in 0..10 {
-                            world.iprobe(1, 0)?;
-                        }
-                        assert_eq!(load()?, before);
-                        epoch.local().set(0, epoch.local().get::<i64>(0)? + 1)
-                    });
-                    counted.unwrap();
-                } else {
-                    world.recv(&mut [0i64], 0, 0).unwrap();
-                    let mut found = [0i64];
-                    let counted = window.lock(0, LockType::Exclusive, |epoch| {
-                        epoch.flush(0, |epoch| epoch.get(&mut found, 0, 0, 1, &long))?;
-                        let more = [found[0] + 1];
-                        epoch.flush(0, |epoch| epoch.put(&more, 0, 0, 1, &long))
-                    });
-                    counted.unwrap();
+    let (world, me) = (rank.world(), rank.world().rank());
+    let long = rank.type_of::<i64>().unwrap();
+    let zero = window.local().set(0, 0i64);
+    zero.and_then(|()| world.barrier()).unwrap();
+    for turn in 0..TURNS {
+        if me == 0 {
+            let counted = window.lock_all(|epoch| {
+                let before = load()?;
+                // The other asks for the lock meanwhile.
+                world.send(&[turn], 1, 0)?;
+                for _ in 0..10 {
+                    world.iprobe(1, 0)?;
                 }
-            }
-            world.barrier().unwrap();
-            if me == 0 {
-                assert_eq!(window.get::<i64>(0).unwrap(), 2 * TURNS);
-            }
-            window.free().unwrap();
-        });
+                assert_eq!(load()?, before);
+                epoch.local().set(0, epoch.local().get::<i64>(0)? + 1)
+            });
+            counted.unwrap();
+        } else {
+            world.recv(&mut [0i64], 0, 0).unwrap();
+            let mut found = [0i64];
+            let counted = window.lock(0, LockType::Exclusive, |epoch| {
+                epoch.flush(0, |epoch| epoch.get(&mut found, 0, 0, 1, &long))?;
+                let more = [found[0] + 1];
+                epoch.flush(0, |epoch| epoch.put(&more, 0, 0, 1, &long))
+            });
+            counted.unwrap();
+        }
     }
+    world.barrier().unwrap();
+    if me == 0 {
+        assert_eq!(window.get::<i64>(0).unwrap(), 2 * TURNS);
+    }
+    world.barrier().unwrap();
 }
 
 /// Windows of part of the job: their ranks are not those of the job.

@@ -118,6 +118,9 @@ impl Core {
     fn attach(&self, memory: Exposed, is_enclosed: bool) -> Result<(u64, i64)> {
         let attachments = self.attachments("attach")?;
         let directory = self.directory.as_ref().filter(|directory| directory.has_room());
+        if !is_enclosed {
+            self.point()?;
+        }
         let segment = self.process.segment();
         let (memory, place) = match directory {
             Some(_) if is_enclosed => moved_within_reach(segment, memory),

@@ -206,7 +206,10 @@ pub(super) fn create<M: Memory>(
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
         Ok(Brought { ground, measures, range })
     };
-    open(communicator, Flavor::Create, bring, info)
+    let core = open(communicator, Flavor::Create, bring, info)?;
+    // Whoever has another way to the memory doesn't come by here.
+    core.pointed.set(!M::is_enclosed());
+    Ok(core)
 }
 
 /// Whether there are other ranks that reach this one's memory directly if it lies in the segment.

@@ -86,10 +86,8 @@ impl<'w> Local<'w> {
         if self.core.attachments.is_some() {
             return std::ptr::null_mut();
         }
-        // What is loaded and stored through it isn't seen: from here on lock_all takes the own lock at once, and one that is open takes
-        // it now. Where it can't be had any more the job is being ended, which the call that closes the epoch tells.
-        self.core.pointed.set(true);
-        let _ = self.core.lock_own();
+        // Where the lock can't be had any more the job is being ended, which the call that closes the epoch tells.
+        let _ = self.core.point();
         self.span.start()
     }
 

@@ -172,6 +172,14 @@ impl Core {
         }
     }
 
+    /// The program has a pointer to memory of its window, and what is loaded and stored through it isn't seen: from here on lock_all takes
+    /// the own lock at once, and one that is open takes it now.
+    #[cold]
+    pub(super) fn point(&self) -> Result<()> {
+        self.pointed.set(true);
+        self.lock_own()
+    }
+
     /// Takes the lock that lock_all promised, shared.
     pub(super) fn lock_lazily(&self, target: &Target, unchecked: bool) -> Result<()> {
         let access = match unchecked {
