@@ -236,13 +236,15 @@ impl Core {
             self.process.note(Activity::FreeWindow, self.window);
             // The others count on this rank, whatever its callbacks say.
             cleared = self.card.clear(None);
-            // Once all are here nobody begins anything. What still comes, an unlock, must find the window closed before its
+            // Once all are here nobody begins anything; where not all come, the engine keeps the memory, as of a window that is dropped. What still comes, an unlock, must find the window closed before its
             // memory is another's: so they meet again, by messages, since the barrier is of what is given back.
             let call = || format!("free of window {}", self.window);
             let agreed = self.communicator.announce(call, caller);
             let met = agreed.and_then(|()| self.communicator.meet(&self.meeting));
-            self.process.engine().state().close_window(self.window);
-            let closed = met.and_then(|()| self.communicator.rendezvous());
+            let closed = met.and_then(|()| {
+                self.process.engine().state().close_window(self.window);
+                self.communicator.rendezvous()
+            });
             self.process.note(Activity::Computing, 0);
             closed
         };
