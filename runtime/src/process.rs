@@ -302,6 +302,25 @@ impl Process {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets go of the memory that a window's operations were lent, and waits until the network does.
+    pub(crate) fn let_go(&self, window: u32) {
+        self.engine().state().let_go(window);
+        self.await_network(window, None);
+    }
+
+    /// Likewise, of operations that will never be done.
+    pub(crate) fn give_up(&self, window: u32) {
+        self.engine().state().give_up(window);
+        self.await_network(window, None);
+    }
+
+    /// Waits until the network has no memory that a window's operations were lent, those on a target or all: they are done, or given up.
+    pub(crate) fn await_network(&self, window: u32, target: Option<u32>) {
+        let accesses = self.engine().state().take_accesses(window, target);
+        // The engine is unlocked.
+        drop(accesses);
+    }
+
     fn server(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }

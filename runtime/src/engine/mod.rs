@@ -7,6 +7,7 @@
 //! Getters aside, methods are of three kinds: `handle_*` take frames in, `start_*` and `push` are what calls use, and
 //! `take_*` and `progress` give results out.
 
+mod accesses;
 mod attachments;
 mod checking;
 mod exposure;
@@ -27,7 +28,6 @@ mod sync;
 mod tests;
 mod ticket;
 mod whole;
-mod write;
 
 use std::sync::Arc;
 
@@ -97,12 +97,13 @@ pub(crate) struct State {
     peers: Vec<Peer>,
     /// Those to whom something may have to be sent.
     busy: Busy,
+    /// Waited for when dropped, by looks at the network, which reaches the windows: so before them.
+    accesses: Vec<accesses::UnderWay>,
     windows: Numbers<u32, Arc<Exposure>>,
     ledgers: Numbers<u32, Arc<Ledger>>,
     gets: Fetches,
     locks: sync::Locks,
     tickets: Tickets,
-    writes: write::Writes,
     greetings: hello::Greetings,
     mail: mail::Mail,
     meetings: meeting::Meetings,
@@ -144,7 +145,7 @@ impl Engine {
             gets: Fetches::default(),
             locks: sync::Locks::default(),
             tickets: Tickets::default(),
-            writes: write::Writes::default(),
+            accesses: Vec::new(),
             greetings: hello::Greetings::default(),
             mail: mail::Mail::default(),
             meetings: meeting::Meetings::default(),
@@ -167,7 +168,7 @@ impl Engine {
         self.state.retire();
         let mut moved = self.receive();
         moved |= self.state.grant();
-        moved |= self.state.end_writes();
+        moved |= self.state.end_accesses();
         let mut next = self.state.busy.from(0);
         while let Some(peer) = next {
             moved |= self.flush(peer);
@@ -253,6 +254,7 @@ impl Engine {
         while empty <= looks {
             empty = if self.receive() { 0 } else { empty + 1 };
         }
+        self.state.end_accesses();
     }
 
     fn receive(&mut self) -> bool {
@@ -563,7 +565,7 @@ impl State {
         Ok(())
     }
 
-    /// Lets go of the memory that a window's operations were lent.
+    /// Lets go of the memory that a window's operations were lent, but for what the network [accesses](State::take_accesses).
     pub(crate) fn let_go(&mut self, window: u32) {
         for peer in &mut self.peers {
             let puts = peer.outbox.iter_mut().filter(|out| out.is_on(window));
@@ -578,10 +580,11 @@ impl State {
     /// Whether there is no operation of which memory is held, or somebody to be told.
     pub(crate) fn holds_nothing(&self) -> bool {
         let is_idle = |peer: &Peer| peer.outbox.is_empty() && !peer.is_streaming();
-        self.gets.is_empty() && self.tickets.is_empty() && self.peers.iter().all(is_idle)
+        let is_empty = self.gets.is_empty() && self.tickets.is_empty() && self.accesses.is_empty();
+        is_empty && self.peers.iter().all(is_idle)
     }
 
-    /// Lets go of a window's operations, which will never be done.
+    /// Likewise, of operations that will never be done.
     pub(crate) fn give_up(&mut self, window: u32) {
         self.let_go(window);
         if let Some(ledger) = self.ledgers.get(&window) {

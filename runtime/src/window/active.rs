@@ -17,7 +17,7 @@ impl Core {
     /// or not it fails, no operation of this rank is under way when it returns.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
         if let Err(error) = self.process.ready() {
-            self.process.engine().state().give_up(self.window);
+            self.process.give_up(self.window);
             return Err(error);
         }
         let (before, used) = (self.epoch.get(), self.used.get());

@@ -213,10 +213,10 @@ impl Core {
         let settled = if self.ledger.is_settled() { Ok(()) } else { self.await_all() };
         match settled {
             // That nothing is lent any more doesn't depend on what the targets said.
-            Ok(()) if self.lent.get() => self.process.engine().state().let_go(self.window),
+            Ok(()) if self.lent.get() => self.process.let_go(self.window),
             Ok(()) => {}
             // The job is being ended; no operation is taken any more.
-            Err(_) => self.process.engine().state().give_up(self.window),
+            Err(_) => self.process.give_up(self.window),
         }
         self.lent.set(false);
         // What is checked is confirmed when it is waited for, which this isn't.

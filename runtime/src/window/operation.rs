@@ -225,10 +225,11 @@ impl Core {
                 Ok(())
             }
             None => {
-                if ticket.is_none()
-                    && self.access_memory(call, target, &origin, count, reach.base)?
-                {
-                    return Ok(());
+                // Only a ticket's operation has other memory than its lender's.
+                if let (None, Keep::Lender) = (&ticket, &keep) {
+                    if self.access_memory(call, target, &origin, count, reach.base)? {
+                        return Ok(());
+                    }
                 }
                 self.ship(call, target, (origin, keep), count, ticket, reach.bytes)
             }

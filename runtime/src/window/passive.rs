@@ -282,8 +282,12 @@ impl Core {
             // Who can't wait gives the operations up: nothing touches their memory any more.
             let idle = self
                 .await_one(Activity::Flush, target, settled)
-                .inspect_err(|_| self.process.engine().state().give_up(self.window))?;
+                .inspect_err(|_| self.process.give_up(self.window))?;
             self.lent.set(self.lent.get() && !idle);
+        }
+        // Of a target that is gone all counts as done.
+        if self.lent.get() && target.route == Route::Rdma {
+            self.process.await_network(self.window, Some(target.peer));
         }
         self.confirm(Some(target))
     }
@@ -405,7 +409,7 @@ impl Core {
         }
         let is_over = |_: &State| (ticket.is_done() || is_needless()).then_some(());
         if let Err(error) = self.await_one(activity, target, is_over) {
-            self.process.engine().state().give_up(self.window);
+            self.process.give_up(self.window);
             return Err(error);
         }
         let refused = ticket.take_failure();

@@ -30,7 +30,7 @@ use crate::wire::Kind;
 /// them, as MPI says which do ([`flush`](Raw::flush), [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all),
 /// [`complete`](Raw::complete), [`fence`](Raw::fence) and their like; [`wait`](Request::wait) of a request), has returned. A
 /// failure of such a call completes them as well, unless the call itself was out of place (RMA_SYNC, ASSERT or RANK): then they go
-/// on. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
+/// on. An operation that fails may use its memory until then too. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
 /// refused.
 ///
 /// Posts, waits and tests are without scopes anyway: [`Window::post`](crate::Window::post).

@@ -1,7 +1,7 @@
 //! Puts and gets that access the registered memory of a like rank on another host.
 //!
-//! Both are done when the call returns, so that the network never has memory that somebody gave up: data that lie in one run are written
-//! from where they are, or read to there, others by way of packed pieces, of which one is packed or unpacked while others are on the wire.
+//! Data that lie in one run are written from where they are, or read to there, while the caller goes on. Others go by way of packed pieces,
+//! of which one is packed or unpacked while others are on the wire, and are done when the call returns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
 use shipable::{Partial, Program};
 
 use super::core::Core;
-use super::operation::Call;
+use super::operation::{Call, OUTSTANDING};
 use super::targets::Target;
-use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::engine::State;
+use crate::error::{ErrorKind, Result, conversion};
 use crate::origin::Elementwise;
 use crate::route::Route;
 use crate::wire::Kind;
@@ -65,7 +66,7 @@ fn pieces(runs: &[(i64, u64)], base: i64, bytes: u64, stretches: usize) -> Optio
 }
 
 impl Core {
-    /// Does a put or get by access to the target's memory, if that is its route and pays; false if not.
+    /// Does a put or get of lent memory, or starts it, by access to the target's memory, if that is its route and pays; false if not.
     pub(super) fn access_memory(
         &self,
         call: &Call<'_>,
@@ -80,6 +81,7 @@ impl Core {
             return Ok(false);
         };
         // Once the job ends, operations are given up.
+        self.process.check_job()?;
         if let Some(gone) = self.process.engine().state().gone(target.peer) {
             return Err(gone);
         }
@@ -104,19 +106,43 @@ impl Core {
         let mut under_way =
             UnderWay { origin, near, partial: Partial::default(), all: VecDeque::new() };
         for piece in &pieces {
+            let place = Place { peer: target.peer, key, stretches: &piece.stretches };
+            let len = piece.len as usize;
+            let lies = run.and_then(|first| first.checked_add_unsigned(piece.position));
+            if let Some(transfer) = lies.and_then(|at| origin.span.transfer(rdma, at, len)) {
+                self.start_lent(transfer, access, &place)?;
+                continue;
+            }
             let spare = match under_way.all.len() {
                 PIECES => self.next_done(&mut under_way, access, target.peer)?,
                 _ => None,
             };
-            let mut transfer = under_way.transfer(rdma, run, access, piece, spare)?;
-            let place = Place { peer: target.peer, key, stretches: &piece.stretches };
-            self.start_access(target.peer, || transfer.start(access, &place))?;
+            let mut transfer = under_way.transfer(rdma, access, piece, spare)?;
+            self.await_access(target.peer, |_| match transfer.start(access, &place) {
+                Ok(()) => Some(Ok(())),
+                Err(Refused::WouldBlock) => None,
+                Err(Refused::Failed(error)) => Some(Err(ErrorKind::from(error).into())),
+            })?;
             under_way.all.push_back((transfer, piece.position));
         }
         while !under_way.all.is_empty() {
             self.next_done(&mut under_way, access, target.peer)?;
         }
         Ok(true)
+    }
+
+    /// Starts an access to where the data are, which their lender keeps until it is over.
+    fn start_lent(&self, transfer: Transfer, access: Access, place: &Place<'_>) -> Result<()> {
+        if self.ledger.outstanding(place.peer) >= OUTSTANDING {
+            let room = || self.ledger.outstanding(place.peer) < OUTSTANDING;
+            self.await_access(place.peer, |_| room().then_some(Ok(())))?;
+        }
+        self.lent.set(true);
+        self.shipped.set(true);
+        let (account, mut transfer) = ((self.window, &*self.ledger), Some(transfer));
+        self.await_access(place.peer, |state| {
+            state.start_access(account, access, place, &mut transfer)
+        })
     }
 
     /// Waits for the oldest access, and unpacks what it read; gives its buffer.
@@ -127,7 +153,7 @@ impl Core {
         peer: u32,
     ) -> Result<Option<Vec<u8>>> {
         let Some((transfer, position)) = under_way.all.pop_front() else { return Ok(None) };
-        self.await_access(peer, || transfer.is_done())?;
+        self.await_access(peer, |_| transfer.is_done().then_some(Ok(())))?;
         let buffer = transfer.into_buffer();
         if let (Access::Read, Some(data)) = (access, &buffer) {
             let UnderWay { origin, near, partial, .. } = under_way;
@@ -137,38 +163,22 @@ impl Core {
         Ok(buffer)
     }
 
-    /// Starts an access as soon as there is room.
-    fn start_access(
+    /// Waits for what no call of the peer's is needed for. One that fails is waited for until its peer is taken for lost.
+    fn await_access(
         &self,
         peer: u32,
-        mut start: impl FnMut() -> std::result::Result<(), Refused>,
+        mut poll: impl FnMut(&mut State) -> Option<Result<()>>,
     ) -> Result<()> {
-        let mut failed = None;
-        self.await_access(peer, || match start() {
-            Ok(()) => true,
-            Err(Refused::WouldBlock) => false,
-            Err(Refused::Failed(error)) => {
-                failed = Some(error);
-                true
-            }
-        })?;
-        failed.map_or(Ok(()), |error| Err(Error::from(ErrorKind::from(error))))
-    }
-
-    /// Waits for what no call of the peer's is needed for. One that fails is waited for until its peer is taken for lost.
-    fn await_access(&self, peer: u32, mut is_there: impl FnMut() -> bool) -> Result<()> {
         // Mostly there is room: no look at the network then.
-        if is_there() {
-            return Ok(());
+        if let Some(outcome) = poll(self.process.engine().state()) {
+            return outcome;
         }
         self.process.wait(|state, arming| {
-            if is_there() {
-                return Some(Ok(()));
-            }
-            if arming {
+            let outcome = poll(state);
+            if outcome.is_none() && arming {
                 self.process.note_wait(Some(peer));
             }
-            state.gone(peer).map(Err)
+            outcome.or_else(|| state.gone(peer).map(Err))
         })
     }
 }
@@ -182,23 +192,18 @@ struct UnderWay<'a> {
 }
 
 impl UnderWay<'_> {
-    /// The access to a piece: where the data are, if they lie in a run that begins at this displacement, else by a buffer.
+    /// The access to a piece, by a buffer.
     fn transfer(
         &self,
         rdma: &Arc<dyn Rdma>,
-        run: Option<i64>,
         access: Access,
         piece: &Piece,
         spare: Option<Vec<u8>>,
     ) -> Result<Transfer> {
-        let (origin, len) = (self.origin, piece.len as usize);
-        let lies = run.and_then(|first| first.checked_add_unsigned(piece.position));
-        if let Some(transfer) = lies.and_then(|start| origin.span.transfer(rdma, start, len)) {
-            return Ok(transfer);
-        }
         let mut buffer = spare.unwrap_or_default();
-        buffer.resize(len, 0);
+        buffer.resize(piece.len as usize, 0);
         if access == Access::Write {
+            let origin = self.origin;
             let packed = origin.span.pack(self.near, origin.count, piece.position, &mut buffer);
             packed.map_err(conversion)?;
         }

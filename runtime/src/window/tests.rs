@@ -108,6 +108,32 @@ fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
     assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
 }
 
+/// Of a rank on another host the network has the memory.
+#[test]
+fn a_panic_lets_go_of_what_the_network_has() {
+    let many = 200_000;
+    let panicked = std::panic::catch_unwind(|| {
+        run(2, &Options::default(), |rank| {
+            let values = vec![1.0; many];
+            let info = Info::default();
+            let mut window = Window::allocate(rank.world(), 8 * many as i64, 8, &info).unwrap();
+            let double = rank.type_of::<f64>().unwrap();
+            // One rank panics, the other one hears that the job ends.
+            let _ = window.fence(|epoch| {
+                if rank.world().rank() == 0 {
+                    for _ in 0..3 {
+                        epoch.put(&values, 1, 0, many as i64, &double)?;
+                    }
+                    panic!("of the body");
+                }
+                Ok(())
+            });
+        })
+    });
+    let message = panicked.unwrap_err();
+    assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
+}
+
 /// A put by message whose buffer is gone when the links have room for it would be packed from anywhere.
 #[test]
 fn once_the_job_ends_no_operation_is_taken() {
