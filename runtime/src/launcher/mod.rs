@@ -72,7 +72,8 @@ pub struct Job {
     /// Where the ranks run, which fill the hosts in this order; empty: all here.
     pub hosts: Vec<Host>,
     /// The words that start a program on a host, with the host's name behind them and then the program's own words: `ip netns
-    /// exec`, or [`SSH`], which none stand for. Standard input and output have to get through, and nothing else.
+    /// exec`, or [`SSH`], which none stand for. Standard input and output have to get through, and nothing else. Behind words of one's own
+    /// the agent's aren't quoted for a shell.
     pub start: Vec<OsString>,
     /// The words that start an agent on a host, which is a program that [serves](serve); none: those of this program there, with
     /// `agent` behind.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command as Program, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,14 @@ pub(super) enum Source {
     End,
 }
 
+/// The word for a shell, as it is.
+fn quoted(word: OsString) -> OsString {
+    match shlex::bytes::try_quote(word.as_bytes()) {
+        Ok(quoted) => OsString::from_vec(quoted.into_owned()),
+        Err(_) => word,
+    }
+}
+
 impl Remote {
     /// Runs the start command for a host, and sends the agent there its orders. What an agent has to know that nobody else may
     /// goes by its standard input.
@@ -60,7 +69,10 @@ impl Remote {
     ) -> Result<Remote, Error> {
         let ssh: Vec<OsString> = SSH.split_whitespace().map(OsString::from).collect();
         let start = if job.start.is_empty() { &ssh } else { &job.start };
-        let here = [std::env::current_exe()?.into_os_string(), "agent".into()];
+        let here = std::env::current_exe()?.into_os_string();
+        // ssh has a shell read what it joined.
+        let here = if *start == ssh { quoted(here) } else { here };
+        let here = [here, "agent".into()];
         let agent = if job.agent.is_empty() { &here[..] } else { &job.agent };
         let (first, rest) = start.split_first().unwrap_or((&host.name, &[]));
         let mut program = Program::new(first);

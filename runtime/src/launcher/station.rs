@@ -7,12 +7,15 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 
 use longshore_transport::{Note, RankState, Segment};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::socket::{MsgFlags, send};
+use nix::unistd::{AccessFlags, access};
 
 use super::Error;
 use super::message::{Command, Event, Member, Orders};
@@ -74,9 +77,12 @@ impl Station {
             return Err(io::Error::other("orders for ranks or programs that there aren't").into());
         }
         if let Some(folder) = &orders.folder {
-            // By itself: of a program in a folder that isn't there the system says that the program isn't.
-            let entered = std::fs::read_dir(folder);
-            entered.map_err(|source| Error::Folder { folder: folder.clone(), source })?;
+            // By itself: of a program in a folder that isn't there the system says that the program isn't. Whoever enters one needn't be
+            // allowed to list it.
+            let entered = access(&Path::new(folder).join("."), AccessFlags::X_OK);
+            let error =
+                |errno: Errno| Error::Folder { folder: folder.clone(), source: errno.into() };
+            entered.map_err(error)?;
         }
         let mut station = Station {
             segment: Segment::create(orders.size)?,

@@ -2,9 +2,10 @@
 //! `env -i nice -n 1 longshore agent`. Nothing of the launcher's environment gets through it.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -75,6 +76,25 @@ fn script(name: &str, text: &str) -> PathBuf {
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
+}
+
+/// ssh joins an agent's words, and the shell there parts them: both of a program in a folder whose name has a blank.
+#[test]
+fn a_folder_with_a_blank_gets_through_ssh() {
+    let folder = std::env::temp_dir().join(format!("longshore's own {}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    let longshore = folder.join("longshore");
+    fs::copy(env!("CARGO_BIN_EXE_longshore"), &longshore).unwrap();
+    let ssh = script("ssh", r#"while [ "$1" = -o ]; do shift 2; done; shift; exec sh -c "$*""#);
+    fs::rename(ssh, folder.join("ssh")).unwrap();
+    let mut run = Command::new(&longshore);
+    run.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
+    run.args(["run", "--host", "a,b", "-n", "2", "sh", "-c", "echo $PMI_RANK"]);
+    let output = run.output().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    let mut ranks: Vec<_> = output.stdout.lines().map(Result::unwrap).collect();
+    ranks.sort();
+    assert_eq!(ranks, ["0", "1"], "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
