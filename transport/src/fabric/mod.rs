@@ -38,6 +38,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use thiserror::Error;
 
 use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
@@ -112,6 +113,31 @@ pub struct Listener {
     memory: Option<Memory>,
 }
 
+/// Descriptors for a peer on another host at most: a connection for each direction, and one for accesses to memory.
+const DESCRIPTORS: rlim_t = 3;
+
+/// Those of this process for all else.
+const OTHERS: rlim_t = 128;
+
+/// Has the system let this process open as many descriptors as peers may take: without them a living peer would seem gone.
+fn allow_descriptors(peers: usize) {
+    let peers = rlim_t::try_from(peers).unwrap_or(rlim_t::MAX);
+    let wanted = peers.saturating_mul(DESCRIPTORS).saturating_add(OTHERS);
+    let Ok((allowed, most)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
+    if allowed >= wanted {
+        return;
+    }
+    let raised = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(most), most);
+    if raised.is_err() || most < wanted {
+        tracing::warn!(
+            peers,
+            wanted,
+            most,
+            "few descriptors for so many ranks on other hosts: raise the limit (ulimit -Hn)"
+        );
+    }
+}
+
 impl Listener {
     /// Listens with `provider` on the interface of this address, and on no other. A connection whose other end's host is silent
     /// for longer than `patience` has ended.
@@ -162,6 +188,7 @@ impl Listener {
             memory.meet(memories, patience);
             Arc::new(memory)
         });
+        allow_descriptors(addresses.iter().flatten().count());
         let [events, completions] = network.descriptors()?;
         let accesses = memory.as_ref().map(|memory| memory.descriptor()).transpose()?;
         let descriptors = [Some(events), Some(completions), accesses];
