@@ -182,9 +182,13 @@ impl Environment {
             }
             None => bootstrap::share(rank, size, &mut launcher)?,
         };
+        let routes = optional(env::ROUTE, "message or best")?.unwrap_or_default();
+        let check = checking()?;
+        // An adversary and what is checked want messages.
+        let accesses = routes == Routes::Best && check == Checking::Off && adversary()?.is_none();
         let network = match hosts.is_one() {
             true => None,
-            false => Some(Network::meet(rank, &hosts, &mut launcher)?),
+            false => Some(Network::meet(rank, &hosts, accesses, &mut launcher)?),
         };
         Ok(Some(Environment {
             hosts,
@@ -194,11 +198,11 @@ impl Environment {
             segment,
             secret,
             arch: text(env::ARCH),
-            routes: optional(env::ROUTE, "message or best")?.unwrap_or_default(),
+            routes,
             progress: optional::<Progress>(env::PROGRESS, "on or off")?.unwrap_or_default()
                 == Progress::On,
             on_death: optional(env::ON_DEATH, "end or report")?.unwrap_or_default(),
-            check: checking()?,
+            check,
             launcher,
         }))
     }

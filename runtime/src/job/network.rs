@@ -17,7 +17,12 @@ pub(crate) enum Network {}
 
 #[cfg(not(feature = "fabric"))]
 impl Network {
-    pub(super) fn meet(rank: u32, hosts: &Hosts, _: &mut Exchange) -> Result<Network, Error> {
+    pub(super) fn meet(
+        rank: u32,
+        hosts: &Hosts,
+        _: bool,
+        _: &mut Exchange,
+    ) -> Result<Network, Error> {
         let other = (0..hosts.size()).find(|&other| !hosts.share(other, rank)).unwrap_or(0);
         Err(Error::SeveralHosts { rank, other })
     }
@@ -191,10 +196,12 @@ mod over_fabric {
     }
 
     impl Network {
-        /// Listens, publishes where, and learns where all others listen. Collective.
+        /// Listens, publishes where, and learns where all others listen. Collective. Whether there are accesses to memory at all is
+        /// said here: nobody listens for them otherwise.
         pub(in super::super) fn meet(
             rank: u32,
             hosts: &Hosts,
+            accesses: bool,
             launcher: &mut Exchange,
         ) -> Result<Network, Error> {
             let provider = text(env::FABRIC).unwrap_or_else(|| PROVIDER.to_owned());
@@ -204,8 +211,8 @@ mod over_fabric {
             let interface = interface(text(env::INTERFACE).as_deref())?;
             let mut listener = Listener::open(&provider, interface, patience)
                 .map_err(|error| Error::Network(error.to_string()))?;
-            let own =
-                Addresses { frames: listener.address(), memory: memory(&mut listener, &provider) };
+            let memory = accesses.then(|| memory(&mut listener, &provider)).flatten();
+            let own = Addresses { frames: listener.address(), memory };
             launcher.publish(ADDRESS, &own.to_string()).map_err(Error::Launcher)?;
             launcher.barrier().map_err(Error::Launcher)?;
             let addresses = gather(rank, hosts, launcher).map_err(Error::Launcher)?;
