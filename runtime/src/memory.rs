@@ -684,17 +684,20 @@ enum Owner {
     User(Box<dyn Any + Send>),
     /// The user's, whose bytes are in a part of the segment for the time being.
     Moved {
-        _mapping: Mapping,
+        _mapping: Arc<Mapping>,
         held: Box<dyn Any + Send>,
         home: Span,
     },
 }
 
 impl Exposed {
-    /// The first `len` bytes of a part of the segment.
-    pub(crate) fn allocated(mapping: Mapping, len: u64) -> Exposed {
-        let len = len.min(mapping.len() as u64);
-        let span = Span { start: mapping.as_ptr(), len, origin: 0 };
+    /// `len` bytes of what is mapped of the segment, from byte `start` on; fewer where that hasn't got them.
+    pub(crate) fn allocated(mapping: Mapping, start: u64, len: u64) -> Exposed {
+        let start = start.min(mapping.len() as u64);
+        let len = len.min(mapping.len() as u64 - start);
+        // No further than one past the end of what is mapped.
+        let first = mapping.as_ptr().wrapping_add(start as usize);
+        let span = Span { start: first, len, origin: 0 };
         Exposed { span, owner: Owner::Segment { mapping: Arc::new(mapping) } }
     }
 
@@ -722,16 +725,16 @@ impl Exposed {
 
     /// Memory of the user, its bytes moved to a part of the segment, which is as long at least, until they are
     /// [moved back](Exposed::moved_back). What held them keeps its addresses, and hardly any memory.
-    pub(crate) fn moved_to(self, mapping: Mapping) -> Exposed {
+    pub(crate) fn moved_to(self, room: Exposed) -> Exposed {
         let (home, len) = (self.span, self.span.len);
-        match self.owner {
-            Owner::User(held) if len <= mapping.len() as u64 => {
-                let span = Span { start: mapping.as_ptr(), len, origin: 0 };
+        match (self.owner, room.owner) {
+            (Owner::User(held), Owner::Segment { mapping }) if len <= room.span.len => {
+                let span = Span { len, ..room.span };
                 span.copy_run(0, home, 0, len);
                 home.discard();
                 Exposed { span, owner: Owner::Moved { _mapping: mapping, held, home } }
             }
-            owner => Exposed { owner, ..self },
+            (owner, _) => Exposed { owner, ..self },
         }
     }
 

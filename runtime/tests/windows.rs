@@ -61,6 +61,16 @@ fn parts_that_need_not_follow_begin_on_pages() {
             assert_eq!(part.size(), 100 * (rank as u64 + 1));
         }
         window.free().unwrap();
+        // What is long begins amid its page, unless it is asked not to.
+        for (alignment, places) in [("64", [64, 192, 320]), ("128", [0; 3])] {
+            let info = info.set("mpi_minimum_memory_alignment", alignment).unwrap();
+            let window = Window::allocate_shared(world, 100_000, 4, &info).unwrap();
+            for (rank, place) in (0..3).zip(places) {
+                let part = window.shared_query(rank).unwrap();
+                assert_eq!(part.base() as usize % 4096, place);
+            }
+            window.free().unwrap();
+        }
         let mixed = if world.rank() == 1 { "true" } else { "false" };
         let info = info.set("alloc_shared_noncontig", mixed).unwrap();
         let error = Window::allocate_shared(world, 8, 1, &info).err().unwrap();

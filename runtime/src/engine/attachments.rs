@@ -153,7 +153,7 @@ mod tests {
     /// Parts of one piece of memory.
     fn memory() -> Exposed {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
-        Exposed::allocated(segment.map(segment.allocate(4096).unwrap()).unwrap(), 4096)
+        Exposed::allocated(segment.map(segment.allocate(4096).unwrap()).unwrap(), 0, 4096)
     }
 
     #[test]

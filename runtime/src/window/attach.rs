@@ -3,13 +3,12 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use longshore_transport::Range;
-
 use super::Window;
 use super::core::Core;
 use super::create::{check_native, give_back, moved_within_reach};
 use super::directory::{Directory, Entry, Reading};
 use super::flavor::Flavor;
+use super::part::Part;
 use super::targets::{Reached, Target};
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
@@ -123,18 +122,18 @@ impl Core {
         }
         let segment = self.process.segment();
         let (memory, place) = match directory {
-            Some(_) if is_enclosed => moved_within_reach(segment, memory),
+            Some(_) if is_enclosed => moved_within_reach(segment, memory, self.control.rank()),
             _ => (memory, None),
         };
         let len = memory.span().len();
-        let attached = attachments.attach(Arc::new(memory), place);
+        let attached = attachments.attach(Arc::new(memory), place.map(Part::range));
         match (directory, place, &attached) {
-            (Some(directory), Some(Range { offset, .. }), &Ok((number, address))) => {
+            (Some(directory), Some(Part { offset, .. }), &Ok((number, address))) => {
                 directory.add(Entry { number, start: address as u64, len, offset });
             }
             (_, Some(place), Err(_)) => {
                 // There is an error to return already.
-                let _ = segment.free(place);
+                let _ = segment.free(place.range());
             }
             _ => {}
         }

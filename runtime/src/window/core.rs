@@ -88,7 +88,7 @@ pub(super) struct Match {
 /// The memory that the ranks of a window share, mapped.
 pub(super) struct Whole {
     /// Where it lies in the segment.
-    pub place: Range,
+    pub offset: u64,
     pub exposed: Exposed,
 }
 
@@ -178,7 +178,7 @@ impl Core {
     pub(super) fn part(&self, target: &Target) -> Result<Exposed> {
         let part = || {
             let (whole, offset) = (self.whole.as_ref()?, target.offset?);
-            whole.exposed.part(offset.checked_sub(whole.place.offset)?, target.measures.size)
+            whole.exposed.part(offset.checked_sub(whole.offset)?, target.measures.size)
         };
         let outside = || format!("rank {}'s part lies outside of what is shared", target.peer);
         part().ok_or_else(|| ErrorKind::NotShared(outside()).into())

@@ -12,8 +12,9 @@ use super::accumulate::Recent;
 use super::core::{Core, Whole};
 use super::directory::Directory;
 use super::flavor::Flavor;
-use super::info::{AccumulateOps, Info, check};
+use super::info::{AccumulateOps, Alignment, Info, check};
 use super::pairs::Pairs;
+use super::part::{Part, lead};
 use super::state::EpochState;
 use super::targets::{Known, Targets};
 use crate::attribute::Card;
@@ -41,9 +42,9 @@ struct Offer {
     size: u64,
     unit: u32,
     info: Info,
-    /// Where its memory lies in the segment, if it does; from rank 0 where everyone's does that is shared. Of a dynamic window where
-    /// its directory lies.
-    range: Option<Lies>,
+    /// Where its memory begins in the segment, if it lies there; from rank 0 where everyone's does that is shared. Of a dynamic
+    /// window where its directory begins.
+    offset: Option<u64>,
     /// From the first rank of each host: where the control blocks lie there, and the window's barrier if all are on one.
     shared: Option<(Lies, Option<Lies>)>,
     /// The key of its memory for ranks of other hosts, if it is registered.
@@ -58,7 +59,7 @@ struct Offer {
 struct Brought {
     ground: Ground,
     measures: Measures,
-    range: Option<Range>,
+    part: Option<Part>,
 }
 
 enum Ground {
@@ -70,6 +71,8 @@ enum Ground {
 
 /// Where the parts of shared memory begin, by rank, and how long it is.
 struct Layout {
+    /// How far into what is allocated.
+    lead: u64,
     starts: Vec<u64>,
     total: u64,
 }
@@ -93,14 +96,14 @@ pub(super) fn allocate(
     let segment = communicator.process().segment();
     let bring = || {
         let (size, unit) = check(size, unit, pointer(communicator))?;
-        let range = segment.allocate(size.max(1))?;
+        let lead = lead(size, communicator.rank() as u32, info.minimum_memory_alignment);
+        let part = Part::allocate(segment, size, lead)?;
         // More than this process can map, perhaps.
-        let mapping = segment.map(range).inspect_err(|_| {
-            let _ = segment.free(range);
+        let exposed = part.map(segment).inspect_err(|_| {
+            let _ = segment.free(part.range());
         })?;
-        let exposed = Exposed::allocated(mapping, size);
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Brought { ground, measures, range: Some(range) })
+        Ok(Brought { ground, measures, part: Some(part) })
     };
     open(communicator, Flavor::Allocate, bring, info)
 }
@@ -125,11 +128,12 @@ pub(super) fn allocate_shared(
         let (size, unit) = checked?;
         let layout = Layout::new(&wishes, communicator.group())?;
         check_shareable(communicator, layout.total)?;
-        let range = match communicator.rank() {
-            0 => Some(communicator.process().segment().allocate(layout.total.max(1))?),
+        let segment = communicator.process().segment();
+        let part = match communicator.rank() {
+            0 => Some(Part::allocate(segment, layout.total, layout.lead)?),
             _ => None,
         };
-        Ok(Brought { ground: Ground::Shared(layout), measures: Measures { size, unit }, range })
+        Ok(Brought { ground: Ground::Shared(layout), measures: Measures { size, unit }, part })
     };
     open(communicator, Flavor::Shared, bring, info)
 }
@@ -142,19 +146,28 @@ impl Layout {
         }
         let infos: Vec<_> = wishes.iter().map(|wish| wish.info).collect();
         Info::check_equal(&infos)?;
-        let noncontig = wishes[0].info.alloc_shared_noncontig;
-        let place = |end: &mut u64, wish: &Wish| -> Option<u64> {
-            let start = if noncontig { end.checked_next_multiple_of(GRANULE)? } else { *end };
+        let Info { alloc_shared_noncontig, minimum_memory_alignment: alignment, .. } =
+            wishes[0].info;
+        let place = |end: &mut u64, (rank, wish): (u32, &Wish)| -> Option<u64> {
+            let lead = || lead(wish.size, rank, alignment);
+            let start = match alloc_shared_noncontig {
+                true => end.checked_next_multiple_of(GRANULE)?.checked_add(lead())?,
+                false => *end,
+            };
             *end = start.checked_add(wish.size)?;
             Some(start)
         };
-        let mut total = 0;
-        let starts: Option<_> = wishes.iter().map(|wish| place(&mut total, wish)).collect();
+        let (mut total, ranks) = (0, (0..).zip(wishes));
+        let starts: Option<_> = ranks.map(|wish| place(&mut total, wish)).collect();
         let too_long = || {
             let problem = "the parts of all ranks together are longer than 2^64 bytes".to_owned();
             ErrorKind::WindowArgument { class: Class::Size, problem }
         };
-        Ok(Layout { starts: starts.ok_or_else(too_long)?, total })
+        let lead = match alloc_shared_noncontig {
+            true => 0,
+            false => lead(total, 0, alignment),
+        };
+        Ok(Layout { lead, starts: starts.ok_or_else(too_long)?, total })
     }
 }
 
@@ -199,12 +212,13 @@ pub(super) fn create<M: Memory>(
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
         let (size, unit) = check(size, unit, pointer(communicator))?;
-        let (exposed, range) = match M::is_enclosed() && has_like_peers(communicator) {
-            true => moved_within_reach(communicator.process().segment(), exposed),
+        let (segment, rank) = (communicator.process().segment(), communicator.rank() as u32);
+        let (exposed, part) = match M::is_enclosed() && has_like_peers(communicator) {
+            true => moved_within_reach(segment, exposed, rank),
             false => (exposed, None),
         };
         let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
-        Ok(Brought { ground, measures, range })
+        Ok(Brought { ground, measures, part })
     };
     let core = open(communicator, Flavor::Create, bring, info)?;
     // Whoever has another way to the memory doesn't come by here.
@@ -234,17 +248,22 @@ fn has_like_peers(communicator: &Communicator) -> bool {
 
 /// Moves memory to where like ranks reach it directly, if there is room for it. The program can't tell: it has no way to the
 /// memory but the window's, until the window gives it back.
-pub(super) fn moved_within_reach(segment: &Segment, exposed: Exposed) -> (Exposed, Option<Range>) {
+pub(super) fn moved_within_reach(
+    segment: &Segment,
+    exposed: Exposed,
+    rank: u32,
+) -> (Exposed, Option<Part>) {
     let len = exposed.span().len();
     if len == 0 {
         return (exposed, None);
     }
-    let Ok(range) = segment.allocate(len) else { return (exposed, None) };
-    match segment.map(range) {
-        Ok(mapping) => (exposed.moved_to(mapping), Some(range)),
+    let part = Part::allocate(segment, len, lead(len, rank, Alignment::default()));
+    let Ok(part) = part else { return (exposed, None) };
+    match part.map(segment) {
+        Ok(room) => (exposed.moved_to(room), Some(part)),
         Err(_) => {
             // There is another way.
-            let _ = segment.free(range);
+            let _ = segment.free(part.range());
             (exposed, None)
         }
     }
@@ -259,7 +278,8 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
             true => Some(communicator.process().segment().allocate(Directory::BYTES)?),
             false => None,
         };
-        Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, range })
+        let part = range.map(|Range { offset, .. }| Part { offset, len: Directory::BYTES });
+        Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, part })
     };
     open(communicator, Flavor::Dynamic, bring, info)
 }
@@ -307,7 +327,7 @@ fn make(
         Err(error) => (None, Err(error)),
     };
     let mut ranges = Vec::new();
-    ranges.extend(brought.as_ref().ok().and_then(|brought| brought.range));
+    ranges.extend(brought.as_ref().ok().and_then(|brought| brought.part).map(Part::range));
     let opened = agree(communicator, flavor, brought, &mut ranges, info);
     if opened.is_err() {
         for range in ranges {
@@ -409,13 +429,14 @@ fn open_at(
     };
     let control = Control::new(process.segment(), Range { offset, len }, group, rank)?;
     let control = Arc::new(control.ok_or_else(missing)?);
-    let Brought { ground, measures, range: own_range } = brought;
+    let Brought { ground, measures, part } = brought;
     let (exposed, shared) = match ground {
         Ground::Own(exposed) => (exposed, None),
         Ground::Shared(layout) => {
-            let place =
-                offers[0].range.ok_or_else(|| protocol(group.process(0), "it shared no memory"))?;
-            let whole = share(process, Range { offset: place.0, len: place.1 }, layout.total)?;
+            let offset = offers[0]
+                .offset
+                .ok_or_else(|| protocol(group.process(0), "it shared no memory"))?;
+            let whole = share(process, Part { offset, len: layout.total })?;
             let own = whole.exposed.part(layout.starts[rank as usize], measures.size);
             let own =
                 own.ok_or_else(|| protocol(group.process(0), "it shared too little memory"))?;
@@ -429,8 +450,8 @@ fn open_at(
         false => Addresses::Real,
     };
     let attachments = is_dynamic.then(|| Arc::new(Attachments::new(addresses)));
-    let directory = match own_range {
-        Some(range) if is_dynamic => Some(Directory::new(process.segment(), range.offset)?),
+    let directory = match part {
+        Some(part) if is_dynamic => Some(Directory::new(process.segment(), part.offset)?),
         _ => None,
     };
     let opened = match &attachments {
@@ -455,8 +476,8 @@ fn open_at(
             .representation(peer)
             .ok_or_else(|| protocol(peer, "it said no hello"))?;
         let offset = match &shared {
-            Some((Whole { place, .. }, starts)) => Some(place.offset + starts[rank]),
-            None => offer.range.map(|(offset, _)| offset),
+            Some((Whole { offset, .. }, starts)) => Some(offset + starts[rank]),
+            None => offer.offset,
         };
         let offset = offset.filter(|_| hosts.share(peer, me.rank));
         let (endpoint, why) = process.endpoint(peer, &architecture);
@@ -552,24 +573,24 @@ fn register(communicator: &Communicator, memory: &Arc<Exposed>) -> Option<Regist
 }
 
 /// Maps the memory that all ranks share (rule 17).
-fn share(process: &Process, place: Range, total: u64) -> Result<Whole> {
-    let mapping = process.segment().map(place).map_err(|error| {
-        let me = process.me().rank;
+fn share(process: &Process, part: Part) -> Result<Whole> {
+    let exposed = part.map(process.segment()).map_err(|error| {
+        let (me, len) = (process.me().rank, part.len);
         ErrorKind::NotShared(format!(
-            "rank {me} can't map the {total} bytes that are shared: {error}"
+            "rank {me} can't map the {len} bytes that are shared: {error}"
         ))
     })?;
-    Ok(Whole { place, exposed: Exposed::allocated(mapping, total) })
+    Ok(Whole { offset: part.offset, exposed })
 }
 
 fn offer(flavor: Flavor, brought: &Result<Brought>, info: &Info, number: u32) -> Offer {
-    let (info, range, shared, key, error) = (*info, None, None, None, None);
-    let nothing = Offer { flavor, size: 0, unit: 1, info, range, shared, key, number, error };
+    let (info, offset, shared, key, error) = (*info, None, None, None, None);
+    let nothing = Offer { flavor, size: 0, unit: 1, info, offset, shared, key, number, error };
     match brought {
-        Ok(Brought { measures, range, .. }) => Offer {
+        Ok(Brought { measures, part, .. }) => Offer {
             size: measures.size,
             unit: measures.unit,
-            range: range.map(|range| (range.offset, range.len)),
+            offset: part.map(|part| part.offset),
             ..nothing
         },
         Err(error) => Offer { error: Some(told(error)), ..nothing },

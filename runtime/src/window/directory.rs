@@ -18,8 +18,9 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use longshore_transport::{GRANULE, Mapping, Range, Segment, SegmentError};
+use longshore_transport::{Mapping, Segment, SegmentError};
 
+use super::part::Part;
 use crate::memory::{Exposed, Span, full_barrier};
 
 const COUNT: usize = 4;
@@ -29,12 +30,6 @@ const ENTRY: usize = 32;
 
 /// How many attachments are told; who looks at a table that has changed reads all of them.
 const MOST: usize = 510;
-
-/// The range that was allocated for so many bytes.
-pub(super) fn allocated(offset: u64, bytes: u64) -> Range {
-    let len = bytes.max(1).checked_next_multiple_of(GRANULE);
-    Range { offset, len: len.unwrap_or(u64::MAX) }
-}
 
 /// One rank's table.
 pub(super) struct Directory {
@@ -58,7 +53,7 @@ impl Directory {
 
     /// The table at this offset of the segment.
     pub(super) fn new(segment: &Segment, offset: u64) -> Result<Directory, SegmentError> {
-        Ok(Directory { memory: segment.map(allocated(offset, Self::BYTES))? })
+        Ok(Directory { memory: segment.map(Part { offset, len: Self::BYTES }.range())? })
     }
 
     #[inline]
@@ -236,8 +231,8 @@ impl Reading {
             Some(memory) => memory,
             None => {
                 // What can't be mapped is reached another way.
-                let mapping = self.segment.map(allocated(*offset, *len)).ok()?;
-                memory.get_or_init(|| Exposed::allocated(mapping, *len))
+                let mapped = Part { offset: *offset, len: *len }.map(&self.segment).ok()?;
+                memory.get_or_init(|| mapped)
             }
         };
         let span = memory.span().shifted(i64::try_from(*start).ok()?.checked_neg()?)?;
@@ -266,6 +261,8 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
+    use longshore_transport::Range;
+
     use super::*;
 
     fn entry(segment: &Segment, number: u64, start: u64) -> Entry {

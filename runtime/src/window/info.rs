@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 /// let info = longshore::Info::default().set("target_types", "same_layout")?;
 /// assert_eq!(info.get("accumulate_ordering").unwrap(), "rar,raw,war,waw");
-/// assert_eq!(info.minimum_memory_alignment.bytes(), 4096);
+/// assert_eq!(info.minimum_memory_alignment.bytes(), 64);
 /// # Ok::<(), longshore::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,8 +36,9 @@ pub struct Info {
     /// Nobody locks the window; key `no_locks`, `true` or `false`. Calls that do are refused.
     pub no_locks: bool,
     /// What the address of memory that the window allocates is a multiple of; key `mpi_minimum_memory_alignment`, a power of
-    /// two up to 4096, which all of it is. Of the parts of a shared window it holds for the first, and for all where they need not
-    /// follow each other.
+    /// two up to 4096. With 64 or less, where long memory begins in its page differs from rank to rank, since arrays that
+    /// begin alike crowd each other out of caches. Of the parts of a shared window it holds for the first, and for all
+    /// where they need not follow each other.
     pub minimum_memory_alignment: Alignment,
 }
 
@@ -47,7 +48,7 @@ pub struct Alignment(u32);
 
 impl Default for Alignment {
     fn default() -> Alignment {
-        Alignment(Alignment::MOST)
+        Alignment(64)
     }
 }
 
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_set_can_be_got() {
-        let values = ["same_layout", "raw,waw", "same_op", "true", "true", "true", "true", "64"];
+        let values = ["same_layout", "raw,waw", "same_op", "true", "true", "true", "true", "4096"];
         let mut info = Info::default();
         for (key, value) in Info::KEYS.into_iter().zip(values) {
             assert_ne!(info.get(key).unwrap(), value);
@@ -252,7 +253,7 @@ mod tests {
             assert_eq!(info.get(key).unwrap(), value);
             assert_eq!(info.set(key, "maybe").unwrap_err().class(), Class::InfoValue);
         }
-        assert_eq!(info.minimum_memory_alignment.bytes(), 64);
+        assert_eq!(info.minimum_memory_alignment.bytes(), 4096);
         for wrong in ["0", "3", "8192", "-8"] {
             let refused = info.set("mpi_minimum_memory_alignment", wrong).unwrap_err();
             assert!(refused.to_string().contains("a power of two up to 4096"), "{refused}");

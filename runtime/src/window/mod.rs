@@ -16,6 +16,7 @@ mod info;
 mod local;
 mod operation;
 mod pairs;
+mod part;
 mod passive;
 mod raw;
 mod remote;

@@ -7,15 +7,15 @@ use shipable::{Datatype, Tag};
 
 use super::accumulate::Lent;
 use super::core::{Core, Match};
-use super::directory::allocated;
 use super::flavor::Flavor;
+use super::part::Part;
 use super::targets::{Door, Held, Reached, Target};
 use crate::engine::{
     BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
 };
 use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
-use crate::memory::{Exposed, Span, Typed};
+use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::route::{Plan, Route, plan};
 use crate::types::TargetType;
@@ -388,9 +388,8 @@ impl Core {
                 Door { span: part.span(), _memory: Held::Mapped { _mapping: part } }
             }
             Some(offset) if target.peer != self.process.me().rank => {
-                let range = allocated(offset, target.measures.size);
-                let mapping = self.process.segment().map(range)?;
-                let exposed = Exposed::allocated(mapping, target.measures.size);
+                let part = Part { offset, len: target.measures.size };
+                let exposed = part.map(self.process.segment())?;
                 Door { span: exposed.span(), _memory: Held::Mapped { _mapping: exposed } }
             }
             _ => Door {

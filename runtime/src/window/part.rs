@@ -1,0 +1,91 @@
+//! Where a rank's memory lies in its host's segment.
+//!
+//! The lines of a cache that are a power of two apart share few of its places. Where two arrays begin alike in their pages, as
+//! what is mapped or allocated in one piece does, a column of one and a column of the other crowd each other out. So long
+//! memory begins some lines into its first page, an odd number, and another number for each of the ranks beside each other.
+
+use longshore_transport::{GRANULE, Range, Segment, SegmentError};
+
+use super::info::Alignment;
+use crate::memory::Exposed;
+
+/// Bytes in a line of a cache, as most have.
+const LINE: u64 = 64;
+
+/// How many lines memory may begin into its range, all within a page.
+const LEADS: u64 = 32;
+
+/// The least memory that is worth it: what is shorter has a place for every line.
+const LONG: u64 = 16 << 10;
+
+/// A part of the segment that is a rank's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Where it begins.
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Part {
+    /// Allocates memory for a rank, which begins so many bytes into what is allocated.
+    pub(super) fn allocate(segment: &Segment, len: u64, lead: u64) -> Result<Part, SegmentError> {
+        let range = segment.allocate(len.saturating_add(lead)).map_err(|error| match error {
+            SegmentError::Exhausted(_) => SegmentError::Exhausted(len),
+            error => error,
+        })?;
+        Ok(Part { offset: range.offset + lead, len })
+    }
+
+    /// What is allocated and mapped for it.
+    pub(super) fn range(self) -> Range {
+        let offset = self.offset - self.offset % GRANULE;
+        let bytes = self.len.max(1).checked_add(self.offset - offset);
+        let len = bytes.and_then(|bytes| bytes.checked_next_multiple_of(GRANULE));
+        Range { offset, len: len.unwrap_or(u64::MAX) }
+    }
+
+    /// Its memory.
+    pub(super) fn map(self, segment: &Segment) -> Result<Exposed, SegmentError> {
+        let range = self.range();
+        let mapping = segment.map(range)?;
+        Ok(Exposed::allocated(mapping, self.offset - range.offset, self.len))
+    }
+}
+
+/// How many bytes into a page a rank's memory begins.
+pub(super) fn lead(len: u64, rank: u32, alignment: Alignment) -> u64 {
+    match len < LONG || u64::from(alignment.bytes()) > LINE {
+        true => 0,
+        false => LINE * (2 * (u64::from(rank) % LEADS) + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_memory_begins_apart() {
+        let any = Alignment::default();
+        let leads: Vec<u64> = (0..LEADS as u32).map(|rank| lead(LONG, rank, any)).collect();
+        for (rank, lead) in leads.iter().enumerate() {
+            assert!(*lead < 4096 && lead / LINE % 2 == 1 && lead % LINE == 0, "{lead}");
+            assert!(!leads[..rank].contains(lead), "{lead} twice");
+        }
+        assert_eq!(lead(LONG, LEADS as u32, any), leads[0]);
+        assert_eq!(lead(LONG - 1, 3, any), 0);
+    }
+
+    #[test]
+    fn what_is_mapped_is_what_was_allocated() {
+        let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
+        for len in [0, 1, LONG, GRANULE - 64, GRANULE - 63, GRANULE, 10 * GRANULE + 7] {
+            let part = Part::allocate(&segment, len, lead(len, 0, Alignment::default())).unwrap();
+            let memory = part.map(&segment).unwrap();
+            assert_eq!(memory.span().len(), len);
+            segment.free(part.range()).unwrap();
+        }
+        let refused = Part::allocate(&segment, u64::MAX, 64).unwrap_err();
+        assert!(refused.to_string().contains("18446744073709551615"), "{refused}");
+    }
+}
