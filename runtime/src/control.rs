@@ -153,12 +153,17 @@ impl Control {
         self.ring(if user.served { owner } else { user.number });
     }
 
-    /// Tells `to`, for `from`, of one more of these.
-    pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32) {
-        let word = self.word(tally, to, from);
-        if counter::tell(word, counter::next(counter::told(word))) {
+    /// Tells `to`, for `from`, of `count` of these, in all.
+    pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32, count: u32) {
+        if counter::tell(self.word(tally, to, from), count) {
             self.ring(to);
         }
+    }
+
+    /// Tells this rank, for `from`, of one more of these.
+    pub(crate) fn signal_here(&self, tally: Tally, from: u32) {
+        let told = counter::told(self.word(tally, self.rank, from));
+        self.signal(tally, self.rank, from, counter::next(told));
     }
 
     /// Whether `from` has told this rank of `count` of these, in all. With `arming`, it will ring when it does.
@@ -252,7 +257,7 @@ mod tests {
         reader.word(Tally::Posts, 0, 1).store((most << 1).to_le(), Ordering::Relaxed);
         assert!(reader.heard(Tally::Posts, 1, most, true));
         assert!(!reader.heard(Tally::Posts, 1, 0, true));
-        writer.signal(Tally::Posts, 0, 1);
+        writer.signal(Tally::Posts, 0, 1, 0);
         assert!(reader.heard(Tally::Posts, 1, 0, true));
         assert!(!reader.heard(Tally::Completes, 1, 1, false));
     }

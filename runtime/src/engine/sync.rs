@@ -142,7 +142,7 @@ impl State {
         let Some(exposure) = self.windows.get(&window) else { return };
         let control = &exposure.control;
         if let Some(rank) = control.group().rank_of(peer) {
-            control.signal(tally, control.rank(), rank);
+            control.signal_here(tally, rank);
         }
     }
 

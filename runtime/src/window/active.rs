@@ -294,7 +294,9 @@ impl Core {
     fn signal(&self, tally: Tally, to: &Target) {
         let own = to.rank == self.control.rank();
         if to.route == Route::Direct || own {
-            return self.control.signal(tally, to.rank, self.control.rank());
+            let told = &to.told[tally as usize];
+            told.set(counter::next(told.get()));
+            return self.control.signal(tally, to.rank, self.control.rank(), told.get());
         }
         let mut engine = self.process.engine();
         if tally == Tally::Completes {

@@ -38,6 +38,8 @@ pub(super) struct Target {
     /// Its posts that this rank has used up, and its completes.
     pub posts: Cell<u32>,
     pub completes: Cell<u32>,
+    /// How many of each this rank has told it of, if it does so directly: to read that there takes as long as to tell.
+    pub told: [Cell<u32>; 2],
 }
 
 impl Target {
@@ -168,6 +170,7 @@ impl Targets {
                 ticket: Cell::new(0),
                 posts: Cell::new(0),
                 completes: Cell::new(0),
+                told: Default::default(),
             })
         })
     }
