@@ -26,6 +26,10 @@ const LOOKS: u32 = 100;
 /// (2 virtual cores, Zen 5: `longshore bench put_latency --sync pscw --size 1M`.)
 const MORE_LOOKS: u32 = 16 * LOOKS;
 
+/// The most, where peers access memory: each sleep that ends with an access doubles the looks before the next. A target sleeps every
+/// 8 ms then, not every 500 us, and each sleep keeps a peer waiting for 13 us.
+const MOST_LOOKS: u32 = 16 * MORE_LOOKS;
+
 /// A sleep that ends sooner than this is one that more looks would have spared.
 const SHORT_SLEEP: Duration = Duration::from_micros(150);
 
@@ -143,6 +147,7 @@ impl Waiter {
         let accessed = self.silent.load(Ordering::Relaxed) && slept < SHORT_SLEEP;
         if self.patience() > LOOKS {
             if accessed {
+                self.patience.store((2 * self.patience()).min(MOST_LOOKS), Ordering::Relaxed);
                 return;
             }
             self.patience.store(LOOKS, Ordering::Relaxed);
@@ -337,8 +342,10 @@ mod tests {
         waiter.learn(SHORT_SLEEP / 2);
         assert_eq!(waiter.patience(), MORE_LOOKS);
         waiter.expose();
-        waiter.learn(SHORT_SLEEP / 2);
-        assert_eq!(waiter.patience(), MORE_LOOKS, "a peer may have been served");
+        for looks in [2 * MORE_LOOKS, 4 * MORE_LOOKS, 8 * MORE_LOOKS, MOST_LOOKS, MOST_LOOKS] {
+            waiter.learn(SHORT_SLEEP / 2);
+            assert_eq!(waiter.patience(), looks, "a peer may have been served");
+        }
         waiter.learn(SHORT_SLEEP);
         assert_eq!(waiter.patience(), LOOKS, "none is there");
     }
