@@ -54,7 +54,7 @@ struct Orders {
 /// that goes from call to call arms its bell at the end of each, for the thread that answers while it computes; to wake the watcher
 /// each time, or that thread when the next answer comes, costs more than the operation. (2 virtual cores, Zen 5: `longshore bench
 /// put_latency --hosts --size 8`.)
-const DELAY: Duration = Duration::from_micros(300);
+const DELAY: Duration = Duration::from_micros(450);
 
 impl Watcher {
     /// Starts the thread.
@@ -148,7 +148,8 @@ impl Watch {
                 let before = self.uses.load(Relaxed);
                 let waited = self.given.wait_timeout_while(orders, DELAY, early);
                 orders = waited.unwrap_or_else(PoisonError::into_inner).0;
-                if self.uses.load(Relaxed) == before {
+                // Disarmed, by a call that waits: for its length there is nothing to watch.
+                if self.uses.load(Relaxed) == before || !orders.watch {
                     break;
                 }
             }
