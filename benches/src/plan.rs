@@ -405,14 +405,18 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         Bench::Computing => return (1, 5),
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
-        Bench::Tcp | Bench::Fabric => (calls / 4, 41),
-        Bench::FabricBw => (calls / IN_FLIGHT, 41),
+        Bench::Tcp => (calls / 4, 41),
         Bench::Commit | Bench::Define | Bench::TypeSend => (of_text(2, 50, 500), 41),
         _ => (calls, 41),
     };
     let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
     match case.bench {
-        Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw | Bench::PutMr
+        Bench::PutBw
+        | Bench::GetBw
+        | Bench::PutBibw
+        | Bench::GetBibw
+        | Bench::PutMr
+        | Bench::FabricBw
             if calls > IN_FLIGHT =>
         {
             (calls.next_multiple_of(IN_FLIGHT), rounds)
