@@ -125,7 +125,7 @@ impl Report {
     /// The rows, each with the words of its case, under a line of names.
     pub fn csv(&self) -> String {
         // The words of a case that has all.
-        let full = Case { name: Some("-".to_owned()), ..Case::default() };
+        let full = Case { name: Some("-".to_owned()), hosts: 2, ..Case::default() };
         let line = full.to_string();
         let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
         let measured = [
@@ -146,8 +146,9 @@ impl Report {
                 let Sample { low, median, high, line: [before, after], validated } = sample;
                 let numbers = [low, median, high, before, after].map(f64::to_string);
                 let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
+                let unsaid = |key| if key == "hosts" { "1" } else { "" };
                 let mut fields: Vec<&str> =
-                    keys.iter().map(|key| word(*key).unwrap_or("")).collect();
+                    keys.iter().map(|&key| word(key).unwrap_or_else(|| unsaid(key))).collect();
                 fields.extend([contender.as_str(), &turn]);
                 fields.extend(numbers.iter().map(String::as_str));
                 fields.push(if *validated { "yes" } else { "no" });
@@ -203,7 +204,8 @@ mod tests {
 
     #[test]
     fn a_row_is_a_line_of_csv() {
-        let report = report();
+        let mut report = report();
+        report.rows[1].case.hosts = 2;
         let text = report.csv();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), report.rows.len() + 1);
@@ -213,9 +215,11 @@ mod tests {
         );
         assert!(
             lines[1].starts_with(
-                "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",2,"
+                "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",1,2,"
             )
         );
+        assert!(lines[0].contains(",arch,hosts,ranks,"), "{}", lines[0]);
+        assert!(lines[2].contains(",\"native,native\",2,2,"), "{}", lines[2]);
         assert!(lines[1].contains(",Longshore,0,0.01,0.02,0.04,45,46,yes"), "{}", lines[1]);
     }
 }
