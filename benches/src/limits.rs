@@ -73,7 +73,7 @@ fn copies(case: &Case, copy: impl Fn(&[u8], &mut [u8])) -> Result<Vec<f64>, Fail
 
 /// Copies doubles, the bytes of each reversed, with wide vectors where the processor has them.
 #[multiversion(targets("x86_64+avx2", "x86_64+ssse3"))]
-fn swap(from: &[u8], to: &mut [u8]) {
+pub(crate) fn swap(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.chunks_exact_mut(8).zip(from.chunks_exact(8)) {
         let mut double = [0; 8];
         double.copy_from_slice(from);

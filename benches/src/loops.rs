@@ -5,6 +5,7 @@ use longshore::Architecture;
 use crate::Failure;
 use crate::case::{Bench, Case};
 use crate::datatypes::Memory;
+use crate::limits::swap;
 use crate::row::{Outcome, Refusal, Sample};
 use crate::types::{BLOCKS, EDGE, blocks};
 
@@ -96,11 +97,9 @@ fn big_endian_one(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Doubles to big-endian and back.
+/// Doubles to big-endian and back, with all the processor has for it.
 fn big_endian(from: &[u8], to: &mut [u8]) {
-    for (to, from) in to.chunks_exact_mut(8).zip(from.chunks_exact(8)) {
-        big_endian_one(from, to);
-    }
+    if cfg!(target_endian = "little") { swap(from, to) } else { to.copy_from_slice(from) }
 }
 
 /// Loops over `count` blocks of `length` doubles, `stride` doubles apart. Blocks of 1 and 8 are constants to the compiler.
