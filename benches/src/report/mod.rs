@@ -193,9 +193,9 @@ impl Line<'_> {
         self.results.iter().find(|result| result.contender == contender)
     }
 
-    /// How this library did beside another contender, where both did it.
+    /// How this library did beside another contender, where both did it in one turn.
     pub fn ratio(&self, other: &str) -> Option<Ratio> {
-        Some(self.of(OURS)?.ratio(self.of(other)?))
+        self.of(OURS)?.ratio(self.of(other)?)
     }
 }
 
@@ -222,21 +222,24 @@ impl Figures<'_> {
         self.samples.iter().map(|(_, sample)| sample.low).fold(f64::INFINITY, f64::min)
     }
 
-    /// How many times longer this takes than another: of the lows of the turns in which both took part, or, if there is none,
-    /// of the lows of all.
-    pub fn ratio(&self, other: &Figures<'_>) -> Ratio {
+    /// How many times longer this takes than another, by the lows of the turns in which both took part. What is measured a while
+    /// apart isn't compared; but a limit is, which hardly changes, by the lows of all turns.
+    pub fn ratio(&self, other: &Figures<'_>) -> Option<Ratio> {
         let of_turn = |(turn, ours): &(u32, &Sample)| {
             let (_, theirs) = other.samples.iter().find(|(of, _)| of == turn)?;
             Some(ours.low / theirs.low)
         };
         let mut ratios: Vec<f64> = self.samples.iter().filter_map(of_turn).collect();
         if ratios.is_empty() {
+            if other.contender != LIMIT {
+                return None;
+            }
             ratios.push(self.low() / other.low());
         }
         ratios.sort_unstable_by(f64::total_cmp);
         let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
         let behind = ratios[ratios.len() / 4] > 1.0;
-        Ratio { least, median: middle(ratios), most, behind }
+        Some(Ratio { least, median: middle(ratios), most, behind })
     }
 }
 
@@ -445,6 +448,19 @@ mod tests {
         assert_eq!(line.ratio(LIMIT).map(|ratio| ratio.median), Some(2.5));
         assert_eq!(line.of(OURS).map(Figures::low), Some(0.01));
         assert_eq!(sections[0].lines[1].ratio("MPICH"), None, "its cores were moved");
+    }
+
+    #[test]
+    fn what_shares_no_turn_has_no_ratio_but_to_a_limit() {
+        let mut report = report();
+        // The last is far from us, and so is the other now.
+        let far = report.rows.iter_mut().filter(|row| row.sample.distance().is_none());
+        far.for_each(|row| (row.turn, row.sample.line) = (3, [250.0, 240.0]));
+        let sections = report.sections();
+        let line = &sections[0].lines[1];
+        assert!(line.of("MPICH").is_some() && line.of(OURS).is_some());
+        assert_eq!(line.ratio("MPICH"), None);
+        assert_eq!(line.ratio(LIMIT).map(|ratio| ratio.median), Some(10.0));
     }
 
     #[test]
