@@ -371,12 +371,19 @@ impl List {
                 let datatype = plain.datatype;
                 Case { bytes: 8, datatype, count: 1, name: None, sync, window, ..case }
             }
+            // Of unlike ranks none has the other's layout.
+            _ if way == Way::SameLayout && !alike(&case) => return,
             // A locale-specific type is foreign on one side only.
             _ => Case { way, ..case },
         };
         let (calls, rounds) = effort(&kept, self.quick);
         self.cases.push(Case { calls, rounds, ..kept });
     }
+}
+
+/// Whether both ranks have one representation.
+fn alike(case: &Case) -> bool {
+    case.architectures().is_ok_and(|[near, far]| near.same_representation(&far))
 }
 
 /// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
@@ -491,6 +498,23 @@ mod tests {
         let [unknown, broken] = ["vector9", "U1(V:d:4)"].map(str::parse::<Element>);
         assert!(unknown.is_err_and(|error| error.contains("vector1")));
         assert!(broken.is_err_and(|error| error.contains("not a datatype")));
+        Ok(())
+    }
+
+    #[test]
+    fn one_layout_is_asked_of_like_ranks_alone() -> Result<(), Failure> {
+        for quick in [false, true] {
+            let all = cases(&Choice { quick, ..Choice::default() });
+            let same: Vec<_> = all.iter().filter(|case| case.way == Way::SameLayout).collect();
+            assert!(!same.is_empty() && same.iter().all(|case| case.arch[0] == case.arch[1]));
+        }
+        let of = |pair: [&str; 2]| -> Result<_, Failure> {
+            let (types, archs) = (vec!["fft_columns".parse()?], vec![pair.map(str::to_owned)]);
+            Ok(Choice { types, archs, benches: vec![Bench::PutLatency], ..Choice::default() }
+                .cases()
+                .is_ok())
+        };
+        assert!(of(["s390x", "s390x"])? && !of(["native", "s390x"])?);
         Ok(())
     }
 

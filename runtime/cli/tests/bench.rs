@@ -13,11 +13,12 @@ fn bench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longshore")).arg("bench").args(words).output().unwrap()
 }
 
-/// What succeeded wrote, and nothing about wrong data or lost cases.
+/// What succeeded wrote, with nothing in it about wrong data, or about cases that this library lost or refused.
 fn measured(words: &[&str]) -> String {
     let Output { status, stdout, stderr } = bench(words);
     let (text, problems) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     assert!(status.success(), "{status}\n{text}\n{problems}");
+    assert!(!text.contains("Longshore: "), "{text}");
     text.into_owned()
 }
 
