@@ -96,8 +96,6 @@ static double distance(void) {
 
 /* Cases. */
 
-static int starts_with(const char *word, const char *key) { return !strncmp(word, key, strlen(key)); }
-
 static int read_case(char *line, case_t *c) {
     *c = (case_t){.bench = "put_latency", .window = "allocate", .sync = "flush", .route = "best", .type = "d", .count = 1,
                   .calls = 2000, .rounds = 41, .arch = {"native", "native"}};
@@ -132,7 +130,7 @@ static int measure_memory(double *kilobytes) {
 }
 
 static int measure(const case_t *c, double *took) {
-    static const char *local[] = {"pack", "unpack", "copy", "commit", "define"};
+    static const char *local[] = {"pack", "unpack", "copy", "commit", "commit_ready", "define"};
     static const char *remote[] = {"put_latency", "get_latency", "acc_latency", "get_acc_latency", "fop_latency",
                                    "cas_latency", "put_bw", "get_bw", "put_bibw", "get_bibw", "put_mr", "sync", "computing"};
     for (size_t i = 0; i < sizeof local / sizeof *local; i++)

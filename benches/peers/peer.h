@@ -1,6 +1,7 @@
 /* What the files of the peers' program share. */
 #include <mpi.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A line of the plan: see benches/src/case.rs. Words that mean nothing here are left out. */
 typedef struct {
@@ -11,6 +12,8 @@ typedef struct {
     int calls, rounds;
     int validate;
 } case_t;
+
+static inline int starts_with(const char *word, const char *key) { return !strncmp(word, key, strlen(key)); }
 
 /* Why a case can't be measured; of the rank that found out. */
 extern char why[1000];

@@ -95,6 +95,8 @@ words! {
         Copy = "copy",
         /// A type's constructor, its commit, and its free.
         Commit = "commit",
+        /// The same, and what the first operation with the type makes, if commit left it: its form and its program.
+        CommitReady = "commit_ready",
         /// A type's constructor, and its free.
         Define = "define",
         /// Type_send of a type, and Type_recv of it at the other rank.

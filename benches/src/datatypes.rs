@@ -40,8 +40,9 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
             (took, validate)
         }
         Bench::Copy => (copy(case, &datatype)?, false),
-        Bench::Commit => (constructions(case, &datatype, true)?, false),
-        Bench::Define => (constructions(case, &datatype, false)?, false),
+        Bench::Define | Bench::Commit | Bench::CommitReady => {
+            (constructions(case, &datatype)?, false)
+        }
         _ => return Ok(Err(Refusal::Unsupported("no work on a datatype alone".to_owned()))),
     };
     let sample = Sample::of(took, [0.0; 2], checked);
@@ -80,12 +81,16 @@ fn copy(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
     })
 }
 
-/// A type by its constructors, whose arguments are ready, and its end; with a commit in between, or without.
-fn constructions(case: &Case, datatype: &Datatype, commit: bool) -> Result<Vec<f64>, Failure> {
+/// A type by its constructors, whose arguments are ready, and its end; in between nothing, a commit, or that and what a first use
+/// makes.
+fn constructions(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
     times(case, |_| {
         let datatype = construct(black_box(datatype))?;
-        if commit {
-            black_box(Committed::new(&datatype, &Architecture::NATIVE)?);
+        if case.bench != Bench::Define {
+            let committed = black_box(Committed::new(&datatype, &Architecture::NATIVE)?);
+            if case.bench == Bench::CommitReady {
+                black_box(committed.native());
+            }
         }
         black_box(datatype);
         Ok(())

@@ -241,7 +241,8 @@ impl Contender for Peer {
 /// Ranks that a case takes: another would only wait, and that on the other core.
 fn ranks(case: &Case) -> u32 {
     match case.bench {
-        Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => 1,
+        Bench::Pack | Bench::Unpack | Bench::Copy => 1,
+        Bench::Commit | Bench::CommitReady | Bench::Define => 1,
         _ => case.ranks,
     }
 }

@@ -71,8 +71,14 @@ const LATENCIES: [Bench; 4] =
 const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
 const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
 /// What is done with a type alone.
-const OF_TYPES: [Bench; 5] =
-    [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::Define];
+const OF_TYPES: [Bench; 6] = [
+    Bench::Pack,
+    Bench::Unpack,
+    Bench::Copy,
+    Bench::Commit,
+    Bench::CommitReady,
+    Bench::Define,
+];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
 /// Pairs of unlike ranks that are usually looked at.
@@ -169,7 +175,7 @@ impl Choice {
 
         list.typed(&OF_TYPES, &named, &Case::default())?;
         let blocks = types::many_blocks()?;
-        list.typed(&[Bench::Commit, Bench::Define], &[blocks], &Case::default())?;
+        list.typed(&OF_TYPES[3..], &[blocks], &Case::default())?;
         let external = ["native", "external32"].map(str::to_owned);
         let external = Case { arch: external, ..Case::default() };
         list.typed(&[Bench::Pack, Bench::Unpack], &named, &external)?;
@@ -351,7 +357,7 @@ impl List {
                 let bytes = if bench == Bench::CacheLine { 8 } else { bytes };
                 Case { bench, bytes, count, datatype, ranks, ..plain }
             }
-            Bench::Commit | Bench::Define => {
+            Bench::Commit | Bench::CommitReady | Bench::Define => {
                 Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
             }
             Bench::Pack | Bench::Unpack | Bench::Copy => {
@@ -413,7 +419,9 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
         Bench::Tcp => (calls / 4, 41),
-        Bench::Commit | Bench::Define | Bench::TypeSend => (of_text(2, 50, 500), 41),
+        Bench::Commit | Bench::CommitReady | Bench::Define | Bench::TypeSend => {
+            (of_text(2, 50, 500), 41)
+        }
         _ => (calls, 41),
     };
     let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };

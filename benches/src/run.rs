@@ -188,9 +188,8 @@ enum Setting {
 impl Setting {
     fn of(case: &Case) -> Setting {
         match case.bench {
-            Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => {
-                Setting::Alone
-            }
+            Bench::Pack | Bench::Unpack | Bench::Copy => Setting::Alone,
+            Bench::Commit | Bench::CommitReady | Bench::Define => Setting::Alone,
             Bench::Launch | Bench::Memory => Setting::Launch,
             _ => {
                 let Case { route, hosts, ref arch, .. } = *case;

@@ -255,7 +255,8 @@ fn heading(case: &Case) -> String {
     let mut heading = bench.to_string();
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
-        Bench::Pack | Bench::Unpack | Bench::Copy | Bench::Commit | Bench::Define => {}
+        Bench::Pack | Bench::Unpack | Bench::Copy => {}
+        Bench::Commit | Bench::CommitReady | Bench::Define => {}
         Bench::TypeSend | Bench::Launch | Bench::Memory => {}
         bench if limits::has(*bench) => {}
         _ => {
