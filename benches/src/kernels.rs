@@ -22,7 +22,7 @@ pub fn all() -> Result<Vec<Named>, Failure> {
         notation: datatype.to_string(),
         count: 1,
         way,
-        quick: ["milc_su3_zdown", "lammps_atomic"].contains(&name),
+        quick: ["milc_su3_zdown", "lammps_full", "lammps_atomic"].contains(&name),
     };
     Ok(vec![
         of(

@@ -71,14 +71,8 @@ const LATENCIES: [Bench; 4] =
 const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
 const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
 /// What is done with a type alone.
-const OF_TYPES: [Bench; 6] = [
-    Bench::Pack,
-    Bench::Unpack,
-    Bench::Copy,
-    Bench::Commit,
-    Bench::CommitReady,
-    Bench::Define,
-];
+const OF_TYPES: [Bench; 6] =
+    [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
 /// Pairs of unlike ranks that are usually looked at.
@@ -464,7 +458,9 @@ mod tests {
             }
             assert!(cases.iter().any(|case| case.route == Routes::Message));
             assert!(cases.iter().any(|case| case.arch[1] == "s390x"));
-            assert!(cases.iter().any(|case| case.way == Way::TypeSend));
+            for way in Way::ALL {
+                assert!(cases.iter().any(|case| case.way == *way), "{way}");
+            }
         }
     }
 

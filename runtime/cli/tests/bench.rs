@@ -54,7 +54,8 @@ fn unlike_ranks_and_types_of_any_kind_move_the_right_data_processes() {
 
 #[test]
 fn types_alone_and_limits_need_no_ranks() {
-    let words = ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
+    let words =
+        ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
     measured(&[&words[..], &["--quick", "--validate"]].concat());
 }
 
