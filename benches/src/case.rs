@@ -195,7 +195,7 @@ pub struct Case {
     pub arch: [String; 2],
     /// Ranks of the job.
     pub ranks: u32,
-    /// Calls in a round; of bandwidths and rates a multiple of [`IN_FLIGHT`].
+    /// Calls in a round; of bandwidths and rates a multiple of [`IN_FLIGHT`], or a power of two below it.
     pub calls: u32,
     /// Rounds, each of which gives a time.
     pub rounds: u32,

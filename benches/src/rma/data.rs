@@ -65,14 +65,17 @@ impl<T: Pod> Pages<T> {
 /// Elements of a predefined type, in the machine's representation: slices, as most programs give them.
 pub struct Slices<T> {
     memory: Pages<T>,
-    /// Elements at a place.
+    /// Elements at a place,
     count: usize,
+    /// and from one place to the next.
+    apart: usize,
 }
 
 impl<T: Pod> Slices<T> {
-    /// So many places of `count` elements each.
-    pub fn new(places: usize, count: usize) -> Slices<T> {
-        Slices { memory: Pages::new(places * count), count }
+    /// A case's places. Behind the elements of the last there is nothing, so that the only one is all of the memory.
+    pub fn new(layout: &Layout) -> Slices<T> {
+        let (count, apart) = (layout.count as usize, layout.span / size_of::<T>().max(1));
+        Slices { memory: Pages::new((layout.places - 1) * apart + count), count, apart }
     }
 }
 
@@ -82,12 +85,14 @@ impl<T: Element + Pod> Data for Slices<T> {
 
     #[inline]
     fn origin(&self, place: usize) -> Origin<'_> {
-        Origin::from(&self.memory.get()[place * self.count..][..self.count])
+        Origin::from(&self.memory.get()[place * self.apart..][..self.count])
     }
 
     #[inline]
     fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>> {
-        self.memory.get_mut().chunks_mut(self.count).map(Destination::from)
+        let count = self.count;
+        let places = self.memory.get_mut().chunks_mut(self.apart);
+        places.map(move |place| Destination::from(&mut place[..count]))
     }
 
     #[inline]

@@ -26,6 +26,16 @@ pub struct Layout {
     pub pattern: Option<Pattern>,
 }
 
+/// Bytes from one place to the next: doubles are aligned at every one. As `rounded` in `benches/peers/windows.c`.
+fn apart(bytes: u64) -> Option<u64> {
+    if bytes < 16 { Some(bytes.next_power_of_two()) } else { bytes.checked_next_multiple_of(16) }
+}
+
+/// Operations to each synchronisation, a power of two as in `benches/peers/windows.c`, so that all contenders do as many.
+fn batch(span: usize, calls: u32) -> usize {
+    1 << (MOST / span).clamp(1, IN_FLIGHT.min(calls) as usize).ilog2()
+}
+
 impl Layout {
     /// That of a case at this rank.
     ///
@@ -48,13 +58,12 @@ impl Layout {
         // Displacements below 0 don't exist, so a type's own 0 is within its place.
         let zero = -reach.start.min(0);
         let bytes = whole.max(i128::from(reach.end) + i128::from(zero)).max(1);
-        // Doubles are aligned at every place.
-        let span =
-            usize::try_from(bytes)?.checked_next_multiple_of(if bytes < 16 { 1 } else { 16 });
-        let span = span.filter(|&span| span <= 1 << 30).ok_or("more than 1 GiB of memory")?;
+        let bytes = u64::try_from(bytes)?;
+        let span = apart(bytes).filter(|&span| span <= 1 << 30);
+        let span = span.ok_or("more than 1 GiB of memory")? as usize;
         let places = match case.bench {
             Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw | Bench::PutMr => {
-                (MOST / span).clamp(1, IN_FLIGHT.min(case.calls) as usize)
+                batch(span, case.calls)
             }
             _ => 1,
         };
@@ -116,5 +125,27 @@ impl Layout {
                 pattern.sums(&seeds)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_to_a_synchronisation_are_as_many_as_the_peers() {
+        for (bytes, calls, operations) in [
+            (1, 2048, 64),
+            (24, 2048, 64),
+            // 13 would be done twice for 16 calls.
+            (300_000, 16, 8),
+            (1 << 20, 16, 4),
+            (8 << 20, 16, 1),
+            (8, 5, 4),
+        ] {
+            let span = apart(bytes).unwrap_or_default() as usize;
+            assert_eq!(batch(span, calls), operations, "{bytes} bytes, {calls} calls");
+        }
+        assert_eq!([1, 3, 8, 15, 16, 24].map(apart), [1, 4, 8, 16, 16, 32].map(Some));
     }
 }

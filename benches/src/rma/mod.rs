@@ -218,17 +218,16 @@ impl Pair<'_> {
         };
         // Slices hold what the machine, not an emulated rank, makes of a number.
         let slices = !self.rank.is_emulated();
-        let (places, count) = (work.layout.places, work.layout.count as usize);
         match work.case.datatype.as_str() {
             _ if !work.active => self.timed(window, start, work, &mut Nothing),
             "d" if slices => {
-                self.issue(window, start, work, target, || Slices::<f64>::new(places, count))
+                self.issue(window, start, work, target, || Slices::<f64>::new(&work.layout))
             }
             "i64" if slices => {
-                self.issue(window, start, work, target, || Slices::<i64>::new(places, count))
+                self.issue(window, start, work, target, || Slices::<i64>::new(&work.layout))
             }
             "i8" if slices => {
-                self.issue(window, start, work, target, || Slices::<i8>::new(places, count))
+                self.issue(window, start, work, target, || Slices::<i8>::new(&work.layout))
             }
             _ => self.issue(window, start, work, target, || Typed::new(&work.layout)),
         }
