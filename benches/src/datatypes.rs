@@ -7,44 +7,39 @@ use std::time::Instant;
 
 use shipable::contents::Counts;
 use shipable::datatype::Node;
-use shipable::{
-    Architecture, Committed, Datatype, Partial, Program, View, ViewMut, oracle, program,
-};
+use shipable::{Architecture, Committed, Datatype, Partial, Program, View, ViewMut, program};
 
 use crate::Failure;
 use crate::case::{Bench, Case};
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, compare, fill_gaps};
 use crate::row::{Outcome, Refusal, Sample};
 
-/// Measures a case of this module's on the core where it runs. With `validate` packed bytes, and memory after an unpack, are
-/// compared with what `shipable::oracle` makes of them, item by item.
+/// Measures a case of this module's on the core where it runs. With `validate` packed bytes, and memory after an unpack or a copy,
+/// are compared with what they should be to the last byte.
 ///
 /// # Errors
 /// A type that can't be committed.
 pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
     let datatype: Datatype = case.datatype.parse()?;
-    let (took, checked) = match case.bench {
+    match case.bench {
         Bench::Pack | Bench::Unpack => {
             let [memory, stream] = case.architectures()?;
             let committed = Committed::new(&datatype, &memory)?;
             let program = &*committed.program(&stream)?;
-            let mut work = |memory: &mut [u8], packed: &mut [u8]| match case.bench {
+            Memory::new(case)?.measure(case, validate, |memory, packed| match case.bench {
                 Bench::Pack => pack(program, case.count, memory, packed),
                 _ => unpack(program, case.count, memory, packed),
-            };
-            let mut memory = Memory::new(case)?;
-            let took = memory.rounds(case, &mut work)?;
-            if let (true, Err(why)) = (validate, memory.check(case, &mut work)?) {
-                return Ok(Err(Refusal::Invalid(why)));
-            }
-            (took, validate)
+            })
         }
-        Bench::Copy => (copy(case, &datatype)?, false),
+        Bench::Copy => copy(case, &datatype, validate),
         Bench::Define | Bench::Commit | Bench::CommitReady => {
-            (constructions(case, &datatype)?, false)
+            sample(constructions(case, &datatype)?, false)
         }
-        _ => return Ok(Err(Refusal::Unsupported("no work on a datatype alone".to_owned()))),
-    };
+        _ => Ok(Err(Refusal::Unsupported("no work on a datatype alone".to_owned()))),
+    }
+}
+
+fn sample(took: Vec<f64>, checked: bool) -> Result<Outcome, Failure> {
     let sample = Sample::of(took, [0.0; 2], checked);
     Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
 }
@@ -67,15 +62,15 @@ fn zero(range: &Range<i64>) -> i64 {
 }
 
 /// From memory of the one layout to memory of the other.
-fn copy(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
+fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Failure> {
     let [near, far] = case.architectures()?;
     let (near, far) = (Committed::new(datatype, &near)?, Committed::new(datatype, &far)?);
     let far = far.program(near.architecture())?;
-    let ranges = (near.native().range(case.count)?, far.range(case.count)?);
-    let zeros = (zero(&ranges.0), zero(&ranges.1));
-    Memory::sized(ranges.0, ranges.1)?.rounds(case, |from, to| {
-        let from = View::new(black_box(from)).shifted(zeros.0);
-        let to = ViewMut::new(to).shifted(zeros.1);
+    let memory = Memory::sized(near.native().range(case.count)?, far.range(case.count)?)?;
+    let zeros = memory.zeros;
+    memory.measure(case, validate, |from, to| {
+        let from = View::new(black_box(from)).shifted(zeros[0]);
+        let to = ViewMut::new(to).shifted(zeros[1]);
         let (from, to) = from.zip(to).ok_or("no such place")?;
         Ok(program::copy(near.native(), case.count, from, &far, case.count, to)?)
     })
@@ -167,8 +162,8 @@ pub(crate) fn times(
 pub(crate) struct Memory {
     bytes: [Vec<u8>; 2],
     lengths: [usize; 2],
-    /// Where displacement 0 lies in the first.
-    zero: i64,
+    /// Where displacement 0 lies in each.
+    zeros: [i64; 2],
 }
 
 impl Memory {
@@ -193,7 +188,7 @@ impl Memory {
         Ok(Memory {
             bytes: [bytes(lengths.0), bytes(lengths.1)],
             lengths: lengths.into(),
-            zero: zero(&first),
+            zeros: [zero(&first), zero(&second)],
         })
     }
 
@@ -220,40 +215,92 @@ impl Memory {
         })
     }
 
-    /// What is wrong with the bytes that the work of a pack or an unpack makes, if anything: they are to be those that
-    /// `shipable::oracle` makes, item by item.
-    pub(crate) fn check(
+    /// Measures work on both, and if it is asked for looks at what it does.
+    pub(crate) fn measure(
+        mut self,
+        case: &Case,
+        validate: bool,
+        mut work: impl FnMut(&mut [u8], &mut [u8]) -> Result<(), Failure>,
+    ) -> Result<Outcome, Failure> {
+        let took = self.rounds(case, &mut work)?;
+        match validate.then(|| self.check(case, &mut work)).transpose()? {
+            Some(Err(why)) => Ok(Err(Refusal::Invalid(why))),
+            checked => sample(took, checked == Some(Ok(true))),
+        }
+    }
+
+    /// What is wrong with the bytes that the work of a pack, an unpack or a copy makes, if anything; whether that is known.
+    fn check(
         &mut self,
         case: &Case,
         mut work: impl FnMut(&mut [u8], &mut [u8]) -> Result<(), Failure>,
-    ) -> Result<Result<(), String>, Failure> {
+    ) -> Result<Result<bool, String>, Failure> {
+        const SEEDS: &[u64] = &[7];
         let datatype: Datatype = case.datatype.parse()?;
-        let [architecture, stream] = &case.architectures()?;
-        let Some(pattern) = Pattern::new(&datatype, case.count, architecture, stream)? else {
-            return Ok(Err("no data is known for such items".to_owned()));
+        let [first, second] = &case.architectures()?;
+        let of = |architecture| Pattern::new(&datatype, case.count, architecture);
+        let (Some(near), Some(far)) = (of(first)?, of(second)?) else { return Ok(Ok(false)) };
+        let image = |pattern: &Pattern, at: usize| -> Result<_, Failure> {
+            let mut memory = vec![0; self.lengths[at]];
+            fill_gaps(&mut memory, at as u64);
+            pattern.write(&mut memory, self.zeros[at], SEEDS)?;
+            Ok(memory)
         };
-        let right = pattern.stream(7);
-        let mut there = vec![0; self.lengths[0]];
-        let origin = usize::try_from(self.zero)?;
-        let memory = (architecture, &mut there[..], origin);
-        oracle::unpack(&datatype, case.count, memory, (stream, &right))?;
-        let (memory, packed) = self.at(0);
-        let (found, right) = match case.bench {
-            Bench::Pack => {
-                memory.copy_from_slice(&there);
-                work(memory, packed)?;
-                (packed, right)
+        let near = image(&near, 0)?;
+        let far = match case.bench {
+            Bench::Copy => image(&far, 1)?,
+            _ => far.packed(SEEDS),
+        };
+        let (first, second) = self.at(0);
+        fill_gaps(first, 0);
+        fill_gaps(second, 1);
+        let right = match case.bench {
+            Bench::Unpack => {
+                second.copy_from_slice(&far);
+                work(first, second)?;
+                compare(first, &near)
             }
             _ => {
-                memory.fill(0);
-                packed.copy_from_slice(&right);
-                work(memory, packed)?;
-                (memory, there)
+                first.copy_from_slice(&near);
+                work(first, second)?;
+                compare(second, &far)
             }
         };
-        Ok(match found.iter().zip(&right).position(|(found, right)| found != right) {
-            None => Ok(()),
-            Some(byte) => Err(format!("byte {byte} is {}, not {}", found[byte], right[byte])),
-        })
+        Ok(right.map(|()| true))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_right_to_the_last_byte() -> Result<(), Failure> {
+        let case: Case =
+            "bench=copy type=U1(SS:2:c/1,d/1) count=2 arch=native,s390x calls=1 rounds=1"
+                .parse()?;
+        let datatype = case.datatype.parse()?;
+        let sample = copy(&case, &datatype, true)?.map_err(|refusal| refusal.to_string())?;
+        assert!(sample.validated);
+        let nothing = |_: &mut [u8], _: &mut [u8]| Ok(());
+        let outcome = Memory::sized(0..32, 0..32)?.measure(&case, true, nothing)?;
+        assert!(matches!(outcome, Err(Refusal::Invalid(_))), "{outcome:?}");
+        // Elements as a whole, with their gaps.
+        let case = Case { arch: Case::default().arch, ..case };
+        let whole = |from: &mut [u8], to: &mut [u8]| {
+            to.copy_from_slice(from);
+            Ok(())
+        };
+        let outcome = Memory::sized(0..32, 0..32)?.measure(&case, true, whole)?;
+        assert!(matches!(outcome, Err(Refusal::Invalid(_))), "{outcome:?}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_has_no_numbers_is_not_checked() -> Result<(), Failure> {
+        let case: Case = "bench=pack type=LD calls=1 rounds=1".parse()?;
+        let sample = measure(&case, true)?.map_err(|refusal| refusal.to_string())?;
+        assert!(!sample.validated);
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::case::{Bench, Case};
 use crate::datatypes::Memory;
 use crate::limits::swap;
-use crate::row::{Outcome, Refusal, Sample};
+use crate::row::{Outcome, Refusal};
 use crate::types::{BLOCKS, EDGE, blocks};
 
 /// A loop from memory to the packed stream.
@@ -14,7 +14,7 @@ pub type Pack = Box<dyn Fn(&[u8], &mut [u8])>;
 /// One from there to memory.
 pub type Unpack = Box<dyn Fn(&mut [u8], &[u8])>;
 
-/// Measures the loop that does what a case does, if there is one. With `validate` its bytes are compared with the oracle's.
+/// Measures the loop that does what a case does, if there is one. With `validate` its bytes are compared with the right ones.
 ///
 /// # Errors
 /// A type that can't be committed.
@@ -22,26 +22,13 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
     let Some((pack, unpack)) = of(case)? else {
         return Ok(Err(Refusal::Unsupported("no loop was written for it".to_owned())));
     };
-    let mut memory = Memory::new(case)?;
-    let work = |memory: &mut [u8], packed: &mut [u8]| match case.bench {
-        Bench::Pack => pack(memory, packed),
-        _ => unpack(memory, packed),
-    };
-    let took = memory.rounds(case, |memory, packed| {
-        work(memory, packed);
-        Ok(())
-    })?;
-    if validate {
-        let right = memory.check(case, |memory, packed| {
-            work(memory, packed);
-            Ok(())
-        })?;
-        if let Err(why) = right {
-            return Ok(Err(Refusal::Invalid(why)));
+    Memory::new(case)?.measure(case, validate, |memory, packed| {
+        match case.bench {
+            Bench::Pack => pack(memory, packed),
+            _ => unpack(memory, packed),
         }
-    }
-    let sample = Sample::of(took, [0.0; 2], validate);
-    Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
+        Ok(())
+    })
 }
 
 /// Whether there is a loop for a case.

@@ -1,97 +1,119 @@
-//! Data that is right or wrong: small numbers that every representation holds, one for each item of a type.
+//! Data that is right or wrong: small numbers that every representation holds, one for each item of a type, and in the gaps between
+//! them bytes that no number has.
+//!
+//! Where an item lies is known from `shipable::oracle`, which writes type maps out; nothing here asks the programs that are measured.
 
 use longshore::Architecture;
 use longshore::arch::{ByteOrder, FloatFormat, Scalar, Value};
-use shipable::{Committed, Datatype, Partial, View, ViewMut, oracle};
+use shipable::Datatype;
+use shipable::oracle::{self, Item};
 
 use crate::Failure;
 
-/// Elements of a type in memory, and in a packed stream of some representation.
+/// Elements of a type in memory of some representation, or in a packed stream of it.
 #[derive(Debug)]
 pub struct Pattern {
-    committed: Committed,
-    stream: Architecture,
-    /// The items of one element in the stream.
-    items: Vec<Scalar>,
+    /// The items of one element, in the order of the type map.
+    items: Vec<Item>,
+    /// Bytes from one element to the next.
+    extent: i64,
     count: u64,
 }
 
 impl Pattern {
-    /// For `count` elements of a type in memory of `memory`, and packed as `stream`; none if it has items for which there are
-    /// no numbers here: long doubles and truth values.
+    /// For `count` elements of a type; none if it has items for which there are no numbers here: long doubles and truth values.
     ///
     /// # Errors
     /// A type that doesn't exist there.
     pub fn new(
         datatype: &Datatype,
         count: u64,
-        memory: &Architecture,
-        stream: &Architecture,
+        architecture: &Architecture,
     ) -> Result<Option<Pattern>, Failure> {
-        let items = oracle::expand(datatype, stream, 1)?;
-        let items: Vec<Scalar> = items.iter().map(|item| item.scalar).collect();
-        if !items.iter().all(|item| number(item, 1).is_some()) {
-            return Ok(None);
-        }
-        let committed = Committed::new(datatype, memory)?;
-        Ok(Some(Pattern { committed, stream: *stream, items, count }))
-    }
-
-    /// The packed stream of the numbers that a seed stands for.
-    pub fn stream(&self, seed: u64) -> Vec<u8> {
-        self.sums(&[seed])
+        let items = oracle::expand(datatype, architecture, 1)?;
+        let bounds = oracle::bounds(datatype, architecture)?;
+        let all = items.iter().all(|item| image(&item.scalar, 1).is_some());
+        Ok(all.then_some(Pattern { items, extent: bounds.ub - bounds.lb, count }))
     }
 
     /// The packed stream of the sums, item by item, of what several seeds stand for. Two sums stay below 128.
-    pub fn sums(&self, seeds: &[u64]) -> Vec<u8> {
-        let total = self.count * self.items.len() as u64;
-        let numbers = (0..total).zip(self.items.iter().cycle());
-        numbers
-            .flat_map(|(at, item)| {
-                let sum = seeds.iter().map(|seed| 1 + (at + 11 * seed) % 61).sum();
-                number(item, sum).unwrap_or_default()
-            })
-            .collect()
+    pub fn packed(&self, seeds: &[u64]) -> Vec<u8> {
+        let mut stream = Vec::new();
+        for (at, (_, item)) in (0..).zip(self.all()) {
+            let (bytes, size) = image(&item.scalar, number(at, seeds)).unwrap_or_default();
+            stream.extend_from_slice(&bytes[..size]);
+        }
+        stream
     }
 
-    /// Writes a stream's data to memory in which displacement 0 is `zero` bytes behind the start.
+    /// Writes the same sums to memory in which displacement 0 is `zero` bytes behind the start; gaps stay as they are.
     ///
     /// # Errors
     /// Memory that is too short.
-    pub fn scatter(&self, memory: &mut [u8], zero: i64, stream: &[u8]) -> Result<(), Failure> {
-        let program = self.committed.program(&self.stream)?;
-        let view = ViewMut::new(memory).shifted(zero).ok_or("no such place")?;
-        Ok(program.unpack(self.count, view, 0, stream, &mut Partial::default())?)
+    pub fn write(&self, memory: &mut [u8], zero: i64, seeds: &[u64]) -> Result<(), Failure> {
+        for (at, (offset, item)) in (0..).zip(self.all()) {
+            let (bytes, size) = image(&item.scalar, number(at, seeds)).unwrap_or_default();
+            let place = usize::try_from(zero + offset)?;
+            let place = memory.get_mut(place..).and_then(|rest| rest.get_mut(..size));
+            place.ok_or("memory is too short")?.copy_from_slice(&bytes[..size]);
+        }
+        Ok(())
     }
 
-    /// Reads the data that lies in memory.
-    ///
-    /// # Errors
-    /// Memory that is too short.
-    pub fn gather(&self, memory: &[u8], zero: i64) -> Result<Vec<u8>, Failure> {
-        let program = self.committed.program(&self.stream)?;
-        let view = View::new(memory).shifted(zero).ok_or("no such place")?;
-        let mut stream = vec![0; program.stream_length(self.count)? as usize];
-        program.pack(self.count, view, 0, &mut stream)?;
-        Ok(stream)
+    /// All elements' items, and where they lie.
+    fn all(&self) -> impl Iterator<Item = (i64, &Item)> {
+        (0..self.count as i64).flat_map(move |element| {
+            self.items.iter().map(move |item| (element * self.extent + item.offset, item))
+        })
     }
 }
 
-/// A small number's image.
-fn number(item: &Scalar, number: u64) -> Option<Vec<u8>> {
-    let size = usize::from(item.size);
-    let mut bytes: Vec<u8> = match item.value {
-        Value::Bytes | Value::Char | Value::Wide | Value::Int { .. } => {
-            number.to_le_bytes().into_iter().chain([0; 8]).take(size).collect()
-        }
-        Value::Float(FloatFormat::Binary32) => (number as f32).to_le_bytes().to_vec(),
-        Value::Float(FloatFormat::Binary64) => (number as f64).to_le_bytes().to_vec(),
-        Value::Float(_) | Value::Logical { .. } => return None,
-    };
-    if item.order == ByteOrder::Big {
-        bytes.reverse();
+/// The sum of what seeds stand for at an item.
+pub fn number(at: u64, seeds: &[u64]) -> u64 {
+    seeds.iter().map(|seed| 1 + (at + 11 * seed) % 61).sum()
+}
+
+/// Fills memory with what its gaps keep, which another seed's aren't.
+pub fn fill_gaps(memory: &mut [u8], seed: u64) {
+    for (at, byte) in (0u64..).zip(memory) {
+        *byte = 0x80 + ((7 * at + 13 * seed) % 127) as u8;
     }
-    Some(bytes)
+}
+
+/// Where bytes aren't right, if anywhere, and what stands there.
+///
+/// # Errors
+/// That.
+pub fn compare(found: &[u8], right: &[u8]) -> Result<(), String> {
+    if found.len() != right.len() {
+        return Err(format!("{} bytes, not {}", found.len(), right.len()));
+    }
+    match found.iter().zip(right).position(|(found, right)| found != right) {
+        None => Ok(()),
+        Some(byte) => Err(format!("byte {byte} is {}, not {}", found[byte], right[byte])),
+    }
+}
+
+/// A small number's bytes, and how many they are.
+fn image(item: &Scalar, number: u64) -> Option<([u8; 16], usize)> {
+    let size = usize::from(item.size);
+    let mut bytes = [0; 16];
+    match item.value {
+        Value::Bytes | Value::Char | Value::Wide | Value::Int { .. } => {
+            bytes[..8].copy_from_slice(&number.to_le_bytes());
+        }
+        Value::Float(FloatFormat::Binary32) => {
+            bytes[..4].copy_from_slice(&(number as f32).to_le_bytes());
+        }
+        Value::Float(FloatFormat::Binary64) => {
+            bytes[..8].copy_from_slice(&(number as f64).to_le_bytes());
+        }
+        Value::Float(_) | Value::Logical { .. } => return None,
+    }
+    if item.order == ByteOrder::Big {
+        bytes.get_mut(..size)?.reverse();
+    }
+    Some((bytes, size))
 }
 
 #[cfg(test)]
@@ -99,41 +121,67 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_comes_back_from_any_memory() -> Result<(), Failure> {
+    fn memory_is_what_the_oracle_unpacks() -> Result<(), Failure> {
         let column = Datatype::vector(3, 1, 2, &Datatype::int())?;
         let member = Datatype::simple_struct(&[1, 1], &[Datatype::char(), Datatype::double()])?;
+        let native = Architecture::NATIVE;
         for datatype in [column, member, Datatype::long()] {
-            for architecture in [Architecture::NATIVE, Architecture::S390X, Architecture::I686] {
-                let pattern = Pattern::new(&datatype, 2, &architecture, &Architecture::NATIVE)?
-                    .ok_or("no pattern")?;
-                let (mut memory, stream) = (vec![0; 64], pattern.stream(3));
-                pattern.scatter(&mut memory, 8, &stream)?;
-                assert_eq!(pattern.gather(&memory, 8)?, stream);
-                assert_ne!(pattern.gather(&memory, 0)?, stream);
-                assert_ne!(pattern.stream(4), stream);
+            for architecture in [native, Architecture::S390X, Architecture::I686] {
+                let there = Pattern::new(&datatype, 2, &architecture)?.ok_or("no pattern")?;
+                let stream = Pattern::new(&datatype, 2, &native)?.ok_or("no pattern")?;
+                let [mut memory, mut unpacked] = [[0; 64]; 2];
+                fill_gaps(&mut memory, 5);
+                fill_gaps(&mut unpacked, 5);
+                there.write(&mut memory, 8, &[3])?;
+                let packed = stream.packed(&[3]);
+                let to = (&architecture, &mut unpacked[..], 8);
+                oracle::unpack(&datatype, 2, to, (&native, &packed))?;
+                assert_eq!(memory, unpacked, "{datatype} on {architecture}");
+                assert_ne!(stream.packed(&[4]), packed);
+                assert!(there.write(&mut memory[..12], 8, &[3]).is_err());
             }
         }
         Ok(())
     }
 
     #[test]
+    fn what_was_written_to_a_gap_is_wrong() -> Result<(), Failure> {
+        let member = Datatype::simple_struct(&[1, 1], &[Datatype::char(), Datatype::double()])?;
+        let pattern = Pattern::new(&member, 2, &Architecture::X86_64)?.ok_or("no pattern")?;
+        let [mut right, mut origin] = [[0; 32]; 2];
+        for (memory, seed) in [(&mut right, 1), (&mut origin, 2)] {
+            fill_gaps(memory, seed);
+            pattern.write(memory, 0, &[9])?;
+        }
+        assert_eq!(compare(&right, &right), Ok(()));
+        // A copy of whole elements takes the gaps along.
+        for gap in (1..8).chain(17..24) {
+            let mut found = right;
+            found[gap] = origin[gap];
+            assert!(
+                compare(&found, &right).is_err_and(|why| why.starts_with(&format!("byte {gap} ")))
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
     fn sums_are_those_of_the_items() -> Result<(), Failure> {
-        let native = Architecture::NATIVE;
-        let pattern = Pattern::new(&Datatype::double(), 4, &Architecture::S390X, &native)?;
+        let pattern = Pattern::new(&Datatype::double(), 4, &Architecture::NATIVE)?;
         let pattern = pattern.ok_or("no pattern")?;
         let values = |stream: &[u8]| -> Vec<f64> {
             stream.chunks_exact(8).map(|one| f64::from_ne_bytes(one.try_into().unwrap())).collect()
         };
-        let [one, other] = [1, 2].map(|seed| values(&pattern.stream(seed)));
+        let [one, other] = [1, 2].map(|seed| values(&pattern.packed(&[seed])));
         let sums: Vec<f64> = one.iter().zip(&other).map(|(one, other)| one + other).collect();
-        assert_eq!(values(&pattern.sums(&[1, 2])), sums);
+        assert_eq!(values(&pattern.packed(&[1, 2])), sums);
         Ok(())
     }
 
     #[test]
     fn types_without_numbers_have_no_pattern() -> Result<(), Failure> {
         let native = Architecture::NATIVE;
-        assert!(Pattern::new(&Datatype::long_double(), 1, &native, &native)?.is_none());
+        assert!(Pattern::new(&Datatype::long_double(), 1, &native)?.is_none());
         Ok(())
     }
 }

@@ -1,11 +1,11 @@
 //! Where a case's elements lie, at either rank.
 
-use longshore::{Architecture, Datatype, Rank, Type};
+use longshore::{Datatype, Rank, Type};
 
 use super::data::Data;
 use crate::Failure;
 use crate::case::{Bench, Case, IN_FLIGHT};
-use crate::pattern::Pattern;
+use crate::pattern::{self, Pattern};
 
 /// Bytes that the places of operations which are under way together may take.
 const MOST: usize = 4 << 20;
@@ -50,8 +50,7 @@ impl Layout {
             "i8" => rank.type_of::<i8>()?,
             _ => rank.commit(&datatype)?,
         };
-        let pattern =
-            Pattern::new(&datatype, case.count, rank.architecture(), &Architecture::NATIVE)?;
+        let pattern = Pattern::new(&datatype, case.count, rank.architecture())?;
         let committed = longshore::shipable::Committed::new(&datatype, rank.architecture())?;
         let reach = committed.native().range(case.count)?;
         let whole = i128::from(own.extent()) * i128::from(case.count);
@@ -76,56 +75,34 @@ impl Layout {
         self.places * self.span
     }
 
-    /// Packed streams of what memory holds at each place; none where the type has no pattern.
+    /// Fills memory of the places, or of all but the last bytes of the last one: each gets the sum of what some seeds stand for, another
+    /// sum at each place, and between its items what a seed stands for in gaps.
     ///
     /// # Errors
     /// Memory that is shorter than the places.
-    pub fn gather(&self, memory: &[u8]) -> Result<Vec<Vec<u8>>, Failure> {
-        let Some(pattern) = &self.pattern else { return Ok(Vec::new()) };
-        memory.chunks(self.span).map(|place| pattern.gather(place, self.zero)).collect()
-    }
-
-    /// Writes what a seed stands for to memory, another at each place.
-    ///
-    /// # Errors
-    /// Memory that is shorter than the places.
-    pub fn scatter(&self, memory: &mut [u8], seed: u64) -> Result<(), Failure> {
+    pub fn fill(&self, memory: &mut [u8], seeds: &[u64], gaps: u64) -> Result<(), Failure> {
         let Some(pattern) = &self.pattern else { return Ok(()) };
-        let mut places = (0..).zip(memory.chunks_mut(self.span));
-        places.try_for_each(|(place, memory)| {
-            pattern.scatter(memory, self.zero, &pattern.stream(seed + place))
-        })
+        pattern::fill_gaps(memory, gaps);
+        for (at, place) in (0..).zip(memory.chunks_mut(self.span)) {
+            let seeds: Vec<u64> = seeds.iter().map(|seed| seed + at).collect();
+            pattern.write(place, self.zero, &seeds)?;
+        }
+        Ok(())
     }
 
     /// Data of the origin's, with what a seed stands for.
     ///
     /// # Errors
-    /// As [`scatter`](Layout::scatter).
+    /// As [`fill`](Layout::fill).
     pub fn filled<D: Data>(&self, mut data: D, seed: u64) -> Result<D, Failure> {
-        self.scatter(data.bytes_mut(), seed)?;
+        self.fill(data.bytes_mut(), &[seed], seed)?;
         Ok(data)
     }
+}
 
-    /// The first item that a seed stands for, where items are i64.
-    ///
-    /// # Errors
-    /// Other items.
-    pub fn long(&self, seed: u64) -> Result<i64, Failure> {
-        let sums = self.sums(&[seed]);
-        let first = sums.first().ok_or("a type without numbers")?;
-        Ok(i64::from_ne_bytes(first.as_slice().try_into()?))
-    }
-
-    /// What is at each place where several seeds were added.
-    pub fn sums(&self, seeds: &[u64]) -> Vec<Vec<u8>> {
-        let Some(pattern) = &self.pattern else { return Vec::new() };
-        (0..self.places as u64)
-            .map(|place| {
-                let seeds: Vec<u64> = seeds.iter().map(|seed| seed + place).collect();
-                pattern.sums(&seeds)
-            })
-            .collect()
-    }
+/// The first item that a seed stands for.
+pub fn first(seed: u64) -> i64 {
+    pattern::number(0, &[seed]) as i64
 }
 
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod computing;
 mod data;
 mod layout;
 mod operation;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::time::Instant;
@@ -21,7 +23,7 @@ use longshore::{
 use crate::Failure;
 use crate::case::{Bench, Case, Flavor, Sync, Way};
 use crate::row::{Outcome, Refusal, Sample};
-use crate::{limits, pin};
+use crate::{limits, pattern, pin};
 use data::{Data, Slices, Typed};
 use layout::Layout;
 use operation::{
@@ -30,8 +32,10 @@ use operation::{
 
 /// What the origin's memory holds when data is checked,
 const ORIGIN: u64 = 1000;
-/// and what the target's.
+/// what the target's,
 const WINDOW: u64 = 2003;
+/// and what memory for results before there are any.
+const RESULTS: u64 = 3010;
 
 /// Measures cases on the job's two ranks, which it pins to a core each. Collective; rank 0 learns the outcomes.
 ///
@@ -258,11 +262,11 @@ impl Pair<'_> {
                 self.timed(window, start, work, &mut GetAccumulate { target, data, results })
             }
             Bench::FopLatency => {
-                let operand = work.layout.long(ORIGIN)?;
+                let operand = layout::first(ORIGIN);
                 self.timed(window, start, work, &mut FetchAndOp { target, operand, fetched: 0 })
             }
             Bench::CasLatency => {
-                let (new, compare) = (work.layout.long(ORIGIN)?, work.layout.long(WINDOW)?);
+                let (new, compare) = (layout::first(ORIGIN), layout::first(WINDOW));
                 let swap = &mut CompareAndSwap { target, new, compare, fetched: 0 };
                 self.timed(window, start, work, swap)
             }
@@ -294,12 +298,13 @@ impl Pair<'_> {
             let local = window.local();
             let places = (start as u64, layout.len() as u64);
             let mut memory = vec![0; layout.len()];
-            layout.scatter(&mut memory, WINDOW)?;
+            layout.fill(&mut memory, &[WINDOW], WINDOW)?;
             local.write_bytes(places.0, &memory)?;
+            pattern::fill_gaps(operation.results(), RESULTS);
             self.world.barrier()?;
             self.run(window, work, operation, 1, once)?;
             self.world.barrier()?;
-            let there = layout.gather(&window.local().bytes(places.0, places.1)?)?;
+            let there = window.local().bytes(places.0, places.1)?;
             if let Err(why) = self.agree(self.right(work, operation, &there))? {
                 return Ok(Err(Refusal::Invalid(why)));
             }
@@ -308,33 +313,35 @@ impl Pair<'_> {
         Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
     }
 
-    /// Whether this rank's window holds `there` as it should after one operation, and the operation found what it should.
+    /// Whether this rank's window is to the last byte `there`, as it should be after one operation, and the operation found what it
+    /// should, and where.
     fn right<O: Operation>(
         &self,
         work: &Work,
         operation: &mut O,
-        there: &[Vec<u8>],
+        there: &[u8],
     ) -> Result<(), Failure> {
-        let expected = match effect(work.case.bench) {
-            _ if !work.exposed => vec![WINDOW],
-            Effect::Keeps => vec![WINDOW],
-            Effect::Replaces => vec![ORIGIN],
-            Effect::Adds => vec![ORIGIN, WINDOW],
+        let seeds: &[u64] = match effect(work.case.bench) {
+            _ if !work.exposed => &[WINDOW],
+            Effect::Keeps => &[WINDOW],
+            Effect::Replaces => &[ORIGIN],
+            Effect::Adds => &[ORIGIN, WINDOW],
         };
-        let found = operation.found(&work.layout)?;
-        let before = work.layout.sums(&[WINDOW]);
-        let wrong = |what: &str, all: &[Vec<u8>], right: &[Vec<u8>]| {
-            let place = all.iter().zip(right).position(|(one, other)| one != other)?;
-            let byte = all[place].iter().zip(&right[place]).position(|(one, other)| one != other);
-            let (byte, rank) = (byte.unwrap_or(all[place].len()), self.me);
-            Some(format!(
-                "{what} of rank {rank}, place {place}: the first wrong byte packed is {byte}"
-            ))
-        };
-        let window = wrong("the window", there, &work.layout.sums(&expected));
-        match window.or_else(|| wrong("what was fetched", &found, &before)) {
-            None => Ok(()),
-            Some(why) => Err(why.into()),
+        let mut expected = vec![0; work.layout.len()];
+        work.layout.fill(&mut expected, seeds, WINDOW)?;
+        let rank = self.me;
+        let of = |what: &str, why: String| Failure::from(format!("{what} of rank {rank}: {why}"));
+        pattern::compare(there, &expected).map_err(|why| of("the window", why))?;
+        let found = operation.results();
+        expected.truncate(found.len());
+        work.layout.fill(&mut expected, &[WINDOW], RESULTS)?;
+        pattern::compare(found, &expected).map_err(|why| of("what was fetched", why))?;
+        match operation.fetched() {
+            Some(number) if number != layout::first(WINDOW) => {
+                let right = layout::first(WINDOW);
+                Err(of("what was fetched", format!("it is {number}, not {right}")))
+            }
+            _ => Ok(()),
         }
     }
 
