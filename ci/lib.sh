@@ -18,12 +18,25 @@ have() { command -v "$1" >/dev/null 2>&1; }
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
 
-# Installs Debian's packages, which needs root.
+# Installs Debian's packages, which needs root and the network; who can't go on without them is skipped.
 apt_install() {
-    have apt-get && [ "$(id -u)" = 0 ] || die "missing here, install by hand: $*"
+    have apt-get && [ "$(id -u)" = 0 ] || skip "missing here, install by hand: $*"
     say "installing $*"
     # A source that doesn't answer is no reason to stop: the install says whether anything is really missing.
     apt-get -q update >&2 || say "some package lists couldn't be refreshed"
     # --no-remove: gcc-multilib, for one, can't stand beside the cross compilers; that is for a person to decide.
-    DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-remove install "$@" >&2
+    DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-remove install "$@" >&2 ||
+        skip "apt can't install: $*"
+}
+
+# What ci/cross takes for an architecture. Steps that use it where a failure would go unseen ask first.
+cross_tools() {
+    local architecture
+    [ -e "$DEBIAN_RUST/complete" ] || ci/setup rust || skip "no Rust $MSRV in $DEBIAN_RUST"
+    for architecture in "$@"; do
+        [ "$architecture" != host ] || continue
+        have "$architecture-linux-gnu-gcc" || skip "no $architecture-linux-gnu-gcc"
+        [ -e "/usr/$architecture-linux-gnu/lib/libc.a" ] || skip "no C library for $architecture"
+        [ "$architecture" != s390x ] || have qemu-s390x-static || skip "no qemu-s390x-static"
+    done
 }
