@@ -571,11 +571,11 @@ impl Endpoint {
         for &slot in ears {
             endpoint.post_receive(slot)?;
         }
-        // From here on the provider has let go of the handle, or lost it.
-        request.open = false;
         // SAFETY: an endpoint of a request, enabled.
         let status = unsafe { fi::fi_accept(endpoint.endpoint.as_ptr(), ptr::null(), 0) };
         endpoint.network.blame.done("fi_accept", status as isize)?;
+        // Until here the handle is for the request to reject, behind the endpoint, which is dropped first and has its socket.
+        request.open = false;
         Ok(endpoint)
     }
 
