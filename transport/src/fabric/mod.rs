@@ -441,7 +441,21 @@ impl FabricLink {
         Ok(())
     }
 
-    /// Has the system watch the connection to a peer, which libfabric may have set otherwise while it came about.
+    /// Begins a connection of this rank's own.
+    fn connect(&mut self, peer: u32, address: SocketAddr) -> Result<(), LinkError> {
+        let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
+        let greeting = Greeting::new(self.rank, peer, nonce);
+        let made = Outbound::connect(&self.network, address, greeting, &self.key)
+            .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
+        self.unsettled.insert(peer);
+        self.owners.insert(made.endpoint.number(), peer);
+        self.outbound[peer as usize] = Some(Box::new(made));
+        self.watch(peer);
+        Ok(())
+    }
+
+    /// Has the system watch the connection to a peer: as it begins, and once it stands, since libfabric may have set it otherwise
+    /// meanwhile.
     fn watch(&self, peer: u32) {
         let Some(address) = self.addresses[peer as usize] else { return };
         let watched = sockets::watch_connecting(self.interface, address, self.patience);
@@ -696,22 +710,11 @@ impl Link for FabricLink {
         if self.silent.contains_key(&peer) {
             return Err(Refused::WouldBlock);
         }
-        let outbound = &mut self.outbound[peer as usize];
-        let outbound = match outbound {
-            Some(outbound) => outbound,
-            none => {
-                let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
-                let greeting = Greeting::new(self.rank, peer, nonce);
-                let made = Outbound::connect(&self.network, address, greeting, &self.key)
-                    .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
-                sockets::watch_connecting(self.interface, address, self.patience)
-                    .map_err(|error| LinkError::Fabric(error.to_string()))?;
-                self.unsettled.insert(peer);
-                self.owners.insert(made.endpoint.number(), peer);
-                none.insert(Box::new(made))
-            }
-        };
-        outbound.frame(len).ok_or(Refused::WouldBlock)
+        if self.outbound[peer as usize].is_none() {
+            self.connect(peer, address)?;
+        }
+        let outbound = self.outbound[peer as usize].as_mut();
+        outbound.and_then(|outbound| outbound.frame(len)).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {

@@ -1,6 +1,8 @@
 //! What becomes of a peer that leaves, whatever else happens at the time.
 
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
 
 use super::handles::Endpoint;
 use super::*;
@@ -262,4 +264,32 @@ fn a_rank_that_takes_nothing_for_long_is_waited_for() {
         (sent == 0).then(|| left.segment.rank_state(1))
     });
     assert!(!received.is_gone(), "{received}");
+}
+
+/// In a process of its own, which has no descriptor left but for the connection.
+#[test]
+fn a_peer_whose_connection_cant_be_watched_isnt_lost() {
+    const ALONE: &str = "LONGSHORE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let test = "fabric::tests::a_peer_whose_connection_cant_be_watched_isnt_lost";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
+        // What it says would read as this test's own.
+        return assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    }
+    let [mut left, mut right] = pair();
+    let next = io::stdin().as_fd().try_clone_to_owned().unwrap();
+    let (allowed, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    let few = next.as_raw_fd() as rlim_t + 1;
+    drop(next);
+    setrlimit(Resource::RLIMIT_NOFILE, few, most).unwrap();
+    let sent = send(&mut left, 1, 8);
+    let listed = std::fs::read_dir("/proc/self/fd").map(drop);
+    setrlimit(Resource::RLIMIT_NOFILE, allowed, most).unwrap();
+    assert_eq!(listed.unwrap_err().raw_os_error(), Some(libc::EMFILE));
+    assert!(sent);
+    wait(|| {
+        assert!(left.receive().unwrap().is_none());
+        right.receive().unwrap().map(drop)
+    });
 }
