@@ -210,6 +210,12 @@ impl Outbound {
         self.broken.take()
     }
 
+    /// As if the provider had refused to send.
+    #[cfg(test)]
+    pub(super) fn break_with(&mut self, error: CallError) {
+        self.broken = Some(error);
+    }
+
     /// The last thing that is said, behind all frames. False where it can't be: no frame gets through either.
     pub(super) fn say_farewell(&mut self, state: RankState) -> bool {
         self.pump();

@@ -219,6 +219,7 @@ impl Listener {
             joined: HashMap::new(),
             silent: HashMap::new(),
             waiting: Vec::new(),
+            last: None,
             unsettled: HashSet::new(),
             arrived: VecDeque::new(),
             current: None,
@@ -281,6 +282,8 @@ pub struct FabricLink {
     silent: HashMap<u32, Instant>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
+    /// To whom the last frame was, while it isn't known whether it could be posted.
+    last: Option<u32>,
     /// Peers to whom a connection of its own has begun, which hasn't been heard to stand.
     unsettled: HashSet<u32>,
     arrived: VecDeque<Arrived>,
@@ -325,6 +328,7 @@ impl FabricLink {
     fn poll(&mut self) -> Result<(), LinkError> {
         self.polls = self.polls.wrapping_add(1);
         self.watcher.used();
+        self.check_last();
         self.take_completions()?;
         self.poll_memory()?;
         if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
@@ -585,6 +589,15 @@ impl FabricLink {
         }
     }
 
+    /// Whether the last frame could be posted: where nothing is under way, no completion tells.
+    fn check_last(&mut self) {
+        let Some(peer) = self.last.take() else { return };
+        let broken = self.outbound[peer as usize].as_mut().and_then(|out| out.take_broken());
+        if let Some(error) = broken {
+            self.lose_outbound(peer, error.with(peer).into());
+        }
+    }
+
     fn pump(&mut self, peer: u32) {
         let Some(outbound) = &mut self.outbound[peer as usize] else { return };
         outbound.pump();
@@ -694,6 +707,7 @@ impl Link for FabricLink {
             return Err(LinkError::TooLong { len, limit: FRAME }.into());
         }
         self.watcher.used();
+        self.check_last();
         let size = self.size();
         let Some(&address) = self.addresses.get(peer as usize) else {
             return Err(LinkError::NoSuchRank { rank: peer, size }.into());
@@ -713,6 +727,7 @@ impl Link for FabricLink {
         if self.outbound[peer as usize].is_none() {
             self.connect(peer, address)?;
         }
+        self.last = Some(peer);
         let outbound = self.outbound[peer as usize].as_mut();
         outbound.and_then(|outbound| outbound.frame(len)).ok_or(Refused::WouldBlock)
     }

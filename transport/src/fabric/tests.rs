@@ -293,3 +293,24 @@ fn a_peer_whose_connection_cant_be_watched_isnt_lost() {
         right.receive().unwrap().map(drop)
     });
 }
+
+#[test]
+fn a_frame_that_cant_be_posted_loses_its_peer() {
+    for looks in [false, true] {
+        let [mut left, mut right] = pair();
+        pass(&mut left, &mut right);
+        // All that was under way is known to be sent: no completion is to come.
+        wait(|| {
+            left.poll().unwrap();
+            left.outbound[1].as_ref().is_some_and(|out| !out.is_unsent()).then_some(())
+        });
+        assert!(send(&mut left, 1, 8));
+        let error = left.network.blame.error("fi_send", libc::ENOMEM);
+        left.outbound[1].as_mut().unwrap().break_with(error);
+        match looks {
+            true => left.poll().unwrap(),
+            false => assert!(!send(&mut left, 1, 8)),
+        }
+        assert!(left.outbound[1].is_none() && left.silent.contains_key(&1));
+    }
+}
