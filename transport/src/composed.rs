@@ -68,6 +68,13 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         self.near.is_quiet() && self.far.is_spent()
     }
 
+    fn give_up(&mut self, peer: u32) {
+        match self.is_near.get(peer as usize) {
+            Some(false) => self.far.give_up(peer),
+            _ => self.near.give_up(peer),
+        }
+    }
+
     fn leave(&mut self) {
         self.near.leave();
         self.far.leave();

@@ -191,6 +191,10 @@ impl<L: Link> Link for Faulty<L> {
         Ok(Some(Frame::new(peer as u32, &self.current, &mut self.copied)))
     }
 
+    fn give_up(&mut self, peer: u32) {
+        self.inner.give_up(peer);
+    }
+
     fn leave(&mut self) {
         self.inner.leave();
     }

@@ -17,8 +17,9 @@ use crate::segment::RankState;
 /// calling [`receive`](Link::receive), as who waits for a frame does.
 ///
 /// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit)
-/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; and [`receive`](Link::receive) is polled,
-/// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame.
+/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; [`receive`](Link::receive) is polled,
+/// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame; and [`give_up`](Link::give_up) and
+/// [`leave`](Link::leave) end it, with one peer and with all.
 ///
 /// ```
 /// use longshore_transport::{Link, sim::Cluster};
@@ -69,6 +70,12 @@ pub trait Link: Send {
         false
     }
 
+    /// This rank takes a peer for dead: sends it nothing more, and may hear nothing more of it. A peer that lives after all gets to
+    /// know so, where the link can tell it; nothing where peers see what the job knows of them.
+    fn give_up(&mut self, peer: u32) {
+        let _ = peer;
+    }
+
     /// Says to all peers what the job knows of this rank's end, behind all that was committed, and waits as long as they take
     /// it. The last call on a link, once the rank is marked as finalized or dead; nothing where peers see that mark.
     fn leave(&mut self) {}
@@ -109,6 +116,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
 
     fn is_spent(&mut self) -> bool {
         (**self).is_spent()
+    }
+
+    fn give_up(&mut self, peer: u32) {
+        (**self).give_up(peer);
     }
 
     fn leave(&mut self) {

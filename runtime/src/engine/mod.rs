@@ -111,6 +111,8 @@ pub(crate) struct State {
     retirements: u64,
     /// Whether a peer died: one that has finalized did not.
     bereft: bool,
+    /// Those who died, of whom the link hasn't been told.
+    dead: Vec<u32>,
     /// Whether a frame came that was no answer.
     asked: bool,
     founding: Option<Founding>,
@@ -152,6 +154,7 @@ impl Engine {
             names,
             retirements: 0,
             bereft: false,
+            dead: Vec::new(),
             asked: false,
             founding,
         };
@@ -169,6 +172,7 @@ impl Engine {
         let mut moved = self.receive();
         moved |= self.state.grant();
         moved |= self.state.end_accesses();
+        self.give_up_dead();
         let mut next = self.state.busy.from(0);
         while let Some(peer) = next {
             moved |= self.flush(peer);
@@ -243,6 +247,7 @@ impl Engine {
         for (rank, &state) in (0..).zip(states) {
             self.state.handle_rank_state(rank, state);
         }
+        self.give_up_dead();
     }
 
     /// Takes in all that has arrived: what a rank sent before it went counts, and is here once its end is heard of.
@@ -356,6 +361,15 @@ impl Engine {
     fn lose(&mut self, peer: u32, why: &LinkError) {
         self.drain();
         self.state.link_failed(peer, why);
+        self.give_up_dead();
+    }
+
+    /// Has the link give up those who died since. One who lives, and seems dead to this rank alone, waits for it otherwise.
+    #[inline]
+    fn give_up_dead(&mut self) {
+        while let Some(peer) = self.state.dead.pop() {
+            self.link.give_up(peer);
+        }
     }
 }
 
@@ -475,7 +489,10 @@ impl State {
             true => tracing::debug!(rank = self.me.rank, peer = rank, "a peer has finalized"),
             false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
         }
-        self.bereft |= !gone.finalized;
+        if !gone.finalized {
+            self.bereft = true;
+            self.dead.push(rank);
+        }
         peer.gone = Some(gone);
         let outbox = std::mem::take(&mut peer.outbox);
         // Of a stream under way, what had arrived is in place, and the rest never comes.

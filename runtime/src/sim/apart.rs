@@ -84,3 +84,51 @@ pub(super) fn run<T: Send>(
     };
     join((0..).zip(listeners), start)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::sync::{Barrier, Mutex};
+
+    use longshore_transport::Cause;
+    use shipable::Class;
+
+    use super::*;
+
+    /// Rank 0 loses the connection to rank 2, and with it rank 1 on the same host, to which rank 2 has one as well.
+    #[test]
+    fn who_seems_dead_to_a_host_waits_for_none_of_its_ranks() {
+        let (failed, awaited) = channel();
+        let (awaited, connected) = (Mutex::new(awaited), Barrier::new(3));
+        let within = Duration::from_secs(30);
+        let ends = run(vec![0, 0, 1], &Options::default(), |rank| {
+            let (world, mut word) = (rank.world(), [0i32]);
+            world.barrier().unwrap();
+            match world.rank() {
+                0 => {
+                    connected.wait();
+                    rank.process().segment().mark(2, RankState::Dead(Cause::Lost));
+                    let class = world.recv(&mut word, 2, 0).unwrap_err().class();
+                    (class, awaited.lock().unwrap().recv_timeout(within).is_ok())
+                }
+                1 => {
+                    world.send(&[1], 2, 0).unwrap();
+                    world.recv(&mut word, 2, 0).unwrap();
+                    connected.wait();
+                    let class = world.recv(&mut word, 2, 0).unwrap_err().class();
+                    // Until then it says nothing by which rank 2 could tell.
+                    (class, awaited.lock().unwrap().recv_timeout(within).is_ok())
+                }
+                _ => {
+                    world.recv(&mut word, 1, 0).unwrap();
+                    world.send(&[1], 1, 0).unwrap();
+                    connected.wait();
+                    let class = world.recv(&mut word, 1, 0).unwrap_err().class();
+                    (0..2).for_each(|_| failed.send(()).unwrap());
+                    (class, true)
+                }
+            }
+        });
+        assert_eq!(ends.unwrap(), [(Class::ProcAborted, true); 3]);
+    }
+}

@@ -218,6 +218,7 @@ impl Listener {
             owners: HashMap::new(),
             joined: HashMap::new(),
             silent: HashMap::new(),
+            given_up: HashSet::new(),
             waiting: Vec::new(),
             last: None,
             unsettled: HashSet::new(),
@@ -280,6 +281,8 @@ pub struct FabricLink {
     joined: HashMap<u32, usize>,
     /// Peers whose connections ended without a word, and since when.
     silent: HashMap<u32, Instant>,
+    /// Peers whom this rank takes for dead: no connection leads to them, or comes from them.
+    given_up: HashSet<u32>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
     /// To whom the last frame was, while it isn't known whether it could be posted.
@@ -389,9 +392,10 @@ impl FabricLink {
             return;
         }
         let (rank, size) = (self.rank, self.addresses.len() as u32);
-        let joined = &self.joined;
+        let (joined, given_up) = (&self.joined, &self.given_up);
         let heard = inbound.handle_completion(completion, &self.key, |greeting| {
-            expected(greeting, rank, size, |peer| joined.contains_key(&peer))?;
+            let had = |peer| joined.contains_key(&peer) || given_up.contains(&peer);
+            expected(greeting, rank, size, had)?;
             nonce().map_err(|error| error.to_string())
         });
         match heard {
@@ -486,7 +490,8 @@ impl FabricLink {
     fn requested(&self, words: &[u8]) -> Result<Greeting, String> {
         let greeting = self.key.requested(words)?;
         let (rank, size) = (self.rank, self.addresses.len() as u32);
-        expected(&greeting, rank, size, |peer| self.joined.contains_key(&peer))?;
+        let had = |peer| self.joined.contains_key(&peer) || self.given_up.contains(&peer);
+        expected(&greeting, rank, size, had)?;
         match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
             true => Err(format!("a request of rank {}, said again", greeting.from)),
             false => Ok(greeting),
@@ -549,6 +554,14 @@ impl FabricLink {
         }
         self.lose(peer, &why);
         self.retire(number);
+    }
+
+    /// Listens to these no more, and closes those that have no frame to be read.
+    fn close_inbound(&mut self, which: impl Fn(&Inbound) -> bool) {
+        self.inbound.retain(|_, inbound| {
+            inbound.closed |= which(inbound);
+            !inbound.closed || inbound.unread > 0
+        });
     }
 
     /// Closes an endpoint whose frames are all read.
@@ -725,6 +738,10 @@ impl Link for FabricLink {
             return Err(Refused::WouldBlock);
         }
         if self.outbound[peer as usize].is_none() {
+            if self.given_up.contains(&peer) {
+                let state = RankState::Dead(Cause::Lost);
+                return Err(LinkError::PeerGone { peer, state }.into());
+            }
             self.connect(peer, address)?;
         }
         self.last = Some(peer);
@@ -751,6 +768,18 @@ impl Link for FabricLink {
 
     fn is_spent(&mut self) -> bool {
         self.arrived.is_empty()
+    }
+
+    /// The ends of its connections tell the peer, which may live and wait for this rank.
+    fn give_up(&mut self, peer: u32) {
+        if peer >= self.size() || !self.given_up.insert(peer) {
+            return;
+        }
+        if let Some(outbound) = self.outbound[peer as usize].take() {
+            self.owners.remove(&outbound.endpoint.number());
+            self.unsettled.remove(&peer);
+        }
+        self.close_inbound(|inbound| inbound.greeting.from == peer);
     }
 
     fn leave(&mut self) {

@@ -314,3 +314,56 @@ fn a_frame_that_cant_be_posted_loses_its_peer() {
         assert!(left.outbound[1].is_none() && left.silent.contains_key(&1));
     }
 }
+
+/// Reads all that the first has, until the second takes it for lost.
+fn is_lost(by: &mut FabricLink, to: &mut FabricLink) {
+    let state = wait(|| {
+        while by.receive().unwrap().is_some() {}
+        to.poll().unwrap();
+        Some(to.segment.rank_state(by.rank)).filter(|state| state.is_gone())
+    });
+    assert_eq!(state, RankState::Dead(Cause::Lost));
+}
+
+#[test]
+fn who_is_given_up_gets_to_know_it() {
+    for (sends, is_sent) in [(true, false), (false, true), (true, true)] {
+        let [mut left, mut right] = pair();
+        if sends {
+            pass(&mut left, &mut right);
+        }
+        if is_sent {
+            pass(&mut right, &mut left);
+            // One more, which is read once its sender is given up.
+            assert!(send(&mut right, 0, 8));
+            wait(|| {
+                left.poll().unwrap();
+                (!left.arrived.is_empty()).then_some(())
+            });
+        }
+        left.give_up(1);
+        assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
+        is_lost(&mut left, &mut right);
+        assert!(left.outbound[1].is_none() && left.inbound.is_empty());
+        assert!(!left.segment.rank_state(1).is_gone(), "the job says who is gone");
+    }
+}
+
+#[test]
+fn who_is_given_up_isnt_accepted_any_more() {
+    let [mut left, mut right] = pair();
+    // Once its request is accepted, and before there is any.
+    assert!(send(&mut right, 0, 8));
+    wait(|| {
+        left.poll().unwrap();
+        right.poll().unwrap();
+        (!left.inbound.is_empty()).then_some(())
+    });
+    left.give_up(1);
+    is_lost(&mut left, &mut right);
+    let [mut left, mut right] = pair();
+    left.give_up(1);
+    assert!(send(&mut right, 0, 8));
+    is_lost(&mut left, &mut right);
+    assert_eq!(left.drops(), 1);
+}
