@@ -9,9 +9,9 @@
 //! on which something sent goes unanswered, which a thread looks after.
 //!
 //! libfabric has no name for the sockets under its endpoints, so they are found among this process's by their addresses: the listener
-//! and what it accepted by its own, one that connects by its interface while it isn't connected, or by its other end. Never by their
-//! options, which newer versions of libfabric set by themselves while a connection comes about: what isn't as it should be is set
-//! again. Other sockets that this process connects over the same interface at the same moment are probed as well, which harms none.
+//! and what it accepted by its own, one that connects by its other end. Never by their options, which newer versions of libfabric set by
+//! themselves while a connection comes about: what isn't as it should be is set again. Where the system doesn't say whereto a socket
+//! connects, as an emulator may not, all that connect over the interface at the moment are probed, which harms none.
 #![allow(unsafe_code)]
 
 use std::collections::HashSet;
@@ -20,12 +20,15 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use std::{fs, io};
+use std::{fs, io, ptr};
 
+use nix::errno::Errno;
 use nix::sys::socket::sockopt::{
     KeepAlive, SockType, TcpKeepCount, TcpKeepIdle, TcpKeepInterval, TcpUserTimeout,
 };
-use nix::sys::socket::{self, SetSockOpt, SockaddrStorage, getpeername, getsockname, getsockopt};
+use nix::sys::socket::{
+    self, SetSockOpt, SockaddrLike, SockaddrStorage, getpeername, getsockname, getsockopt,
+};
 
 /// Probes before a connection is given up.
 const PROBES: u32 = 4;
@@ -108,7 +111,7 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
         if !socket.is_probed(&times) {
             let _ = socket.probe(&times);
         }
-        let Some(Standing { stands: true, unanswered }) = socket.standing() else { continue };
+        let Some(Standing { stands: true, unanswered, .. }) = socket.standing() else { continue };
         let within = if unanswered { times.within } else { 0 };
         let descriptor = socket.descriptor();
         if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
@@ -127,8 +130,8 @@ pub(super) fn is_connected(to: SocketAddr) -> io::Result<bool> {
     Ok(sockets()?.iter().any(|socket| ends.have(socket)))
 }
 
-/// Has the system watch whatever connects over an interface at present, or has connected to an address. What another thread has closed
-/// meanwhile is left alone.
+/// Has the system watch whatever connects to an address, or has; where it doesn't tell, whatever connects over an interface at present.
+/// What another thread has closed meanwhile is left alone.
 ///
 /// # Errors
 /// This process's sockets can't be listed.
@@ -137,9 +140,13 @@ pub(super) fn watch_connecting(
     to: SocketAddr,
     patience: Duration,
 ) -> io::Result<()> {
-    let connects = |socket: &Socket| match socket.peer() {
-        Some(peer) => peer == to,
-        None => socket.local().is_some_and(|local| local.ip() == interface),
+    let connects = |socket: &Socket| match socket.destination() {
+        Ok(destination) => destination == to,
+        Err(Errno::ENOTCONN) => false,
+        Err(_) => {
+            let may_connect = socket.standing().is_none_or(|standing| standing.connects);
+            may_connect && socket.local().is_some_and(|local| local.ip() == interface)
+        }
     };
     for socket in sockets()?.iter().filter(|socket| connects(socket)) {
         let _ = socket.watch(patience);
@@ -169,6 +176,8 @@ impl Times {
 
 /// What the system says of a connection.
 struct Standing {
+    /// It comes about.
+    connects: bool,
     /// It stands, or did.
     stands: bool,
     /// Something was sent again, and the other end, which has room for it, hasn't said that it came.
@@ -213,6 +222,29 @@ impl Socket {
         address(&getpeername(self.0).ok()?)
     }
 
+    /// Whom it is connected to, or is about to be. ENOTCONN if it isn't; another error where the system doesn't tell.
+    fn destination(&self) -> Result<SocketAddr, Errno> {
+        if let Some(peer) = self.peer() {
+            return Ok(peer);
+        }
+        // Exactly as much as the system has: it refuses to give less.
+        let mut len = match self.local() {
+            Some(SocketAddr::V4(_)) => size_of::<libc::sockaddr_in>(),
+            _ => size_of::<libc::sockaddr_in6>(),
+        } as libc::socklen_t;
+        // SAFETY: plain data; all zeros is a value of it.
+        let mut found: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+        // SAFETY: a buffer of at least that length.
+        let status = unsafe {
+            let buffer = ptr::from_mut(&mut found).cast();
+            libc::getsockopt(self.0, libc::SOL_SOCKET, libc::SO_PEERNAME, buffer, &mut len)
+        };
+        Errno::result(status)?;
+        // SAFETY: an address of the family that the system wrote, of a socket over IP, in a buffer with room for any.
+        let found = unsafe { SockaddrStorage::from_raw(ptr::from_ref(&found).cast(), Some(len)) };
+        found.as_ref().and_then(address).ok_or(Errno::EAFNOSUPPORT)
+    }
+
     /// A silent connection is probed so often that all probes fit; data without an answer, and a connection that doesn't come
     /// about, have as long.
     fn watch(&self, patience: Duration) -> io::Result<()> {
@@ -250,7 +282,8 @@ impl Socket {
         let told = info.get(..len as usize).filter(|told| status == 0 && told.len() > 100)?;
         let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
         let is_full = told.get(ROOM).is_some_and(|room| room == [0; 4]);
-        Some(Standing { stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
+        let connects = told[STATE] == SYN_SENT;
+        Some(Standing { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
     }
 }
 
@@ -283,7 +316,7 @@ pub(super) fn are_probed(to: SocketAddr, patience: Duration) -> io::Result<bool>
 mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::AsFd;
+    use std::os::fd::{AsFd, AsRawFd};
 
     use super::*;
 
@@ -305,22 +338,38 @@ mod tests {
     }
 
     #[test]
-    fn what_connects_over_an_interface_is_watched() {
-        let domain = socket::AddressFamily::Inet;
-        let none = socket::SockFlag::empty();
-        let open = || socket::socket(domain, socket::SockType::Stream, none, None).unwrap();
-        let (here, elsewhere) = (open(), open());
-        let at = |last| socket::SockaddrIn::new(127, 9, 8, last, 0);
-        socket::bind(std::os::fd::AsRawFd::as_raw_fd(&here), &at(1)).unwrap();
-        socket::bind(std::os::fd::AsRawFd::as_raw_fd(&elsewhere), &at(2)).unwrap();
-        let listener = TcpListener::bind(("127.9.8.3", 0)).unwrap();
-        let to = listener.local_addr().unwrap();
-        let connected = TcpStream::connect(to).unwrap();
-        watch_connecting(IpAddr::from([127, 9, 8, 1]), to, Duration::from_millis(10)).unwrap();
+    fn what_connects_to_a_peer_is_watched_and_nothing_else() {
+        let full = |last| {
+            let listener = TcpListener::bind((format!("127.9.8.{last}"), 0)).unwrap();
+            socket::listen(&listener, socket::Backlog::new(0).unwrap()).unwrap();
+            let to = listener.local_addr().unwrap();
+            (TcpStream::connect(to).unwrap(), listener, to)
+        };
+        let interface = IpAddr::from([127, 9, 8, 1]);
+        let connecting = |to: Option<SocketAddr>| {
+            let (domain, kind) = (socket::AddressFamily::Inet, socket::SockType::Stream);
+            let flags = socket::SockFlag::SOCK_NONBLOCK;
+            let socket = socket::socket(domain, kind, flags, None).unwrap();
+            socket::bind(socket.as_raw_fd(), &socket::SockaddrIn::new(127, 9, 8, 1, 0)).unwrap();
+            if let Some(to) = to {
+                let begun = socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(to));
+                assert_eq!(begun, Err(Errno::EINPROGRESS));
+            }
+            socket
+        };
+        let ((connected, _listener, to), (_other, _stranger, elsewhere)) = (full(3), full(6));
+        let here = connecting(Some(to));
+        assert!(Socket(here.as_raw_fd()).standing().is_none_or(|standing| standing.connects));
+        let listens = TcpListener::bind((interface, 0)).unwrap();
+        let foreign = [connecting(Some(elsewhere)), connecting(None), listens.into()];
+        watch_connecting(interface, to, Duration::from_millis(10)).unwrap();
         assert_eq!(getsockopt(&connected.as_fd(), TcpUserTimeout), Ok(10));
         assert_eq!(getsockopt(&here, TcpUserTimeout), Ok(10));
         assert_eq!(getsockopt(&here, TcpKeepIdle), Ok(1));
-        assert_eq!(getsockopt(&elsewhere, TcpUserTimeout), Ok(0));
+        for foreign in foreign {
+            assert_eq!(getsockopt(&foreign, TcpUserTimeout), Ok(0));
+            assert_eq!(getsockopt(&foreign, KeepAlive), Ok(false));
+        }
     }
 
     #[test]
