@@ -53,6 +53,11 @@ pub struct ShmLink {
     frames: u32,
     /// Where those who call set their bits.
     callers: u64,
+    /// Why some who called aren't heard.
+    broken: Option<LinkError>,
+    /// Whose ring can't be mapped.
+    #[cfg(test)]
+    unmapped: Option<u32>,
 }
 
 impl ShmLink {
@@ -73,6 +78,9 @@ impl ShmLink {
             turn: 0,
             frames: 0,
             callers: segment.geometry().callers_of(rank),
+            broken: None,
+            #[cfg(test)]
+            unmapped: None,
             segment,
         })
     }
@@ -84,8 +92,9 @@ impl ShmLink {
         words.iter().any(|word| word.load(Relaxed) != 0)
     }
 
-    /// Watches the rings of those who have called.
-    fn answer_calls(&mut self) -> Result<(), LinkError> {
+    /// Watches the rings of those who have called. They don't call again, so that one whose ring can't be watched breaks the link, and
+    /// hides no other.
+    fn answer_calls(&mut self) {
         for index in 0..self.segment.geometry().caller_words() {
             // Acquire pairs with the release in `ends::call`: what the caller published is seen.
             let mut calls = self.segment.callers(self.rank)[index].swap(0, AcqRel);
@@ -93,11 +102,11 @@ impl ShmLink {
                 let peer = index as u32 * 64 + calls.trailing_zeros();
                 calls &= calls - 1;
                 if peer < self.size() {
-                    self.watch(peer)?;
+                    let failed = self.watch(peer).err();
+                    self.broken = self.broken.take().or(failed);
                 }
             }
         }
-        Ok(())
     }
 
     /// Whether a glance at the watched rings shows no frame.
@@ -110,6 +119,10 @@ impl ShmLink {
     }
 
     fn watch(&mut self, peer: u32) -> Result<(), LinkError> {
+        #[cfg(test)]
+        if self.unmapped == Some(peer) {
+            return Err(LinkError::Memory("no room for a ring".to_owned()));
+        }
         let inbound = match &mut self.inbound[peer as usize] {
             Some(inbound) => inbound,
             none => none.insert(Box::new(Inbound::new(&self.segment, self.rank, peer)?)),
@@ -200,13 +213,13 @@ impl Link for ShmLink {
         if found.is_none() {
             let called = self.is_called();
             if called {
-                self.answer_calls()?;
+                self.answer_calls();
             }
             if called || !patient {
                 found = self.poll()?;
             }
         }
-        let Some(peer) = found else { return Ok(None) };
+        let Some(peer) = found else { return self.broken.clone().map_or(Ok(None), Err) };
         self.frames = self.frames.wrapping_add(1);
         let Some(inbound) = &mut self.inbound[peer as usize] else { return Ok(None) };
         inbound.last = self.frames;
@@ -260,5 +273,28 @@ impl Doorbell for Bell {
 
     fn ring(&self, peer: u32) -> Result<(), LinkError> {
         Ok(self.segment.ring(peer)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_who_cant_be_heard_hides_no_other() {
+        let segment = Segment::create(4).unwrap();
+        let mut links =
+            [0, 1, 2, 3].map(|rank| ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
+        let [left, others @ ..] = &mut links;
+        others.iter_mut().for_each(|other| other.reserve(0, 8).unwrap().commit());
+        left.unmapped = Some(1);
+        let heard = [(); 2].map(|()| left.receive().unwrap().map(|frame| frame.peer()));
+        assert_eq!(heard, [Some(2), Some(3)]);
+        for _ in 0..2 {
+            assert!(matches!(left.receive(), Err(LinkError::Memory(_))));
+        }
+        // Those who are heard still are.
+        others[1].reserve(0, 8).unwrap().commit();
+        assert_eq!(left.receive().unwrap().map(|frame| frame.peer()), Some(2));
     }
 }
