@@ -372,7 +372,7 @@ impl Process {
     /// for can be asked to ring.
     ///
     /// # Errors
-    /// The job is being ended; and what `poll` gives.
+    /// The job is being ended; the link has failed, while `poll` gives nothing; and what `poll` gives.
     pub(crate) fn wait<T>(
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
@@ -421,7 +421,7 @@ impl Process {
             outcome = poll(engine.state(), false);
             glances -= 1;
         }
-        (moved, outcome)
+        (moved, unless_broken(engine.state(), outcome))
     }
 
     fn turn_by_turn<T>(
@@ -462,6 +462,7 @@ impl Process {
                     self.waiter.nudge(1);
                 }
                 let outcome = poll(engine.state(), true);
+                let outcome = unless_broken(engine.state(), outcome);
                 (moved || heard || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -541,6 +542,20 @@ impl Process {
     /// Whether the rank takes part in the job no more.
     pub(crate) fn is_over(&self) -> bool {
         self.life.load(Ordering::Acquire) == Life::Finalized as u8
+    }
+
+    /// Makes progress once, for a call that asks whether something is there; whether it is.
+    ///
+    /// # Errors
+    /// The job is being ended; the link has failed, so that it never will be.
+    pub(crate) fn test(&self, is_there: impl FnOnce(&mut State) -> bool) -> Result<bool> {
+        self.poll()?;
+        let mut engine = self.engine();
+        let is_there = is_there(engine.state());
+        match engine.state().broken().filter(|_| !is_there) {
+            Some(error) => Err(error),
+            None => Ok(is_there),
+        }
     }
 
     /// Makes progress once, for a call that doesn't wait.
@@ -720,6 +735,17 @@ const LOOKS: u32 = 4;
 
 /// How often a rank that leaves without finalize tries to send what it still has to.
 const LAST_TRIES: u32 = 20;
+
+/// What a look comes to: where the link has failed, what is there counts, and nothing more will come. Peers seem gone then that aren't.
+#[inline]
+fn unless_broken<T>(state: &State, outcome: Option<Result<T>>) -> Option<Result<T>> {
+    let Some(error) = state.broken() else { return outcome };
+    match outcome {
+        None => Some(Err(error)),
+        Some(Err(gone)) if matches!(gone.kind(), ErrorKind::Gone { .. }) => Some(Err(error)),
+        outcome => outcome,
+    }
+}
 
 impl Drop for Process {
     fn drop(&mut self) {

@@ -173,3 +173,39 @@ fn join<R: Send, T: Send>(
     }
     Ok(results)
 }
+
+#[cfg(test)]
+mod tests {
+    use longshore_transport::LinkError;
+    use longshore_transport::fault::{Faults, Faulty};
+    use shipable::Class;
+
+    use super::*;
+    use crate::error::{Error, ErrorKind};
+
+    #[test]
+    fn who_waits_by_a_link_that_has_failed_is_told_and_has_what_came_before() {
+        let cluster = Cluster::new(2, 0).unwrap();
+        cluster.run(|seat| {
+            let fail = (seat.link.rank() == 0).then_some(1000);
+            let link = Faulty::new(seat.link, Faults { fail, ..Faults::default() });
+            let setup = Setup { spin: false, ..Setup::new(seat.segment, Box::new(link)) };
+            let rank = Rank::start(setup).unwrap();
+            let world = rank.world();
+            if world.rank() == 1 {
+                world.send(&[7], 0, 0).unwrap();
+                let error = std::iter::repeat_with(|| world.barrier()).find_map(Result::err);
+                return assert_eq!(error.unwrap().class(), Class::ProcAborted);
+            }
+            let failed =
+                |error: Error| matches!(error.kind(), ErrorKind::Link(LinkError::Fabric(_)));
+            let error = std::iter::repeat_with(|| world.barrier()).find_map(Result::err);
+            assert!(failed(error.unwrap()));
+            let mut word = [0i32];
+            world.recv(&mut word, 1, 0).unwrap();
+            assert_eq!(word, [7]);
+            assert!(failed(world.recv(&mut word, 1, 0).unwrap_err()));
+            assert!(failed(world.iprobe(1, 0).unwrap_err()));
+        });
+    }
+}

@@ -58,9 +58,15 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         let Self { near, far, far_first, .. } = self;
         let (first, second): (&mut dyn Link, &mut dyn Link) =
             if *far_first { (far, near) } else { (near, far) };
-        match first.receive()? {
-            Some(frame) => Ok(Some(frame)),
-            None => second.receive(),
+        match first.receive() {
+            Ok(Some(frame)) => Ok(Some(frame)),
+            Ok(None) => second.receive(),
+            Err(error @ LinkError::Corrupt { .. }) => Err(error),
+            // One that has failed says so again: whoever the other reaches is served.
+            Err(error) => match second.receive() {
+                Ok(None) => Err(error),
+                other => other,
+            },
         }
     }
 

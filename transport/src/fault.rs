@@ -29,6 +29,8 @@ pub struct Faults {
     pub hold: Option<usize>,
     /// The peer that is lost, and after how many frames from it and to it.
     pub cut: Option<(u32, u64)>,
+    /// The link itself fails, for good: after so many calls of `receive`, it receives nothing more.
+    pub fail: Option<u64>,
 }
 
 impl Faults {
@@ -37,7 +39,15 @@ impl Faults {
 
     /// All that a link may do and a program mustn't notice.
     pub fn adversary(seed: u64) -> Faults {
-        Faults { seed, delay: Faults::DELAY, refuse: 20, split: true, hold: None, cut: None }
+        Faults {
+            seed,
+            delay: Faults::DELAY,
+            refuse: 20,
+            split: true,
+            hold: None,
+            cut: None,
+            fail: None,
+        }
     }
 }
 
@@ -135,6 +145,9 @@ impl<L: Link> Faulty<L> {
     }
 }
 
+/// What a link says that is to fail.
+const FAILURE: &str = "the link has failed, as it was told to";
+
 /// No link's limit is lower.
 const SHORTEST: usize = 128;
 
@@ -177,6 +190,9 @@ impl<L: Link> Link for Faulty<L> {
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
         self.polls += 1;
+        if self.faults.fail.is_some_and(|after| self.polls > after) {
+            return Err(LinkError::Fabric(FAILURE.to_owned()));
+        }
         self.take_in()?;
         let due = |queue: &VecDeque<Held>| queue.front().is_some_and(|held| held.due <= self.polls);
         let ready: Vec<usize> =

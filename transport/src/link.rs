@@ -55,7 +55,8 @@ pub trait Link: Send {
     /// Frames that a peer sent before it died still arrive.
     ///
     /// # Errors
-    /// [`LinkError::Corrupt`] when a peer wrote what no peer writes; what it sends afterwards is ignored.
+    /// [`LinkError::Corrupt`] when a peer wrote what no peer writes; what it sends afterwards is ignored. [`LinkError::Memory`] or
+    /// [`LinkError::Fabric`] when the link itself has failed, for good: each call says so that finds no frame.
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError>;
 
     /// Whether a glance of a few nanoseconds shows that [`receive`](Link::receive) would find nothing. False where it takes

@@ -6,6 +6,7 @@ mod support;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use longshore_transport::composed::Composed;
 use longshore_transport::fault::{Faults, Faulty};
 use longshore_transport::shm::ShmLink;
 use longshore_transport::sim::{Cluster, Limits};
@@ -316,7 +317,7 @@ fn death(link: &mut dyn Link, segment: &Segment) {
 }
 
 fn faults(seed: u64) -> Faults {
-    Faults { seed, delay: 20, refuse: 30, hold: Some(5), split: true, cut: None }
+    Faults { seed, delay: 20, refuse: 30, hold: Some(5), split: true, cut: None, fail: None }
 }
 
 fn in_threads(segment: &Segment, run: impl Fn(ShmLink, &Segment) + Sync) {
@@ -406,7 +407,6 @@ fn shared_memory_between_processes() {
 mod over_fabric {
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-    use longshore_transport::composed::Composed;
     use longshore_transport::fabric::{FabricLink, Listener};
 
     use super::*;
@@ -539,6 +539,26 @@ fn wait_for_death(doorbell: &dyn longshore_transport::Doorbell, segment: &mut Se
     support::wait_on(doorbell, segment, |segment| {
         (segment.rank_state(0) == RankState::Dead(Cause::Lost)).then_some(())
     });
+}
+
+#[test]
+fn a_link_that_fails_leaves_those_of_the_other() {
+    let segment = Segment::create(2).unwrap();
+    let rank = |rank| ShmLink::new(segment.as_rank(rank).unwrap()).unwrap();
+    let (near, mut peer) = (rank(0), rank(1));
+    let cluster = Cluster::new(2, 1).unwrap();
+    let failing = Faults { fail: Some(0), ..Faults::default() };
+    let far = Faulty::new(cluster.link(0).unwrap(), failing);
+    let mut link = Composed::new(near, far, vec![true, true]);
+    for _ in 0..10 {
+        peer.reserve(0, 8).unwrap().commit();
+    }
+    for _ in 0..10 {
+        assert!(link.receive().unwrap().is_some());
+    }
+    for _ in 0..2 {
+        assert!(matches!(link.receive(), Err(LinkError::Fabric(_))));
+    }
 }
 
 #[test]

@@ -111,6 +111,8 @@ pub(crate) struct State {
     retirements: u64,
     /// Whether a peer died: one that has finalized did not.
     bereft: bool,
+    /// What failed of the link, for good.
+    broken: Option<LinkError>,
     /// Those who died, of whom the link hasn't been told.
     dead: Vec<u32>,
     /// Whether a frame came that was no answer.
@@ -154,6 +156,7 @@ impl Engine {
             names,
             retirements: 0,
             bereft: false,
+            broken: None,
             dead: Vec::new(),
             asked: false,
             founding,
@@ -273,7 +276,11 @@ impl Engine {
                     self.state.peer_erred(peer, what);
                     continue;
                 }
-                Ok(None) | Err(_) => return taken > 0,
+                Ok(None) => return taken > 0,
+                Err(error) => {
+                    self.state.link_broke(error);
+                    return taken > 0;
+                }
             };
             let peer = frame.peer();
             self.state.tap.record(Direction::Received, peer, &frame);
@@ -377,6 +384,21 @@ impl State {
     /// Whether a frame came since the last call that was no answer.
     pub(crate) fn take_asked(&mut self) -> bool {
         std::mem::take(&mut self.asked)
+    }
+
+    /// The link has failed: nothing more comes that this rank could wait for.
+    #[cold]
+    fn link_broke(&mut self, error: LinkError) {
+        if self.broken.is_none() {
+            tracing::error!(rank = self.me.rank, %error, "the link has failed");
+            self.broken = Some(error);
+        }
+    }
+
+    /// The error of a call that would wait, where the link has failed.
+    #[inline]
+    pub(crate) fn broken(&self) -> Option<Error> {
+        self.broken.as_ref().map(|error| ErrorKind::from(error.clone()).into())
     }
 
     /// The job's identity, known once `init` has ended.

@@ -241,9 +241,12 @@ impl Communicator {
                 return Ok(Some(None));
             }
             let pattern = self.pattern(source, tag, Channel::Data)?;
-            process.poll()?;
-            let found = found(process.engine().state(), &pattern).transpose()?;
-            Ok(found.map(Some))
+            let mut found_one = None;
+            process.test(|state| {
+                found_one = found(state, &pattern);
+                found_one.is_some()
+            })?;
+            Ok(found_one.transpose()?.map(Some))
         };
         look().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }

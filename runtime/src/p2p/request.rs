@@ -46,8 +46,8 @@ impl<M: Memory> Held<M> {
         let Some(number) = self.number else { return Ok(true) };
         let (communicator, process) = (&self.communicator, self.communicator.process());
         let place = || communicator.toward(call, self.other);
-        process.poll().map_err(|error| communicator.raise(error.at(place)))?;
-        Ok(is_done(process.engine().state(), number))
+        let is_done = process.test(|state| is_done(state, number));
+        is_done.map_err(|error| communicator.raise(error.at(place)))
     }
 
     /// Waits for its end, and gives what it came to; nothing where it needed no engine.

@@ -223,8 +223,11 @@ impl Core {
                     _ => {}
                 }
             }
-            drop(engine);
-            Ok(self.all(origins, |origin| self.has_completed(origin)))
+            let is_done = self.all(origins, |origin| self.has_completed(origin));
+            match engine.state().broken().filter(|_| !is_done) {
+                Some(error) => Err(error),
+                None => Ok(is_done),
+            }
         };
         let done = call();
         if matches!(done, Ok(true)) {

@@ -100,10 +100,7 @@ impl<B: Buffers> Request<B> {
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
-        if !self.ticket.is_done() {
-            self.process.poll()?;
-        }
-        Ok(self.ticket.is_done())
+        Ok(self.ticket.is_done() || self.process.test(|_| self.ticket.is_done())?)
     }
 
     /// Waits until the operation is done, and gives its memory back.

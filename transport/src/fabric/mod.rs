@@ -228,6 +228,7 @@ impl Listener {
             polls: 0,
             operations: 0,
             drops: 0,
+            broken: None,
             left: false,
             read: Read,
         })
@@ -297,6 +298,8 @@ pub struct FabricLink {
     /// Operations that have ended.
     operations: u64,
     drops: u64,
+    /// What has failed, for good.
+    broken: Option<LinkError>,
     /// Its last words are said.
     left: bool,
     read: Read,
@@ -325,6 +328,30 @@ impl FabricLink {
     /// Connections that were dropped because what came over them proved no membership.
     pub fn drops(&self) -> u64 {
         self.drops
+    }
+
+    /// Takes in what has happened, until that fails.
+    fn look(&mut self) -> Result<(), LinkError> {
+        if self.broken.is_none() {
+            let Err(error) = self.poll() else { return Ok(()) };
+            self.fail(error);
+        }
+        // Accesses to memory don't go the same way: peers' and this rank's own may still end.
+        let _ = self.memory.as_ref().map(|memory| memory.poll());
+        // Whoever connects from here on is refused, so that nobody waits for an answer.
+        while let Ok(Some(_)) = self.network.next_event() {}
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// The network has failed, for good: ends all connections, so that peers take this rank for lost. What operations there are on slots
+    /// nobody tells any more.
+    fn fail(&mut self, error: LinkError) {
+        self.broken = Some(error);
+        self.outbound.iter_mut().for_each(|outbound| *outbound = None);
+        self.owners.clear();
+        self.unsettled.clear();
+        self.waiting.clear();
+        self.close_inbound(|_| true);
     }
 
     /// Takes in what has happened.
@@ -648,7 +675,7 @@ impl FabricLink {
         let patient = state == RankState::Finalized;
         let wait = |link: &mut FabricLink| {
             let (mut ended, mut until) = (link.operations, Instant::now() + LAST_WORDS);
-            while busy(link) && (patient || Instant::now() < until) && link.poll().is_ok() {
+            while busy(link) && (patient || Instant::now() < until) && link.look().is_ok() {
                 if link.operations != ended {
                     (ended, until) = (link.operations, Instant::now() + LAST_WORDS);
                 }
@@ -729,6 +756,9 @@ impl Link for FabricLink {
         if state.is_gone() {
             return Err(LinkError::PeerGone { peer, state }.into());
         }
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone().into());
+        }
         let Some(address) = address else {
             // It never listened. Whoever knows what became of it may still say so.
             self.silent.entry(peer).or_insert_with(Instant::now);
@@ -752,7 +782,10 @@ impl Link for FabricLink {
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
         self.give_back();
         if self.arrived.is_empty() {
-            self.poll()?;
+            let looked = self.look();
+            if self.arrived.is_empty() {
+                looked?;
+            }
         }
         let (endpoint, slot, at, is_last) = match self.arrived.pop_front() {
             None => return Ok(None),

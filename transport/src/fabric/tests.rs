@@ -315,6 +315,34 @@ fn a_frame_that_cant_be_posted_loses_its_peer() {
     }
 }
 
+#[test]
+fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
+    for is_connected in [true, false] {
+        let [mut left, mut right] = pair();
+        if is_connected {
+            pass(&mut left, &mut right);
+            pass(&mut right, &mut left);
+            // What arrived before is read.
+            assert!(send(&mut right, 0, 8));
+            wait(|| {
+                left.poll().unwrap();
+                (!left.arrived.is_empty()).then_some(())
+            });
+        }
+        left.fail(LinkError::Fabric("its queue has failed".to_owned()));
+        assert_eq!(left.receive().is_ok_and(|frame| frame.is_some()), is_connected);
+        assert!(is_connected || send(&mut right, 0, 8));
+        let state = wait(|| {
+            assert!(matches!(left.receive(), Err(LinkError::Fabric(_))));
+            right.poll().unwrap();
+            Some(right.segment.rank_state(0)).filter(|state| state.is_gone())
+        });
+        assert_eq!(state, RankState::Dead(Cause::Lost));
+        assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::Fabric(_)))));
+        assert!(left.inbound.is_empty());
+    }
+}
+
 /// Reads all that the first has, until the second takes it for lost.
 fn is_lost(by: &mut FabricLink, to: &mut FabricLink) {
     let state = wait(|| {
