@@ -15,18 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
+use super::queue::{Ended, Queue, descriptor};
 
 /// The version of the interface that is asked for.
 const VERSION: u32 = 1 << 16 | 20;
 
 /// Bits of an operation's context that hold its slot; the others hold its endpoint.
 const SLOT_BITS: u32 = 8;
-
-/// Operations under way on all endpoints for which the completion queue has room at once. The provider tcp lets it grow.
-const COMPLETIONS: usize = 4096;
-
-/// Completions read at a time.
-const BATCH: usize = 16;
 
 /// An object of libfabric, closed when dropped.
 pub(super) struct Fid<T>(NonNull<T>);
@@ -227,20 +222,10 @@ pub(super) fn version() -> (u32, u32) {
     (version >> 16, version & 0xffff)
 }
 
-/// What a queue opened with FI_WAIT_FD is waited for by.
-pub(super) fn wait_descriptor(queue: *mut fi::fid, blame: &Blame) -> Result<RawFd, CallError> {
-    let mut descriptor: RawFd = -1;
-    // SAFETY: for FI_GETWAIT of such a queue, which the caller has open, the argument is a place for a descriptor.
-    let status = unsafe {
-        fi::fi_control(queue, fi::FI_GETWAIT as i32, ptr::from_mut(&mut descriptor).cast())
-    };
-    blame.done("fi_control", status as isize).map(|()| descriptor)
-}
-
 /// A fabric on one interface, with its queues, and a listener. Fields are closed in their order.
 pub(super) struct Network {
     listener: Fid<fi::fid_pep>,
-    completions: Fid<fi::fid_cq>,
+    completions: Queue,
     events: Fid<fi::fid_eq>,
     domain: Fid<fi::fid_domain>,
     fabric: Fid<fi::fid_fabric>,
@@ -283,18 +268,7 @@ impl Network {
         };
         let domain = blame.made("fi_domain", status, domain)?;
 
-        let mut attributes = fi::fi_cq_attr {
-            size: COMPLETIONS,
-            format: fi::fi_cq_format_FI_CQ_FORMAT_MSG,
-            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
-            ..Default::default()
-        };
-        let mut completions = ptr::null_mut();
-        // SAFETY: as above.
-        let status = unsafe {
-            fi::fi_cq_open(domain.as_ptr(), &mut attributes, &mut completions, ptr::null_mut())
-        };
-        let completions = blame.made("fi_cq_open", status, completions)?;
+        let completions = Queue::open(&domain, &blame)?;
 
         let mut listener = ptr::null_mut();
         // SAFETY: as above.
@@ -365,39 +339,16 @@ impl Network {
     /// # Errors
     /// The queue itself failed.
     pub(super) fn completions(&self, ended: &mut Vec<Completion>) -> Result<bool, CallError> {
-        let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
-        // SAFETY: the buffer holds so many entries of the queue's format.
-        let status = unsafe {
-            fi::fi_cq_read(self.completions.as_ptr(), entries.as_mut_ptr().cast(), BATCH)
-        };
-        match status {
-            count @ 0.. => {
-                for entry in &entries[..(count as usize).min(BATCH)] {
-                    let received = entry.flags & u64::from(fi::FI_RECV) != 0;
-                    let outcome = match received {
-                        true => Outcome::Received(entry.len),
-                        false => Outcome::Sent,
-                    };
-                    ended.push(Completion::new(entry.op_context, outcome));
-                }
-                Ok(count > 0)
-            }
-            status if status as i32 == -libc::EAGAIN => Ok(false),
-            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
-                let mut entry = fi::fi_cq_err_entry::default();
-                // SAFETY: the entry outlives the call; no room for data is offered.
-                let status = unsafe { fi::fi_cq_readerr(self.completions.as_ptr(), &mut entry, 0) };
-                if status < 0 {
-                    return Ok(false);
-                }
-                let received = entry.flags & u64::from(fi::FI_RECV) != 0;
-                let call = if received { "fi_recv" } else { "fi_send" };
-                let outcome = Outcome::Failed(self.blame.error(call, entry.err));
-                ended.push(Completion::new(entry.op_context, outcome));
-                Ok(true)
-            }
-            status => Err(self.blame.error("fi_cq_read", -status as i32)),
-        }
+        self.completions.read(|operation| {
+            let Ended { context, received, len, failed } = operation;
+            let call = if received { "fi_recv" } else { "fi_send" };
+            let outcome = match failed {
+                Some(code) => Outcome::Failed(self.blame.error(call, code)),
+                None if received => Outcome::Received(len),
+                None => Outcome::Sent,
+            };
+            ended.push(Completion::new(context, outcome));
+        })
     }
 
     /// The descriptors that become readable when an event or a completion may be there.
@@ -405,15 +356,12 @@ impl Network {
     /// # Errors
     /// The provider has none.
     pub(super) fn descriptors(&self) -> Result<[RawFd; 2], CallError> {
-        let descriptor = |fid| wait_descriptor(fid, &self.blame);
-        Ok([descriptor(self.events.fid())?, descriptor(self.completions.fid())?])
+        Ok([descriptor(&self.events, &self.blame)?, self.completions.descriptor()?])
     }
 
     /// Whether it is right to wait for the descriptors: nothing is there already.
     pub(super) fn may_wait(&self) -> bool {
-        let mut fids = [self.events.fid(), self.completions.fid()];
-        // SAFETY: an array of so many open queues.
-        unsafe { fi::fi_trywait(self.fabric.as_ptr(), fids.as_mut_ptr(), fids.len() as i32) == 0 }
+        self.completions.may_wait(&self.fabric, Some(&self.events))
     }
 
     /// The context of an operation says endpoint and slot; a number is never another endpoint's.
@@ -491,8 +439,7 @@ pub(super) enum Outcome {
 }
 
 impl Completion {
-    fn new(context: *mut c_void, outcome: Outcome) -> Completion {
-        let context = context as usize;
+    fn new(context: usize, outcome: Outcome) -> Completion {
         Completion { endpoint: context >> SLOT_BITS, slot: context as u8, outcome }
     }
 

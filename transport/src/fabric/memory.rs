@@ -22,16 +22,11 @@ use std::time::{Duration, Instant};
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
-use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer, wait_descriptor};
+use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer};
+use super::queue::Queue;
 use super::sockets;
 use crate::link::{LinkError, Refused};
 use crate::rdma::{Access, Outcome, Place, Rdma, Registration};
-
-/// Operations under way for which the completion queue has room at once. The provider tcp lets it grow.
-const COMPLETIONS: usize = 4096;
-
-/// Completions read at a time.
-const BATCH: usize = 16;
 
 /// Stretches of an operation, if the provider takes as many.
 const STRETCHES: usize = 4;
@@ -42,7 +37,7 @@ const LULL: Duration = Duration::from_secs(1);
 /// What memory is registered in.
 struct Domain {
     domain: Fid<fi::fid_domain>,
-    _fabric: Fid<fi::fid_fabric>,
+    fabric: Fid<fi::fid_fabric>,
     /// What the endpoint is made of.
     info: Info,
     blame: Blame,
@@ -59,7 +54,7 @@ struct Region {
 /// An endpoint, and who can be reached by it. Fields are closed in their order.
 pub(super) struct Memory {
     endpoint: Fid<fi::fid_ep>,
-    completions: Fid<fi::fid_cq>,
+    completions: Queue,
     peers: Fid<fi::fid_av>,
     /// What operations refer to, by number.
     under_way: Mutex<UnderWay>,
@@ -134,22 +129,13 @@ impl Memory {
         // SAFETY: as above.
         let status = unsafe { fi::fi_domain(opened, offered, &mut domain, ptr::null_mut()) };
         let domain = blame.made("fi_domain", status, domain)?;
-        let domain =
-            Arc::new(Domain { domain, _fabric: fabric, info, blame, exposed: AtomicUsize::new(0) });
+        let domain = Arc::new(Domain { domain, fabric, info, blame, exposed: AtomicUsize::new(0) });
         let blame = &domain.blame;
-        let mut attributes = fi::fi_cq_attr {
-            size: COMPLETIONS,
-            format: fi::fi_cq_format_FI_CQ_FORMAT_CONTEXT,
-            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
-            ..Default::default()
-        };
-        let (inner, mut queue) = (domain.domain.as_ptr(), ptr::null_mut());
-        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
-        let status = unsafe { fi::fi_cq_open(inner, &mut attributes, &mut queue, ptr::null_mut()) };
-        let completions = blame.made("fi_cq_open", status, queue)?;
+        let completions = Queue::open(&domain.domain, blame)?;
+        let inner = domain.domain.as_ptr();
         let mut attributes = fi::fi_av_attr::default();
         let mut peers = ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
         let status = unsafe { fi::fi_av_open(inner, &mut attributes, &mut peers, ptr::null_mut()) };
         let peers = blame.made("fi_av_open", status, peers)?;
         let (offered, mut endpoint) = (domain.info.as_ptr(), ptr::null_mut());
@@ -217,14 +203,12 @@ impl Memory {
     /// # Errors
     /// The provider has none.
     pub(super) fn descriptor(&self) -> Result<RawFd, CallError> {
-        wait_descriptor(self.completions.fid(), &self.domain.blame)
+        self.completions.descriptor()
     }
 
     /// Whether it is right to wait for the descriptor: nothing is there already.
     pub(super) fn may_wait(&self) -> bool {
-        let mut queue = [self.completions.fid()];
-        // SAFETY: an array of one open queue, of an open fabric.
-        unsafe { fi::fi_trywait(self.domain._fabric.as_ptr(), queue.as_mut_ptr(), 1) == 0 }
+        self.completions.may_wait(&self.domain.fabric, None)
     }
 
     fn under_way(&self) -> MutexGuard<'_, UnderWay> {
@@ -427,33 +411,8 @@ impl Rdma for Memory {
     }
 
     fn poll(&self) -> Result<(), LinkError> {
-        let mut entries = [fi::fi_cq_entry::default(); BATCH];
-        // SAFETY: the buffer holds so many entries of the queue's format.
-        let status = unsafe {
-            fi::fi_cq_read(self.completions.as_ptr(), entries.as_mut_ptr().cast(), BATCH)
-        };
-        match status {
-            count @ 0.. => {
-                for entry in &entries[..(count as usize).min(BATCH)] {
-                    self.end(entry.op_context as usize, None);
-                }
-                Ok(())
-            }
-            status if status as i32 == -libc::EAGAIN => Ok(()),
-            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
-                let mut entry = fi::fi_cq_err_entry::default();
-                // SAFETY: the entry outlives the call; no room for data is offered.
-                let status = unsafe { fi::fi_cq_readerr(self.completions.as_ptr(), &mut entry, 0) };
-                if status > 0 {
-                    self.end(entry.op_context as usize, Some(entry.err));
-                }
-                Ok(())
-            }
-            status => {
-                let error = self.domain.blame.error("fi_cq_read", -status as i32);
-                Err(LinkError::Fabric(error.to_string()))
-            }
-        }
+        let read = self.completions.read(|ended| self.end(ended.context, ended.failed));
+        read.map(drop).map_err(|error| LinkError::Fabric(error.to_string()))
     }
 }
 

@@ -26,6 +26,7 @@ mod connection;
 mod error;
 mod handles;
 mod memory;
+mod queue;
 mod sockets;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,128 @@
+//! The queue in which libfabric says which operations have ended.
+#![allow(unsafe_code)]
+
+use std::os::fd::RawFd;
+use std::ptr;
+
+use libfabric_sys::bindgen as fi;
+
+use super::error::CallError;
+use super::handles::{Blame, Fid};
+
+/// Operations under way for which a queue has room at once. The provider tcp lets it grow.
+const ROOM: usize = 4096;
+
+/// Operations read at a time.
+const BATCH: usize = 16;
+
+/// A completion queue.
+pub(super) struct Queue {
+    queue: Fid<fi::fid_cq>,
+    blame: Blame,
+}
+
+/// An operation that has ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    /// What was given with it.
+    pub context: usize,
+    /// It was to receive.
+    pub received: bool,
+    /// How many bytes it received.
+    pub len: usize,
+    /// Why it didn't come to pass, as libfabric numbers errors.
+    pub failed: Option<i32>,
+}
+
+impl Queue {
+    /// One for the endpoints of a domain, which outlives it.
+    ///
+    /// # Errors
+    /// The provider refuses it.
+    pub(super) fn open(domain: &Fid<fi::fid_domain>, blame: &Blame) -> Result<Queue, CallError> {
+        let mut attributes = fi::fi_cq_attr {
+            size: ROOM,
+            format: fi::fi_cq_format_FI_CQ_FORMAT_MSG,
+            wait_obj: fi::fi_wait_obj_FI_WAIT_FD,
+            ..Default::default()
+        };
+        let mut queue = ptr::null_mut();
+        // SAFETY: the domain is open, the attributes outlive the call, and what is made is owned from its return on.
+        let status = unsafe {
+            fi::fi_cq_open(domain.as_ptr(), &mut attributes, &mut queue, ptr::null_mut())
+        };
+        let queue = blame.made("fi_cq_open", status, queue)?;
+        Ok(Queue { queue, blame: blame.clone() })
+    }
+
+    /// What endpoints are bound to.
+    pub(super) fn fid(&self) -> *mut fi::fid {
+        self.queue.fid()
+    }
+
+    /// Takes what operations have ended, some at a time; whether any have.
+    ///
+    /// # Errors
+    /// The queue itself failed.
+    pub(super) fn read(&self, mut take: impl FnMut(Ended)) -> Result<bool, CallError> {
+        let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
+        let received = |flags: u64| flags & u64::from(fi::FI_RECV) != 0;
+        // SAFETY: the buffer holds so many entries of the queue's format.
+        let status =
+            unsafe { fi::fi_cq_read(self.queue.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
+        match status {
+            count @ 0.. => {
+                for entry in &entries[..(count as usize).min(BATCH)] {
+                    let (context, received) = (entry.op_context as usize, received(entry.flags));
+                    take(Ended { context, received, len: entry.len, failed: None });
+                }
+                Ok(count > 0)
+            }
+            status if status as i32 == -libc::EAGAIN => Ok(false),
+            status if status as i32 == -(fi::FI_EAVAIL as i32) => {
+                let mut entry = fi::fi_cq_err_entry::default();
+                // SAFETY: the entry outlives the call; no room for data is offered.
+                let status = unsafe { fi::fi_cq_readerr(self.queue.as_ptr(), &mut entry, 0) };
+                if status <= 0 {
+                    return Ok(false);
+                }
+                let (context, received) = (entry.op_context as usize, received(entry.flags));
+                take(Ended { context, received, len: 0, failed: Some(entry.err) });
+                Ok(true)
+            }
+            status => Err(self.blame.error("fi_cq_read", -status as i32)),
+        }
+    }
+
+    /// The descriptor that becomes readable when an operation may have ended.
+    ///
+    /// # Errors
+    /// The provider has none.
+    pub(super) fn descriptor(&self) -> Result<RawFd, CallError> {
+        descriptor(&self.queue, &self.blame)
+    }
+
+    /// Whether it is right to wait for its descriptor, and for that of events, where there are any: nothing is there already. All are of
+    /// this fabric.
+    pub(super) fn may_wait(
+        &self,
+        fabric: &Fid<fi::fid_fabric>,
+        events: Option<&Fid<fi::fid_eq>>,
+    ) -> bool {
+        let mut queues = [self.fid(), events.map_or(ptr::null_mut(), Fid::fid)];
+        let count = 1 + i32::from(events.is_some());
+        // SAFETY: an array whose first so many are open queues, opened with FI_WAIT_FD.
+        unsafe { fi::fi_trywait(fabric.as_ptr(), queues.as_mut_ptr(), count) == 0 }
+    }
+}
+
+/// What a queue opened with FI_WAIT_FD is waited for by.
+pub(super) fn descriptor<T>(queue: &Fid<T>, blame: &Blame) -> Result<RawFd, CallError> {
+    let mut descriptor: RawFd = -1;
+    // SAFETY: the queue is open. For FI_GETWAIT of one the argument is a place for a descriptor; other objects refuse it.
+    let status = unsafe {
+        let place = ptr::from_mut(&mut descriptor).cast();
+        fi::fi_control(queue.fid(), fi::FI_GETWAIT as i32, place)
+    };
+    blame.done("fi_control", status as isize).map(|()| descriptor)
+}
