@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, Result};
 use super::{Engine, Ledger, Operation, State};
 
 /// One under way. Dropped, it waits for the network, which needs the memory until then.
-pub(crate) struct UnderWay {
+pub(crate) struct Accessing {
     transfer: Transfer,
     operation: Operation,
 }
@@ -57,7 +57,7 @@ impl State {
         }
         self.accesses.extend(waiting.take().map(|transfer| {
             let number = ledger.issue(place.peer);
-            UnderWay { transfer, operation: Operation { target: place.peer, window, number } }
+            Accessing { transfer, operation: Operation { target: place.peer, window, number } }
         }));
         Some(Ok(()))
     }
@@ -65,8 +65,8 @@ impl State {
     /// Takes out a window's accesses, to a target or to all, that will not be acknowledged: of a target that is gone, or of a window that
     /// is given up. They are to be dropped, which waits, once the engine is unlocked.
     #[must_use]
-    pub(crate) fn take_accesses(&mut self, window: u32, target: Option<u32>) -> Vec<UnderWay> {
-        let is_on = |UnderWay { operation, .. }: &UnderWay| {
+    pub(crate) fn take_accesses(&mut self, window: u32, target: Option<u32>) -> Vec<Accessing> {
+        let is_on = |Accessing { operation, .. }: &Accessing| {
             operation.window == window && target.is_none_or(|target| target == operation.target)
         };
         let (taken, left) = std::mem::take(&mut self.accesses).into_iter().partition(is_on);
@@ -89,7 +89,7 @@ impl State {
                 at += 1;
                 continue;
             }
-            let UnderWay { transfer, operation } = self.accesses.swap_remove(at);
+            let Accessing { transfer, operation } = self.accesses.swap_remove(at);
             let Operation { target, window, .. } = operation;
             let ledger = self.ledgers.get(&window).filter(|_| transfer.is_done());
             if let Some(Err(what)) = ledger.map(|ledger| ledger.acknowledge(target, 1)) {

@@ -98,7 +98,7 @@ pub(crate) struct State {
     /// Those to whom something may have to be sent.
     busy: Busy,
     /// Waited for when dropped, by looks at the network, which reaches the windows: so before them.
-    accesses: Vec<accesses::UnderWay>,
+    accesses: Vec<accesses::Accessing>,
     windows: Numbers<u32, Arc<Exposure>>,
     ledgers: Numbers<u32, Arc<Ledger>>,
     gets: Fetches,

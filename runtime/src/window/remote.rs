@@ -104,7 +104,7 @@ impl Core {
         let Some(pieces) = pieces else { return Ok(false) };
         let access = if call.kind == Kind::Put { Access::Write } else { Access::Read };
         let mut under_way =
-            UnderWay { origin, near, partial: Partial::default(), all: VecDeque::new() };
+            Pieces { origin, near, partial: Partial::default(), all: VecDeque::new() };
         for piece in &pieces {
             let place = Place { peer: target.peer, key, stretches: &piece.stretches };
             let len = piece.len as usize;
@@ -148,7 +148,7 @@ impl Core {
     /// Waits for the oldest access, and unpacks what it read; gives its buffer.
     fn next_done(
         &self,
-        under_way: &mut UnderWay<'_>,
+        under_way: &mut Pieces<'_>,
         access: Access,
         peer: u32,
     ) -> Result<Option<Vec<u8>>> {
@@ -156,7 +156,7 @@ impl Core {
         self.await_access(peer, |_| transfer.is_done().then_some(Ok(())))?;
         let buffer = transfer.into_buffer();
         if let (Access::Read, Some(data)) = (access, &buffer) {
-            let UnderWay { origin, near, partial, .. } = under_way;
+            let Pieces { origin, near, partial, .. } = under_way;
             let unpacked = origin.span.unpack(near, origin.count, position, data, partial);
             unpacked.map_err(conversion)?;
         }
@@ -184,14 +184,14 @@ impl Core {
 }
 
 /// An operation's accesses, the oldest first, each with its position in the packed stream.
-struct UnderWay<'a> {
+struct Pieces<'a> {
     origin: &'a Elementwise,
     near: &'a Program,
     partial: Partial,
     all: VecDeque<(Transfer, u64)>,
 }
 
-impl UnderWay<'_> {
+impl Pieces<'_> {
     /// The access to a piece, by a buffer.
     fn transfer(
         &self,

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::error::CallError;
-use super::handles::{Completion, Endpoint, Network, Outcome, Request};
+use super::handles::{Completion, Ending, Endpoint, Network, Request};
 use super::{DEPTH, FRAME};
 use crate::link::{FrameMut, Publish};
 use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, Nonce, SEAL};
@@ -18,7 +18,8 @@ use crate::protocol::frame::{self, FAREWELL_LEN, HEADER};
 use crate::protocol::{self, Accepting, Connecting};
 use crate::segment::RankState;
 
-/// Bytes of a message of several frames: libfabric reads as many at once. (`longshore bench put_mr --hosts`.)
+/// Bytes of a message of several frames: the provider tcp reads up to 9,000 ahead, and nothing where half as many are wanted.
+/// (`longshore bench put_mr --hosts`.)
 pub(super) const BUNDLE: usize = 4 << 10;
 
 const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN };
@@ -33,7 +34,7 @@ const SMALL_SLOTS: [usize; FRAMES as usize] = [SMALL; FRAMES as usize];
 
 /// What a connection has to say of a completion.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum News {
     /// Nothing that concerns anybody else.
     Nothing,
     /// The other end has proved that it belongs to the job; of one that was accepted, it is this rank.
@@ -119,30 +120,30 @@ impl Outbound {
         &mut self,
         completion: Completion,
         key: &Key,
-    ) -> Result<Heard, Broken> {
+    ) -> Result<News, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         match outcome {
-            Outcome::Failed(error) => Err(error.into()),
-            Outcome::Sent if slot >= FRAMES => {
+            Ending::Failed(error) => Err(error.into()),
+            Ending::Sent if slot >= FRAMES => {
                 self.free.push(slot);
-                Ok(Heard::Nothing)
+                Ok(News::Nothing)
             }
-            Outcome::Sent if slot == LAST => {
+            Ending::Sent if slot == LAST => {
                 self.farewell = false;
-                Ok(Heard::Nothing)
+                Ok(News::Nothing)
             }
-            Outcome::Sent => Ok(Heard::Nothing),
-            Outcome::Received(len) => {
+            Ending::Sent => Ok(News::Nothing),
+            Ending::Received(len) => {
                 let message = self.endpoint.bytes(EAR, len.min(SMALL));
                 match self.stage.hear(message, key).map_err(Broken::Protocol)? {
                     protocol::Heard::Answered(peer, seal) => {
                         self.endpoint.write(SECOND, 0, &seal);
                         self.endpoint.post_receive(EAR)?;
                         self.say(SECOND, SEAL)?;
-                        Ok(Heard::Joined(peer))
+                        Ok(News::Joined(peer))
                     }
-                    protocol::Heard::Farewell(state) => Ok(Heard::Farewell(state)),
-                    _ => Ok(Heard::Nothing),
+                    protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
+                    _ => Ok(News::Nothing),
                 }
             }
         }
@@ -301,15 +302,15 @@ impl Inbound {
         completion: Completion,
         key: &Key,
         expected: impl FnOnce(&Greeting) -> Result<Nonce, String>,
-    ) -> Result<Heard, Broken> {
+    ) -> Result<News, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         let len = match outcome {
-            Outcome::Failed(error) => return Err(error.into()),
-            Outcome::Sent => {
+            Ending::Failed(error) => return Err(error.into()),
+            Ending::Sent => {
                 self.farewell &= slot != LAST;
-                return Ok(Heard::Nothing);
+                return Ok(News::Nothing);
             }
-            Outcome::Received(len) => len,
+            Ending::Received(len) => len,
         };
         // Messages fill the slots in the order in which they were offered: two for the challenge, then those for frames.
         let room = if slot < FRAMES { SMALL } else { HEADER + FRAME };
@@ -324,7 +325,7 @@ impl Inbound {
             protocol::Heard::Greeted(answer) => {
                 self.endpoint.write(SECOND, 0, &answer);
                 match self.endpoint.post_send(SECOND, ANSWER)? {
-                    true => Ok(Heard::Nothing),
+                    true => Ok(News::Nothing),
                     false => Err(Broken::Protocol("no room for an answer".to_owned())),
                 }
             }
@@ -334,14 +335,14 @@ impl Inbound {
                     self.unposted.push(slot);
                 }
                 self.listen()?;
-                Ok(Heard::Joined(peer))
+                Ok(News::Joined(peer))
             }
             protocol::Heard::Frames => {
                 self.unread += 1;
-                Ok(Heard::Frames(slot, len))
+                Ok(News::Frames(slot, len))
             }
-            protocol::Heard::Farewell(state) => Ok(Heard::Farewell(state)),
-            protocol::Heard::Answered(..) => Ok(Heard::Nothing),
+            protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
+            protocol::Heard::Answered(..) => Ok(News::Nothing),
         }
     }
 

@@ -343,9 +343,9 @@ impl Network {
             let Ended { context, received, len, failed } = operation;
             let call = if received { "fi_recv" } else { "fi_send" };
             let outcome = match failed {
-                Some(code) => Outcome::Failed(self.blame.error(call, code)),
-                None if received => Outcome::Received(len),
-                None => Outcome::Sent,
+                Some(code) => Ending::Failed(self.blame.error(call, code)),
+                None if received => Ending::Received(len),
+                None => Ending::Sent,
             };
             ended.push(Completion::new(context, outcome));
         })
@@ -424,12 +424,12 @@ impl Drop for Request {
 pub(super) struct Completion {
     endpoint: usize,
     slot: u8,
-    outcome: Outcome,
+    outcome: Ending,
 }
 
 /// How an operation ended.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum Ending {
     /// The memory is no longer needed.
     Sent,
     /// So many bytes are in the slot.
@@ -439,7 +439,7 @@ pub(super) enum Outcome {
 }
 
 impl Completion {
-    fn new(context: usize, outcome: Outcome) -> Completion {
+    fn new(context: usize, outcome: Ending) -> Completion {
         Completion { endpoint: context >> SLOT_BITS, slot: context as u8, outcome }
     }
 
@@ -662,7 +662,7 @@ impl Endpoint {
     ///
     /// # Panics
     /// If it is another endpoint's.
-    pub(super) fn complete(&mut self, completion: Completion) -> (u8, Outcome) {
+    pub(super) fn complete(&mut self, completion: Completion) -> (u8, Ending) {
         assert_eq!(completion.endpoint, self.number, "another endpoint's completion");
         if let Some(slot) = self.slots.get_mut(usize::from(completion.slot)) {
             slot.posted = false;

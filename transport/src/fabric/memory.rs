@@ -57,7 +57,7 @@ pub(super) struct Memory {
     completions: Queue,
     peers: Fid<fi::fid_av>,
     /// What operations refer to, by number.
-    under_way: Mutex<UnderWay>,
+    under_way: Mutex<Operations>,
     /// Peers on whom an operation failed, and why, until they are taken for lost.
     failed: Mutex<Vec<(u32, CallError)>>,
     /// By rank.
@@ -99,7 +99,7 @@ impl Refusals {
 
 /// Operations by number, of which 0 is none's; free numbers are used again.
 #[derive(Default)]
-struct UnderWay {
+struct Operations {
     all: Vec<Option<Operation>>,
     free: Vec<usize>,
 }
@@ -211,7 +211,7 @@ impl Memory {
         self.completions.may_wait(&self.domain.fabric, None)
     }
 
-    fn under_way(&self) -> MutexGuard<'_, UnderWay> {
+    fn under_way(&self) -> MutexGuard<'_, Operations> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -281,7 +281,7 @@ impl Memory {
     }
 }
 
-impl UnderWay {
+impl Operations {
     fn insert(&mut self, operation: Operation) -> usize {
         match self.free.pop() {
             Some(number) => {

@@ -19,8 +19,8 @@
 //!
 //! Like ranks access each other's memory by an endpoint of its own, `memory`, which carries nothing else.
 //!
-//! Left out: encryption. libfabric itself reads the header of a request, whoever sends it, and nothing behind it before this module has
-//! accepted it.
+//! Left out: encryption. libfabric itself reads a request, whoever sends it, a header and up to 256 bytes that follow, and nothing behind it
+//! before this module has accepted it.
 
 mod connection;
 mod error;
@@ -47,7 +47,7 @@ use crate::protocol::challenge::{Greeting, Key, Nonce};
 use crate::protocol::frame;
 use crate::rdma::Rdma;
 use crate::segment::{Cause, RankState, Segment};
-use connection::{Broken, Heard, Inbound, Outbound};
+use connection::{Broken, Inbound, News, Outbound};
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network, Request};
 use memory::Memory;
@@ -403,12 +403,12 @@ impl FabricLink {
         if let Some(&peer) = self.owners.get(&number) {
             let Some(outbound) = &mut self.outbound[peer as usize] else { return };
             match outbound.handle_completion(completion, &self.key) {
-                Ok(Heard::Joined(_)) => {
+                Ok(News::Joined(_)) => {
                     self.unsettled.remove(&peer);
                     tracing::debug!(rank = self.rank, peer, "connected");
                     self.pump(peer);
                 }
-                Ok(Heard::Farewell(state)) => self.part(peer, state),
+                Ok(News::Farewell(state)) => self.part(peer, state),
                 Ok(_) if outbound.is_waiting() => self.pump(peer),
                 Ok(_) => {}
                 Err(why) => self.lose_outbound(peer, why),
@@ -427,8 +427,8 @@ impl FabricLink {
             nonce().map_err(|error| error.to_string())
         });
         match heard {
-            Ok(Heard::Nothing) => {}
-            Ok(Heard::Joined(peer)) => {
+            Ok(News::Nothing) => {}
+            Ok(News::Joined(peer)) => {
                 // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
                 if self.joined.insert(peer, number).is_some() {
                     let what = "it connected twice".to_owned();
@@ -436,7 +436,7 @@ impl FabricLink {
                 }
                 tracing::debug!(rank, peer, "accepted a connection");
             }
-            Ok(Heard::Frames(slot, len)) => {
+            Ok(News::Frames(slot, len)) => {
                 if let Some(since) = inbound.peer().and_then(|peer| self.silent.get_mut(&peer)) {
                     *since = Instant::now();
                 }
@@ -446,7 +446,7 @@ impl FabricLink {
                     Arrived::Frame { endpoint: number, slot, at, is_last }
                 }));
             }
-            Ok(Heard::Farewell(state)) => {
+            Ok(News::Farewell(state)) => {
                 if let Some(peer) = inbound.peer() {
                     self.part(peer, state);
                 }
