@@ -453,7 +453,7 @@ pub(crate) fn of_scalars<'a>(
     members: impl Iterator<Item = (i64, Option<i64>, &'a Datatype)>,
 ) -> Option<Bounds> {
     const FAR: i64 = 1 << 40;
-    let (mut lb, mut ub, mut end, mut size) = (i64::MAX, i64::MIN, 0, 0);
+    let (mut lb, mut ub, mut end, mut size) = (i64::MAX, i64::MIN, 0, 0i64);
     let (mut align, mut leading_align) = (1, 1);
     for (blocklength, displacement, member) in members {
         let (width, member_align) = architecture.scalar(member.as_basic()?)?;
@@ -473,7 +473,8 @@ pub(crate) fn of_scalars<'a>(
             (lb, leading_align) = (at, own_align);
         }
         ub = ub.max(end);
-        size += blocklength * extent;
+        // Members may lie over each other, so their places don't bound their sum.
+        size = size.checked_add(blocklength * extent)?;
         align = align.max(member_align);
     }
     (size > 0).then_some(Bounds {
@@ -544,5 +545,17 @@ mod tests {
             }
         }
         assert!(quick > 10_000, "{quick}");
+    }
+
+    #[test]
+    fn a_sum_of_many_long_members_is_left_to_the_long_way() {
+        let (widest, one) = (Datatype::basic(Basic::LongDouble), Datatype::basic(Basic::Char));
+        let long = std::iter::repeat_n(((1 << 40) - 1, Some(0), &widest), 1 << 20);
+        // 2^64 - 2^24 bytes, and on to a size that looks like a small one.
+        for more in [0, 1, 2] {
+            let members = long.clone().chain([((1 << 24) - 1, Some(0), &one)]);
+            let members = members.chain(std::iter::repeat_n((1, Some(0), &widest), more));
+            assert!(of_scalars(&Architecture::X86_64, members).is_none(), "{more}");
+        }
     }
 }
