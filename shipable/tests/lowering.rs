@@ -61,6 +61,16 @@ fn what_is_irregular_is_a_table() {
 }
 
 #[test]
+fn a_table_of_longest_runs_is_one_like_another() {
+    const LONG: i64 = 1 << 58;
+    let places: Vec<_> = (0..8).map(|at| at * (LONG + 2) + at * at % 3).collect();
+    let long = Datatype::hindexed_block(LONG, &places, &Datatype::byte()).unwrap();
+    let places: String = places.iter().map(|place| format!(" @{place}")).collect();
+    let end = 7 * (LONG + 2) + 1 + LONG;
+    assert_eq!(native(&long), format!("extent {end} {{ [{LONG}{places}] }}"));
+}
+
+#[test]
 fn many_places_share_what_lies_there() {
     let places = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
     let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), d()]).unwrap();

@@ -313,7 +313,7 @@ impl TableBuilder {
         let reach = least.unwrap_or(0)..ends.max().unwrap_or(0);
         let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
         let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(*units, divisor));
-        let table = if step * (EXPANSION * self.runs.len() as u64) >= units {
+        let table = if units / step <= EXPANSION * self.runs.len() as u64 {
             // Parts of equal length: what a length of its own for each run costs is more than they do.
             let memory = (step * self.item.memory()) as i64;
             let mut offsets = Vec::with_capacity((units / step) as usize);
