@@ -142,6 +142,21 @@ fn fortran_kinds_belong_to_the_architecture() {
     assert_eq!(scalar(Basic::Logical).value, Value::Logical { truth: u64::MAX });
     assert_eq!(scalar(Basic::Logical2).value, Value::Logical { truth: 0xffff });
     assert_eq!(scalar(Basic::CBool).value, Value::Logical { truth: 1 });
+    // All ones of a narrower default kind are all ones of the wider kinds too; other images keep their bits.
+    let narrow = shipable::arch::Width { size: 4, align: 4 };
+    for (truth, [two, eight, sixteen]) in [
+        (0xffff_ffff, [0xffff, u64::MAX, u64::MAX]),
+        (0x7fff_ffff, [0xffff, 0x7fff_ffff, 0x7fff_ffff]),
+        (0x0001_0000, [1, 0x0001_0000, 0x0001_0000]),
+    ] {
+        let fortran = shipable::arch::Fortran { logical: narrow, truth, ..all_ones };
+        let changed = Architecture::X86_64.with_fortran(fortran).unwrap();
+        let image = |basic| changed.basic(basic).components[0].scalar.value;
+        assert_eq!(image(Basic::Logical4), Value::Logical { truth });
+        assert_eq!(image(Basic::Logical2), Value::Logical { truth: two });
+        assert_eq!(image(Basic::Logical8), Value::Logical { truth: eight });
+        assert_eq!(image(Basic::Logical16), Value::Logical { truth: sixteen });
+    }
     let none = shipable::arch::Fortran { truth: 0, ..all_ones };
     assert_eq!(Architecture::X86_64.with_fortran(none).unwrap_err().class(), Class::Arg);
     // A descriptor names these two and says no more.

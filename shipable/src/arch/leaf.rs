@@ -137,12 +137,12 @@ impl Architecture {
 
     const fn sized_logical(&self, bytes: u8) -> (Width, Value) {
         let width = self.integer_width(bytes);
-        // The default kind's image of true, cut to this kind's bits: all ones stay all ones.
-        let kept = match width.size {
-            size @ 1..8 => self.fortran.truth & ((1 << (8 * size)) - 1),
-            _ => self.fortran.truth,
+        // The default kind's image of true, cut to this kind's bits; but all ones are all of this kind's, be it the wider.
+        let truth = match self.fortran.truth {
+            truth if truth == ones(self.fortran.logical.size) => ones(width.size),
+            truth if truth & ones(width.size) == 0 => 1,
+            truth => truth & ones(width.size),
         };
-        let truth = if kept == 0 { 1 } else { kept };
         (width, Value::Logical { truth })
     }
 
@@ -230,6 +230,14 @@ impl Architecture {
             leading_align,
             components,
         }
+    }
+}
+
+/// All the bits of so many bytes, of which 64 stand for those beyond.
+const fn ones(size: u8) -> u64 {
+    match size {
+        0..8 => (1 << (8 * size)) - 1,
+        _ => u64::MAX,
     }
 }
 
