@@ -76,29 +76,15 @@ impl Bodies {
     }
 }
 
-/// Strides of the target from which lines are asked for ahead: a few runs a page, which the hardware doesn't see coming. Loads need
-/// no help, since the processor has many under way, but stores are carried out in order.
-const FAR: usize = 1024;
-
-/// How many runs ahead. On a Zen 5, `longshore bench unpack --type face` (runs of 8 bytes,
-/// 1 KiB apart) takes a tenth less with 12 or 32 than with none.
-const AHEAD: isize = 12;
-
 /// # Safety
 ///
 /// See [`Bodies`].
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
-    let prefetch = rows.run <= 64 && rows.counts[1] >= 64 && rows.to[1].unsigned_abs() >= FAR;
     for _ in 0..rows.counts[0] {
         // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave
         // the memory.
-        unsafe {
-            match prefetch {
-                true => row::<M, true>(rows, from, to),
-                false => row::<M, false>(rows, from, to),
-            }
-        }
+        unsafe { row::<M>(rows, from, to) };
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
@@ -113,7 +99,7 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
 ///
 /// See [`Bodies`].
 #[inline(always)]
-unsafe fn row<M: Move, const PREFETCH: bool>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
     let mut left = rows.counts[1];
     if left >= 4 && !M::LOOPS {
@@ -121,12 +107,6 @@ unsafe fn row<M: Move, const PREFETCH: bool>(rows: &Rows, mut from: *const u8, m
         let ([from_2, from_3, from_4], [to_2, to_3, to_4]) =
             (multiples(from_stride), multiples(to_stride));
         while left >= 4 {
-            if PREFETCH {
-                let ahead = to.wrapping_offset(to_stride.wrapping_mul(AHEAD));
-                for stride in [0, to_stride, to_2, to_3] {
-                    prefetch(ahead.wrapping_offset(stride));
-                }
-            }
             // SAFETY: the caller's promise.
             unsafe {
                 M::run(from, to, run);
@@ -145,18 +125,6 @@ unsafe fn row<M: Move, const PREFETCH: bool>(rows: &Rows, mut from: *const u8, m
         from = from.wrapping_offset(from_stride);
         to = to.wrapping_offset(to_stride);
     }
-}
-
-/// Asks for the cache line at an address, which may be any: nothing is read.
-#[inline(always)]
-fn prefetch(place: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address does nothing but fill caches.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(place.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }
 
 /// # Safety
