@@ -37,7 +37,7 @@ pub(super) struct CopyAny;
 /// Reverses each unit of `UNIT` bytes in any number of units.
 pub(super) struct Swap<const UNIT: usize>;
 
-/// A move of any run, applied to runs of exactly `W` bytes, for which it is then compiled.
+/// A move of any run, applied to runs of exactly `W` bytes, for which it is then compiled: no loop is left.
 pub(super) struct Fixed<M, const W: usize>(M);
 
 impl<const W: usize> Move for Copy<W> {
@@ -89,6 +89,8 @@ impl Move for CopyAny {
 }
 
 impl<const UNIT: usize> Move for Swap<UNIT> {
+    const LOOPS: bool = true;
+
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         for at in (0..run).step_by(UNIT) {

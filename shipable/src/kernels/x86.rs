@@ -30,6 +30,8 @@ impl<const UNIT: usize> Shuffle<UNIT> {
 }
 
 impl<const UNIT: usize> Move for Shuffle<UNIT> {
+    const LOOPS: bool = true;
+
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let mut at = 0;
