@@ -199,6 +199,14 @@ pub enum Error {
         /// The greatest depth.
         most: u32,
     },
+    /// A form would take more memory than there is room for, once it is lowered.
+    #[error(
+        "the form takes more than the {most} bytes left for its program: build the type of fewer blocks"
+    )]
+    TooLarge {
+        /// The room, in bytes.
+        most: u64,
+    },
     /// A locale-specific form is asked what it means in another representation.
     #[error("the form is specific to {built} and means nothing in {asked}: use a portable type")]
     OtherRepresentation {
@@ -247,9 +255,10 @@ impl Error {
             Error::UnknownArchitecture { .. } | Error::Descriptor { .. } => Class::Arg,
             Error::ArrayTooSmall { .. } => Class::Arg,
             Error::Unconvertible(_) | Error::Codec(_) => Class::Type,
-            Error::Decode(_) | Error::TooDeep { .. } | Error::OtherRepresentation { .. } => {
-                Class::Type
-            }
+            Error::Decode(_)
+            | Error::TooDeep { .. }
+            | Error::TooLarge { .. }
+            | Error::OtherRepresentation { .. } => Class::Type,
             Error::Notation(error) => error.class(),
             Error::Flat(error) => error.class(),
             Error::Signature { .. } => Class::Type,

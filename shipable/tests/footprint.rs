@@ -126,3 +126,72 @@ fn members_of_one_type_share_its_operations() {
     println!("{} kept, {} at most of each member", kept / MANY, most / MANY);
     assert!(kept < 700 * MANY && most < 2000 * MANY, "{kept} {most}");
 }
+
+/// Forms whose programs are many times as large as their bytes.
+fn swelling() -> Vec<(&'static str, Datatype)> {
+    const MANY: i64 = 20_000;
+    // Seven runs of two lengths, in places of fours.
+    let lengths: Vec<_> = (0..7).map(|at| 1 + at % 2).collect();
+    let places: Vec<_> = (0..7).map(|at| 5 * at + at % 3).collect();
+    let seven = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let fours: Vec<_> = (0..4 * MANY).map(|at| 50 * at + at / 4 % 3).collect();
+    let tables = Datatype::hindexed_block(1, &fours, &seven).unwrap();
+    // Members that are an operation each, and that are loops.
+    let leaves = [Datatype::int(), Datatype::char(), Datatype::double()];
+    let kinds: Vec<_> = (0..MANY as usize).map(|at| leaves[at % 3].clone()).collect();
+    let operations = Datatype::simple_struct(&vec![1; MANY as usize], &kinds).unwrap();
+    let cube = (1..4)
+        .fold(Datatype::int(), |inner, at| Datatype::hvector(2, 1, 10i64.pow(at), &inner).unwrap());
+    let places: Vec<_> = (0..MANY).map(|at| 10_000 * at).collect();
+    let lengths: Vec<_> = (0..MANY).map(|at| 2 + at % 2).collect();
+    let loops = Datatype::struct_(&lengths, &places, &vec![cube; MANY as usize]).unwrap();
+    // Types of few operations each, which every type of them copies.
+    let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
+    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    let records: Vec<_> =
+        (0..1000).map(|at| Datatype::resized(0, 1000 + at, &record).unwrap()).collect();
+    let places: Vec<_> = (0..1000).map(|at| 10_000 * at).collect();
+    let copies = Datatype::struct_(&[2; 1000], &places, &records).unwrap();
+    vec![("tables", tables), ("operations", operations), ("loops", loops), ("copies", copies)]
+}
+
+#[test]
+fn lowering_takes_the_memory_that_it_is_charged() {
+    let (memory, stream) = (Architecture::X86_64, Architecture::S390X);
+    for (name, datatype) in swelling() {
+        let form = Form::compile(&datatype, &memory).unwrap();
+        let bytes = form.encode().len() as i64;
+        // Bounds and sizes of nodes, which are in proportion to the bytes.
+        let nodes = 300 * form.nodes().len() as i64;
+        let whole = 1 << 30;
+        let mut room = whole;
+        let (program, kept, most) = footprint(|| form.lower_within(&memory, &stream, &mut room));
+        assert!(program.is_ok());
+        let charged = (whole - room) as i64;
+        println!("{name}: {bytes} bytes, {charged} charged, {kept} kept, {most} at most");
+        assert!(kept <= charged + 1000, "{name}");
+        assert!(most <= 5 * charged / 2 + nodes, "{name}");
+        drop(program);
+        let mut room = charged as u64 / 4;
+        let (refused, _, most) = footprint(|| form.lower_within(&memory, &stream, &mut room));
+        assert!(matches!(refused, Err(Error::TooLarge { .. })), "{name}");
+        assert_eq!(room, charged as u64 / 4, "{name}");
+        println!("{most} at most of {room}");
+        assert!(most <= 5 * charged / 8 + nodes, "{name}");
+    }
+}
+
+#[test]
+fn long_tables_are_not_cut_into_many_parts() {
+    const MANY: i64 = 100_000;
+    let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2 * 13).collect();
+    let places: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
+    let ragged = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let form = Form::compile(&ragged, &Architecture::X86_64).unwrap();
+    let (program, kept, most) =
+        footprint(|| form.lower(&Architecture::X86_64, &Architecture::X86_64).unwrap());
+    println!("{} kept, {} at most of each run", kept / MANY, most / MANY);
+    assert!(kept < 17 * MANY && most < 33 * MANY, "{kept} {most}");
+    assert_eq!(program.stream_size(), lengths.iter().sum::<i64>() as u64);
+}

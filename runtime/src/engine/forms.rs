@@ -1,6 +1,7 @@
 //! The forms that a peer has shipped, by the ids that it gave them.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use shipable::form::Limits;
@@ -12,8 +13,21 @@ use crate::numbers::Numbers;
 /// The longest form that is taken, encoded.
 pub(super) const LONGEST: u64 = 16 << 20;
 
-/// Bytes of encoded forms that a peer may have at this rank at a time.
+/// Bytes of encoded forms that a peer may have at this rank at a time. Decoded they take 16 times as many at most.
 const ROOM: u64 = 64 << 20;
+
+/// Bytes that all programs of a peer's forms may take. What a form is lowered to may be hundreds of times as large as its bytes, so
+/// these don't bound it; a process of 32 bits has room for a few peers that go so far.
+const PROGRAMS: u64 = 256 << 20;
+
+/// What is left of it.
+struct Left(AtomicU64);
+
+impl Default for Left {
+    fn default() -> Left {
+        Left(AtomicU64::new(PROGRAMS))
+    }
+}
 
 /// A tag as it travels (rule T6).
 pub(crate) fn tag_to_wire(tag: Tag) -> u8 {
@@ -35,6 +49,9 @@ pub(super) struct Received {
     incoming: OnceLock<shipable::Result<Arc<Program>>>,
     /// From this rank's memory to its own stream.
     outgoing: OnceLock<shipable::Result<Arc<Program>>>,
+    /// What the peer's programs may take, and what these two do.
+    left: Arc<Left>,
+    taken: Cell<u64>,
     /// The hash of so many of them.
     repeated: Cell<(u64, u128)>,
 }
@@ -51,14 +68,28 @@ impl Received {
         memory: &Architecture,
         stream: &Architecture,
     ) -> Result<&Arc<Program>> {
-        let lowered = self.incoming.get_or_init(|| self.form.lower(memory, stream).map(Arc::new));
+        let lowered = self.incoming.get_or_init(|| self.lower(memory, stream));
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
     /// The program between this rank's memory and its own stream.
     pub(super) fn packing(&self, memory: &Architecture) -> Result<&Arc<Program>> {
-        let lowered = self.outgoing.get_or_init(|| self.form.lower(memory, memory).map(Arc::new));
+        let lowered = self.outgoing.get_or_init(|| self.lower(memory, memory));
         Ok(lowered.as_ref().map_err(Clone::clone)?)
+    }
+
+    /// Lowers the form within what the peer has left. The engine is locked, so nobody else takes of it meanwhile.
+    fn lower(
+        &self,
+        memory: &Architecture,
+        stream: &Architecture,
+    ) -> shipable::Result<Arc<Program>> {
+        let before = self.left.0.load(Relaxed);
+        let mut left = before;
+        let program = self.form.lower_within(memory, stream, &mut left)?;
+        self.left.0.store(left, Relaxed);
+        self.taken.set(self.taken.get() + (before - left));
+        Ok(Arc::new(program))
     }
 
     /// The hash of the signature of so many of them. The last is kept: to find it takes 50 ns.
@@ -73,11 +104,18 @@ impl Received {
     }
 }
 
+impl Drop for Received {
+    fn drop(&mut self) {
+        self.left.0.fetch_add(self.taken.get(), Relaxed);
+    }
+}
+
 /// The forms of one peer.
 #[derive(Default)]
 pub(super) struct Forms {
     known: Numbers<u64, (Entry, u64)>,
     bytes: u64,
+    left: Arc<Left>,
 }
 
 enum Entry {
@@ -98,7 +136,7 @@ impl Forms {
                 "the origin's forms take more than the {ROOM} bytes allowed: free types"
             ))
         } else {
-            Self::decode(tag, builder, bytes)
+            Self::decode(tag, builder, bytes, &self.left)
         };
         let held = if matches!(entry, Entry::Good(_)) { length } else { 0 };
         self.bytes += held;
@@ -107,7 +145,7 @@ impl Forms {
         }
     }
 
-    fn decode(tag: u8, builder: u32, bytes: &[u8]) -> Entry {
+    fn decode(tag: u8, builder: u32, bytes: &[u8], left: &Arc<Left>) -> Entry {
         let decoded =
             Form::decode(bytes, &Limits::default()).and_then(|form| Ok((form.signature()?, form)));
         match decoded {
@@ -123,6 +161,8 @@ impl Forms {
                 bounds: OnceLock::new(),
                 incoming: OnceLock::new(),
                 outgoing: OnceLock::new(),
+                left: Arc::clone(left),
+                taken: Cell::new(0),
             })),
         }
     }

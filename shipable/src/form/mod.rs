@@ -207,8 +207,36 @@ impl Form {
     ///
     /// As [`Form::bounds`], for `memory`.
     pub fn lower(&self, memory: &Architecture, stream: &Architecture) -> Result<Program> {
+        self.lower_within(memory, stream, &mut u64::MAX.clone())
+    }
+
+    /// The same of a form that may be a hostile peer's, within `room`, of which it leaves what the program doesn't take, in bytes.
+    /// What is held on the way is about twice of what is taken.
+    ///
+    /// ```
+    /// use shipable::{Architecture, Datatype, Error, Form};
+    /// let native = Architecture::NATIVE;
+    /// let scattered: Vec<i64> = (0..1000).map(|at| at * at).collect();
+    /// let form = Form::compile(&Datatype::indexed_block(1, &scattered, &Datatype::int())?, &native)?;
+    /// let mut room = 1 << 20;
+    /// form.lower_within(&native, &native, &mut room)?;
+    /// assert!(room < (1 << 20) - 8000);
+    /// let refused = form.lower_within(&native, &native, &mut 8000);
+    /// assert!(matches!(refused, Err(Error::TooLarge { most: 8000 })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Form::lower`]; [`Error::TooLarge`] where the room doesn't suffice. None of it is taken then.
+    pub fn lower_within(
+        &self,
+        memory: &Architecture,
+        stream: &Architecture,
+        room: &mut u64,
+    ) -> Result<Program> {
         self.check_representation(memory)?;
-        crate::program::lower(self, memory, stream)
+        crate::program::lower(self, memory, stream, room)
     }
 
     fn check_representation(&self, asked: &Architecture) -> Result<()> {

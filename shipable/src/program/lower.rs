@@ -8,16 +8,19 @@
 //!    node that the operations still hold the same bytes.
 //!
 //! A sequence too long to be copied into every place that repeats it becomes the body of a loop, which is shared. So a
-//! program is no larger than its form, however often parts of it are repeated.
+//! program grows with its form, however often parts of it are repeated. Yet it may be hundreds of times as large as the form's
+//! bytes: an operation takes 300 where a member took two, and a run of four becomes up to 28 of a table. What is made is therefore
+//! charged to a [`Room`] before it is made.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::Program;
-use super::op::{Block, Body, Gather, Item, Loop, Op, Piece, Table};
+use super::op::{Block, Body, Gather, Item, Loop, Op, Piece, Start, Table};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::Bounds;
@@ -35,18 +38,80 @@ const MANY: usize = 256;
 /// The shortest sequence of runs that becomes a table.
 const TABLE: usize = 8;
 
-pub(crate) fn lower(form: &Form, memory: &Architecture, stream: &Architecture) -> Result<Program> {
+/// What a program may take, in bytes. All that is copied or tabulated is charged before, and what is joined is given back; so
+/// what is held on the way is about twice of it at most.
+struct Room {
+    left: u64,
+    /// All that there was.
+    most: u64,
+}
+
+impl Room {
+    /// Charges `count` values.
+    fn take<T>(&mut self, count: usize) -> Result<()> {
+        let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
+        let too_large = Error::TooLarge { most: self.most };
+        self.left = self.left.checked_sub(bytes).ok_or(too_large)?;
+        Ok(())
+    }
+
+    /// `count` values that were charged are gone.
+    fn give_back<T>(&mut self, count: usize) {
+        self.left += (count * size_of::<T>()) as u64;
+    }
+
+    fn copy(&mut self, ops: &[Op]) -> Result<Vec<Op>> {
+        self.take::<Op>(ops.len())?;
+        Ok(ops.to_vec())
+    }
+
+    /// Operations repeated, as one, which costs little to copy.
+    fn looped(&mut self, ops: Vec<Op>, count: u64, stride: i64) -> Result<Op> {
+        self.take::<Start>(ops.len())?;
+        // Two counts lie before what is shared.
+        self.take::<(Op, Body, [usize; 2])>(1)?;
+        Ok(Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) }))
+    }
+
+    fn once(&mut self, ops: Vec<Op>) -> Result<Op> {
+        self.looped(ops, 1, 0)
+    }
+}
+
+/// Lowers a form, and leaves of `room` what the program doesn't take.
+pub(crate) fn lower(
+    form: &Form,
+    memory: &Architecture,
+    stream: &Architecture,
+    room: &mut u64,
+) -> Result<Program> {
+    let mut within = Room { left: *room, most: *room };
+    let program = lower_within(form, memory, stream, &mut within)?;
+    *room = within.left;
+    Ok(program)
+}
+
+fn lower_within(
+    form: &Form,
+    memory: &Architecture,
+    stream: &Architecture,
+    room: &mut Room,
+) -> Result<Program> {
     let portable = form.tag() == Tag::Portable;
     let layouts = layout::layouts(form.nodes(), portable, memory)?;
     let sizes = layout::sizes(form.nodes(), stream)?;
     let mut lowered: Vec<Vec<Op>> = Vec::with_capacity(layouts.len());
     for (index, node) in form.nodes().iter().enumerate() {
         let mut ops = match node {
-            Node::Leaf(leaf) => items(*leaf, memory, stream)?,
+            Node::Leaf(leaf) => {
+                let items = items(*leaf, memory, stream)?;
+                room.take::<Op>(items.len())?;
+                items
+            }
             Node::Array { child, runs, .. } => {
                 let extent = layouts[*child as usize].extent();
                 let unit = if portable { extent } else { 1 };
-                array(&lowered[*child as usize], runs, unit, extent)?
+                array(&lowered[*child as usize], runs, unit, extent, room)?
             }
             Node::Simple { members } => {
                 let places = layout::places(members, &layouts)?;
@@ -55,18 +120,21 @@ pub(crate) fn lower(form: &Form, memory: &Architecture, stream: &Architecture) -
                     members.map(|(member, place)| (member.child, member.length, place)),
                     &lowered,
                     &layouts,
-                )
+                    room,
+                )?
             }
             Node::Struct { members, .. } => {
                 let members =
                     members.iter().map(|member| (member.child, member.length, member.displacement));
-                structure(members, &lowered, &layouts)
+                structure(members, &lowered, &layouts, room)?
             }
         };
-        ops = tabulate(join(ops));
+        let made = ops.len();
+        ops = tabulate(join(ops), room)?;
+        room.give_back::<Op>(made - ops.len());
         verify(&ops, &layouts[index], sizes[index]);
         if ops.len() > COPIED {
-            ops = vec![once(ops)];
+            ops = vec![room.once(ops)?];
         }
         lowered.push(ops);
     }
@@ -96,11 +164,12 @@ fn items(leaf: Leaf, memory: &Architecture, stream: &Architecture) -> Result<Vec
 }
 
 /// Runs of a child, whose elements lie `extent` apart, with displacements in `unit`s of bytes.
-fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> {
+fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64, room: &mut Room) -> Result<Vec<Op>> {
     if child.is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(table) = table(child, runs, unit, extent)? {
+    if let Some(table) = table(child, runs, unit, extent, room)? {
+        room.take::<Op>(1)?;
         return Ok(vec![Op::Gather(table)]);
     }
     let shared;
@@ -108,29 +177,32 @@ fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Vec<Op>> 
         _ if child.len() == 1 => child,
         0..=MANY => child,
         _ => {
-            shared = [once(child.to_vec())];
+            let copy = room.copy(child)?;
+            shared = [room.once(copy)?];
             &shared
         }
     };
-    let mut ops = Vec::new();
+    room.take::<Op>(child.len() * runs.len())?;
+    let mut ops = Vec::with_capacity(child.len() * runs.len());
     for run in runs {
-        let block = repeat(child.to_vec(), run.length, extent);
+        let block = repeat(child.to_vec(), run.length, extent, room)?;
         let stride = layout::scaled(run.stride, unit)?;
-        let mut blocks = repeat(block, run.count, stride);
+        let mut blocks = repeat(block, run.count, stride, room)?;
         shift(&mut blocks, layout::scaled(run.displacement, unit)?)?;
         ops.append(&mut blocks);
     }
     Ok(ops)
 }
 
-/// Operations as one, which costs little to copy.
-fn once(ops: Vec<Op>) -> Op {
-    Op::Loop(Loop { start: 0, count: 1, stride: 0, body: Arc::new(Body::new(ops)) })
-}
-
 /// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
 /// make a table at once.
-fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Gather>> {
+fn table(
+    child: &[Op],
+    runs: &[Run],
+    unit: i64,
+    extent: i64,
+    room: &mut Room,
+) -> Result<Option<Gather>> {
     let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
     let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
     let [Op::Block(one), more @ ..] = child else { return Ok(None) };
@@ -144,7 +216,7 @@ fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Ga
     if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
         return Ok(None);
     }
-    let mut builder = TableBuilder::new(one.item, blocks as usize * child.len());
+    let mut builder = TableBuilder::new(one.item, blocks as usize * child.len(), room)?;
     for run in runs {
         let stride = layout::scaled(run.stride, unit)?;
         let mut at = layout::scaled(run.displacement, unit)?;
@@ -159,7 +231,7 @@ fn table(child: &[Op], runs: &[Run], unit: i64, extent: i64) -> Result<Option<Ga
             }
         }
     }
-    Ok(Some(builder.finish()))
+    Ok(Some(builder.finish(room)?))
 }
 
 /// Members one after the other: each a child, how many of it, and where. Where they would make too many operations, members of
@@ -168,25 +240,35 @@ fn structure(
     members: impl Iterator<Item = (u32, u64, i64)> + Clone,
     lowered: &[Vec<Op>],
     layouts: &[Bounds],
-) -> Vec<Op> {
+    room: &mut Room,
+) -> Result<Vec<Op>> {
     let all: usize = members.clone().map(|(child, ..)| lowered[child as usize].len()).sum();
+    let each = if all > MANY { members.clone().count() } else { all };
+    room.take::<Op>(each)?;
     let mut shared: HashMap<u32, Op> = HashMap::new();
-    let mut ops = Vec::new();
+    let mut ops = Vec::with_capacity(each);
     for (child, length, place) in members {
         let extent = layouts[child as usize].extent();
         let one = &lowered[child as usize];
         let one = match one.len() {
             2.. if all > MANY => {
-                vec![shared.entry(child).or_insert_with(|| once(one.clone())).clone()]
+                let one = match shared.entry(child) {
+                    Entry::Occupied(shared) => shared.into_mut(),
+                    Entry::Vacant(first) => {
+                        let copy = room.copy(one)?;
+                        first.insert(room.once(copy)?)
+                    }
+                };
+                vec![one.clone()]
             }
             _ => one.clone(),
         };
-        let mut member = repeat(one, length, extent);
+        let mut member = repeat(one, length, extent, room)?;
         // The bounds of the struct were found, so its bytes lie within i64.
         member.iter_mut().for_each(|op| op.shift(place));
         ops.append(&mut member);
     }
-    ops
+    Ok(ops)
 }
 
 fn shift(ops: &mut [Op], by: i64) -> Result<()> {
@@ -201,56 +283,54 @@ fn shift(ops: &mut [Op], by: i64) -> Result<()> {
 }
 
 /// Operations `count` times, `stride` apart.
-fn repeat(mut ops: Vec<Op>, count: u64, stride: i64) -> Vec<Op> {
+fn repeat(mut ops: Vec<Op>, count: u64, stride: i64, room: &mut Room) -> Result<Vec<Op>> {
     if count == 0 || ops.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     if count == 1 {
-        return ops;
+        return Ok(ops);
     }
     if let [op] = &mut *ops {
         match op {
             Op::Block(block) => {
                 if let Some(repeated) = block.repeated(count, stride) {
-                    return vec![Op::Block(repeated)];
+                    return Ok(vec![Op::Block(repeated)]);
                 }
             }
             Op::Loop(inner) if inner.count == 1 => {
                 (inner.count, inner.stride) = (count, stride);
-                return ops;
+                return Ok(ops);
             }
             Op::Loop(inner) if inner.continues(stride) => {
                 inner.count *= count;
-                return ops;
+                return Ok(ops);
             }
             Op::Loop(_) | Op::Gather(_) => {}
         }
     }
-    vec![Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) })]
+    Ok(vec![room.looped(ops, count, stride)?])
 }
 
 /// Joins runs that follow each other in memory and are converted alike.
-fn join(ops: Vec<Op>) -> Vec<Op> {
-    let mut joined: Vec<Op> = Vec::with_capacity(ops.len());
-    for op in ops {
-        if let (Some(Op::Block(last)), Op::Block(next)) = (joined.last_mut(), &op) {
-            let adjoin = last.runs() == 1
-                && next.runs() == 1
-                && last.start.checked_add(last.memory_run() as i64) == Some(next.start);
-            if adjoin && last.item == next.item {
-                last.lengthen(next.units, next.items);
-                continue;
-            }
+fn join(mut ops: Vec<Op>) -> Vec<Op> {
+    ops.dedup_by(|next, last| {
+        let (Op::Block(last), Op::Block(next)) = (last, next) else { return false };
+        let adjoin = last.runs() == 1
+            && next.runs() == 1
+            && last.start.checked_add(last.memory_run() as i64) == Some(next.start);
+        let joins = adjoin && last.item == next.item;
+        if joins {
+            last.lengthen(next.units, next.items);
         }
-        joined.push(op);
-    }
-    joined
+        joins
+    });
+    ops
 }
 
 /// Turns long sequences of runs that are converted alike into tables.
-fn tabulate(ops: Vec<Op>) -> Vec<Op> {
+fn tabulate(ops: Vec<Op>, room: &mut Room) -> Result<Vec<Op>> {
     if ops.len() < TABLE {
-        return ops;
+        return Ok(ops);
     }
     let mut tabulated = Vec::with_capacity(ops.len());
     let mut ops = ops.into_iter().peekable();
@@ -264,18 +344,18 @@ fn tabulate(ops: Vec<Op>) -> Vec<Op> {
         }
         match &runs[0] {
             Op::Block(first) if runs.len() >= TABLE => {
-                let mut table = TableBuilder::new(first.item, runs.len());
+                let mut table = TableBuilder::new(first.item, runs.len(), room)?;
                 for run in &runs {
                     if let Op::Block(run) = run {
                         table.add(run.start, run.units, run.items);
                     }
                 }
-                tabulated.push(Op::Gather(table.finish()));
+                tabulated.push(Op::Gather(table.finish(room)?));
             }
             _ => tabulated.append(&mut runs),
         }
     }
-    tabulated
+    Ok(tabulated)
 }
 
 /// A table in the making; runs that adjoin are joined.
@@ -283,12 +363,15 @@ struct TableBuilder {
     item: Item,
     /// Offset and units of each run.
     runs: Vec<(i64, u64)>,
+    /// How many of them there is room for.
+    most: usize,
     items: u64,
 }
 
 impl TableBuilder {
-    fn new(item: Item, runs: usize) -> TableBuilder {
-        TableBuilder { item, runs: Vec::with_capacity(runs), items: 0 }
+    fn new(item: Item, runs: usize, room: &mut Room) -> Result<TableBuilder> {
+        room.take::<(i64, u64)>(runs)?;
+        Ok(TableBuilder { item, runs: Vec::with_capacity(runs), most: runs, items: 0 })
     }
 
     fn add(&mut self, offset: i64, units: u64, items: u64) {
@@ -303,7 +386,7 @@ impl TableBuilder {
         }
     }
 
-    fn finish(mut self) -> Gather {
+    fn finish(mut self, room: &mut Room) -> Result<Gather> {
         let unit = self.item.stream();
         let start = self.runs.first().map_or(0, |&(first, _)| first);
         self.runs.iter_mut().for_each(|(offset, _)| *offset = offset.wrapping_sub(start));
@@ -313,16 +396,20 @@ impl TableBuilder {
         let reach = least.unwrap_or(0)..ends.max().unwrap_or(0);
         let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
         let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(*units, divisor));
-        let table = if units / step <= EXPANSION * self.runs.len() as u64 {
+        let parts = units / step;
+        let most = EXPANSION * self.runs.len() as u64;
+        let table = if parts <= most && (parts <= CUT || parts <= 2 * self.runs.len() as u64) {
             // Parts of equal length: what a length of its own for each run costs is more than they do.
             let memory = (step * self.item.memory()) as i64;
-            let mut offsets = Vec::with_capacity((units / step) as usize);
+            room.take::<i64>(parts as usize)?;
+            let mut offsets = Vec::with_capacity(parts as usize);
             for &(offset, units) in &self.runs {
                 offsets.extend((0..units / step).map(|part| offset + part as i64 * memory));
             }
             let offsets = Arc::new(Offsets::new(offsets));
             Table::Even { offsets, units: step, kernels: self.item.kernels(step) }
         } else {
+            room.take::<Piece>(self.runs.len())?;
             let mut position = 0;
             let pieces = self.runs.iter().map(|&(offset, units)| {
                 let piece = Piece { offset, position };
@@ -331,12 +418,17 @@ impl TableBuilder {
             });
             Table::Ragged { pieces: pieces.collect() }
         };
-        Gather { start, table, item: self.item, stream: units * unit, items: self.items, reach }
+        room.give_back::<(i64, u64)>(self.most);
+        let (item, items) = (self.item, self.items);
+        Ok(Gather { start, table, item, stream: units * unit, items, reach })
     }
 }
 
 /// A table of runs of different lengths is cut into equal parts unless they would be more than so many times the runs.
 const EXPANSION: u64 = 8;
+
+/// Beyond so many parts, which take 2 MiB, only tables are cut that become no larger by it.
+const CUT: u64 = 1 << 18;
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
