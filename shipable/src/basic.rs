@@ -248,6 +248,16 @@ pub enum Leaf {
     },
 }
 
+impl Leaf {
+    /// What errors call it: the name that MPI gives it, or its notation where it has parameters instead.
+    pub(crate) fn mpi_name(self) -> String {
+        match self {
+            Leaf::Basic(basic) => basic.mpi_name().to_owned(),
+            leaf => leaf.to_string(),
+        }
+    }
+}
+
 impl From<Basic> for Leaf {
     fn from(basic: Basic) -> Leaf {
         Leaf::Basic(basic)

@@ -201,11 +201,7 @@ impl Stop {
         let (from, to) = describe(conversion);
         Error::Conversion(Box::new(ConversionError {
             item: index(body, position),
-            datatype: match item.leaf {
-                Some(Leaf::Basic(basic)) => basic.mpi_name().to_owned(),
-                Some(leaf) => leaf.to_string(),
-                None => String::new(),
-            },
+            datatype: item.leaf.map(Leaf::mpi_name).unwrap_or_default(),
             value: error.value,
             reason: error.reason.to_string(),
             from,

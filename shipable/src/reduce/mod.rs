@@ -29,7 +29,7 @@ pub use op::{Op, check_swap};
 pub use stage::{Carry, Stage};
 
 use crate::arch::{Architecture, Scalar, Value};
-use crate::basic::{Basic, Leaf, Makeup};
+use crate::basic::{Leaf, Makeup};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Class, Error, Result};
 use crate::kernels::fold::Fold;
@@ -254,13 +254,5 @@ fn is_complex(leaf: Leaf) -> bool {
         Leaf::Basic(basic) => matches!(basic.makeup(), Makeup::Complex(_)),
         Leaf::F90Complex { .. } => true,
         Leaf::F90Real { .. } | Leaf::F90Integer { .. } => false,
-    }
-}
-
-/// The type that stands for a basic one in errors.
-fn name(leaf: Leaf) -> String {
-    match leaf {
-        Leaf::Basic(basic) => Basic::mpi_name(basic).to_owned(),
-        leaf => leaf.to_string(),
     }
 }

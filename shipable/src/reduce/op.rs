@@ -142,16 +142,13 @@ impl Op {
         if self.takes(group) && !is_marker(leaf) {
             return Ok(());
         }
-        let named = match leaf {
-            Leaf::Basic(basic) => basic.mpi_name().to_owned(),
-            leaf => leaf.to_string(),
-        };
         Err(Error::Argument {
             call: "a predefined operation",
             class: Class::Op,
             problem: format!(
-                "{} isn't defined on {named}, {}: it takes {}",
+                "{} isn't defined on {}, {}: it takes {}",
                 self.mpi_name(),
+                leaf.mpi_name(),
                 group.name(),
                 self.taken()
             ),

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::apply::PIECE;
 use super::software::LONGEST;
-use super::{Reduction, Sides, is_complex, name};
+use super::{Reduction, Sides, is_complex};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::convert::Conversion;
@@ -113,7 +113,7 @@ impl Stage {
                         let scalars: u64 = self.lanes.iter().map(|part| part.scalars).sum();
                         outcome = Err(Error::Conversion(Box::new(ConversionError {
                             item: (index + element) * scalars + part.first + within,
-                            datatype: name(self.leaf),
+                            datatype: self.leaf.mpi_name(),
                             value: error.value,
                             reason: error.reason.to_string(),
                             from,
