@@ -34,21 +34,39 @@ pub(crate) enum Strip<'p> {
         stream: u64,
         stream_strides: [u64; 2],
     },
-    /// Whole iterations of a body of blocks.
-    Tile {
-        body: &'p Body,
-        iterations: u64,
-        /// What the first iteration adds to displacements.
+    Tile(Tile<'p>),
+    /// Whole runs of a table.
+    Table {
+        gather: &'p Gather,
+        runs: Range<usize>,
         base: i64,
-        stride: i64,
         stream: u64,
     },
-    /// Whole runs of a table.
-    Table { gather: &'p Gather, runs: Range<usize>, base: i64, stream: u64 },
     /// A part of a run of a table.
-    Piece { item: Item, units: u64, memory: i64, stream: u64 },
+    Piece {
+        item: Item,
+        units: u64,
+        memory: i64,
+        stream: u64,
+    },
     /// A part of a unit that a transfer's start or end cuts in two: the bytes `part` of the unit at `stream`.
-    Cut { item: Item, memory: i64, stream: u64, part: Range<u64> },
+    Cut {
+        item: Item,
+        memory: i64,
+        stream: u64,
+        part: Range<u64>,
+    },
+}
+
+/// Whole iterations of a body of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tile<'p> {
+    pub body: &'p Body,
+    pub iterations: u64,
+    /// What the first iteration adds to displacements.
+    pub base: i64,
+    pub stride: i64,
+    pub stream: u64,
 }
 
 /// A count of elements of a program: what a cursor walks.
@@ -211,7 +229,7 @@ impl<'p> Cursor<'p> {
                     if frame.left == 0 {
                         self.leave();
                     }
-                    return Some(Strip::Tile { body, iterations, base, stride, stream });
+                    return Some(Strip::Tile(Tile { body, iterations, base, stride, stream }));
                 }
             }
             let (strip, length) = match op {

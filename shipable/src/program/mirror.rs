@@ -5,7 +5,7 @@
 
 use super::cursor::{Cursor, Strip, Whole};
 use super::op::{Block, Body, Dim, Gather, Op, Table};
-use super::pack::{Tile, pieces};
+use super::pack::pieces;
 use super::{Program, copy};
 use crate::convert::Conversion;
 use crate::error::Result;
@@ -156,15 +156,8 @@ impl Memories<'_, '_, '_> {
                 self.rows(*memory, [Dim::ONE, Dim::ONE, outer, inner], block.memory_run())
             }
             Strip::Table { gather, runs, base, .. } => self.table(gather, runs.clone(), *base),
-            Strip::Tile { body, iterations, base, stride, stream } => {
-                let tile = Tile {
-                    body,
-                    iterations: *iterations,
-                    base: *base,
-                    stride: *stride,
-                    stream: *stream,
-                };
-                tile.part(0..*iterations).try_for_each(|strip| self.strip(&strip))
+            Strip::Tile(tile) => {
+                tile.part(0..tile.iterations).try_for_each(|strip| self.strip(&strip))
             }
             Strip::Piece { item, units, memory, .. } => {
                 self.rows(*memory, [Dim::ONE; 4], units * item.memory())

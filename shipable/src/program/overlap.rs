@@ -125,6 +125,6 @@ fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
             }));
         }
         // Parts of runs are met only where a transfer is cut, tiles where order is of no account.
-        Strip::Piece { .. } | Strip::Cut { .. } | Strip::Tile { .. } => {}
+        Strip::Piece { .. } | Strip::Cut { .. } | Strip::Tile(_) => {}
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Strip, TRIAL, Whole};
+use super::cursor::{Cursor, Strip, TRIAL, Tile, Whole};
 use super::op::{Gather, Item, Kernels, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
@@ -377,24 +377,11 @@ impl Strip<'_> {
                 let kernel = way.kernel(&item, units);
                 (kernel.transfer([1, 1], source, from, target, to), stream, item)
             }
-            Strip::Tile { body, iterations, base, stride, stream } => {
-                let tile = Tile { body, iterations, base, stride, stream };
-                return tile.transfer(way, source, target, position);
-            }
+            Strip::Tile(tile) => return tile.transfer(way, source, target, position),
             Strip::Cut { .. } => unreachable!("pack and unpack move what is cut themselves"),
         };
         moved.map_err(|error| Stop::of_kernel(error, stream, &item, way.conversion(&item)))
     }
-}
-
-/// See [`Strip::Tile`].
-#[derive(Clone, Copy)]
-pub(super) struct Tile<'p> {
-    pub body: &'p Body,
-    pub iterations: u64,
-    pub base: i64,
-    pub stride: i64,
-    pub stream: u64,
 }
 
 impl<'p> Tile<'p> {

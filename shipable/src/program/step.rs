@@ -168,7 +168,7 @@ impl Grid {
                 run: units * item.stream(),
                 table: false,
             }),
-            Strip::Cut { .. } | Strip::Tile { .. } => None,
+            Strip::Cut { .. } | Strip::Tile(_) => None,
         }
     }
 
