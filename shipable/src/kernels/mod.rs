@@ -49,6 +49,17 @@ pub struct Offsets {
     greatest: i64,
 }
 
+/// Which side's runs lie at a table's offsets; the other's are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tabled {
+    /// The source's: they are gathered.
+    Source,
+    /// The target's: they are scattered.
+    Target,
+    /// Those of both, at the same offsets.
+    Both,
+}
+
 /// What moves runs of one length under one conversion.
 ///
 /// ```
@@ -256,8 +267,7 @@ impl Kernel {
         })
     }
 
-    /// Moves the runs that lie at some of a table's offsets from `from_at` to a packed stream from
-    /// `to_at` on.
+    /// Moves runs that lie at some of a table's offsets, on one side or on both, from `from_at` to `to_at`; on the other they are packed.
     ///
     /// # Errors
     ///
@@ -266,8 +276,10 @@ impl Kernel {
     /// # Panics
     ///
     /// If the table doesn't have that range.
-    pub fn gather(
+    #[allow(clippy::too_many_arguments)] // two places, and what lies there
+    pub fn by_table(
         &self,
+        tabled: Tabled,
         table: &Offsets,
         range: Range<usize>,
         source: View<'_>,
@@ -275,91 +287,32 @@ impl Kernel {
         target: &mut ViewMut<'_>,
         to_at: i64,
     ) -> Result<(), KernelError> {
-        let tabled = [true, false];
-        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
-    }
-
-    /// Moves runs of a packed stream from `from_at` on to some of a table's offsets from `to_at`.
-    ///
-    /// # Errors
-    ///
-    /// See [`KernelError`]. Bounds are those of the whole table.
-    ///
-    /// # Panics
-    ///
-    /// If the table doesn't have that range.
-    pub fn scatter(
-        &self,
-        table: &Offsets,
-        range: Range<usize>,
-        source: View<'_>,
-        from_at: i64,
-        target: &mut ViewMut<'_>,
-        to_at: i64,
-    ) -> Result<(), KernelError> {
-        let tabled = [false, true];
-        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
-    }
-
-    /// Moves the runs that lie at some of a table's offsets from `from_at` to the same offsets from `to_at`.
-    ///
-    /// # Errors
-    ///
-    /// See [`KernelError`]. Bounds are those of the whole table.
-    ///
-    /// # Panics
-    ///
-    /// If the table doesn't have that range.
-    pub fn mirror(
-        &self,
-        table: &Offsets,
-        range: Range<usize>,
-        source: View<'_>,
-        from_at: i64,
-        target: &mut ViewMut<'_>,
-        to_at: i64,
-    ) -> Result<(), KernelError> {
-        let tabled = [true, true];
-        self.by_table(tabled, &table.offsets[range], table, source, from_at, target, to_at)
-    }
-
-    /// Moves runs that lie at a table's offsets on one side, the source or the target, or on both; else they are packed.
-    #[allow(clippy::too_many_arguments)] // those of its callers
-    fn by_table(
-        &self,
-        tabled: [bool; 2],
-        offsets: &[i64],
-        table: &Offsets,
-        source: View<'_>,
-        from_at: i64,
-        target: &mut ViewMut<'_>,
-        to_at: i64,
-    ) -> Result<(), KernelError> {
+        let offsets = &table.offsets[range];
         if offsets.is_empty() || self.from_run == 0 {
             return Ok(());
         }
         let reach = |tabled: bool, at: i64, run: i64| {
             if tabled { table.reach(at, run) } else { stream(offsets.len(), at, run) }
         };
-        let read = reach(tabled[0], from_at, self.from_run).unwrap_or(EVERYTHING);
+        let read = reach(tabled != Tabled::Target, from_at, self.from_run).unwrap_or(EVERYTHING);
         source.covers(read.start, read.end)?;
-        let written = reach(tabled[1], to_at, self.to_run).unwrap_or(EVERYTHING);
+        let written = reach(tabled != Tabled::Source, to_at, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
         let Some(bodies) = self.bodies else {
             let places = match tabled {
-                [true, true] => Places::Mirror { offsets },
-                [true, false] => Places::Gather { offsets, to_run: self.to_run as isize },
-                [false, _] => Places::Scatter { offsets, from_run: self.from_run as isize },
+                Tabled::Both => Places::Mirror { offsets },
+                Tabled::Source => Places::Gather { offsets, to_run: self.to_run as isize },
+                Tabled::Target => Places::Scatter { offsets, from_run: self.from_run as isize },
             };
             // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views.
             return unsafe { self.items(&places, first, destination) };
         };
         let body = match tabled {
-            [true, true] => bodies.mirror,
-            [true, false] => bodies.gather,
-            [false, _] => bodies.scatter,
+            Tabled::Both => bodies.mirror,
+            Tabled::Source => bodies.gather,
+            Tabled::Target => bodies.scatter,
         };
         // SAFETY: as above; the body was chosen for runs of `run` bytes.
         unsafe { body(offsets, run, first, destination) };

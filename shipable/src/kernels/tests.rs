@@ -168,7 +168,9 @@ fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
             let gathered = places(&sources, kernel.to_run());
             naive(conversion, units, gathered.into_iter(), &source, &mut expected);
             let mut target = ViewMut::new(&mut found);
-            kernel.gather(&sources, 1..4, View::new(&source), 25, &mut target, 9).unwrap();
+            kernel
+                .by_table(Tabled::Source, &sources, 1..4, View::new(&source), 25, &mut target, 9)
+                .unwrap();
             assert!(found == expected, "gather {conversion} {units}");
 
             let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
@@ -177,7 +179,9 @@ fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
             let scattered = scattered.into_iter().map(|(at, packed)| (packed, at));
             naive(conversion, units, scattered, &source, &mut expected);
             let mut target = ViewMut::new(&mut found);
-            kernel.scatter(&targets, 1..4, View::new(&source), 9, &mut target, 25).unwrap();
+            kernel
+                .by_table(Tabled::Target, &targets, 1..4, View::new(&source), 9, &mut target, 25)
+                .unwrap();
             assert!(found == expected, "scatter {conversion} {units}");
 
             if kernel.from_run() == kernel.to_run() {
@@ -185,7 +189,9 @@ fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
                 let mirrored = sources.as_slice()[1..4].iter().map(|at| (25 + at, 70 + at));
                 naive(conversion, units, mirrored, &source, &mut expected);
                 let mut target = ViewMut::new(&mut found);
-                kernel.mirror(&sources, 1..4, View::new(&source), 25, &mut target, 70).unwrap();
+                kernel
+                    .by_table(Tabled::Both, &sources, 1..4, View::new(&source), 25, &mut target, 70)
+                    .unwrap();
                 assert!(found == expected, "mirror {conversion} {units}");
             }
         }
@@ -279,9 +285,9 @@ fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
     assert!(moved.is_err());
     let table = Offsets::new([0, 60]);
     let (view, mut target) = (View::new(&source), ViewMut::new(&mut found));
-    assert!(kernel.gather(&table, 0..1, view, 0, &mut target, 0).is_err());
-    assert!(kernel.scatter(&table, 0..1, view, 0, &mut target, 0).is_err());
-    assert!(kernel.gather(&table, 0..2, view, -4, &mut target, 0).is_err());
+    assert!(kernel.by_table(Tabled::Source, &table, 0..1, view, 0, &mut target, 0).is_err());
+    assert!(kernel.by_table(Tabled::Target, &table, 0..1, view, 0, &mut target, 0).is_err());
+    assert!(kernel.by_table(Tabled::Source, &table, 0..2, view, -4, &mut target, 0).is_err());
 }
 
 #[test]

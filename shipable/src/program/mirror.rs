@@ -9,7 +9,7 @@ use super::pack::pieces;
 use super::{Program, copy};
 use crate::convert::Conversion;
 use crate::error::Result;
-use crate::kernels::{Kernel, KernelError, Lane};
+use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{OutOfBounds, View, ViewMut};
 
 impl Program {
@@ -175,7 +175,8 @@ impl Memories<'_, '_, '_> {
         match &gather.table {
             Table::Even { offsets, kernels, .. } => {
                 let at = base.wrapping_add(gather.start);
-                moved(kernels.pack.mirror(offsets, runs, self.from, at, self.to, at))
+                let kernel = &kernels.pack;
+                moved(kernel.by_table(Tabled::Both, offsets, runs, self.from, at, self.to, at))
             }
             Table::Ragged { .. } => {
                 pieces(gather, runs, base, 0).try_for_each(|piece| self.strip(&piece))

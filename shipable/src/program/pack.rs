@@ -9,7 +9,7 @@ use crate::arch::{FloatFormat, Scalar, Value};
 use crate::basic::Leaf;
 use crate::convert::{Conversion, MAX_SIZE, ValueError};
 use crate::error::{Error, Result};
-use crate::kernels::{Kernel, KernelError, Lane};
+use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{View, ViewMut};
 
 /// A value that the representation at its destination doesn't have. MPI-5.0 section 4.3.2; the class is CONVERSION.
@@ -357,12 +357,24 @@ impl Strip<'_> {
                     let memory = base.wrapping_add(gather.start);
                     let packed = offset(stream, position);
                     let moved = match way {
-                        Way::Pack => {
-                            kernels.pack.gather(offsets, runs, source, memory, target, packed)
-                        }
-                        Way::Unpack => {
-                            kernels.unpack.scatter(offsets, runs, source, packed, target, memory)
-                        }
+                        Way::Pack => kernels.pack.by_table(
+                            Tabled::Source,
+                            offsets,
+                            runs,
+                            source,
+                            memory,
+                            target,
+                            packed,
+                        ),
+                        Way::Unpack => kernels.unpack.by_table(
+                            Tabled::Target,
+                            offsets,
+                            runs,
+                            source,
+                            packed,
+                            target,
+                            memory,
+                        ),
                     };
                     (moved, stream, gather.item)
                 }
