@@ -78,7 +78,8 @@ impl Received {
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
-    /// Lowers the form within what the peer has left. The engine is locked, so nobody else takes of it meanwhile.
+    /// Lowers the form within what the peer has left: a refusal stays, as that of a bad form does. The engine is locked, so nobody
+    /// else takes of it meanwhile.
     fn lower(
         &self,
         memory: &Architecture,
@@ -191,5 +192,38 @@ impl Forms {
             None => format!("form {id} was never defined"),
         };
         Err(ErrorKind::Form { peer, what }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shipable::Datatype;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_charged_until_their_forms_retire() {
+        let native = Architecture::NATIVE;
+        let places: Vec<i64> = (0..1000).map(|at| at * at).collect();
+        let scattered = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
+        let bytes = Form::compile(&scattered, &native).unwrap().encode();
+        let mut forms = Forms::default();
+        let left = Arc::clone(&forms.left);
+        let left = || left.0.load(Relaxed);
+        forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes);
+        forms.get(1, 0).unwrap().packing(&native).unwrap();
+        let taken = PROGRAMS - left();
+        assert!((8000..20_000).contains(&taken), "{taken}");
+        forms.get(1, 0).unwrap().packing(&native).unwrap();
+        assert_eq!(PROGRAMS - left(), taken);
+        forms.get(1, 0).unwrap().unpacking(&native, &native).unwrap();
+        assert_eq!(PROGRAMS - left(), 2 * taken);
+        forms.retire(1);
+        assert_eq!(left(), PROGRAMS);
+        forms.left.0.store(taken - 1, Relaxed);
+        forms.define(2, tag_to_wire(Tag::Portable), 0, &bytes);
+        let refused = forms.get(2, 0).unwrap().packing(&native).unwrap_err();
+        assert!(refused.to_string().contains("left for its program"), "{refused}");
+        assert_eq!(left(), taken - 1);
     }
 }
