@@ -1,0 +1,152 @@
+//! Operands that meet what a span holds: accumulates, fetches, and compares with swaps.
+
+use shipable::Element;
+use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
+
+use super::span::{OVERFLOW, Span, Typed};
+
+impl Span {
+    /// Combines packed operands with typed memory, as [`Reduction::take`].
+    pub(crate) fn take(
+        reduction: &Reduction,
+        stage: &Stage,
+        target: Typed<'_>,
+        position: u64,
+        input: &[u8],
+        carry: &mut Carry,
+        fetched: Option<&mut Vec<u8>>,
+    ) -> shipable::Result<()> {
+        reduction.take(stage, &mut target.sides()?, position, input, carry, fetched)
+    }
+
+    /// Combines typed memory with typed memory, as [`Reduction::apply_typed`].
+    pub(crate) fn combine(
+        reduction: &Reduction,
+        operands: &Typed<'_>,
+        target: &Typed<'_>,
+        result: Option<&Typed<'_>>,
+        range: std::ops::Range<u64>,
+    ) -> shipable::Result<()> {
+        let view = operands.span.view().ok_or(OVERFLOW)?;
+        let mut result = result.map(Typed::sides).transpose()?;
+        let operands = (operands.program, operands.count, view);
+        reduction.apply_typed(operands, &mut target.sides()?, result.as_mut(), range)
+    }
+
+    /// Combines `bytes` of packed operands with the elements that lie one after the other from displacement `at` on, as
+    /// [`Reduction::combine_packed`]. False, and nothing done, where either hasn't got them.
+    #[inline(always)]
+    pub(crate) fn combine_run(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operands: Span,
+        bytes: u64,
+    ) -> bool {
+        let (Some(operands), Some(mut there)) =
+            (operands.view(), self.shifted(at).and_then(Span::view_mut))
+        else {
+            return false;
+        };
+        reduction.combine_packed(operands, &mut there, bytes).is_ok()
+    }
+
+    /// Combines an operand with the element at displacement `at`, and gives what was there; none, and nothing done, where the memory hasn't
+    /// got it.
+    #[inline(always)]
+    pub(crate) fn fetch<T: Element>(
+        self,
+        reduction: &Reduction,
+        at: i64,
+        operand: &T,
+    ) -> Option<T> {
+        let (operand, mut there) =
+            (Span::of_value(operand).view()?, self.shifted(at).and_then(Span::view_mut)?);
+        let old = self.peek(at)?;
+        reduction.combine(operand, &mut there, 1).is_ok().then_some(old)
+    }
+
+    /// As [`Swap::apply`], of the element at displacement `at`; gives what was there, or none as [`fetch`](Span::fetch).
+    #[inline(always)]
+    pub(crate) fn compare_and_swap<T: Element>(
+        self,
+        swap: &Swap,
+        at: i64,
+        compare: &T,
+        new: &T,
+    ) -> Option<T> {
+        let old = self.peek::<T>(at)?;
+        let (compare, new) = (Span::of_value(compare), Span::of_value(new));
+        self.swap_found(swap, at, compare, new, Span::of_value(&old)).then_some(old)
+    }
+
+    /// As [`Swap::apply`], of the element at displacement `at`; what was there goes to `old`. False, and nothing done, where any hasn't
+    /// got it.
+    pub(crate) fn swap_at(
+        self,
+        swap: &Swap,
+        at: i64,
+        [compare, new]: [Span; 2],
+        old: Span,
+    ) -> bool {
+        old.copy_run(0, self, at, old.len) && self.swap_found(swap, at, compare, new, old)
+    }
+
+    /// The same, what was there having been found.
+    #[inline(always)]
+    fn swap_found(self, swap: &Swap, at: i64, compare: Span, new: Span, found: Span) -> bool {
+        match (compare.word(), found.word()) {
+            (Some(wanted), Some(found)) => {
+                !swap.is_equal(wanted, found) || self.copy_run(at, new, 0, new.len)
+            }
+            _ => self.swap_views(swap, at, compare, new),
+        }
+    }
+
+    #[inline(never)]
+    fn swap_views(self, swap: &Swap, at: i64, compare: Span, new: Span) -> bool {
+        let (Some(compare), Some(new), Some(there)) =
+            (compare.view(), new.view(), self.shifted(at).and_then(Span::view_mut))
+        else {
+            return false;
+        };
+        swap.apply_views(there, compare, new).is_ok()
+    }
+
+    /// Its bits, if it is as long as a word.
+    #[inline(always)]
+    fn word(self) -> Option<u64> {
+        match self.len {
+            8 => self.peek(0),
+            4 => self.peek::<u32>(0).map(u64::from),
+            2 => self.peek::<u16>(0).map(u64::from),
+            1 => self.peek::<u8>(0).map(u64::from),
+            _ => None,
+        }
+    }
+
+    /// Compares and swaps the element at displacement 0, as [`Swap::apply`].
+    #[inline]
+    pub(crate) fn swap(
+        self,
+        swap: &Swap,
+        compare: &[u8],
+        new: &[u8],
+        old: &mut [u8],
+    ) -> shipable::Result<()> {
+        swap.apply(&mut self.view_mut().ok_or(OVERFLOW)?, compare, new, old)
+    }
+
+    /// A value's, to be read while it is borrowed.
+    #[inline(always)]
+    fn of_value<T: Element>(value: &T) -> Span {
+        Span::of(std::ptr::from_ref(value).cast_mut(), 1)
+    }
+}
+
+impl Typed<'_> {
+    fn sides(&self) -> shipable::Result<Sides<'_>> {
+        let memory = self.span.view_mut().ok_or(OVERFLOW)?;
+        Ok(Sides { program: self.program, count: self.count, memory })
+    }
+}

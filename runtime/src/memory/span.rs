@@ -1,0 +1,234 @@
+//! A [`Span`]: memory without a lifetime, what programs do with it, and plain copies of it.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use longshore_transport::{Rdma, Transfer};
+use shipable::program::{Strided, copy};
+use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
+
+/// Memory that an operation reads or writes: a start, a length, and where its displacement 0 lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(super) start: *mut u8,
+    pub(super) len: u64,
+    /// Bytes from the start to displacement 0; it may lie outside.
+    pub(super) origin: i64,
+}
+
+// SAFETY: a span is an address and numbers; what makes its use sound, the module's rules, holds on every thread.
+unsafe impl Send for Span {}
+// SAFETY: as above.
+unsafe impl Sync for Span {}
+
+impl Span {
+    pub(super) fn of<T>(start: *mut T, elements: usize) -> Span {
+        Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
+    }
+
+    /// Memory that a user points to: displacement 0 is at `place`, and there is memory from `start` to `end` of it. None where
+    /// no memory is that large.
+    pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
+        let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
+        match (isize::try_from(start), len) {
+            (Ok(first), Some(len)) => {
+                Span { start: place.wrapping_offset(first), len: len as u64, origin: -start }
+            }
+            _ => Span { start: place, len: 0, origin: 0 },
+        }
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Where it starts.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// The same memory, displacement 0 being where displacement `by` was; `None` where that leaves `i64`.
+    #[inline]
+    pub(crate) fn shifted(self, by: i64) -> Option<Span> {
+        Some(Span { origin: self.origin.checked_add(by)?, ..self })
+    }
+
+    /// An access to a peer's memory from or to these displacements, while the span is held; `None` where they aren't its memory.
+    pub(crate) fn transfer(
+        &self,
+        rdma: &Arc<dyn Rdma>,
+        start: i64,
+        len: usize,
+    ) -> Option<Transfer> {
+        let end = start.checked_add_unsigned(len as u64)?;
+        let at = usize::try_from(start.checked_add(self.origin)?).ok()?;
+        let place =
+            NonNull::new(self.start.wrapping_add(at)).filter(|_| self.covers(start, end))?;
+        // SAFETY: all of it is the span's memory, which is alive and nobody else's as long as the span is held, by the module's
+        // rules; the transfer is dropped before.
+        Some(unsafe { Transfer::of_memory(rdma, place, len) })
+    }
+
+    /// Whether these displacements are its memory.
+    #[inline]
+    pub(crate) fn covers(&self, start: i64, end: i64) -> bool {
+        self.view().is_some_and(|view| view.covers(start, end).is_ok())
+    }
+
+    #[inline]
+    pub(super) fn view<'a>(self) -> Option<View<'a>> {
+        // SAFETY: a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
+        // reference to it but the lender, who lent it shared, or exclusively to this span's holder.
+        unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
+    }
+
+    #[inline]
+    pub(super) fn view_mut<'a>(self) -> Option<ViewMut<'a>> {
+        // SAFETY: as above; spans that are written to come from windows or from exclusive loans.
+        unsafe { ViewMut::from_raw(self.start, self.len) }.shifted(self.origin)
+    }
+
+    /// Packs, as [`Program::pack`].
+    pub(crate) fn pack(
+        self,
+        program: &Program,
+        count: u64,
+        position: u64,
+        out: &mut [u8],
+    ) -> shipable::Result<usize> {
+        program.pack(count, self.view().ok_or(OVERFLOW)?, position, out)
+    }
+
+    /// Unpacks, as [`Program::unpack`].
+    pub(crate) fn unpack(
+        self,
+        program: &Program,
+        count: u64,
+        position: u64,
+        input: &[u8],
+        partial: &mut Partial,
+    ) -> shipable::Result<()> {
+        program.unpack(count, self.view_mut().ok_or(OVERFLOW)?, position, input, partial)
+    }
+
+    /// Packs to a position, as [`Committed::pack`].
+    pub(crate) fn pack_to(
+        self,
+        datatype: &Committed,
+        count: u64,
+        packed: &mut [u8],
+        position: &mut u64,
+        representation: &Architecture,
+    ) -> shipable::Result<()> {
+        datatype.pack(self.view().ok_or(OVERFLOW)?, count, packed, position, representation)
+    }
+
+    /// Unpacks from a position, as [`Committed::unpack`].
+    pub(crate) fn unpack_from(
+        self,
+        datatype: &Committed,
+        count: u64,
+        packed: &[u8],
+        position: &mut u64,
+        representation: &Architecture,
+    ) -> shipable::Result<()> {
+        datatype.unpack(packed, position, self.view_mut().ok_or(OVERFLOW)?, count, representation)
+    }
+
+    /// Copies typed memory to typed memory, as [`copy`].
+    pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
+        copy(
+            from.program,
+            from.count,
+            from.span.view().ok_or(OVERFLOW)?,
+            to.program,
+            to.count,
+            to.span.view_mut().ok_or(OVERFLOW)?,
+        )
+    }
+
+    /// Copies elements to the same places of other memory, as [`Program::mirror`].
+    pub(crate) fn mirror(
+        program: &Program,
+        count: u64,
+        from: Span,
+        to: Span,
+    ) -> shipable::Result<()> {
+        program.mirror(count, from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?)
+    }
+
+    /// As [`Strided::carry_out`]; false, and nothing done, where either memory hasn't got its runs.
+    #[inline]
+    pub(crate) fn copy_strided(strided: &Strided, from: Span, to: Span) -> bool {
+        match (from.view(), to.view_mut()) {
+            (Some(from), Some(mut to)) => strided.carry_out(from, &mut to).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// The value at a displacement, if the memory has it.
+    #[inline(always)]
+    pub(crate) fn peek<T: Element>(self, at: i64) -> Option<T> {
+        let mut value = zeroed::<T>();
+        let room = Span::of(&raw mut value, 1);
+        room.copy_run(0, self, at, room.len).then_some(value)
+    }
+
+    /// Copies `len` bytes from the start of `from` to displacement `at` of this; false, and nothing done, where either
+    /// hasn't got them. Naturally aligned copies of 8 bytes don't tear.
+    #[inline(always)]
+    pub(crate) fn copy_run(self, at: i64, from: Span, from_at: i64, len: u64) -> bool {
+        let (Some(to_at), Some(from_at)) =
+            (self.origin.checked_add(at), from.origin.checked_add(from_at))
+        else {
+            return false;
+        };
+        let inside = |at: i64, of: u64| at >= 0 && at as u64 <= of && len <= of - at as u64;
+        if !inside(to_at, self.len) || !inside(from_at, from.len) {
+            return false;
+        }
+        // SAFETY: both runs lie inside of their spans' memory, alive by the module's rules.
+        unsafe {
+            let (to, from) = (self.start.add(to_at as usize), from.start.add(from_at as usize));
+            shipable::kernels::copy_run(from, to, len as usize);
+        }
+        true
+    }
+
+    /// Runs `body` on a span of a slice, which lasts as long.
+    pub(crate) fn with_slice<T: Element, R>(values: &[T], body: impl FnOnce(Span) -> R) -> R {
+        body(Span::of(values.as_ptr().cast_mut(), values.len()))
+    }
+
+    /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
+    #[inline]
+    pub(crate) fn write(self, at: i64, bytes: &[u8]) -> bool {
+        let from = Span::of(bytes.as_ptr().cast_mut(), bytes.len());
+        self.copy_run(at, from, 0, from.len)
+    }
+
+    /// Copies bytes out, likewise, from displacement `at` on.
+    #[inline]
+    pub(crate) fn read(self, at: i64, bytes: &mut [u8]) -> bool {
+        let to = Span::of(bytes.as_mut_ptr(), bytes.len());
+        to.copy_run(0, self, at, to.len)
+    }
+}
+
+pub(super) const OVERFLOW: shipable::Error = shipable::Error::Overflow { what: "a displacement" };
+
+/// Elements in memory, as a program sees them.
+pub(crate) struct Typed<'a> {
+    pub program: &'a Program,
+    pub count: u64,
+    pub span: Span,
+}
+
+/// An element of zero bytes.
+pub(crate) fn zeroed<T: Element>() -> T {
+    // SAFETY: every bit pattern is a value of an `Element`.
+    unsafe { std::mem::zeroed() }
+}
