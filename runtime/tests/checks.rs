@@ -1,5 +1,7 @@
 //! What `--check` reports, and what it doesn't: rules 7, 8, 9, 22 and 23, between like and unlike ranks.
 
+use std::time::Duration;
+
 use longshore::job::Checking;
 use longshore::shipable::Basic;
 use longshore::sim::{Options, run, run_shared};
@@ -539,6 +541,41 @@ fn rule_7_groups_that_do_not_match() {
                 assert!(reports[0].contains(word), "{word}: {}", reports[0]);
             }
         }
+    }
+}
+
+/// Who waits for a lock waits for its holder, not for the rank whose window it is. Takes longer than it takes to be sure of a circle.
+#[test]
+fn a_lock_that_is_held_for_long_is_no_circle() {
+    for unlike in [false, true] {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+            let lock = |body: &dyn Fn()| {
+                let locked = |_: &Passive| {
+                    body();
+                    Ok(())
+                };
+                window.lock(1, LockType::Exclusive, locked).unwrap();
+            };
+            let mut word = [0i32];
+            match world.rank() {
+                0 => {
+                    world.recv(&mut word, 2, 0).unwrap();
+                    lock(&|| ());
+                    world.send(&word, 1, 0).unwrap();
+                }
+                1 => _ = world.recv(&mut word, 0, 0).unwrap(),
+                _ => lock(&|| {
+                    world.send(&[1i32], 0, 0).unwrap();
+                    std::thread::sleep(Duration::from_secs(4));
+                }),
+            }
+            world.barrier().unwrap();
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        };
+        run_shared(3, &options(unlike), body).unwrap();
     }
 }
 

@@ -171,7 +171,7 @@ impl Core {
                     state.start_ping(locker.peer, self.window, number);
                 };
                 let is_unlocked = || self.control.locker(own) != Some(by);
-                let lost = self.ask(Activity::Post, locker, ping, is_unlocked)?;
+                let lost = self.ask(Activity::Post, locker, ping, || locker.peer, is_unlocked)?;
                 lost.map_or(Ok(()), Err)?;
                 if is_unlocked() {
                     continue;

@@ -281,7 +281,7 @@ impl Core {
             let settled = |state: &State| is_settled().then(|| state.holds_nothing());
             // Who can't wait gives the operations up: nothing touches their memory any more.
             let idle = self
-                .await_one(Activity::Flush, target, settled)
+                .await_one(Activity::Flush, target, || target.peer, settled)
                 .inspect_err(|_| self.process.give_up(self.window))?;
             self.lent.set(self.lent.get() && !idle);
         }
@@ -292,16 +292,17 @@ impl Core {
         self.confirm(Some(target))
     }
 
-    /// Waits for what one target does.
+    /// Waits for what one target does, where `whom` says on which rank of the job that depends.
     fn await_one<T>(
         &self,
         activity: Activity,
         target: &Target,
+        whom: impl Fn() -> u32,
         poll: impl Fn(&State) -> Option<T>,
     ) -> Result<T> {
         let poll = |state: &mut State, arming| {
             if arming {
-                self.process.note_wait(Some(target.peer));
+                self.process.note_wait(Some(whom()));
             }
             poll(state).map(Ok)
         };
@@ -379,16 +380,23 @@ impl Core {
         let start = |state: &mut State, number| {
             state.start_lock(target.peer, self.window, number, sharing);
         };
-        let refused = self.ask(Activity::Lock, target, start, || false)?;
+        // The target answers in time: it's whoever has the lock that lets this rank wait.
+        let holder = || {
+            let locker = self.control.locker(target.rank).filter(|by| *by != self.control.rank());
+            locker.map_or(target.peer, |by| self.control.group().process(by))
+        };
+        let refused = self.ask(Activity::Lock, target, start, holder, || false)?;
         refused.map_or(Ok(Access::Granted), Err)
     }
 
-    /// Asks a target for something, and waits for its answer, that it is done or why it is refused; or until none is needed.
+    /// Asks a target for something, and waits for its answer, that it is done or why it is refused; or until none is needed. The answer
+    /// depends on the rank of the job that `whom` gives.
     pub(super) fn ask(
         &self,
         activity: Activity,
         target: &Target,
         start: impl FnOnce(&mut State, u64),
+        whom: impl Fn() -> u32,
         is_needless: impl Fn() -> bool,
     ) -> Result<Option<Error>> {
         let ticket = Arc::new(Ticket::default());
@@ -408,7 +416,7 @@ impl Core {
             engine.progress();
         }
         let is_over = |_: &State| (ticket.is_done() || is_needless()).then_some(());
-        if let Err(error) = self.await_one(activity, target, is_over) {
+        if let Err(error) = self.await_one(activity, target, whom, is_over) {
             self.process.give_up(self.window);
             return Err(error);
         }
