@@ -308,9 +308,10 @@ impl Process {
         self.await_network(window, None);
     }
 
-    /// Likewise, of operations that will never be done.
+    /// Likewise, of operations that nobody waits for any more.
     pub(crate) fn give_up(&self, window: u32) {
-        self.engine().state().give_up(window);
+        let job_ends = self.check_job().is_err();
+        self.engine().state().give_up(window, job_ends);
         self.await_network(window, None);
     }
 

@@ -579,6 +579,63 @@ fn a_lock_that_is_held_for_long_is_no_circle() {
     }
 }
 
+/// Rank 1 waits in a circle for a lock that rank 2 has: its own, or rank 0's. Once it is given up, the window is as before.
+#[test]
+fn a_lock_that_is_given_up_is_had_by_the_next() {
+    for (unlike, owner) in [(false, 1), (true, 0)] {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let me = world.rank();
+            let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+            let long = rank.type_of::<i64>().unwrap();
+            window.local().set(0, 7 + i64::from(me)).unwrap();
+            world.barrier().unwrap();
+            let lock = |lock_type| window.lock(owner, lock_type, |_| Ok(()));
+            let mut word = [0i32];
+            let given_up = |outcome: longshore::Result<()>| {
+                assert_eq!(outcome.unwrap_err().class(), Class::RmaSync);
+            };
+            match me {
+                1 => {
+                    world.recv(&mut word, 2, 0).unwrap();
+                    given_up(lock(LockType::Exclusive));
+                    // Again, in another way: the first is still in the queue.
+                    world.recv(&mut word, 2, 0).unwrap();
+                    world.send(&word, 2, 1).unwrap();
+                    lock(LockType::Shared).unwrap();
+                }
+                2 => {
+                    let held = |_: &Passive| {
+                        world.send(&word, 1, 0)?;
+                        given_up(world.recv(&mut [0i32], 1, 1).map(drop));
+                        world.send(&word, 1, 0)?;
+                        world.recv(&mut [0i32], 1, 1)?;
+                        std::thread::sleep(Duration::from_millis(100));
+                        Ok(())
+                    };
+                    window.lock(owner, LockType::Exclusive, held).unwrap();
+                }
+                _ => {}
+            }
+            world.barrier().unwrap();
+            lock(LockType::Exclusive).unwrap();
+            let mut values = [0i64; 3];
+            let rooms = &mut values;
+            let fetched = window.fence(|epoch| {
+                let mut rooms = rooms.iter_mut().zip(0..);
+                rooms.try_for_each(|(room, from)| {
+                    epoch.get(std::slice::from_mut(room), from, 0, 1, &long)
+                })
+            });
+            fetched.unwrap();
+            assert_eq!(values, [7, 8, 9]);
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        };
+        run_shared(3, &options(unlike), body).unwrap();
+    }
+}
+
 #[test]
 fn what_is_found_can_be_an_error() {
     // The last one lets a rank go before another has what it said.

@@ -380,6 +380,10 @@ impl Engine {
     }
 }
 
+fn aborting() -> Error {
+    ErrorKind::Aborting { by: None }.into()
+}
+
 impl State {
     /// Whether a frame came since the last call that was no answer.
     pub(crate) fn take_asked(&mut self) -> bool {
@@ -611,7 +615,6 @@ impl State {
             puts.for_each(Outgoing::abandon);
             peer.incoming.abandon_reply(window);
         }
-        let aborting = || ErrorKind::Aborting { by: None }.into();
         self.gets.give_up(|operation| operation.window == window, aborting);
         self.tickets.give_up(|operation| operation.window == window, aborting);
     }
@@ -623,10 +626,11 @@ impl State {
         is_empty && self.peers.iter().all(is_idle)
     }
 
-    /// Likewise, of operations that will never be done.
-    pub(crate) fn give_up(&mut self, window: u32) {
+    /// Likewise, of operations that nobody waits for any more, and ends whoever waits for one alone. Where the job ends they will never
+    /// be done; else their targets still answer.
+    pub(crate) fn give_up(&mut self, window: u32, job_ends: bool) {
         self.let_go(window);
-        if let Some(ledger) = self.ledgers.get(&window) {
+        if let Some(ledger) = self.ledgers.get(&window).filter(|_| job_ends) {
             (0..self.me.size).for_each(|target| ledger.release(target));
         }
     }
@@ -705,7 +709,7 @@ impl State {
             Kind::Lock => self.handle_lock(peer, &brief),
             Kind::Meet => self.handle_meet(peer, &brief)?,
             Kind::Ping => self.done(peer, brief.context, brief.operation),
-            Kind::Unlock => self.handle_unlock(peer, brief.context)?,
+            Kind::Unlock => self.handle_unlock(peer, brief.context, brief.operation)?,
             Kind::Post => self.handle_tally(peer, brief.context, Tally::Posts),
             Kind::Complete => self.handle_tally(peer, brief.context, Tally::Completes),
             Kind::Done => {

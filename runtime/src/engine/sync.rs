@@ -15,10 +15,19 @@ use crate::wire::{Brief, Header, Kind};
 /// What peers have and wait for.
 #[derive(Default)]
 pub(super) struct Locks {
-    /// By window and peer, with the number by which each is answered.
-    claims: HashMap<(u32, u32), (Claim, u64, Sharing)>,
+    /// By window and peer; this rank's own, where it is forsaken.
+    claims: HashMap<(u32, u32), Wish>,
     /// Those of the claims that aren't granted.
     waiting: Vec<(u32, u32)>,
+}
+
+/// A claim on this rank's lock of a window.
+struct Wish {
+    claim: Claim,
+    /// The number by which it is answered.
+    operation: u64,
+    /// Nobody waits for it any more. It keeps its place in the queue, and is let go of in its turn.
+    forsaken: bool,
 }
 
 /// How a lock is asked for on the wire.
@@ -58,6 +67,29 @@ impl State {
         self.push(peer, Outgoing::brief(brief));
     }
 
+    /// Waits no more for a peer's lock that was asked for with this number. The peer may have granted or refused it by now.
+    pub(crate) fn forsake_lock(&mut self, peer: u32, window: u32, number: u64) {
+        let brief = Brief { kind: Kind::Unlock, context: window, operation: number, value: 0 };
+        self.push(peer, Outgoing::brief(brief));
+    }
+
+    /// Likewise for this rank's own claim, which stands in the queue.
+    pub(crate) fn forsake_own(&mut self, window: u32, claim: Claim) {
+        let wish = Wish { claim, operation: 0, forsaken: true };
+        self.locks.claims.insert((window, self.me.rank), wish);
+        self.locks.waiting.push((window, self.me.rank));
+        self.grant();
+    }
+
+    /// Takes such a claim back, where it still stands in the queue: a rank has one at a time.
+    pub(crate) fn reclaim_own(&mut self, window: u32, sharing: Sharing) -> Option<Claim> {
+        let own = (window, self.me.rank);
+        let mut claim = self.locks.claims.remove(&own)?.claim;
+        self.locks.waiting.retain(|waiting| *waiting != own);
+        claim.want(sharing);
+        Some(claim)
+    }
+
     /// Tells a peer of a post or complete, behind all that was sent before.
     pub(crate) fn start_signal(&mut self, peer: u32, window: u32, tally: Tally) {
         self.release(peer);
@@ -77,19 +109,29 @@ impl State {
                 let (Some(number), Some(sharing)) = (member, sharing_from_wire(value)) else {
                     return Err(ErrorKind::Protocol { peer, what: format!("a lock of {value}") });
                 };
-                if self.locks.claims.contains_key(&(window, peer)) {
+                let known = self.locks.claims.get_mut(&(window, peer));
+                if known.as_ref().is_some_and(|wish| !wish.forsaken) {
                     return Err(ErrorKind::Epoch(TWICE));
                 }
                 if control.is_exposed(control.rank()) {
                     return Err(ErrorKind::Epoch(EXPOSED));
                 }
+                if let Some(wish) = known {
+                    // It waits on where it stands.
+                    wish.claim.want(sharing);
+                    (wish.operation, wish.forsaken) = (operation, false);
+                    return Ok(None);
+                }
                 let user = User { number, served: true };
-                Ok((control.claim(control.rank(), user, sharing), sharing))
+                let claim = control.claim(control.rank(), user, sharing);
+                Ok(Some(Wish { claim, operation, forsaken: false }))
             });
         match claimed {
-            Ok((claim, sharing)) => {
-                self.locks.claims.insert((window, peer), (claim, operation, sharing));
-                self.locks.waiting.push((window, peer));
+            Ok(wish) => {
+                if let Some(wish) = wish {
+                    self.locks.claims.insert((window, peer), wish);
+                    self.locks.waiting.push((window, peer));
+                }
                 self.grant();
             }
             Err(kind) => {
@@ -108,14 +150,20 @@ impl State {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| {
             let claim = claims.get_mut(&(window, peer));
-            let (Some((claim, operation, sharing)), Some(exposure)) = (claim, windows.get(&window))
-            else {
+            let (Some(wish), Some(exposure)) = (claim, windows.get(&window)) else {
                 return false;
             };
             let control = &exposure.control;
-            let waits = !control.poll(control.rank(), claim, true);
-            if !waits {
-                granted.push((window, peer, *operation, *sharing));
+            let waits = !control.poll(control.rank(), &mut wish.claim, true);
+            match (waits, wish.forsaken) {
+                (true, _) => {}
+                (false, false) => {
+                    granted.push((window, peer, wish.operation, wish.claim.sharing()));
+                }
+                (false, true) => {
+                    control.release(control.rank(), wish.claim);
+                    claims.remove(&(window, peer));
+                }
             }
             waits
         });
@@ -126,13 +174,33 @@ impl State {
         !granted.is_empty()
     }
 
-    pub(super) fn handle_unlock(&mut self, peer: u32, window: u32) -> Result<(), String> {
+    /// A peer gives a lock back, or waits no more for the one that it asked for with this number.
+    pub(super) fn handle_unlock(
+        &mut self,
+        peer: u32,
+        window: u32,
+        forsaken: u64,
+    ) -> Result<(), String> {
         // Nobody waits for an unlock to arrive: the window may be freed by then, as one that all have left.
         let Some(exposure) = self.windows.get(&window) else { return Ok(()) };
-        let claim = self.locks.claims.remove(&(window, peer));
-        let (claim, _, sharing) = claim.ok_or("an unlock of no lock")?;
-        exposure.control.release(exposure.control.rank(), claim);
-        self.unlocked(peer, window, sharing);
+        let at = (window, peer);
+        if forsaken != 0 && self.locks.waiting.contains(&at) {
+            if let Some(wish) = self.locks.claims.get_mut(&at) {
+                wish.forsaken = true;
+            }
+            // Its asking is over, so that the peer's account comes out even.
+            self.done(peer, window, forsaken);
+            self.grant();
+            return Ok(());
+        }
+        let wish = match self.locks.claims.remove(&at) {
+            Some(wish) => wish,
+            // It was refused.
+            None if forsaken != 0 => return Ok(()),
+            None => return Err("an unlock of no lock".to_owned()),
+        };
+        exposure.control.release(exposure.control.rank(), wish.claim);
+        self.unlocked(peer, window, wish.claim.sharing());
         self.grant();
         Ok(())
     }
@@ -151,11 +219,11 @@ impl State {
     pub(super) fn forget_locks(&mut self, of: impl Fn(u32, u32) -> bool) {
         let State { locks: Locks { claims, waiting }, windows, .. } = self;
         waiting.retain(|&(window, peer)| !of(window, peer));
-        claims.retain(|&(window, peer), (claim, ..)| {
+        claims.retain(|&(window, peer), wish| {
             let forget = of(window, peer);
             // Does nothing to one whose turn hasn't come.
             if let (true, Some(exposure)) = (forget, windows.get(&window)) {
-                exposure.control.release(exposure.control.rank(), *claim);
+                exposure.control.release(exposure.control.rank(), wish.claim);
             }
             !forget
         });

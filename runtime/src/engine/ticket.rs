@@ -109,11 +109,6 @@ impl Ticket {
         self.take_failure().map_or(Ok(()), Err)
     }
 
-    /// The operation needed no engine.
-    pub(crate) fn settle_now(&self) {
-        self.settle();
-    }
-
     /// What went wrong, unless something else did before; given back where nobody asks for it any more.
     fn fail(&self, error: Error) -> Option<Error> {
         let mut failure = self.failure();
@@ -134,7 +129,7 @@ impl Ticket {
     }
 
     /// The operation is done.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.done.store(true, Ordering::Release);
     }
 }

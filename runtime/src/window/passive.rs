@@ -1,6 +1,7 @@
 //! Passive target synchronisation: lock and unlock, flush, sync (MPI-5.0 sections 12.5.3 and 12.5.4), and what flushes and
 //! the ends of all epochs share.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use longshore_transport::lock::{Claim, Sharing, User};
@@ -312,10 +313,31 @@ impl Core {
     /// Gets a target's lock.
     #[inline(always)]
     fn claim(&self, target: &Target, sharing: Sharing) -> Result<Access> {
-        let own = target.rank == self.control.rank();
-        if target.route != Route::Direct && !own {
+        if target.route != Route::Direct {
+            return self.claim_apart(target, sharing);
+        }
+        self.claim_here(target, sharing)
+    }
+
+    /// Where messages are the way to the target's memory, they are the one to its lock, unless it's this rank's own.
+    #[cold]
+    #[inline(never)]
+    fn claim_apart(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        if target.rank != self.control.rank() {
             return self.claim_by_message(target, sharing);
         }
+        let forsaken = match self.process.checks() {
+            true => self.process.engine().state().reclaim_own(self.window, sharing),
+            false => None,
+        };
+        match forsaken {
+            Some(claim) => self.await_claim(target, claim),
+            None => self.claim_here(target, sharing),
+        }
+    }
+
+    #[inline(always)]
+    fn claim_here(&self, target: &Target, sharing: Sharing) -> Result<Access> {
         if self.control.is_exposed(target.rank) {
             return Err(ErrorKind::Epoch(EXPOSED).into());
         }
@@ -367,17 +389,22 @@ impl Core {
         match (waited, claim.ticket()) {
             (Ok(()), Some(ticket)) => Ok(self.claimed(target, claim.sharing(), ticket)),
             (waited, _) => {
-                // If it still stands in the queue it stays there. Nobody behind it waits for long: the target is gone, or the
-                // job is being ended, and that ends their calls too.
-                self.control.release(target.rank, claim);
+                let goes_on = self.process.checks() && self.process.check_job().is_ok();
+                match goes_on && claim.ticket().is_none() && target.rank == self.control.rank() {
+                    true => self.process.engine().state().forsake_own(self.window, claim),
+                    // If it still stands in the queue it stays there. Nobody behind it waits for long: the target is gone, or
+                    // the job is being ended, and that ends their calls too.
+                    false => self.control.release(target.rank, claim),
+                }
                 Err(waited.err().unwrap_or_else(|| ErrorKind::Epoch(NOT_LOCKED).into()))
             }
         }
     }
 
-    #[cold]
     fn claim_by_message(&self, target: &Target, sharing: Sharing) -> Result<Access> {
+        let asked = Cell::new(0);
         let start = |state: &mut State, number| {
+            asked.set(number);
             state.start_lock(target.peer, self.window, number, sharing);
         };
         // The target answers in time: it's whoever has the lock that lets this rank wait.
@@ -385,8 +412,13 @@ impl Core {
             let locker = self.control.locker(target.rank).filter(|by| *by != self.control.rank());
             locker.map_or(target.peer, |by| self.control.group().process(by))
         };
-        let refused = self.ask(Activity::Lock, target, start, holder, || false)?;
-        refused.map_or(Ok(Access::Granted), Err)
+        let refused = self.ask(Activity::Lock, target, start, holder, || false);
+        if refused.is_err() && asked.get() != 0 && self.process.check_job().is_ok() {
+            let mut engine = self.process.engine();
+            engine.state().forsake_lock(target.peer, self.window, asked.get());
+            engine.progress();
+        }
+        refused?.map_or(Ok(Access::Granted), Err)
     }
 
     /// Asks a target for something, and waits for its answer, that it is done or why it is refused; or until none is needed. The answer
@@ -417,7 +449,10 @@ impl Core {
         }
         let is_over = |_: &State| (ticket.is_done() || is_needless()).then_some(());
         if let Err(error) = self.await_one(activity, target, whom, is_over) {
-            self.process.give_up(self.window);
+            // Where the job goes on, so does what else is under way.
+            if self.process.check_job().is_err() {
+                self.process.give_up(self.window);
+            }
             return Err(error);
         }
         let refused = ticket.take_failure();

@@ -112,8 +112,8 @@ impl<B: Buffers> Request<B> {
         let Request { process, ticket, memory, place, card, .. } = self;
         let outcome = ticket.wait(&process, place.process);
         if let (false, Some(window)) = (ticket.is_done(), place.window) {
-            // The job is being ended: the operation won't be done, and touches nothing any more.
-            process.engine().state().give_up(window);
+            // It is to touch nothing any more.
+            process.give_up(window);
         }
         // The engine lets go of memory before it says that an operation is done.
         let gone = || ErrorKind::Aborting { by: None }.into();
@@ -348,7 +348,7 @@ impl Core {
         }
         // What the engine has no part in is done.
         if Arc::strong_count(&ticket) == 1 && !ticket.is_done() {
-            ticket.settle_now();
+            ticket.settle();
         }
         let (process, card, memory) = (self.process.clone(), self.card.clone(), Vec::new());
         Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })

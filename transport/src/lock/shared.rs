@@ -94,6 +94,13 @@ impl Claim {
         self.sharing
     }
 
+    /// From here on the lock is wanted so, if it isn't held yet.
+    pub fn want(&mut self, sharing: Sharing) {
+        if let Stage::Queued(_) = self.stage {
+            self.sharing = sharing;
+        }
+    }
+
     /// One that is held, with what [`ticket`](Claim::ticket) said of it.
     #[inline(always)]
     pub fn held(user: User, sharing: Sharing, ticket: u32) -> Claim {
