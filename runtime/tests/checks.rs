@@ -636,6 +636,22 @@ fn a_lock_that_is_given_up_is_had_by_the_next() {
     }
 }
 
+/// What an inner scope's end lets go of is no request of the outer one's.
+#[test]
+fn a_request_outlives_a_scope_within_its_epoch() {
+    expect_nothing(windowed(|rank, window, long| {
+        let to = (rank.world().rank() + 1) % 3;
+        let nested = |epoch: &Passive| {
+            let put = epoch.rput(vec![1i64], to, 0, 1, long)?;
+            let value = epoch.fetch_and_op(1i64, to, 1, Op::Sum)?;
+            epoch.flush(to, |inner| inner.put(&[2i64], to, 2, 1, long))?;
+            value.wait()?;
+            put.wait().map(drop)
+        };
+        window.lock_all(nested).unwrap();
+    }));
+}
+
 #[test]
 fn what_is_found_can_be_an_error() {
     // The last one lets a rank go before another has what it said.

@@ -616,7 +616,6 @@ impl State {
             peer.incoming.abandon_reply(window);
         }
         self.gets.give_up(|operation| operation.window == window, aborting);
-        self.tickets.give_up(|operation| operation.window == window, aborting);
     }
 
     /// Whether there is no operation of which memory is held, or somebody to be told.
@@ -630,6 +629,7 @@ impl State {
     /// be done; else their targets still answer.
     pub(crate) fn give_up(&mut self, window: u32, job_ends: bool) {
         self.let_go(window);
+        self.tickets.give_up(|operation| operation.window == window, aborting);
         if let Some(ledger) = self.ledgers.get(&window).filter(|_| job_ends) {
             (0..self.me.size).for_each(|target| ledger.release(target));
         }
