@@ -299,6 +299,7 @@ mod tests {
             let refused = [
                 world.dup().err().unwrap(),
                 Window::allocate(world, 8, 8, &info).err().unwrap(),
+                Window::allocate_shared(world, 8, 8, &info).err().unwrap(),
                 world.create_group(world.group(), 0).err().unwrap(),
             ];
             for error in refused {
@@ -307,6 +308,7 @@ mod tests {
             drop(other);
             world.dup().unwrap().free().unwrap();
             Window::allocate(world, 8, 8, &info).unwrap().free().unwrap();
+            Window::allocate_shared(world, 8, 8, &info).unwrap().free().unwrap();
             rank.finalize().unwrap();
         };
         run(2, &Options::default(), body).unwrap();

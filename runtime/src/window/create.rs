@@ -94,7 +94,8 @@ pub(super) fn allocate(
     info: &Info,
 ) -> Result<Core> {
     let segment = communicator.process().segment();
-    let bring = || {
+    let bring = |begun: Result<()>| {
+        begun?;
         let (size, unit) = check(size, unit, pointer(communicator))?;
         let lead = lead(size, communicator.rank() as u32, info.minimum_memory_alignment);
         let part = Part::allocate(segment, size, lead)?;
@@ -117,8 +118,8 @@ pub(super) fn allocate_shared(
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
-    let bring = || {
-        let checked = check(size, unit, pointer(communicator));
+    let bring = |begun: Result<()>| {
+        let checked = begun.and_then(|()| check(size, unit, pointer(communicator)));
         let wish = Wish {
             size: checked.as_ref().map_or(0, |(size, _)| *size),
             info: *info,
@@ -207,7 +208,8 @@ pub(super) fn create<M: Memory>(
     unit: i64,
     info: &Info,
 ) -> Result<Core> {
-    let bring = || {
+    let bring = |begun: Result<()>| {
+        begun?;
         check_native::<M>(communicator.process())?;
         let exposed = Exposed::created(memory)?;
         let size = exposed.span().len() as i64;
@@ -272,7 +274,8 @@ pub(super) fn moved_within_reach(
 /// Memory is attached later.
 #[track_caller]
 pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Core> {
-    let bring = || {
+    let bring = |begun: Result<()>| {
+        begun?;
         let ground = Ground::Own(Arc::new(Exposed::created(Vec::<u8>::new())?));
         let range = match has_like_peers(communicator) {
             true => Some(communicator.process().segment().allocate(Directory::BYTES)?),
@@ -301,7 +304,7 @@ pub(super) fn give_back<M: Memory>(exposed: Exposed) -> Result<M> {
 fn open(
     communicator: &Communicator,
     flavor: Flavor,
-    bring: impl FnOnce() -> Result<Brought>,
+    bring: impl FnOnce(Result<()>) -> Result<Brought>,
     info: &Info,
 ) -> Result<Core> {
     let (process, caller) = (communicator.process(), Location::caller());
@@ -318,13 +321,14 @@ fn open(
 fn make(
     communicator: &Communicator,
     flavor: Flavor,
-    bring: impl FnOnce() -> Result<Brought>,
+    bring: impl FnOnce(Result<()>) -> Result<Brought>,
     info: &Info,
 ) -> Result<Core> {
     let process = communicator.process();
+    // Whoever may not begin says so where the others expect its word.
     let (_making, brought) = match process.begin_making() {
-        Ok(making) => (Some(making), bring()),
-        Err(error) => (None, Err(error)),
+        Ok(making) => (Some(making), bring(Ok(()))),
+        Err(error) => (None, bring(Err(error))),
     };
     let mut ranges = Vec::new();
     ranges.extend(brought.as_ref().ok().and_then(|brought| brought.part).map(Part::range));
