@@ -339,7 +339,7 @@ impl Core {
         *bytes = Some(reach.bytes);
         self.used.set(true);
         let (Some(leaf), 1..) = (leaf, count) else { return Ok(()) };
-        match self.reach_bytes(target, reach.bytes)? {
+        match self.reach_to_update(target, reach.bytes)? {
             Some(reached) => {
                 let sides = (origin.as_ref(), result.as_ref());
                 self.update_directly(call, op, &reached, leaf, sides, count, reach.base)

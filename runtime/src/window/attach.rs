@@ -202,4 +202,14 @@ impl Core {
         let span = reading.find(&turn, u64::try_from(address).ok()?)?;
         Some(Reached { span, _turn: Some(turn) })
     }
+
+    /// The same for an accumulate: none where an earlier one may be under way by message, since they are carried out in order. While its
+    /// directory changes, and where memory isn't in it, a target is reached so.
+    #[inline]
+    pub(super) fn reach_in_order(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
+        if self.shipped.get() && self.ledger.outstanding(target.peer) > 0 {
+            return None;
+        }
+        self.reach_attached(target, address)
+    }
 }

@@ -262,8 +262,12 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use longshore_transport::Range;
+    use shipable::reduce::Op;
 
     use super::*;
+    use crate::rank::Rank;
+    use crate::sim::{Options, run};
+    use crate::window::{Info, Window};
 
     fn entry(segment: &Segment, number: u64, start: u64) -> Entry {
         let Range { offset, .. } = segment.allocate(100).unwrap();
@@ -317,6 +321,42 @@ mod tests {
         assert_eq!(seen.in_turn(), None);
         let _turn = own.turn();
         assert_ne!(seen.in_turn(), first);
+    }
+
+    /// One that goes by message, as the directory is being changed, is carried out before the next, for which there is a quicker way.
+    #[test]
+    fn accumulates_stay_in_order_while_a_directory_changes() {
+        let body = |rank: Rank| {
+            let (world, long) = (rank.world(), rank.type_of::<i64>().unwrap());
+            let window = Window::create_dynamic(world, &Info::default()).unwrap();
+            let attached = window.attach(vec![0i64]).unwrap();
+            let place = world.allgather(&[attached.address()]).unwrap()[1];
+            let directory = window.core.targets[1].offset;
+            let directory =
+                directory.map(|offset| Directory::new(world.process().segment(), offset).unwrap());
+            if world.rank() == 0 {
+                let found = window.lock_all(|epoch| {
+                    let first = || epoch.accumulate(&[1i64], 1, place, 1, &long, Op::Replace);
+                    match &directory {
+                        Some(directory) => {
+                            let mut done = Ok(());
+                            directory.change(directory.count(), || done = first());
+                            done?;
+                        }
+                        None => first()?,
+                    }
+                    epoch.accumulate(&[2i64], 1, place, 1, &long, Op::Sum)?;
+                    epoch.fetch_and_op(4i64, 1, place, Op::Sum)?.wait()
+                });
+                assert_eq!(found.unwrap(), 3);
+            }
+            world.barrier().unwrap();
+            let memory = window.detach(attached).unwrap();
+            assert_eq!(memory[0], [0, 7][world.rank() as usize]);
+            window.free().unwrap();
+            rank.finalize().unwrap();
+        };
+        run(2, &Options::default(), body).unwrap();
     }
 
     #[test]

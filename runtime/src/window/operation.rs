@@ -336,7 +336,7 @@ impl Core {
         })
     }
 
-    /// Does something with the memory of a target that is near, in which a byte of its window, or an address, lies at that displacement.
+    /// Does an accumulate to the memory of a target that is near, in which a byte of its window, or an address, lies at that displacement.
     /// In two places, as code: a span that is the one or the other lies in memory, and is read from there as it wasn't written, for which
     /// the processor waits 10 ns.
     #[inline(always)]
@@ -354,23 +354,37 @@ impl Core {
 
     #[inline(never)]
     fn with_attached<R>(&self, target: &Target, at: i64, act: impl FnOnce(Span) -> R) -> Option<R> {
-        let reached = self.reach_attached(target, at)?;
+        let reached = self.reach_in_order(target, at)?;
         Some(act(reached.span))
     }
 
     /// The memory of these bytes of a target's window, if this rank reaches all of them directly.
-    pub(super) fn reach_bytes(
+    fn reach_bytes(&self, target: &Target, bytes: (i128, i128)) -> Result<Option<Reached<'_>>> {
+        self.reach_all(target, bytes, Core::reach_attached)
+    }
+
+    /// The same for an accumulate, whose order counts.
+    pub(super) fn reach_to_update(
         &self,
         target: &Target,
-        (start, end): (i128, i128),
+        bytes: (i128, i128),
     ) -> Result<Option<Reached<'_>>> {
+        self.reach_all(target, bytes, Core::reach_in_order)
+    }
+
+    fn reach_all<'a>(
+        &'a self,
+        target: &Target,
+        (start, end): (i128, i128),
+        reach_attached: impl FnOnce(&'a Core, &Target, i64) -> Option<Reached<'a>>,
+    ) -> Result<Option<Reached<'a>>> {
         match target.route {
             Route::Message | Route::Rdma => Ok(None),
             Route::Direct if self.flavor == Flavor::Dynamic => {
                 let (Ok(start), Ok(end)) = (i64::try_from(start), i64::try_from(end)) else {
                     return Ok(None);
                 };
-                let reached = self.reach_attached(target, start);
+                let reached = reach_attached(self, target, start);
                 Ok(reached.filter(|reached| reached.span.covers(start, end)))
             }
             Route::Direct => Ok(Some(Reached { span: self.door(target)?, _turn: None })),

@@ -11,6 +11,7 @@ use super::accumulate::Side;
 use super::core::Core;
 use super::epoch::Epoch;
 use super::fetched::{Called, Fetched};
+use super::flavor::Flavor;
 use super::operation::Call;
 use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};
@@ -163,7 +164,7 @@ impl Core {
         at: i64,
         operand: T,
     ) -> Option<T> {
-        let reached = self.reach_attached(target, at)?;
+        let reached = self.reach_in_order(target, at)?;
         let _held = self.control.accumulate(target.rank);
         reached.span.fetch(reduction, at, &operand)
     }
@@ -197,7 +198,7 @@ impl Core {
         at: i64,
         [compare, new]: [T; 2],
     ) -> Option<T> {
-        let reached = self.reach_attached(target, at)?;
+        let reached = self.reach_in_order(target, at)?;
         let _held = self.control.accumulate(target.rank);
         reached.span.compare_and_swap(swap, at, &compare, &new)
     }
@@ -249,7 +250,7 @@ impl Core {
         let Some(place) = self.check_single(&single, bytes)? else {
             return Ok(Fetched::here(zeroed()));
         };
-        if self.reach_bytes(place.target, place.reach.bytes)?.is_some() {
+        if self.reach_to_update(place.target, place.reach.bytes)?.is_some() {
             let (id, architecture) = (TypeId::of::<T>(), &self.process.me().architecture);
             let old = match (one, operands) {
                 (One::Op(op), [value, ..]) => {
@@ -263,7 +264,12 @@ impl Core {
                 }
                 _ => None,
             };
-            return old.map(Fetched::here).ok_or_else(|| single.refused());
+            match old {
+                Some(old) => return Ok(Fetched::here(old)),
+                None if self.flavor != Flavor::Dynamic => return Err(single.refused()),
+                // What was attached there a moment ago may be no more: its owner knows.
+                None => {}
+            }
         }
         let count = operands.len() as u64;
         let packed = Span::with_slice(operands, |span| single.pack(self, span, count))?;
@@ -313,7 +319,7 @@ impl Core {
     ) -> Result<()> {
         self.process.ready()?;
         let Some(place) = self.check_single(single, bytes)? else { return Ok(()) };
-        let Some(reached) = self.reach_bytes(place.target, place.reach.bytes)? else {
+        let Some(reached) = self.reach_to_update(place.target, place.reach.bytes)? else {
             let parts = operands.iter().map(|&span| single.pack(self, span, 1));
             let packed = parts.collect::<Result<Vec<_>>>()?.concat();
             return self.ship_single(single, &place, packed, single.old(old, Keep::Lender), None);
