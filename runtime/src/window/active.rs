@@ -248,6 +248,7 @@ impl Core {
             let origin = &self.targets[rank as usize];
             origin.completes.set(counter::next(origin.completes.get()));
         }
+        self.stored.set(false);
         self.control.set_exposed(false);
         self.control.set_no_put(false);
     }

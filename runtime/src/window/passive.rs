@@ -244,6 +244,7 @@ impl Core {
             EpochState::Freed => Err(self.failed(ErrorKind::WindowFreed.into(), "sync", None)),
             _ => {
                 full_barrier();
+                self.stored.set(false);
                 self.process.oblige().map_err(|error| self.failed(error, "sync", None))
             }
         }
@@ -476,6 +477,7 @@ impl Core {
     /// Gives a target's lock back, after what was done under it.
     #[inline]
     fn give_back(&self, target: &Target) {
+        self.synchronized(target);
         match target.access.replace(Access::Closed) {
             Access::Claimed(sharing) => {
                 self.own_lock(sharing, false);
@@ -484,6 +486,14 @@ impl Core {
             }
             Access::Granted => self.start_unlock(target),
             Access::Closed | Access::Started | Access::Unchecked => {}
+        }
+    }
+
+    /// Rule 9: NOSTORE is about what was stored since then. Mostly nothing was.
+    #[inline]
+    fn synchronized(&self, target: &Target) {
+        if self.stored.get() && target.rank == self.control.rank() {
+            self.stored.set(false);
         }
     }
 

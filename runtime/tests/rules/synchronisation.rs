@@ -165,6 +165,15 @@ fn rule_9_asserts_tell_the_truth() {
         let error = window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap_err();
         expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
         window.fence_with(Assert::NOSTORE, Assert::NOSTORE, |_| Ok(())).unwrap();
+        // An unlock is a synchronisation as well.
+        window.lock(me, LockType::Exclusive, |epoch| epoch.local().set(1, 3.0f64)).unwrap();
+        window.lock_all(|epoch| epoch.local().set(1, 3.0f64)).unwrap();
+        window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap();
+        window
+            .lock((me + 1) % world.size(), LockType::Shared, |epoch| epoch.local().set(1, 3.0f64))
+            .unwrap();
+        let error = window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap_err();
+        expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
         let by_message = window.route(target).unwrap() == longshore::Route::Message;
         let outcome = window.fence_with(Assert::NOPUT, Assert::NONE, |epoch| {
             world.barrier()?; // all have made their promise
