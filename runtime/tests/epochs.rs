@@ -556,6 +556,12 @@ fn calls_without_scopes_do_what_scopes_do() {
         // SAFETY: as above.
         let swap = unsafe { calls.compare_and_swap(from, from, place, &pair, next, 8) };
         assert_eq!(class(swap), Some(Class::Type));
+        // One long, but not a predefined type: refused by message and directly.
+        let shifted = Datatype::indexed_block(1, &[3], &Datatype::long_long()).unwrap();
+        let shifted = rank.commit(&shifted).unwrap();
+        // SAFETY: as above.
+        let swap = unsafe { calls.compare_and_swap(from, from, place, &shifted, next, 0) };
+        assert_eq!(class(swap), Some(Class::Type));
         calls.unlock_all().unwrap();
         world.barrier().unwrap();
         window.free().unwrap();

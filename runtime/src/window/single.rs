@@ -403,7 +403,9 @@ impl Single<'_> {
         };
         let leaf = self.here.compiled().single_leaf().ok_or_else(not_predefined)?;
         let whole = shipable::Signature::of_leaf(leaf) == self.here.signature();
-        if !whole || !self.there.compiled().is_portable() {
+        // One that lies elsewhere than where it is said to be was built.
+        let shifted = self.here.compiled().native().contiguous(1).is_some_and(|first| first != 0);
+        if !whole || shifted || !self.there.compiled().is_portable() {
             return Err(not_predefined());
         }
         match self.one {
