@@ -60,7 +60,7 @@ pub(crate) fn choose(pair: Pair) -> Route {
     }
 }
 
-/// What a put or get comes to.
+/// What a put or get by [`Route::Direct`] comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// There is no data.
@@ -69,17 +69,14 @@ pub(crate) enum Plan {
     Run { origin: i64, target: i64, len: u64 },
     /// Two layouts, walked in step.
     Walk,
-    /// Frames.
-    Ship,
 }
 
 /// Plans an operation of `len` bytes whose layouts are single runs at these displacements, or aren't.
-pub(crate) fn plan(route: Route, len: u64, origin: Option<i64>, target: Option<i64>) -> Plan {
-    match (route, origin, target) {
+pub(crate) fn plan(len: u64, origin: Option<i64>, target: Option<i64>) -> Plan {
+    match (origin, target) {
         _ if len == 0 => Plan::Nothing,
-        (Route::Message | Route::Rdma, ..) => Plan::Ship,
-        (Route::Direct, Some(origin), Some(target)) => Plan::Run { origin, target, len },
-        (Route::Direct, ..) => Plan::Walk,
+        (Some(origin), Some(target)) => Plan::Run { origin, target, len },
+        _ => Plan::Walk,
     }
 }
 
@@ -122,12 +119,8 @@ mod tests {
 
     #[test]
     fn plans() {
-        assert_eq!(plan(Route::Message, 0, None, None), Plan::Nothing);
-        assert_eq!(plan(Route::Message, 8, Some(0), Some(0)), Plan::Ship);
-        assert_eq!(
-            plan(Route::Direct, 8, Some(1), Some(2)),
-            Plan::Run { origin: 1, target: 2, len: 8 }
-        );
-        assert_eq!(plan(Route::Direct, 8, None, Some(2)), Plan::Walk);
+        assert_eq!(plan(0, None, None), Plan::Nothing);
+        assert_eq!(plan(8, Some(1), Some(2)), Plan::Run { origin: 1, target: 2, len: 8 });
+        assert_eq!(plan(8, None, Some(2)), Plan::Walk);
     }
 }

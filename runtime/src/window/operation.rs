@@ -315,24 +315,27 @@ impl Core {
         let near = origin.datatype.native();
         let len = near.stream_length(origin.count)?;
         call.target_type.with_native(&self.process.me().architecture, |far| {
-            let route =
-                plan(Route::Direct, len, near.contiguous(origin.count), far.contiguous(count));
+            let plan = plan(len, near.contiguous(origin.count), far.contiguous(count));
             let (near, far) = (
                 Typed { program: near, count: origin.count, span: origin.span },
                 Typed { program: far, count, span: window },
             );
-            match (route, call.kind) {
+            let copied = match (plan, call.kind) {
                 (Plan::Run { origin: from, target: to, len }, Kind::Put) => {
-                    far.span.copy_run(to, near.span, from, len);
+                    far.span.copy_run(to, near.span, from, len)
                 }
                 (Plan::Run { origin: to, target: from, len }, _) => {
-                    near.span.copy_run(to, far.span, from, len);
+                    near.span.copy_run(to, far.span, from, len)
                 }
-                (Plan::Walk, Kind::Put) => Span::copy(near, far).map_err(conversion)?,
-                (Plan::Walk, _) => Span::copy(far, near).map_err(conversion)?,
-                (Plan::Nothing | Plan::Ship, _) => {}
+                (Plan::Walk, Kind::Put) => return Span::copy(near, far).map_err(conversion),
+                (Plan::Walk, _) => return Span::copy(far, near).map_err(conversion),
+                (Plan::Nothing, _) => true,
+            };
+            // The ranges were checked: but one of two spans might be shorter than said.
+            match copied {
+                true => Ok(()),
+                false => Err(ErrorKind::Displacement(call.displacement).into()),
             }
-            Ok(())
         })
     }
 
