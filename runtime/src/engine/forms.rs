@@ -134,7 +134,7 @@ impl Forms {
             Entry::Tag(tag)
         } else if self.bytes + length > ROOM {
             Entry::Bad(format!(
-                "the origin's forms take more than the {ROOM} bytes allowed: free types"
+                "the origin's forms take more than the {ROOM} bytes allowed: free types, and commit this one again"
             ))
         } else {
             Self::decode(tag, builder, bytes, &self.left)
