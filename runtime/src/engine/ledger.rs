@@ -55,9 +55,10 @@ impl Ledger {
         (0..self.issued.len() as u32).all(|target| self.outstanding(target) == 0)
     }
 
-    /// The first target that hasn't done all.
-    pub(crate) fn laggard(&self) -> Option<u32> {
-        (0..self.issued.len() as u32).find(|&target| self.outstanding(target) > 0)
+    /// The first target from this one on that hasn't done all.
+    #[inline]
+    pub(crate) fn laggard(&self, from: u32) -> Option<u32> {
+        (from..self.issued.len() as u32).find(|&target| self.outstanding(target) > 0)
     }
 
     /// How many operations on a target are done.

@@ -192,11 +192,15 @@ impl Core {
 
     /// Waits until all operations of this rank are done.
     pub(super) fn await_all(&self) -> Result<()> {
+        // Who has done all stays so here, where nothing is issued meanwhile.
+        let mut from = 0;
         self.process.wait(|_, arming| {
+            let Some(laggard) = self.ledger.laggard(from) else { return Some(Ok(())) };
+            from = laggard;
             if arming {
-                self.process.note_wait(self.ledger.laggard());
+                self.process.note_wait(Some(laggard));
             }
-            self.ledger.is_settled().then_some(Ok(()))
+            None
         })
     }
 
