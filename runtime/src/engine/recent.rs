@@ -228,6 +228,8 @@ impl State {
             if !header.small || !is_like || entry.recents.has(header) {
                 return None;
             }
+            // Nothing is kept of memory that comes and goes.
+            self.windows.get(&header.context).filter(|it| matches!(it.opened, Opened::Whole(_)))?;
             let program = entry.forms.get(header.form, peer).ok()?.packing(memory).ok()?;
             // Behind the displacement: memory that the window has is then within the reach of its owner's pointers.
             let first = program.contiguous(header.count).filter(|first| *first >= 0)?;
