@@ -77,17 +77,11 @@ impl Control {
         u64::from(owner) * self.stride
     }
 
-    /// Where an owner's accumulate lock lies.
-    #[inline]
-    fn accumulate_word(&self, owner: u32) -> (&Mapping, u64) {
-        (&self.memory, self.block(owner) + ACCUMULATE)
-    }
-
     /// Takes an owner's accumulate lock, until what this gives is dropped.
     #[inline(always)]
     pub(crate) fn accumulate(&self, owner: u32) -> Briefly<'_> {
-        let (memory, offset) = self.accumulate_word(owner);
-        BriefLock::at(memory, offset).acquire(self.rank, |rank| self.is_dead(rank))
+        let lock = BriefLock::at(&self.memory, self.block(owner) + ACCUMULATE);
+        lock.acquire(self.rank, |rank| self.is_dead(rank))
     }
 
     /// This process's rank in the window.

@@ -240,8 +240,9 @@ impl Core {
             self.process.note(Activity::FreeWindow, self.window);
             // The others count on this rank, whatever its callbacks say.
             cleared = self.card.clear(None);
-            // Once all are here nobody begins anything; where not all come, the engine keeps the memory, as of a window that is dropped. What still comes, an unlock, must find the window closed before its
-            // memory is another's: so they meet again, by messages, since the barrier is of what is given back.
+            // Once all are here nobody begins anything; where not all come, the engine keeps the memory, as of a window that is
+            // dropped. An unlock may still be on its way. All close the window before any memory is freed; the second meeting makes
+            // sure. It goes by messages, because the flags are part of what is freed.
             let call = || format!("free of window {}", self.window);
             let agreed = self.communicator.announce(call, caller);
             let met = agreed.and_then(|()| self.communicator.meet(&self.meeting));
