@@ -422,7 +422,10 @@ impl Process {
             outcome = poll(engine.state(), false);
             glances -= 1;
         }
-        (moved, unless_broken(engine.state(), outcome))
+        match engine.state().is_broken() {
+            true => (moved, unless_broken(engine.state(), outcome)),
+            false => (moved, outcome),
+        }
     }
 
     fn turn_by_turn<T>(
@@ -463,7 +466,10 @@ impl Process {
                     self.waiter.nudge(1);
                 }
                 let outcome = poll(engine.state(), true);
-                let outcome = unless_broken(engine.state(), outcome);
+                let outcome = match engine.state().is_broken() {
+                    true => unless_broken(engine.state(), outcome),
+                    false => outcome,
+                };
                 (moved || heard || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -738,7 +744,7 @@ const LOOKS: u32 = 4;
 const LAST_TRIES: u32 = 20;
 
 /// What a look comes to: where the link has failed, what is there counts, and nothing more will come. Peers seem gone then that aren't.
-#[inline]
+#[cold]
 fn unless_broken<T>(state: &State, outcome: Option<Result<T>>) -> Option<Result<T>> {
     let Some(error) = state.broken() else { return outcome };
     match outcome {

@@ -374,6 +374,13 @@ impl Engine {
     /// Has the link give up those who died since. One who lives, and seems dead to this rank alone, waits for it otherwise.
     #[inline]
     fn give_up_dead(&mut self) {
+        if !self.state.dead.is_empty() {
+            self.give_up_those();
+        }
+    }
+
+    #[cold]
+    fn give_up_those(&mut self) {
         while let Some(peer) = self.state.dead.pop() {
             self.link.give_up(peer);
         }
@@ -399,8 +406,13 @@ impl State {
         }
     }
 
-    /// The error of a call that would wait, where the link has failed.
+    /// Whether the link has failed.
     #[inline]
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// The error of a call that would wait, where the link has failed.
     pub(crate) fn broken(&self) -> Option<Error> {
         self.broken.as_ref().map(|error| ErrorKind::from(error.clone()).into())
     }
