@@ -1,6 +1,6 @@
 //! A hash table over all ranks' windows: keys are claimed by compare_and_swap, their counts grow by accumulate.
 //!
-//! Nobody serves the table: whoever counts a word finds its slot, claims it if it is free, and adds one. Two ranks that claim
+//! Nobody serves the table: whoever counts a number finds its slot, claims it if it is free, and adds one. Two ranks that claim
 //! a slot at once agree on who got it, whatever their byte orders, since the comparison happens where the slot lies.
 
 use std::collections::BTreeMap;
