@@ -277,11 +277,11 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
     let bring = |begun: Result<()>| {
         begun?;
         let ground = Ground::Own(Arc::new(Exposed::created(Vec::<u8>::new())?));
-        let range = match has_like_peers(communicator) {
-            true => Some(communicator.process().segment().allocate(Directory::BYTES)?),
+        let segment = communicator.process().segment();
+        let part = match has_like_peers(communicator) {
+            true => Some(Part::allocate(segment, Directory::BYTES, 0)?),
             false => None,
         };
-        let part = range.map(|Range { offset, .. }| Part { offset, len: Directory::BYTES });
         Ok(Brought { ground, measures: Measures { size: 0, unit: 1 }, part })
     };
     open(communicator, Flavor::Dynamic, bring, info)
