@@ -30,7 +30,7 @@ pub struct Info {
     pub same_size: bool,
     /// All ranks give the same displacement unit; key `same_disp_unit`, `true` or `false`.
     pub same_disp_unit: bool,
-    /// The ranks' parts of a shared window need not follow each other, so that each begins on a page of its own; key
+    /// The ranks' parts of a shared window need not follow each other, so that none shares a page with another; key
     /// `alloc_shared_noncontig`, `true` or `false`.
     pub alloc_shared_noncontig: bool,
     /// Nobody locks the window; key `no_locks`, `true` or `false`. Calls that do are refused.

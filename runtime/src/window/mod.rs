@@ -104,7 +104,7 @@ impl Window<Allocated> {
 
     /// Makes a window whose memory all its ranks load from and store to, each by [`shared_query`](Window::shared_query)
     /// (MPI-5.0 section 12.2.3). Collective; otherwise as [`allocate`](Window::allocate). The ranks' parts follow each other
-    /// without a gap, unless the info `alloc_shared_noncontig` lets each begin on a page of its own.
+    /// without a gap, unless the info `alloc_shared_noncontig` lets each have pages of its own.
     ///
     /// Ranks of unlike representation share memory too, since each part says whose representation it has.
     ///
