@@ -96,7 +96,10 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(Segment::attach(fd(), 2), Err(SegmentError::NoSuchRank(2, 2))));
     let rank = Segment::attach(fd(), 0).unwrap();
     for bytes in [u64::MAX, u64::MAX - GRANULE, 1 << 40, 1 << 50] {
-        assert_eq!(rank.allocate(bytes), Err(SegmentError::Exhausted(bytes)));
+        let refused = rank.allocate(bytes).unwrap_err();
+        let SegmentError::Exhausted { bytes: wanted, room } = refused else { panic!("{refused}") };
+        assert_eq!(wanted, bytes);
+        assert!(room > 0 && room < bytes, "{refused}");
     }
     let range = rank.allocate(GRANULE).unwrap();
     let Range { offset, len } = range;

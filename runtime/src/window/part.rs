@@ -30,7 +30,7 @@ impl Part {
     /// Allocates memory for a rank, which begins so many bytes into what is allocated.
     pub(super) fn allocate(segment: &Segment, len: u64, lead: u64) -> Result<Part, SegmentError> {
         let range = segment.allocate(len.saturating_add(lead)).map_err(|error| match error {
-            SegmentError::Exhausted(_) => SegmentError::Exhausted(len),
+            SegmentError::Exhausted { room, .. } => SegmentError::Exhausted { bytes: len, room },
             error => error,
         })?;
         Ok(Part { offset: range.offset + lead, len })

@@ -90,8 +90,13 @@ pub enum SegmentError {
     #[error("range {0} isn't allocated")]
     NotAllocated(Range),
     /// No room for a range, or all entries are in use.
-    #[error("no room for {0} bytes of shared memory")]
-    Exhausted(u64),
+    #[error("no room for {bytes} bytes of shared memory: at most {room} are free in one piece")]
+    Exhausted {
+        /// What was wanted.
+        bytes: u64,
+        /// The longest range that there is room for.
+        room: u64,
+    },
     /// A rank outside of the job.
     #[error("no rank {0} in a job of {1}")]
     NoSuchRank(u32, u32),

@@ -19,7 +19,8 @@ impl Segment {
     /// [`SegmentError::Exhausted`]; [`SegmentError::NotARank`].
     pub fn allocate(&self, bytes: u64) -> Result<Range, SegmentError> {
         let len = bytes.max(1).checked_next_multiple_of(GRANULE);
-        let len = len.ok_or(SegmentError::Exhausted(bytes))?;
+        // What is longer than any address has no room, and is told what has.
+        let len = len.unwrap_or(u64::MAX);
         self.locked(|| {
             let &Geometry { heap, size, .. } = self.geometry();
             let entries = self.entries();
@@ -32,16 +33,20 @@ impl Segment {
                 .filter(|&(offset, _)| offset != 0)
                 .collect();
             used.sort_unstable();
-            let mut offset = heap;
+            let (mut offset, mut room) = (heap, 0);
             for (start, len_used) in used {
-                if start.checked_sub(offset).is_some_and(|gap| gap >= len) {
+                let gap = start.saturating_sub(offset);
+                if gap >= len {
                     break;
                 }
+                room = room.max(gap);
                 let end = start.saturating_add(len_used).checked_next_multiple_of(GRANULE);
                 offset = offset.max(end.unwrap_or(u64::MAX));
             }
             if free >= RANGES as usize || offset.checked_add(len).is_none_or(|end| end > size) {
-                return Err(SegmentError::Exhausted(bytes));
+                let room = room.max(size.saturating_sub(offset));
+                let room = if free >= RANGES as usize { 0 } else { room };
+                return Err(SegmentError::Exhausted { bytes, room });
             }
             // 3. The entry, its offset last: release pairs with the acquire above.
             let entry = &self.all_entries()[free];
