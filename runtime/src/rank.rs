@@ -43,7 +43,7 @@ pub struct Rank {
 /// Returns once all ranks have called it: they know each other's architecture from here on.
 ///
 /// # Errors
-/// A launcher that can't be spoken to, an unknown architecture, a rank that dies before it has called this too.
+/// A launcher that can't be spoken to, an unknown architecture or route, a rank that dies before it has called this too.
 pub fn init() -> Result<Rank> {
     crate::log::start()?;
     let adversary = crate::job::adversary()?;
@@ -51,7 +51,11 @@ pub fn init() -> Result<Rank> {
     let Some(mut environment) = Environment::from_env()? else {
         let segment = Segment::create(1)?.as_rank(0)?;
         let link = Box::new(ShmLink::new(segment.clone())?);
-        let setup = Setup { adversary, check, whole: true, ..Setup::new(segment, link) };
+        let mut setup = Setup { adversary, check, whole: true, ..Setup::new(segment, link) };
+        if let Some(architecture) = crate::job::architecture()? {
+            setup.architecture = architecture;
+        }
+        setup.routes = crate::job::routes()?;
         return Rank::start(setup);
     };
     let duplicate = environment.segment.try_clone();
@@ -61,8 +65,8 @@ pub fn init() -> Result<Rank> {
     let (hosts, secret) = (environment.hosts.clone(), environment.secret.bytes());
     let link = join(&segment, near, &hosts, environment.network.take(), secret)?;
     let mut setup = Setup { whole: true, hosts, ..Setup::new(segment, link) };
-    if let Some(name) = &environment.arch {
-        setup.architecture = Architecture::by_name(name)?;
+    if let Some(architecture) = crate::job::architecture()? {
+        setup.architecture = architecture;
     }
     setup.routes = environment.routes;
     setup.adversary = adversary;
@@ -160,6 +164,9 @@ impl Rank {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// OTHER after [`finalize`](Rank::finalize).
     pub fn create_keyval<K: Cacheable, T: Any + Send + Sync>(
         &self,
         callbacks: Callbacks<T>,
@@ -169,7 +176,7 @@ impl Rank {
     }
 
     /// Registers what is called whenever a type of this rank is freed, by [`Type::free`] or by handle, while it is still
-    /// valid: for packages that keep something about types (seed 000 of 1995). There can be several; each call adds one.
+    /// valid: for packages that keep something about types. There can be several; each call adds one.
     /// [`finalize`](Rank::finalize) lets go of them, and so of the types by handle that one may hold.
     ///
     /// ```
@@ -187,6 +194,9 @@ impl Rank {
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// OTHER after [`finalize`](Rank::finalize).
     pub fn type_free_handler(
         &self,
         handler: impl Fn(&Holder<'_>) + Send + Sync + 'static,

@@ -40,9 +40,11 @@ pub const SIM_HOSTS: &str = "LONGSHORE_SIM_HOSTS";
 /// How much a rank tells on its standard error of what it does: `warn`, `info`, `debug` or `trace`; absent: nothing, unless the program
 /// listens to `tracing` by itself.
 pub const LOG: &str = "LONGSHORE_LOG";
-/// Name of the data representation that this rank emulates; absent: the machine's own.
+/// Name of the data representation that this rank emulates; absent: the machine's own. Set by hand, without a launcher too, or by
+/// `longshore run --arch`, which alone decides under `longshore run`.
 pub const ARCH: &str = "LONGSHORE_ARCH";
-/// `message`: every operation travels as a message; absent: the best route for each pair.
+/// `message`: every operation travels as a message; `best` or absent: the best route for each pair. Set by hand, without a launcher
+/// too, or by `longshore run --route`, which alone decides under `longshore run`.
 pub const ROUTE: &str = "LONGSHORE_ROUTE";
 /// A seed: whatever MPI leaves open about the order of operations, and a link about frames, is decided by it, and all
 /// travels as messages. Set by hand or by `longshore run --adversary`; [`sim`](crate::sim)'s jobs heed it too.

@@ -21,6 +21,7 @@ use std::str::FromStr;
 
 pub(crate) use network::Network;
 
+use shipable::Architecture;
 use tracing::level_filters::LevelFilter;
 
 use self::exchange::Exchange;
@@ -105,7 +106,7 @@ pub enum OnDeath {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A variable is missing, or holds what it can't.
-    #[error("{name}={value:?} in the environment: {expected}")]
+    #[error("{name}={value:?} in the environment: expected {expected}")]
     Variable {
         /// Its name.
         name: &'static str,
@@ -125,8 +126,8 @@ pub enum Error {
     Thread(#[source] io::Error),
     /// Ranks are on several hosts, and this build has no link between hosts.
     #[error(
-        "rank {rank} and rank {other} run on different hosts: build with the cargo feature `fabric`, which needs libfabric \
-         (ci/libfabric brings it), or start all ranks on one"
+        "rank {rank} and rank {other} run on different hosts: build the program with the cargo feature `fabric`, \
+         longshore = {{ ..., features = [\"fabric\"] }}, which needs libfabric (ci/libfabric brings it), or start all ranks on one"
     )]
     SeveralHosts {
         /// The rank that found out.
@@ -147,6 +148,20 @@ pub(crate) fn adversary() -> Result<Option<u64>, Error> {
 /// Whether uses of windows are checked, by the environment.
 pub(crate) fn checking() -> Result<Checking, Error> {
     Ok(optional(env::CHECK, "off, report or fail")?.unwrap_or_default())
+}
+
+/// The representation to emulate, where the environment names one.
+pub(crate) fn architecture() -> Result<Option<Architecture>, Error> {
+    let known = |name: String| Architecture::by_name(&name);
+    let found = text(env::ARCH).map(known).transpose();
+    found.map_err(|_| {
+        wrong(env::ARCH, "a representation that `longshore info` lists, or a descriptor")
+    })
+}
+
+/// Which routes operations may take, by the environment.
+pub(crate) fn routes() -> Result<Routes, Error> {
+    Ok(optional(env::ROUTE, "best or message")?.unwrap_or_default())
 }
 
 /// How much is to be told on standard error, where the environment says.
@@ -182,7 +197,7 @@ impl Environment {
             }
             None => bootstrap::share(rank, size, &mut launcher)?,
         };
-        let routes = optional(env::ROUTE, "message or best")?.unwrap_or_default();
+        let routes = routes()?;
         let check = checking()?;
         // An adversary and what is checked want messages.
         let accesses = routes == Routes::Best && check == Checking::Off && adversary()?.is_none();
