@@ -49,7 +49,8 @@ impl<M> Window<M> {
     /// displacements are addresses too.
     ///
     /// Where that lets like ranks reach them directly its bytes are moved to shared memory until it is detached, as
-    /// [`Window::create`] does it; the addresses stay what they were.
+    /// [`Window::create`] does it; the addresses stay what they were. That holds for the first 510 attachments of a rank that there
+    /// are at a time; what is attached beyond is reached by messages.
     ///
     /// ```
     /// # use longshore::{Info, Window};

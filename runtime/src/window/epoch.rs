@@ -28,6 +28,24 @@ impl<'scope> Epoch<'scope, '_> {
     /// The type says what lies where at the target, in the target's representation. It is portable, or one that the target
     /// built and sent with [`type_send`](crate::Communicator::type_send).
     ///
+    /// Bind the value outside of the closure: it is borrowed until the epoch ends, so `&[me as f64]` within doesn't compile
+    /// (E0716; constants do).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 64, 8, &Info::default())?;
+    /// let (me, size) = (world.rank(), world.size());
+    /// let double = rank.type_of::<f64>()?;
+    /// let values = [f64::from(me), 0.5];
+    /// window.fence(|epoch| epoch.put(&values, (me + 1) % size, 3, 2, &double))?;
+    /// assert_eq!(window.get::<f64>(3)?, f64::from((me + size - 1) % size));
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// TYPE: rules T1 to T4, signatures that differ, a target type that overlaps itself; RANK, COUNT, DISP, BUFFER for what
     /// they name; RMA_RANGE outside of the target's window; RMA_SYNC without an epoch. Nothing is written then. What the
@@ -49,7 +67,24 @@ impl<'scope> Epoch<'scope, '_> {
         self.core.transfer(Kind::Put, span, what, target, target_disp, target_count, target_type)
     }
 
-    /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are there when the epoch has ended.
+    /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are there when the epoch has ended: bind their room
+    /// outside of the closure, and read it after.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 64, 8, &Info::default())?;
+    /// # let next = (world.rank() + 1) % world.size();
+    /// let double = rank.type_of::<f64>()?;
+    /// window.set(3, 2.5f64)?;
+    /// let mut values = [0.0; 2];
+    /// window.fence(|epoch| epoch.get(&mut values, next, 3, 2, &double))?;
+    /// assert_eq!(values, [2.5, 0.0]);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`put`](Epoch::put); it is the origin's layout that must not overlap itself.

@@ -173,7 +173,16 @@ impl Info {
         Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into())
     }
 
-    /// Sets a key as MPI_Info_set does. Unknown keys do nothing.
+    /// Sets a key as MPI_Info_set does. Unknown keys do nothing, which is MPI's rule; that one was ignored is traced at debug. Fields
+    /// can't be misspelt:
+    ///
+    /// ```
+    /// use longshore::{Info, TargetTypes};
+    ///
+    /// let info = Info { target_types: TargetTypes::SameLayout, ..Info::default() };
+    /// assert_eq!(info, Info::default().set("target_types", "same_layout")?);
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// INFO_VALUE for a value that a known key doesn't take.
@@ -212,7 +221,7 @@ impl Info {
                 let wrong = || wrong("mpi_minimum_memory_alignment", "a power of two up to 4096");
                 self.minimum_memory_alignment = Alignment::parse(value).ok_or_else(wrong)?;
             }
-            _ => {}
+            _ => tracing::debug!(key, value, "unknown info key: ignored"),
         }
         Ok(self)
     }

@@ -88,6 +88,18 @@ impl Window<Allocated> {
     /// Makes a window of `size` bytes, all zero, in shared memory (MPI-5.0 section 12.2.2). Collective; sizes and units may
     /// differ between ranks. Displacements count `disp_unit` bytes.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// // Ten doubles at each rank, by their indices.
+    /// let window = Window::allocate(rank.world(), 10 * 8, 8, &Info::default())?;
+    /// window.set(9, 2.5f64)?;
+    /// assert_eq!((window.get::<f64>(9)?, window.get::<f64>(0)?), (2.5, 0.0));
+    /// window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// SIZE, DISP for the arguments, ARG where the info's assurances don't hold, NO_MEM; the same error's class at all
     /// ranks.
@@ -180,9 +192,23 @@ impl Window<Allocated> {
 
 impl<M: Memory> Window<M> {
     /// Makes a window over memory of this rank's own: a `Vec`, a `Box` or a [`Buffer`](crate::Buffer) (MPI-5.0 section
-    /// 12.2.1). Collective. Until `free` gives a vector, box or buffer back only the window has a way to it, so its bytes are
-    /// moved to shared memory meanwhile where that lets like ranks reach them directly, for the price of a copy here and one
-    /// there. The other ranks reach [`Pointed`](crate::Pointed) memory by messages.
+    /// 12.2.1). Collective. Until [`free`](Window::free) returns it, only the window can reach the memory, so its bytes are
+    /// copied to shared memory (and back), where like ranks reach them directly. The other ranks reach
+    /// [`Pointed`](crate::Pointed) memory by messages.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// let mut window = Window::create(world, vec![1.0f64; 10], 8, &Info::default())?;
+    /// let double = rank.type_of::<f64>()?;
+    /// let next = (world.rank() + 1) % world.size();
+    /// window.fence(|epoch| epoch.put(&[2.5], next, 4, 1, &double))?;
+    /// let values = window.free()?;
+    /// assert_eq!(values[3..6], [1.0, 2.5, 1.0]);
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
@@ -214,6 +240,23 @@ impl<M> Window<M> {
     /// All operations of all ranks are done when it returns; buffers are borrowed until then. The closing fence takes place
     /// whatever `body` returns.
     ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 64, 8, &Info::default())?;
+    /// # let next = (world.rank() + 1) % world.size();
+    /// let double = rank.type_of::<f64>()?;
+    /// window.fence(|epoch| {
+    ///     epoch.put(&[1.5], next, 0, 1, &double)?;
+    ///     epoch.put(&[2.5], next, 1, 1, &double)
+    /// })?;
+    /// assert_eq!((window.get::<f64>(0)?, window.get::<f64>(1)?), (1.5, 2.5));
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The body's; else the first of its operations to fail, its target's refusals included; else PROC_ABORTED where a rank
     /// died.
@@ -225,7 +268,7 @@ impl<M> Window<M> {
         self.fence_with(Assert::NONE, Assert::NONE, body)
     }
 
-    /// Likewise, with promises to the two fences. That the second one opens no epoch is promised for it.
+    /// Likewise, with promises to the two fences. The closing fence is given NOSUCCEED automatically.
     ///
     /// # Errors
     /// As [`fence`](Window::fence); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't

@@ -29,8 +29,8 @@ use crate::wire::Kind;
 /// Operations are unsafe, since they point to memory that they use **until they are complete**: until a call that completes
 /// them, as MPI says which do ([`flush`](Raw::flush), [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all),
 /// [`complete`](Raw::complete), [`fence`](Raw::fence) and their like; [`wait`](Request::wait) of a request), has returned. A
-/// failure of such a call completes them as well, unless the call itself was out of place (RMA_SYNC, ASSERT or RANK): then they go
-/// on. An operation that fails may use its memory until then too. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
+/// failure of such a call completes them as well, but if the call is refused (RMA_SYNC, ASSERT, RANK), operations remain pending
+/// and their memory must stay. An operation that fails may use its memory until then too. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
 /// refused.
 ///
 /// Posts, waits and tests are without scopes anyway: [`Window::post`](crate::Window::post).

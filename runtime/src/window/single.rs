@@ -64,8 +64,10 @@ impl Epoch<'_, '_> {
     /// # let rank = longshore::init()?;
     /// # let mut window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
     /// let me = rank.world().rank() as i64 + 1;
-    /// let owner = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
-    /// assert!(owner != 0 || window.get::<i64>(0)? == me || rank.world().rank() != 0);
+    /// // Whoever finds 0 at rank 0 is its owner from then on; the others are told who is.
+    /// let found = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
+    /// let owner = if found == 0 { me } else { found };
+    /// assert_eq!(rank.world().allgather(&[owner])?, vec![owner; rank.world().size() as usize]);
     /// # window.free()?;
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())

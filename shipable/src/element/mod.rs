@@ -16,6 +16,19 @@ use crate::memory::{View, ViewMut};
 
 /// A Rust type that a datatype describes, in the native representation.
 ///
+/// A Rust number is of a fixed width in MPI too: an `i32` is `MPI_INT32_T`, which doesn't match `MPI_INT`.
+///
+/// | Rust | MPI | [notation](crate::notation) |
+/// |---|---|---|
+/// | `i8`, `i16`, `i32`, `i64` | `MPI_INT8_T` to `MPI_INT64_T` | `i8`, `i16`, `i32`, `i64` |
+/// | `u8`, `u16`, `u32`, `u64` | `MPI_UINT8_T` to `MPI_UINT64_T` | `u8`, `u16`, `u32`, `u64` |
+/// | `f32`, `f64` | `MPI_FLOAT`, `MPI_DOUBLE` | `f`, `d` |
+/// | [`c::Int`], [`c::Long`], [`c::Unsigned`] | `MPI_INT`, `MPI_LONG`, `MPI_UNSIGNED` | `i`, `l`, `u` |
+/// | [`c::Char`], [`c::Byte`], [`c::Bool`] | `MPI_CHAR`, `MPI_BYTE`, `MPI_C_BOOL` | `c`, `b`, `B` |
+/// | [`fortran::Integer`], [`fortran::DoublePrecision`] | `MPI_INTEGER`, `MPI_DOUBLE_PRECISION` | `I`, `D` |
+/// | `[T; 3]` | three of `T`'s | `U1(3d)` |
+/// | a struct with `#[derive(Shipable)]` | a struct | `U1(S:2:c/1/0,d/1/8)` |
+///
 /// ```
 /// use shipable::{Element, Shipable, c};
 ///
