@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use shipable::Class;
+use shipable::datatype::Combiner;
+use shipable::{Class, Datatype, Form};
 
 use crate::job;
 
@@ -40,8 +41,7 @@ pub struct Place {
     pub epoch: Option<String>,
 }
 
-/// What was wrong. The rules are numbered as in reference/rma-rules.md. Ranks and processes that are named here are ranks in
-/// the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
+/// What was wrong. The rules are numbered as in docs/rules.md. Ranks and processes that are named here are ranks in the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -93,7 +93,7 @@ pub enum ErrorKind {
     /// Data without a buffer.
     #[error("data need a buffer: only datatypes and communicators are packed without")]
     NoBuffer,
-    /// Null handles that say neither what to pack or unpack, nor what to do with it (seed 001).
+    /// Null handles that say neither what to pack or unpack, nor what to do with it.
     #[error("{0}")]
     PackArguments(String),
     /// A root outside of the communicator.
@@ -159,14 +159,17 @@ pub enum ErrorKind {
     Tag(i32),
     /// Rule T2.
     #[error(
-        "{datatype} is locale-specific ({culprit} made it so), right on this rank alone, hence no target type: build it of \
-         portable constructors, or let the target build it and send it with type_send{hint}"
+        "{datatype} is locale-specific{}, right on this rank alone, hence no target type: {remedy}, or let the target build \
+         it and send it with type_send{hint}",
+        made_so(culprit, datatype)
     )]
     LocaleTarget {
         /// The type, in text notation.
         datatype: String,
-        /// The constructor that made it locale-specific.
+        /// The part whose constructor made it locale-specific, perhaps itself.
         culprit: String,
+        /// What to build in place of that part.
+        remedy: &'static str,
         /// What the window's policy has to do with it.
         hint: &'static str,
     },
@@ -215,15 +218,14 @@ pub enum ErrorKind {
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Rule 19.
-    #[error(
-        "the signatures differ: {origin} at the origin, {target} at the target: let both describe the same basic types in \
-         the same order"
-    )]
+    #[error("the signatures differ: {origin} at the origin, {target} at the target: {remedy}")]
     Signature {
-        /// Count and type at the origin.
+        /// Count and basic types at the origin.
         origin: String,
-        /// Count and type at the target.
+        /// Count and basic types at the target.
         target: String,
+        /// What to write instead.
+        remedy: String,
     },
     /// Rule 21, in one type.
     #[error(
@@ -292,8 +294,8 @@ pub enum ErrorKind {
     Displacement(i64),
     /// Rule 14, the bytes reached.
     #[error(
-        "bytes {start} to {end} lie outside of the target's window of {size} bytes (displacement {displacement} in units of \
-         {unit} bytes): stay within it"
+        "bytes {start} to {end} lie outside of {} window of {size} bytes (displacement {displacement} in units of {unit} \
+         bytes): stay within it", whose(*own)
     )]
     Range {
         /// First byte.
@@ -306,17 +308,21 @@ pub enum ErrorKind {
         displacement: i64,
         /// The target's displacement unit.
         unit: u32,
+        /// Whether the window is the caller's own.
+        own: bool,
     },
     /// Rule 29.
     #[error(
-        "displacement {displacement} in units of {unit} bytes is an address that the target's pointers of {pointer} bytes \
-         can't hold"
+        "displacement {displacement} in units of {unit} bytes lies outside of the target's window of {size} bytes, and of \
+         what its pointers of {pointer} bytes reach: stay within it"
     )]
     Address {
         /// As given.
         displacement: i64,
         /// The target's displacement unit.
         unit: u32,
+        /// The window's size.
+        size: u64,
         /// Bytes in the target's pointers.
         pointer: u8,
     },
@@ -351,10 +357,13 @@ pub enum ErrorKind {
     },
     /// A slice where memory of an emulated representation is due.
     #[error(
-        "this rank emulates another architecture, and a slice holds what the machine makes of a number: use a Buffer, which \
-         holds what the rank does, or a slice of bytes"
+        "this rank emulates {architecture}, but a Vec or slice is in this machine's representation: make it with \
+         Rank::buffer, or pass bytes"
     )]
-    Emulated,
+    Emulated {
+        /// What it emulates.
+        architecture: String,
+    },
     /// Rules 1 to 6, 9, 11, 12 and 25: the epoch doesn't allow it.
     #[error("{0}")]
     Epoch(&'static str),
@@ -390,7 +399,7 @@ pub enum ErrorKind {
         problem: String,
     },
     /// Rule 16.
-    #[error("{call} is for a window of flavor {wanted}, and this one's is {flavor}: make it so")]
+    #[error("{call} is for a window of flavor {wanted}, and this one's is {flavor}: make the window with `{}`", wanted.call())]
     Flavor {
         /// The call.
         call: &'static str,
@@ -413,8 +422,8 @@ pub enum ErrorKind {
     },
     /// Rule 15: an operation outside of what is attached.
     #[error(
-        "bytes {start:#x} to {end:#x} don't lie in one attachment of the target{}: use addresses of memory that is attached \
-         (rule 15)", touched.map(|(start, end)| format!(" (one has {start:#x} to {end:#x})")).unwrap_or_default()
+        "bytes {start:#x} to {end:#x} don't lie in one attachment of {}{}: use addresses of memory that is attached \
+         (rule 15)", if *own { "this rank" } else { "the target" }, touched.map(|(start, end)| format!(" (one has {start:#x} to {end:#x})")).unwrap_or_default()
     )]
     NotAttached {
         /// First byte.
@@ -423,6 +432,8 @@ pub enum ErrorKind {
         end: i128,
         /// An attachment that has some of them.
         touched: Option<(u64, u64)>,
+        /// Whether the window is the caller's own.
+        own: bool,
     },
     /// Rule 15: memory that isn't attached to this window.
     #[error(
@@ -555,6 +566,15 @@ impl Error {
         self.0.place.as_ref()
     }
 
+    /// The same error, met in the window of the rank that is told of it.
+    pub(crate) fn at_home(mut self) -> Error {
+        if let ErrorKind::Range { own, .. } | ErrorKind::NotAttached { own, .. } = &mut self.0.kind
+        {
+            *own = true;
+        }
+        self
+    }
+
     /// The same error, met within an epoch of which only the window knew.
     pub(crate) fn within(mut self, epoch: impl FnOnce() -> String) -> Error {
         if let Some(place) = &mut self.0.place {
@@ -628,7 +648,7 @@ impl ErrorKind {
             ErrorKind::NoBuffer
             | ErrorKind::Buffer { .. }
             | ErrorKind::Padding { .. }
-            | ErrorKind::Emulated => Class::Buffer,
+            | ErrorKind::Emulated { .. } => Class::Buffer,
             ErrorKind::Epoch(_)
             | ErrorKind::LockedWindow { .. }
             | ErrorKind::OutOfOrder(_)
@@ -651,6 +671,39 @@ impl ErrorKind {
             ErrorKind::Protocol { .. } => Class::Intern,
         }
     }
+}
+
+/// Rules T1 and T2, of a type that isn't portable.
+pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str) -> ErrorKind {
+    let culprit = form.culprit();
+    let remedy = match culprit.map(Datatype::combiner) {
+        Some(Combiner::Struct | Combiner::StructInteger) => {
+            "build it with simple_struct, or derive it from a #[repr(C)] struct"
+        }
+        Some(Combiner::Hvector | Combiner::HvectorInteger) => {
+            "build it with vector, which strides in extents"
+        }
+        Some(Combiner::Hindexed | Combiner::HindexedInteger) => {
+            "build it with indexed, which counts extents"
+        }
+        Some(Combiner::HindexedBlock) => "build it with indexed_block, which counts extents",
+        Some(Combiner::Resized) => {
+            "build it with a stride of vector, or as a larger simple_struct, in place of resized"
+        }
+        Some(Combiner::ValueIndex) => "use one of MPI's named pair types",
+        _ => "build it of portable constructors",
+    };
+    let culprit = culprit.map_or("byte displacements".to_owned(), Datatype::to_string);
+    ErrorKind::LocaleTarget { datatype: datatype.to_string(), culprit, remedy, hint }
+}
+
+/// What made a type locale-specific, unless it is the type itself.
+fn made_so(culprit: &str, datatype: &str) -> String {
+    if culprit == datatype { String::new() } else { format!(" ({culprit} made it so)") }
+}
+
+fn whose(own: bool) -> &'static str {
+    if own { "this rank's" } else { "the target's" }
 }
 
 /// Rule 28 where a program found it.

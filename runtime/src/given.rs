@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Keep;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::memory::{Elements, Exposed, Memory};
 use crate::origin::What;
 use crate::process::Process;
@@ -60,7 +60,7 @@ impl Taken {
         let Given { memory, typed } = given;
         let native = M::native_element().is_some_and(|size| size > 1);
         if typed.is_some() && native && process.me().emulated {
-            return Err(ErrorKind::Emulated.into());
+            return Err(process.me().emulated().into());
         }
         let elements = memory.elements();
         Ok(Taken { memory: Arc::new(Exposed::created(memory)?), elements, typed })

@@ -6,7 +6,7 @@
 //! ```text
 //!   Rank ─ Communicator ─ Window ─ Epoch          what a program sees: scopes over the calls below
 //!              │             │       │
-//!              │           route: Direct or Message, per origin, target and window
+//!              │           route: Direct, Rdma or Message, per origin, target and window
 //!              │             │             │
 //!          barrier      memory, mapped   engine: outboxes, handlers, forms, messages
 //!              │             │             │
@@ -29,6 +29,9 @@
 //! rank.finalize()?;
 //! # Ok::<(), longshore::Error>(())
 //! ```
+//!
+//! `longshore run -n 4 ./program` starts it as a job of four ranks; started without a launcher it is a job of one. Launchers that
+//! speak PMI-1 or PMIx start jobs too: see [`job`].
 //!
 //! Whoever installs a subscriber of the crate `tracing` is told of what an operator asks about: a rank's start, windows and
 //! the route to each target, refusals sent and received, peers lost.
@@ -64,6 +67,7 @@ mod progress;
 mod rank;
 mod raw;
 mod route;
+mod sequence;
 pub mod sim;
 mod tap;
 mod types;

@@ -204,7 +204,7 @@ impl What<'_> {
                     return Err(OTHER_RANK.into());
                 }
                 if native.is_some_and(|native| native.size > 1) && process.me().emulated {
-                    return Err(ErrorKind::Emulated.into());
+                    return Err(process.me().emulated().into());
                 }
                 let count = u64::try_from(count).map_err(|_| ErrorKind::Count(count))?;
                 let span = memory.shifted(at).ok_or(ErrorKind::Displacement(at))?;

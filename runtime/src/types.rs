@@ -11,7 +11,7 @@ use shipable::{
 };
 
 use crate::attribute::{Card, Holder, attributes};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, locale_target};
 use crate::numbers::Numbers;
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
@@ -553,6 +553,14 @@ impl TargetType<'_> {
         }
     }
 
+    /// Its form, as it is shipped.
+    pub(crate) fn form(&self) -> &Form {
+        match self {
+            TargetType::Own(own) => own.form(),
+            TargetType::Foreign(foreign) => foreign.form(),
+        }
+    }
+
     /// What a peer has to be told before it hears this type's id.
     pub(crate) fn shipment(&self, rank: u32) -> Shipment {
         let (identity, form, builder) = match self {
@@ -635,12 +643,10 @@ impl Elements {
                 Type::new(&self.names, &portable, architecture, Some(TypeId::of::<T>()))
             }
             None if native => Ok(slices.clone()),
-            None => Err(ErrorKind::LocaleTarget {
-                datatype: slices.to_string(),
-                culprit: slices.form().culprit().map(Datatype::to_string).unwrap_or_default(),
-                hint: "; only structs that follow C's layout rules have a place in another representation than the machine's",
+            None => {
+                let hint = "; only structs that follow C's layout rules have a place in another representation than the machine's";
+                Err(locale_target(slices.datatype(), slices.form(), hint).into())
             }
-            .into()),
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
+use crate::sequence::{Items, MATCH};
 
 /// The tag of messages of collective calls on data.
 const DATA: i32 = 4;
@@ -497,7 +498,8 @@ impl Communicator {
         };
         if left != right || low.len() != high.len() {
             let (origin, target) = ("some ranks".to_owned(), "others".to_owned());
-            let differ = Error::from(ErrorKind::Signature { origin, target });
+            let remedy = MATCH.to_owned();
+            let differ = Error::from(ErrorKind::Signature { origin, target, remedy });
             return Ok(self.seal(Err(differ)).0);
         }
         // Without one there are no elements.
@@ -620,9 +622,11 @@ impl Communicator {
     fn unpack_from(&self, all: &Elementwise, first: u64, count: u64, bytes: &[u8]) -> Result<()> {
         let (found, data) = open(bytes)?;
         if found != signature(all, count)? {
+            let datatype = &*all.datatype;
             return Err(ErrorKind::Signature {
                 origin: format!("{} bytes of other types or another count", data.len()),
-                target: format!("{count} of {}", all.datatype),
+                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
+                remedy: MATCH.to_owned(),
             }
             .into());
         }

@@ -123,7 +123,7 @@ impl Attachments {
                 };
                 let touched = list.all.iter().find(touched);
                 let touched = touched.map(|there| (there.start, there.end()));
-                Err(ErrorKind::NotAttached { start, end, touched }.into())
+                Err(ErrorKind::NotAttached { start, end, touched, own: false }.into())
             }
         }
     }

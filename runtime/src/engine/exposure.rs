@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
+use crate::sequence::{Items, MATCH};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
@@ -93,7 +94,7 @@ pub(crate) fn reach(
     }
     let pointer = target.pointer().size;
     let base = i128::from(displacement) * i128::from(unit);
-    let address = || ErrorKind::Address { displacement, unit, pointer };
+    let address = || ErrorKind::Address { displacement, unit, size, pointer };
     if base >> (8 * u32::from(pointer)).min(63) != 0 {
         return Err(address().into());
     }
@@ -105,7 +106,7 @@ pub(crate) fn reach(
     let start = i128::from(base) + i128::from(bounds.true_lb) + last.min(0);
     let end = i128::from(base) + i128::from(bounds.true_ub) + last.max(0);
     if start < 0 || end > i128::from(size) {
-        return Err(ErrorKind::Range { start, end, size, displacement, unit }.into());
+        return Err(ErrorKind::Range { start, end, size, displacement, unit, own: false }.into());
     }
     Ok(Reach { base, bytes: (start, end) })
 }
@@ -169,9 +170,11 @@ impl Exposure {
         }
         let reach = self.reach(header, form, architecture)?;
         if !form.hash(header.count).is_some_and(|hash| header.is_signed(hash)) {
+            let there = Items { count: header.count, form: &form.form, text: &form.form };
             return Err(ErrorKind::Signature {
                 origin: "another sequence of basic types".to_owned(),
-                target: format!("{} of {}", header.count, form.form),
+                target: there.to_string(),
+                remedy: MATCH.to_owned(),
             }
             .into());
         }

@@ -15,6 +15,7 @@ use super::{EAGER, State};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::group::Group;
 use crate::memory::Span;
+use crate::sequence::{Items, MATCH};
 use crate::types::Compiled;
 use crate::wire::{Brief, Header, Kind};
 
@@ -274,7 +275,8 @@ impl Letter {
         let Some(Signature { count: elements, .. }) = matching else {
             return Err(ErrorKind::Signature {
                 origin: format!("a message of {} bytes", self.length),
-                target: format!("{count} of {datatype}"),
+                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
+                remedy: MATCH.to_owned(),
             }
             .into());
         };

@@ -79,6 +79,13 @@ pub(crate) struct Me {
     pub emulated: bool,
 }
 
+impl Me {
+    /// That a slice isn't in the representation that this rank emulates.
+    pub fn emulated(&self) -> ErrorKind {
+        ErrorKind::Emulated { architecture: self.architecture.to_string() }
+    }
+}
+
 /// The engine of one rank.
 pub(crate) struct Engine {
     link: Box<dyn Link>,

@@ -314,7 +314,7 @@ impl Core {
         self.check_type(call.target_type, target)?;
         let side = |lent: Lent<'_>| -> Result<Side> {
             let elements = lent.what.resolve(&self.process, lent.span)?;
-            self.check_signatures(lent.what, &elements, call.target_type, count)?;
+            self.check_signatures(&elements, call.target_type, count)?;
             Ok(Side { elements, keep: lent.keep })
         };
         // MPI has the origin of what changes nothing ignored.

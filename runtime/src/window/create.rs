@@ -290,7 +290,7 @@ pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result
 /// A rank that emulates another machine takes no elements of its own.
 pub(super) fn check_native<M: Memory>(process: &Process) -> Result<()> {
     match process.me().emulated && M::native_element().is_some_and(|size| size > 1) {
-        true => Err(ErrorKind::Emulated.into()),
+        true => Err(process.me().emulated().into()),
         false => Ok(()),
     }
 }

@@ -30,7 +30,7 @@ pub enum Model {
 
 impl Flavor {
     /// The call that makes such windows.
-    pub(super) fn call(self) -> &'static str {
+    pub(crate) fn call(self) -> &'static str {
         match self {
             Flavor::Create => "create",
             Flavor::Allocate => "allocate",

@@ -238,7 +238,7 @@ impl<'w> Local<'w> {
         match i64::try_from(start) {
             Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
             _ => {
-                let outside = ErrorKind::Range { start, end, size, displacement, unit };
+                let outside = ErrorKind::Range { start, end, size, displacement, unit, own: false };
                 Err(self.failed(outside.into(), Some((start, end))))
             }
         }
@@ -251,7 +251,9 @@ impl<'w> Local<'w> {
     }
 
     fn failed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
-        self.core.raise(error.at(|| match self.owner.rank == self.core.control.rank() {
+        let is_own = self.owner.rank == self.core.control.rank();
+        let error = if is_own { error.at_home() } else { error };
+        self.core.raise(error.at(|| match is_own {
             true => self.core.place("access to the own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
         }))

@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::{Arc, MutexGuard};
 
-use shipable::{Datatype, Tag};
+use shipable::Tag;
 
 use super::accumulate::Lent;
 use super::core::{Core, Match};
@@ -13,11 +13,12 @@ use super::targets::{Door, Held, Reached, Target};
 use crate::engine::{
     BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
 };
-use crate::error::{ErrorKind, Result, conversion};
+use crate::error::{ErrorKind, Result, conversion, locale_target};
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::route::{Plan, Route, plan};
+use crate::sequence::{Items, differ};
 use crate::types::TargetType;
 use crate::wire::{Header, Kind};
 
@@ -204,7 +205,7 @@ impl Core {
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
         self.check_type(call.target_type, target)?;
         let origin = what.resolve(&self.process, span)?;
-        self.check_signatures(what, &origin, call.target_type, count)?;
+        self.check_signatures(&origin, call.target_type, count)?;
         match call.kind {
             Kind::Get => origin.check_disjoint()?,
             _ if call.target_type.overlaps(count)? => {
@@ -260,15 +261,7 @@ impl Core {
                     }
                     (Policy::Strict, false) => "",
                 };
-                Err(ErrorKind::LocaleTarget {
-                    datatype: own.to_string(),
-                    culprit: own
-                        .form()
-                        .culprit()
-                        .map_or("byte displacements".to_owned(), Datatype::to_string),
-                    hint,
-                }
-                .into())
+                Err(locale_target(own.datatype(), own.form(), hint).into())
             }
             _ => Ok(()),
         }
@@ -277,7 +270,6 @@ impl Core {
     /// Rule 19.
     pub(super) fn check_signatures(
         &self,
-        what: &What<'_>,
         origin: &Elementwise,
         target_type: TargetType<'_>,
         count: u64,
@@ -292,11 +284,10 @@ impl Core {
         let here = origin.datatype.signature().repeat(origin.count);
         let there = target_type.signature().repeat(count);
         if here.is_none() || here != there {
-            return Err(ErrorKind::Signature {
-                origin: what.to_string(),
-                target: format!("{count} of {target_type}"),
-            }
-            .into());
+            let (count_here, datatype) = (origin.count, &*origin.datatype);
+            let here = Items { count: count_here, form: datatype.form(), text: datatype };
+            let there = Items { count, form: target_type.form(), text: &target_type };
+            return Err(differ(&here, &there).into());
         }
         self.matched.set(Some(this));
         Ok(())

@@ -128,12 +128,16 @@ fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
 
 #[test]
 fn rule_19_signatures_match() {
-    wrong(Class::Type, &["signatures differ", "2 of d", "1 of d"], |epoch, double| {
-        epoch.put(&[1.0f64, 2.0], 1, 0, 1, double)
-    });
-    wrong(Class::Type, &["signatures differ", "i64"], |epoch, double| {
-        epoch.put(&[1i64], 1, 0, 1, double)
-    });
+    wrong(
+        Class::Type,
+        &["signatures differ", "2 MPI_DOUBLE", "1 MPI_DOUBLE", "both count as many"],
+        |epoch, double| epoch.put(&[1.0f64, 2.0], 1, 0, 1, double),
+    );
+    wrong(
+        Class::Type,
+        &["1 MPI_INT64_T at the origin", "a Rust i64 is MPI_INT64_T", "Datatype::int64()"],
+        |epoch, double| epoch.put(&[1i64], 1, 0, 1, double),
+    );
 }
 
 #[test]

@@ -1,0 +1,283 @@
+//! Sequences of basic types in errors: in MPI's names, and what to write instead where two of them differ.
+
+use std::fmt::{self, Display, Write};
+
+use shipable::form::Node;
+use shipable::{Basic, Form, Leaf};
+
+use crate::error::ErrorKind;
+
+/// How many letters of a sequence or of a type are shown.
+const SHOWN: usize = 120;
+
+/// Elements of a type, as one side of an operation has them.
+pub(crate) struct Items<'a> {
+    pub count: u64,
+    pub form: &'a Form,
+    /// The type as its maker prints it.
+    pub text: &'a dyn Display,
+}
+
+impl Items<'_> {
+    /// The predefined type of which all items are.
+    fn basic(&self) -> Option<Basic> {
+        match self.form.single_leaf() {
+            Some(Leaf::Basic(basic)) => Some(basic),
+            _ => None,
+        }
+    }
+}
+
+/// Such as `2 MPI_DOUBLE`, or `16 MPI_DOUBLE (2 of U1(V:d:8:1:10))`.
+impl Display for Items<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Items { count, form, text } = self;
+        let nodes = form.nodes();
+        let root = nodes.len() - 1;
+        let mut out = Cut { text: String::new(), room: SHOWN };
+        if let Node::Leaf(leaf) = &nodes[root] {
+            return write!(f, "{count} {}", name(*leaf));
+        }
+        let items = form.signature().ok().and_then(|one| one.count.checked_mul(*count));
+        match (items, form.single_leaf()) {
+            (Some(0), _) => f.write_str("no basic types")?,
+            (Some(items), Some(leaf)) if !is_pair(leaf) => write!(f, "{items} {}", name(leaf))?,
+            _ => {
+                let mut sequence = Sequence { nodes, items: Vec::new() };
+                sequence.count();
+                // What is cut has said so.
+                let _ = sequence.times(root as u32, (*count).into(), &mut out);
+                f.write_str(&out.text)?;
+            }
+        }
+        let mut of = Cut { text: String::new(), room: SHOWN };
+        let _ = write!(of, "{text}");
+        write!(f, " ({count} of {})", of.text)
+    }
+}
+
+/// Rule 19, of the elements of the two sides.
+pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
+    let remedy = match (origin.basic(), target.basic()) {
+        (Some(here), Some(there)) if here == there => "let both count as many".to_owned(),
+        (Some(here), Some(there)) => {
+            let is = [here, there].into_iter().find(|side| rust(*side).is_some_and(|(_, own)| own));
+            let is = is.and_then(|side| Some(format!("a Rust {} is {side}: ", rust(side)?.0)));
+            let at_origin = rust(there).map(|(name, _)| format!(", or {name} at the origin"));
+            let (is, at_origin) = (is.unwrap_or_default(), at_origin.unwrap_or_default());
+            format!("{is}use Datatype::{}() at the target{at_origin}", constructor(here))
+        }
+        _ => MATCH.to_owned(),
+    };
+    ErrorKind::Signature { origin: origin.to_string(), target: target.to_string(), remedy }
+}
+
+/// What to do where no more is known.
+pub(crate) const MATCH: &str = "let both describe the same basic types in the same order";
+
+/// The element that a slice is of for this type, and whether it is one of Rust's own numbers.
+fn rust(basic: Basic) -> Option<(&'static str, bool)> {
+    let own = match basic {
+        Basic::Int8 => "i8",
+        Basic::Int16 => "i16",
+        Basic::Int32 => "i32",
+        Basic::Int64 => "i64",
+        Basic::Uint8 => "u8",
+        Basic::Uint16 => "u16",
+        Basic::Uint32 => "u32",
+        Basic::Uint64 => "u64",
+        Basic::Float => "f32",
+        Basic::Double => "f64",
+        _ => return wrapped(basic).map(|name| (name, false)),
+    };
+    Some((own, true))
+}
+
+fn wrapped(basic: Basic) -> Option<&'static str> {
+    Some(match basic {
+        Basic::Char => "c::Char",
+        Basic::SignedChar => "c::SignedChar",
+        Basic::UnsignedChar => "c::UnsignedChar",
+        Basic::Byte => "c::Byte",
+        Basic::Short => "c::Short",
+        Basic::UnsignedShort => "c::UnsignedShort",
+        Basic::Int => "c::Int",
+        Basic::Unsigned => "c::Unsigned",
+        Basic::Long => "c::Long",
+        Basic::UnsignedLong => "c::UnsignedLong",
+        Basic::LongLong => "c::LongLong",
+        Basic::UnsignedLongLong => "c::UnsignedLongLong",
+        Basic::Aint => "c::Aint",
+        Basic::Count => "c::Count",
+        Basic::Offset => "c::Offset",
+        Basic::Wchar => "c::Wchar",
+        Basic::CBool => "c::Bool",
+        Basic::LongDouble => "c::LongDouble",
+        Basic::CFloatComplex => "c::FloatComplex",
+        Basic::CDoubleComplex => "c::DoubleComplex",
+        Basic::CLongDoubleComplex => "c::LongDoubleComplex",
+        Basic::Integer => "fortran::Integer",
+        Basic::Real => "fortran::Real",
+        Basic::DoublePrecision => "fortran::DoublePrecision",
+        Basic::Character => "fortran::Character",
+        Basic::Logical => "fortran::Logical",
+        Basic::Complex => "fortran::Complex",
+        Basic::DoubleComplex => "fortran::DoubleComplex",
+        _ => return None,
+    })
+}
+
+/// The function of `Datatype` that makes it: its name in Rust, in small letters.
+fn constructor(basic: Basic) -> String {
+    let mut name = String::new();
+    for letter in format!("{basic:?}").chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+fn name(leaf: Leaf) -> String {
+    match leaf {
+        Leaf::Basic(basic) => basic.mpi_name().to_owned(),
+        leaf => leaf.to_string(),
+    }
+}
+
+fn is_pair(leaf: Leaf) -> bool {
+    matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
+}
+
+/// A form's items in order, runs of them counted.
+struct Sequence<'a> {
+    nodes: &'a [Node],
+    /// Whether each node has any items at all.
+    items: Vec<bool>,
+}
+
+impl Sequence<'_> {
+    fn count(&mut self) {
+        for node in self.nodes {
+            let any = match node {
+                Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
+                Node::Leaf(_) => true,
+                Node::Array { child, runs, .. } => self.items[*child as usize] && !runs.is_empty(),
+                _ => node.children().any(|child| self.items[child as usize]),
+            };
+            self.items.push(any);
+        }
+    }
+
+    fn write(&self, node: u32, out: &mut Cut) -> fmt::Result {
+        match &self.nodes[node as usize] {
+            Node::Leaf(leaf) => out.write_str(&name(*leaf)),
+            Node::Array { child, runs, .. } => {
+                let copies =
+                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                self.times(*child, copies, out)
+            }
+            Node::Simple { members } => {
+                self.list(members.iter().map(|member| (member.child, member.length)), out)
+            }
+            Node::Struct { members, .. } => {
+                self.list(members.iter().map(|member| (member.child, member.length)), out)
+            }
+        }
+    }
+
+    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Cut) -> fmt::Result {
+        let mut first = true;
+        for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
+            if !std::mem::take(&mut first) {
+                out.write_str(", ")?;
+            }
+            self.times(child, length.into(), out)?;
+        }
+        Ok(())
+    }
+
+    fn times(&self, child: u32, copies: u128, out: &mut Cut) -> fmt::Result {
+        match &self.nodes[child as usize] {
+            Node::Leaf(leaf) => write!(out, "{copies} {}", name(*leaf)),
+            _ if copies == 1 => self.write(child, out),
+            _ => {
+                write!(out, "{copies} x (")?;
+                self.write(child, out)?;
+                out.write_char(')')
+            }
+        }
+    }
+}
+
+/// Text that takes no more than so much, and ends in dots then.
+struct Cut {
+    text: String,
+    room: usize,
+}
+
+impl Write for Cut {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            if self.room == 0 {
+                self.text.push_str("...");
+                return Err(fmt::Error);
+            }
+            self.text.push(letter);
+            self.room -= 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shipable::{Architecture, Datatype};
+
+    use super::*;
+
+    fn told(origin: (u64, &str), target: (u64, &str)) -> String {
+        let [here, there] = [origin, target].map(|(count, text)| {
+            let datatype: Datatype = text.parse().unwrap();
+            (count, text, Form::compile(&datatype, &Architecture::X86_64).unwrap())
+        });
+        let [here, there] =
+            [&here, &there].map(|(count, text, form)| Items { count: *count, form, text });
+        differ(&here, &there).to_string()
+    }
+
+    #[test]
+    fn a_rust_number_is_told_from_cs() {
+        assert_eq!(
+            told((1, "i32"), (1, "i")),
+            "the signatures differ: 1 MPI_INT32_T at the origin, 1 MPI_INT at the target: a Rust i32 is MPI_INT32_T: use \
+             Datatype::int32() at the target, or c::Int at the origin"
+        );
+        let other = told((8, "ll"), (1, "U1(V:u64:8:1:10)"));
+        assert!(other.contains("8 MPI_UINT64_T (1 of U1(V:u64:8:1:10)) at the target"), "{other}");
+        let words = "a Rust u64 is MPI_UINT64_T: use Datatype::long_long() at the target, or u64 at the origin";
+        assert!(other.ends_with(words), "{other}");
+        assert!(told((1, "d"), (1, "I16")).ends_with("use Datatype::double() at the target"));
+        assert!(told((2, "d"), (1, "d")).ends_with("let both count as many"));
+    }
+
+    #[test]
+    fn sequences_are_readable_and_end() {
+        let mixed = told((2, "U1(SS:2:i/1,d/3)"), (2, "U1(S:2:c/1/0,di/1/8)"));
+        assert!(mixed.contains("2 x (1 MPI_INT, 3 MPI_DOUBLE) (2 of U1(SS:2:i/1,d/3))"), "{mixed}");
+        assert!(mixed.contains("2 x (1 MPI_CHAR, 1 MPI_DOUBLE_INT)"), "{mixed}");
+        assert!(mixed.ends_with(MATCH), "{mixed}");
+        let members = vec!["i/1,d/1"; 100].join(",");
+        let long = format!("U1(SS:200:{members})");
+        assert!(told((1, &long), (1, "d")).len() < 500);
+        assert!(told((1, "U1(0d)"), (1, "d")).contains("no basic types (1 of U1(0d))"));
+    }
+
+    #[test]
+    fn constructors_have_their_names() {
+        let made = [Datatype::c_bool(), Datatype::unsigned_long_long(), Datatype::two_int()];
+        let names = made.map(|datatype| constructor(datatype.as_basic().unwrap()));
+        assert_eq!(names, ["c_bool", "unsigned_long_long", "two_int"]);
+    }
+}
