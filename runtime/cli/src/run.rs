@@ -24,14 +24,14 @@ use crate::representation::Representations;
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: `[::1]:4`
+    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: `[::1]:4`. On
+    /// several hosts the programs need longshore's cargo feature `fabric`
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
     host: Vec<launcher::Host>,
-    /// What starts a program on a host: these words, the host's name, the program's words. Standard input and output have to
-    /// get through
+    /// Command that starts a program on a host: WORDS HOST PROGRAM...; must pass standard input and output
     #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "host")]
     start: Words,
-    /// What is longshore on the hosts, in a word or several. [default: the path of this one]
+    /// Command that runs longshore on the hosts. [default: the path of this one]
     #[arg(long, value_name = "WORDS", value_parser = words, requires = "host")]
     agent: Option<Words>,
     /// The folder that ranks start in. [default: this one, by name]
@@ -43,8 +43,7 @@ pub struct Arguments {
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// After so many seconds in one call in which nothing moves says who waits for whom, six times as many if a rank is at its own
-    /// work; 0: never
+    /// Reports who waits for whom after SECS without progress (six times SECS if some rank is computing); 0 turns it off
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
     /// What a rank's death does: end the job, or let the others' calls report it
@@ -57,7 +56,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PROVIDER", value_parser = provider)]
     fabric: Option<String>,
     /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = seed)]
     adversary: Option<u64>,
     /// Whether a thread of each rank answers its peers while the program computes; it sleeps while nothing comes. [default: on]
     #[arg(long, value_name = "on|off")]
@@ -96,7 +95,7 @@ impl Agent {
 #[derive(clap::Args)]
 struct Part {
     /// The number of ranks that run the program
-    #[arg(short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, value_name = "N", default_value_t = 1, value_parser = ranks)]
     n: u32,
     /// Sets a variable in the ranks' environment, or hands on this one's value; may be repeated. On other hosts ranks have
     /// these, the variables that begin with LONGSHORE_, and what a login there sets
@@ -207,8 +206,12 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     };
     if program.as_bytes().starts_with(b"-") {
         // A program's own arguments may start with '-', so it is for us to tell them apart.
+        let meant = match program.as_bytes().split(|&byte| byte == b'=').next() {
+            Some(b"-np" | b"--np" | b"--n" | b"-N" | b"--ranks") => ": did you mean -n?",
+            _ => "",
+        };
         let message = format!(
-            "part {number}: unknown option '{}' in front of the program",
+            "part {number}: unknown option '{}' in front of the program{meant}",
             program.to_string_lossy()
         );
         return Err(usage(ErrorKind::UnknownArgument, message));
@@ -220,12 +223,22 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     Ok(launcher::Part { ranks, program, arguments, environment, archs })
 }
 
+/// Variables that the launcher sets whatever the environment says, and by which option.
+const OPTIONS: [(&str, &str); 3] =
+    [(env::ARCH, "--arch"), (env::ROUTE, "--route"), (env::ON_DEATH, "--on-death")];
+
 fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
     let bytes = assignment.as_bytes();
-    let wrong = |what| {
-        let message = format!("--env {}: {what}", assignment.to_string_lossy());
+    let wrong = |what: &str| {
+        let message = format!("-x {}: {what}", assignment.to_string_lossy());
         usage(ErrorKind::ValueValidation, message)
     };
+    let name = bytes.split(|&byte| byte == b'=').next().unwrap_or_default();
+    for (taken, option) in OPTIONS {
+        if name == taken.as_bytes() {
+            return Err(wrong(&format!("`longshore run` sets this variable itself: use {option}")));
+        }
+    }
     match bytes.iter().position(|&byte| byte == b'=') {
         Some(at @ 1..) => {
             let (name, value) = (&bytes[..at], &bytes[at + 1..]);
@@ -300,6 +313,19 @@ fn host(text: &str) -> Result<launcher::Host, String> {
 fn is_address(text: &str) -> bool {
     let (address, zone) = text.split_once('%').unwrap_or((text, "-"));
     address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
+}
+
+/// More there can't be in one segment.
+const MOST: u32 = longshore_transport::segment::MAX_RANKS;
+
+fn ranks(text: &str) -> Result<u32, String> {
+    let ranks = text.parse().ok().filter(|ranks| (1..=MOST).contains(ranks));
+    let misspelt = if text == "p" { "; the option is -n, not -np" } else { "" };
+    ranks.ok_or_else(|| format!("expected a number of ranks from 1 to {MOST}{misspelt}"))
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a seed: a number from 0 to {}", u64::MAX))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

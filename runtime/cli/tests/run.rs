@@ -222,7 +222,11 @@ fn programs_that_cannot_start() {
 fn mistakes_are_explained() {
     for (words, explanation) in [
         (&["-n", "0", "true"][..], "invalid value '0' for '-n <N>'"),
-        (&["-n", "two", "true"], "invalid value 'two' for '-n <N>'"),
+        (&["-n", "two", "true"], "a number of ranks from 1 to 4096"),
+        (&["-n", "5000", "true"], "a number of ranks from 1 to 4096"),
+        (&["-np", "2", "true"], "the option is -n, not -np"),
+        (&["--np", "2", "true"], "unknown option '--np' in front of the program: did you mean -n?"),
+        (&["--adversary", "abc", "true"], "expected a seed: a number"),
         (&[], "part 1 has no program"),
         (&["true", ":"], "part 2 has no program"),
         (&["true", ":", "-n", "2"], "part 2 has no program"),
@@ -231,11 +235,13 @@ fn mistakes_are_explained() {
         (&["true", ":", "--label", "true"], "part 2: unknown option '--label'"),
         (&["--arch", "pdp11", "true"], "use one of x86-64, i686, s390x"),
         (&["--arch", "native,", "true"], "use one of"),
-        (&["--env", "NO_SUCH", "true"], "--env NO_SUCH: no such variable is set here"),
+        (&["--env", "NO_SUCH", "true"], "-x NO_SUCH: no such variable is set here"),
         (&["--host", "a:0", "true"], "a number of ranks above 0"),
         (&["--host", "-oProxyCommand=x", "true"], "expected NAME or NAME:N"),
         (&["--start", "ip netns exec", "true"], "not provided:\n  --host"),
-        (&["--env", "=1", "true"], "--env =1: expected NAME=VALUE"),
+        (&["--env", "=1", "true"], "-x =1: expected NAME=VALUE"),
+        (&["-x", "LONGSHORE_ARCH=s390x", "true"], "use --arch"),
+        (&["-x", "LONGSHORE_ROUTE=message", "true"], "use --route"),
         (&["--timeout", "0", "true"], "a number of seconds above 0"),
         (&["--on-death", "cry", "true"], "expected end or report"),
         (&["--route", "direct", "true"], "expected best or message"),
@@ -244,7 +250,7 @@ fn mistakes_are_explained() {
         assert_eq!(finished.status, 2, "{words:?}");
         assert!(finished.stderr.contains(explanation), "{words:?}: {}", finished.stderr);
     }
-    let crowd = run(&["true", ":", "-n", "4294967295", "true"]);
+    let crowd = run(&["true", ":", "-n", "4096", "true"]);
     assert_eq!(crowd.status, 1);
     assert!(crowd.stderr.contains("1 to 4096 are possible"), "{}", crowd.stderr);
 }
@@ -402,7 +408,10 @@ fn ranks_log_as_much_as_they_are_to() {
         assert_eq!(told.contains("DEBUG"), level == "debug", "{told}");
     }
     assert!(!job(&["-n", "2"]).stderr.contains("INFO"));
-    assert!(told("loud").contains("LONGSHORE_LOG=\"loud\" in the environment: off, error, warn"));
+    assert!(
+        told("loud")
+            .contains("LONGSHORE_LOG=\"loud\" in the environment: expected off, error, warn")
+    );
 }
 
 #[test]

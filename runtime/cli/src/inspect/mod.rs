@@ -92,7 +92,9 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
         text(arguments.datatype).map_err(|error| failed(format!("standard input: {error}")))?;
     let datatype: Datatype = text.parse().map_err(|error: ParseError| {
         let place = pointed(&text, error.column, &error.problem.to_string());
-        Mistake(format!("the type can't be read\n{place}"), ExitCode::from(2))
+        let notation =
+            "docs/notation.md describes the notation; a column of doubles is 'U1(V:d:8:1:10)'";
+        Mistake(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
     })?;
     let mut architectures: Vec<Architecture> = Vec::new();
     for architecture in arguments.arch.into_iter().flat_map(|Chosen(all)| all) {
