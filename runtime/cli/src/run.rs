@@ -320,8 +320,7 @@ const MOST: u32 = longshore_transport::segment::MAX_RANKS;
 
 fn ranks(text: &str) -> Result<u32, String> {
     let ranks = text.parse().ok().filter(|ranks| (1..=MOST).contains(ranks));
-    let misspelt = if text == "p" { "; the option is -n, not -np" } else { "" };
-    ranks.ok_or_else(|| format!("expected a number of ranks from 1 to {MOST}{misspelt}"))
+    ranks.ok_or_else(|| format!("expected a number of ranks from 1 to {MOST}"))
 }
 
 fn seed(text: &str) -> Result<u64, String> {

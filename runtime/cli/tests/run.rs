@@ -224,7 +224,7 @@ fn mistakes_are_explained() {
         (&["-n", "0", "true"][..], "invalid value '0' for '-n <N>'"),
         (&["-n", "two", "true"], "a number of ranks from 1 to 4096"),
         (&["-n", "5000", "true"], "a number of ranks from 1 to 4096"),
-        (&["-np", "2", "true"], "the option is -n, not -np"),
+        (&["-np", "2", "true"], "unknown option '-np' in front of the program: did you mean -n?"),
         (&["--np", "2", "true"], "unknown option '--np' in front of the program: did you mean -n?"),
         (&["--adversary", "abc", "true"], "expected a seed: a number"),
         (&[], "part 1 has no program"),
