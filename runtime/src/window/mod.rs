@@ -92,7 +92,7 @@ impl Window<Allocated> {
     /// # use longshore::{Info, Window};
     /// # let rank = longshore::init()?;
     /// // Ten doubles at each rank, by their indices.
-    /// let window = Window::allocate(rank.world(), 10 * 8, 8, &Info::default())?;
+    /// let mut window = Window::allocate(rank.world(), 10 * 8, 8, &Info::default())?;
     /// window.set(9, 2.5f64)?;
     /// assert_eq!((window.get::<f64>(9)?, window.get::<f64>(0)?), (2.5, 0.0));
     /// window.free()?;
