@@ -205,7 +205,8 @@ impl<'a> FrameMut<'a> {
     }
 
     /// Sends the whole frame, which only a call that waits needs to see: it doesn't ring who is
-    /// [armed for requests](Doorbell::arm_for_requests).
+    /// [armed for requests](Doorbell::arm_for_requests). While other answers may follow, it may go with them, as one that is
+    /// [committed lazily](FrameMut::commit_lazily).
     pub fn commit_answer(self) {
         self.publish.publish_answer(self.bytes);
     }

@@ -156,8 +156,9 @@ fn order(link: &mut dyn Link, _: &Segment) {
                 match link.reserve(peer, length(seed)) {
                     Ok(mut frame) => {
                         fill(&mut frame, seed);
-                        match seed % 3 {
+                        match seed % 4 {
                             0 => frame.commit(),
+                            1 => frame.commit_answer(),
                             _ => frame.commit_lazily(),
                         }
                     }

@@ -82,6 +82,8 @@ pub(super) struct Outbound {
     queue: VecDeque<(u8, usize)>,
     /// Where the frame is that is being written: its slot, and where its header goes.
     writing: (u8, usize),
+    /// If it is an answer, there are more to be given.
+    answers_follow: bool,
     /// Why it sends no more.
     broken: Option<CallError>,
     farewell: bool,
@@ -102,6 +104,7 @@ impl Outbound {
             free,
             queue: VecDeque::new(),
             writing: (LAST, 0),
+            answers_follow: false,
             broken: None,
             farewell: false,
         })
@@ -156,8 +159,8 @@ impl Outbound {
         }
     }
 
-    /// Room for a frame, if there is any.
-    pub(super) fn frame(&mut self, len: usize) -> Option<FrameMut<'_>> {
+    /// Room for a frame, if there is any; and whether answers follow it, if it is one.
+    pub(super) fn frame(&mut self, len: usize, answers_follow: bool) -> Option<FrameMut<'_>> {
         let needed = HEADER + len;
         let last = self.queue.back().copied();
         let (slot, at) = match last.filter(|&(_, end)| end + needed <= BUNDLE) {
@@ -168,7 +171,7 @@ impl Outbound {
                 (*self.free.last()?, 0)
             }
         };
-        self.writing = (slot, at);
+        (self.writing, self.answers_follow) = ((slot, at), answers_follow);
         let memory = self.endpoint.memory(slot).cast::<u8>().as_ptr();
         let start = at + HEADER;
         // SAFETY: a slot for frames holds HEADER + FRAME bytes, and `len` is at most FRAME, which the link checked, or the frame ends
@@ -249,12 +252,19 @@ impl Publish for Outbound {
         self.pump();
     }
 
+    fn publish_answer(&mut self, bytes: &[u8]) {
+        // Where something is on its way already, more may come before it is there.
+        let is_busy = self.free.len() + self.queue.len() < usize::from(DEPTH);
+        if is_busy || self.answers_follow {
+            return self.publish_lazily(bytes);
+        }
+        self.publish(bytes);
+    }
+
     fn publish_lazily(&mut self, bytes: &[u8]) {
         self.add(bytes);
-        // Once what is on its way is known to be sent, which a look tells, the next is posted.
-        let is_alone = self.free.len() + self.queue.len() == usize::from(DEPTH);
-        let is_full = self.queue.back().is_none_or(|&(_, end)| end + HEADER > BUNDLE);
-        if is_alone || is_full {
+        // The link's next look posts what is held.
+        if self.queue.back().is_none_or(|&(_, end)| end + HEADER > BUNDLE) {
             self.pump();
         }
     }

@@ -359,14 +359,15 @@ impl FabricLink {
     fn poll(&mut self) -> Result<(), LinkError> {
         self.polls = self.polls.wrapping_add(1);
         self.watcher.used();
+        // What is held goes out before anything takes its time.
         self.check_last();
+        for peer in std::mem::take(&mut self.waiting) {
+            self.pump(peer);
+        }
         self.take_completions()?;
         self.poll_memory()?;
         if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
-        }
-        for peer in std::mem::take(&mut self.waiting) {
-            self.pump(peer);
         }
         if !self.silent.is_empty() {
             self.give_up_silent();
@@ -630,18 +631,23 @@ impl FabricLink {
         }
     }
 
-    /// Whether the last frame could be posted: where nothing is under way, no completion tells.
+    /// What became of the last frame: where nothing is under way, no completion tells that it couldn't be posted, or is held.
     fn check_last(&mut self) {
-        let Some(peer) = self.last.take() else { return };
-        let broken = self.outbound[peer as usize].as_mut().and_then(|out| out.take_broken());
-        if let Some(error) = broken {
-            self.lose_outbound(peer, error.with(peer).into());
+        if let Some(peer) = self.last.take() {
+            self.check(peer);
         }
     }
 
     fn pump(&mut self, peer: u32) {
+        if let Some(outbound) = &mut self.outbound[peer as usize] {
+            outbound.pump();
+        }
+        self.check(peer);
+    }
+
+    /// Whether a peer can be sent to, and has all that is written.
+    fn check(&mut self, peer: u32) {
         let Some(outbound) = &mut self.outbound[peer as usize] else { return };
-        outbound.pump();
         if let Some(error) = outbound.take_broken() {
             self.lose_outbound(peer, error.with(peer).into());
         } else if outbound.is_waiting() && !self.waiting.contains(&peer) {
@@ -776,8 +782,9 @@ impl Link for FabricLink {
             self.connect(peer, address)?;
         }
         self.last = Some(peer);
+        let answers_follow = !self.arrived.is_empty();
         let outbound = self.outbound[peer as usize].as_mut();
-        outbound.and_then(|outbound| outbound.frame(len)).ok_or(Refused::WouldBlock)
+        outbound.and_then(|out| out.frame(len, answers_follow)).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
