@@ -197,12 +197,14 @@ impl Engine {
         self.link.is_quiet()
     }
 
-    /// Sends an operation in one frame, if that may go at once; `fill` writes its data, `header.length` bytes. Gives its number.
+    /// Sends an operation in one frame, if that may go at once, or with others at the next look if it may wait; `fill` writes its data,
+    /// `header.length` bytes. Gives its number.
     pub(crate) fn send_frame(
         &mut self,
         peer: u32,
         ledger: &Ledger,
         header: Header,
+        may_wait: bool,
         fill: impl FnOnce(&mut [u8]) -> bool,
     ) -> Option<u64> {
         let Engine { link, state } = self;
@@ -221,7 +223,11 @@ impl Engine {
         let operation = ledger.issue(peer);
         Header { operation, ..header }.encode_whole(&mut frame[..size]);
         state.tap.record(Direction::Sent, peer, &frame);
-        frame.commit_lazily();
+        if may_wait {
+            frame.commit_lazily()
+        } else {
+            frame.commit()
+        }
         Some(operation)
     }
 

@@ -40,6 +40,25 @@ pub(super) struct Shape {
 /// An answer of so many bytes comes in one frame: no link has shorter ones.
 const SHORT: u64 = 512;
 
+/// So many operations on a target since all on it were done make a stream, and another is expected.
+const STREAM: u64 = 4;
+
+/// What is known of how an operation's neighbours follow it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// Nothing else is under way to its target, nor was it mostly, so that nothing is gained by waiting.
+    Alone,
+    /// Others are on their way, or will be.
+    Stream,
+}
+
+/// The peer to which operations last began while none was under way, and how many had been issued to it before.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Burst {
+    peer: u32,
+    issued: u64,
+}
+
 /// An operation that may go as a frame.
 struct Run<'a> {
     target: &'a Target,
@@ -58,11 +77,24 @@ impl Core {
         if run.target.route == Route::Rdma && run.shape.len >= DENSE {
             return None;
         }
+        let pace = self.pace(run.target);
         match call.kind {
-            Kind::Put if self.write_run(&run, memory) => Some(()),
-            Kind::Put => self.send_run(run, memory, None),
-            _ => self.send_run(run, memory, Some(memory)),
+            Kind::Put if pace == Pace::Alone && self.write_run(&run, memory) => Some(()),
+            Kind::Put => self.send_run(run, memory, None, pace),
+            _ => self.send_run(run, memory, Some(memory), pace),
         }
+    }
+
+    /// How operations on a target come. A stream's are held until there are many, which go together, or its rank looks what came.
+    #[inline]
+    fn pace(&self, target: &Target) -> Pace {
+        if self.ledger.outstanding(target.peer) > 0 {
+            return Pace::Stream;
+        }
+        let begins = Burst { peer: target.peer, issued: self.ledger.issued(target.peer) };
+        let last = self.recent.burst.replace(begins);
+        let many = self.ledger.issued(last.peer).saturating_sub(last.issued);
+        if many >= STREAM { Pace::Stream } else { Pace::Alone }
     }
 
     /// An accumulate, likewise, with room for what was there if it fetches.
@@ -87,7 +119,8 @@ impl Core {
             return None;
         }
         run.header.tag = op.wire();
-        self.send_run(run, memory, room)
+        let pace = self.pace(run.target);
+        self.send_run(run, memory, room, pace)
     }
 
     /// Checks an operation whose origin is a run.
@@ -158,7 +191,7 @@ impl Core {
     }
 
     /// Sends it; what it fetches comes to `room`.
-    fn send_run(&self, run: Run<'_>, memory: Span, room: Option<Span>) -> Option<()> {
+    fn send_run(&self, run: Run<'_>, memory: Span, room: Option<Span>, pace: Pace) -> Option<()> {
         let Run { target, own, shape, bytes, header } = run;
         let length = if header.kind == Kind::Get { 0 } else { shape.len };
         let mut engine = self.process.engine();
@@ -166,6 +199,7 @@ impl Core {
             target.peer,
             &self.ledger,
             Header { length, ..header },
+            pace == Pace::Stream,
             |data: &mut [u8]| length == 0 || memory.read(shape.first, data),
         )?;
         if let Some(span) = room {
@@ -179,17 +213,14 @@ impl Core {
         Some(())
     }
 
-    /// Writes a copy to the target's registered memory, if nothing else is under way there: the network itself answers, in a fifth
+    /// Writes a copy to the target's registered memory, while nothing else is under way there: the network itself answers, in a fifth
     /// less time than a frame and its answer take. Many at once are quicker as frames, which travel and are answered together. (2
     /// virtual cores, Zen 5: `longshore bench put_latency put_mr --hosts --size 8`.)
     fn write_run(&self, run: &Run<'_>, memory: Span) -> bool {
         let &Run { target, shape: Shape { first, len, .. }, bytes: (start, end), .. } = run;
-        let (Route::Rdma, Some(key), Some(rdma), 0) = (
-            target.route,
-            target.offset,
-            self.process.rdma(),
-            self.ledger.outstanding(target.peer),
-        ) else {
+        let (Route::Rdma, Some(key), Some(rdma)) =
+            (target.route, target.offset, self.process.rdma())
+        else {
             return false;
         };
         let (Ok(start), true) =
@@ -240,7 +271,8 @@ impl Core {
         let header = Header { context: self.window, tag: one.wire(), length, ..header };
         let mut engine = self.process.engine();
         let fill = |data: &mut [u8]| Span::with_slice(operands, |operands| operands.read(0, data));
-        let number = engine.send_frame(target.peer, &self.ledger, header, fill)?;
+        let may_wait = self.pace(target) == Pace::Stream;
+        let number = engine.send_frame(target.peer, &self.ledger, header, may_wait, fill)?;
         let operation = Operation { target: target.peer, window: self.window, number };
         let lane = self.lane();
         let ticket = lane.ticket();
