@@ -3,14 +3,14 @@
 use std::any::TypeId;
 use std::sync::Arc;
 
-use longshore_transport::Place;
+use longshore_transport::{Access, Place};
 use shipable::Element;
 use shipable::reduce::{Op, check_swap};
 
 use super::core::Core;
 use super::fetched::{Called, Fetched};
 use super::operation::{Call, OUTSTANDING};
-use super::remote::DENSE;
+use super::remote::{DENSE, WHOLE};
 use super::single::One;
 use super::targets::Target;
 use crate::engine::{Fetch, Keep, Measures, Operation};
@@ -75,7 +75,7 @@ impl Core {
     pub(super) fn frame(&self, memory: Span, what: &What<'_>, call: &Call<'_>) -> Option<()> {
         let run = self.frame_of(memory, what, call)?;
         if run.target.route == Route::Rdma && run.shape.len >= DENSE {
-            return None;
+            return self.access_run(&run, memory, call.kind);
         }
         let pace = self.pace(run.target);
         match call.kind {
@@ -217,19 +217,12 @@ impl Core {
     /// less time than a frame and its answer take. Many at once are quicker as frames, which travel and are answered together. (2
     /// virtual cores, Zen 5: `longshore bench put_latency put_mr --hosts --size 8`.)
     fn write_run(&self, run: &Run<'_>, memory: Span) -> bool {
-        let &Run { target, shape: Shape { first, len, .. }, bytes: (start, end), .. } = run;
-        let (Route::Rdma, Some(key), Some(rdma)) =
-            (target.route, target.offset, self.process.rdma())
-        else {
-            return false;
-        };
-        let (Ok(start), true) =
-            (u64::try_from(start), end.checked_sub_unsigned(len) == Some(start))
-        else {
+        let &Run { target, shape: Shape { first, len, .. }, .. } = run;
+        let (Some((key, stretch)), Some(rdma)) = (run.registered(), self.process.rdma()) else {
             return false;
         };
         let mut data = vec![0; len as usize];
-        let place = Place { peer: target.peer, key, stretches: &[(start, len)] };
+        let place = Place { peer: target.peer, key, stretches: &[stretch] };
         let account = (self.window, &*self.ledger);
         let started = memory.read(first, &mut data)
             && self.process.engine().write(rdma, account, &place, data);
@@ -238,6 +231,22 @@ impl Core {
             self.used.set(true);
         }
         started
+    }
+
+    /// Starts an access from or to where the data are.
+    fn access_run(&self, run: &Run<'_>, memory: Span, kind: Kind) -> Option<()> {
+        let &Run { target, shape: Shape { first, len, .. }, .. } = run;
+        if len > WHOLE {
+            return None;
+        }
+        let (key, stretch) = run.registered()?;
+        let access = if kind == Kind::Put { Access::Write } else { Access::Read };
+        let transfer = memory.transfer(self.process.rdma()?, first, len as usize)?;
+        // Where it can't begin, the long way says why.
+        let place = Place { peer: target.peer, key, stretches: &[stretch] };
+        self.start_lent(transfer, access, &place).ok()?;
+        self.used.set(true);
+        Some(())
     }
 
     /// An operation on one element, likewise.
@@ -290,6 +299,16 @@ impl Core {
             epoch: self.epoch.get(),
         };
         Some(Fetched::coming(lane, call))
+    }
+}
+
+impl Run<'_> {
+    /// The key of the target's registered memory, and the stretch there that it touches, if it is one.
+    fn registered(&self) -> Option<(u64, (u64, u64))> {
+        let ((start, end), len) = (self.bytes, self.shape.len);
+        let key = self.target.offset.filter(|_| self.target.route == Route::Rdma)?;
+        let is_one = end.checked_sub_unsigned(len) == Some(start);
+        Some((key, (u64::try_from(start).ok().filter(|_| is_one)?, len)))
     }
 }
 

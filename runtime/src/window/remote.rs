@@ -32,7 +32,7 @@ const PACKED: u64 = 126 << 10;
 /// The most bytes of an access to data that lie in one run, which are cut evenly: more at once take the system longer than two accesses
 /// do, less the network. (Zen 5: `longshore bench put_latency get_latency put_bw --hosts --size 640K,1M,2M,4M`, with lengths from
 /// 64 KiB on; 1 MiB in one took 177 us, in two 150.)
-const WHOLE: u64 = 768 << 10;
+pub(super) const WHOLE: u64 = 768 << 10;
 
 /// Part of an operation: where it begins in the packed stream, its length, and the target's stretches.
 struct Piece {
@@ -135,7 +135,12 @@ impl Core {
     }
 
     /// Starts an access to where the data are, which their lender keeps until it is over.
-    fn start_lent(&self, transfer: Transfer, access: Access, place: &Place<'_>) -> Result<()> {
+    pub(super) fn start_lent(
+        &self,
+        transfer: Transfer,
+        access: Access,
+        place: &Place<'_>,
+    ) -> Result<()> {
         if self.ledger.outstanding(place.peer) >= OUTSTANDING {
             let room = || self.ledger.outstanding(place.peer) < OUTSTANDING;
             self.await_access(place.peer, |_| room().then_some(Ok(())))?;
