@@ -16,7 +16,7 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -193,33 +193,36 @@ const ROOM: std::ops::Range<usize> = 228..232;
 const SYN_SENT: u8 = 2;
 const LISTENS: u8 = 10;
 
-/// A socket of this process that carries streams over IP.
-struct Socket(RawFd);
+/// A socket of this process that carries streams over IP, by a descriptor of our own: whatever number it has elsewhere may be another's
+/// by the time that something is set.
+struct Socket(OwnedFd);
 
 fn sockets() -> io::Result<Vec<Socket>> {
     let all = fs::read_dir("/proc/self/fd")?.flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    Ok(numbers.map(Socket).filter(Socket::is_stream).collect())
+    Ok(numbers.filter_map(Socket::of).collect())
 }
 
 impl Socket {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: not -1. Whoever it belongs to may have closed it by now, and it may be another's: then what is asked of it
-        // here fails, or is true of that one.
-        unsafe { BorrowedFd::borrow_raw(self.0) }
+    fn of(number: RawFd) -> Option<Socket> {
+        // SAFETY: not -1. Whoever it belongs to may have closed it by now, and it may be another's: then what is asked here is true of
+        // that one. Only sockets are duplicated: locks on a file would go with the duplicate.
+        let theirs = unsafe { BorrowedFd::borrow_raw(number) };
+        let kind = getsockopt(&theirs, SockType);
+        let own = (kind == Ok(socket::SockType::Stream)).then(|| theirs.try_clone_to_owned());
+        Some(Socket(own?.ok()?)).filter(|socket| socket.local().is_some())
     }
 
-    fn is_stream(&self) -> bool {
-        let kind = getsockopt(&self.descriptor(), SockType);
-        kind == Ok(socket::SockType::Stream) && self.local().is_some()
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     fn local(&self) -> Option<SocketAddr> {
-        address(&getsockname(self.0).ok()?)
+        address(&getsockname(self.0.as_raw_fd()).ok()?)
     }
 
     fn peer(&self) -> Option<SocketAddr> {
-        address(&getpeername(self.0).ok()?)
+        address(&getpeername(self.0.as_raw_fd()).ok()?)
     }
 
     /// Whom it is connected to, or is about to be. ENOTCONN if it isn't; another error where the system doesn't tell.
@@ -237,7 +240,13 @@ impl Socket {
         // SAFETY: a buffer of at least that length.
         let status = unsafe {
             let buffer = ptr::from_mut(&mut found).cast();
-            libc::getsockopt(self.0, libc::SOL_SOCKET, libc::SO_PEERNAME, buffer, &mut len)
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERNAME,
+                buffer,
+                &mut len,
+            )
         };
         Errno::result(status)?;
         // SAFETY: an address of the family that the system wrote, of a socket over IP, in a buffer with room for any.
@@ -277,7 +286,13 @@ impl Socket {
         // SAFETY: a buffer of that length, for as much as the system has to say.
         let status = unsafe {
             let buffer = info.as_mut_ptr().cast();
-            libc::getsockopt(self.0, libc::IPPROTO_TCP, libc::TCP_INFO, buffer, &mut len)
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                buffer,
+                &mut len,
+            )
         };
         let told = info.get(..len as usize).filter(|told| status == 0 && told.len() > 100)?;
         let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
@@ -316,7 +331,6 @@ pub(super) fn are_probed(to: SocketAddr, patience: Duration) -> io::Result<bool>
 mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
-    use std::os::fd::{AsFd, AsRawFd};
 
     use super::*;
 
@@ -359,7 +373,8 @@ mod tests {
         };
         let ((connected, _listener, to), (_other, _stranger, elsewhere)) = (full(3), full(6));
         let here = connecting(Some(to));
-        assert!(Socket(here.as_raw_fd()).standing().is_none_or(|standing| standing.connects));
+        let seen = Socket::of(here.as_raw_fd()).unwrap();
+        assert!(seen.standing().is_none_or(|standing| standing.connects));
         let listens = TcpListener::bind((interface, 0)).unwrap();
         let foreign = [connecting(Some(elsewhere)), connecting(None), listens.into()];
         watch_connecting(interface, to, Duration::from_millis(10)).unwrap();
