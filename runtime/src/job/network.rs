@@ -247,8 +247,13 @@ mod over_fabric {
 
     /// The address of the interface that is asked for, by address or name, or else of the first that isn't the loopback.
     fn interface(wanted: Option<&str>) -> Result<IpAddr, Error> {
-        if let Some(address) = wanted.and_then(|wanted| wanted.parse().ok()) {
-            return Ok(address);
+        if let Some(address) = wanted.and_then(|wanted| wanted.parse::<IpAddr>().ok()) {
+            let nowhere = address.is_unspecified() || address.is_multicast();
+            let what = format!(
+                "{}={address}: peers can't reach a rank there: give an address of one interface",
+                env::INTERFACE
+            );
+            return if nowhere { Err(Error::Network(what)) } else { Ok(address) };
         }
         let all = getifaddrs().map_err(|errno| Error::Network(format!("getifaddrs: {errno}")))?;
         let found = all
@@ -315,6 +320,10 @@ mod over_fabric {
             assert_eq!(interface(Some("lo")).unwrap(), IpAddr::from([127, 0, 0, 1]));
             let error = interface(Some("nowhere0")).unwrap_err();
             assert!(error.to_string().contains("LONGSHORE_INTERFACE=nowhere0"), "{error}");
+            for nowhere in ["0.0.0.0", "::", "224.0.0.1", "ff02::1"] {
+                let error = interface(Some(nowhere)).unwrap_err();
+                assert!(error.to_string().contains("peers can't reach"), "{error}");
+            }
             assert!(!interface(None).is_ok_and(|address| address.is_loopback()));
         }
 
