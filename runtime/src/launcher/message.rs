@@ -3,6 +3,7 @@
 //! The agent greets first. Then frames go both ways, a length in four bytes and a message behind it; the launcher's first one
 //! holds the orders. Both are as old as each other, which the greeting says: a message has no version.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
@@ -144,20 +145,20 @@ struct NoteForm {
 /// What waits to be sent.
 #[derive(Default)]
 pub(super) struct Outbox {
-    bytes: Vec<u8>,
+    bytes: VecDeque<u8>,
 }
 
 impl Outbox {
     pub(super) fn greet(&mut self) {
-        self.bytes.extend_from_slice(format!("{GREETING}{VERSION}\n").as_bytes());
+        self.bytes.extend(format!("{GREETING}{VERSION}\n").as_bytes());
     }
 
     /// # Errors
     /// The message is longer than its reader allows.
     pub(super) fn push<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let bytes = codec::encode(message, LIMIT).map_err(io::Error::other)?;
-        self.bytes.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-        self.bytes.extend_from_slice(&bytes);
+        self.bytes.extend((bytes.len() as u32).to_le_bytes());
+        self.bytes.extend(&bytes);
         Ok(())
     }
 
@@ -167,7 +168,7 @@ impl Outbox {
 
     /// Writes once to a descriptor that polls writable.
     pub(super) fn write(&mut self, to: impl AsFd) -> io::Result<()> {
-        let written = write_piece(to.as_fd(), &self.bytes)?;
+        let written = write_piece(to.as_fd(), self.bytes.as_slices().0)?;
         self.bytes.drain(..written);
         Ok(())
     }
@@ -263,7 +264,7 @@ mod tests {
         let note = Note { code: 1, detail: 2, calls: 3, waits_for: Some(4), moves: 5 };
         outbox.push(&Event::Ended(7, 9, note)).unwrap();
         outbox.push(&Event::Line(7, "cmd=init".to_owned())).unwrap();
-        let sent = [b"Welcome to b!\n", &outbox.bytes[..]].concat();
+        let sent = [b"Welcome to b!\n", outbox.bytes.make_contiguous()].concat();
         // In pieces of any size.
         for split in 0..sent.len() {
             let mut inbox = inbox(&sent[..split]);

@@ -15,6 +15,7 @@ use nix::sys::signal::Signal;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
 use super::output::{Lines, Queue, Sink};
 use super::process::{Descriptors, Process, Session};
+use super::station::LAST_READS;
 use super::{Error, Host, Job, SSH};
 
 /// The agent of a host, and what is known of it.
@@ -146,11 +147,13 @@ impl Remote {
             Source::End => {
                 let Some(process) = self.process.take() else { return Ok(None) };
                 // What it said last is heard first; what it left behind may hold the other ends, and is not waited for.
-                while self.stdout.as_ref().is_some_and(is_readable) {
-                    self.read(events);
-                }
-                while self.stderr.as_ref().is_some_and(is_readable) {
-                    self.hear(queue);
+                for _ in 0..LAST_READS {
+                    if self.stdout.as_ref().is_some_and(is_readable) {
+                        self.read(events);
+                    }
+                    if self.stderr.as_ref().is_some_and(is_readable) {
+                        self.hear(queue);
+                    }
                 }
                 self.words.flush(queue);
                 (self.stdin, self.stdout, self.stderr) = (None, None, None);

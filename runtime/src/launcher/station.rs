@@ -26,7 +26,7 @@ use crate::job::env;
 /// The longest line of PMI-1 that a rank may send.
 const LINE_LIMIT: usize = 4096;
 /// How much of a dead rank's output is forwarded before its death is told; more than a pipe holds.
-const LAST_READS: usize = 64;
+pub(super) const LAST_READS: usize = 64;
 
 /// The ranks of one host.
 pub(super) struct Station {
