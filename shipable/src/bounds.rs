@@ -9,6 +9,8 @@
 //!
 //! [`Bounds`] composes without its type tree, so that forms find their bounds by the same rules.
 
+use std::borrow::Borrow;
+
 use crate::arch::{Architecture, LeafLayout, Width};
 use crate::basic::{Basic, Leaf};
 use crate::datatype::Datatype;
@@ -428,12 +430,12 @@ impl Default for StructLayout {
 /// Those of a struct's content: members, each a blocklength, a displacement and the bounds of one
 /// element.
 pub(crate) fn structure(
-    members: impl Iterator<Item = Result<(i64, i64, Bounds)>>,
+    members: impl Iterator<Item = Result<(i64, i64, impl Borrow<Bounds>)>>,
 ) -> Result<Bounds> {
     let mut content = Bounds::EMPTY;
     for member in members {
         let (blocklength, displacement, member) = member?;
-        let block = member.block(blocklength, displacement)?;
+        let block = member.borrow().block(blocklength, displacement)?;
         // The member that lies first in memory leads, wherever it stands in the list.
         let leads = block.has_data && block.true_lb < content.true_lb;
         content = match content.has_data && leads {

@@ -66,8 +66,8 @@ impl Committed {
     /// Of a type of which a survey doesn't tell whether it can be compiled: that is known once it is.
     #[cold]
     fn compiled(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
-        let (form, bounds) = Form::compile_with_bounds(datatype, architecture)?;
-        let native = Arc::new(form.lower(architecture, architecture)?);
+        let (form, native, bounds) = Form::compile_and_lower(datatype, architecture)?;
+        let native = Arc::new(native);
         let survey = Survey { bounds, portable: form.tag() == Tag::Portable, safe: false };
         Ok(Committed::of(datatype, architecture, survey, Some((form, native))))
     }
@@ -143,9 +143,18 @@ impl Committed {
 
     #[cold]
     fn lower_native(&self) -> &Arc<Program> {
-        let Inner { datatype, architecture, native, .. } = &*self.0;
-        let lower = || self.form().lower(architecture, architecture);
-        native.get_or_init(|| Arc::new(surveyed(lower(), datatype)))
+        let Inner { datatype, architecture, form, native, .. } = &*self.0;
+        let mut lowered = None;
+        let form = form.get_or_init(|| {
+            let both = Form::compile_and_lower(datatype, architecture);
+            let (form, program, _) = surveyed(both, datatype);
+            lowered = Some(program);
+            form.into()
+        });
+        native.get_or_init(|| {
+            let lower = || surveyed(form.lower(architecture, architecture), datatype);
+            Arc::new(lowered.unwrap_or_else(lower))
+        })
     }
 
     /// The program for a packed stream of `stream`, made now or before.

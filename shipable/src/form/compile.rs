@@ -8,33 +8,39 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::node::{Field, Node, Placed, Run, Runs, Span};
-use super::{Form, Limits, layout};
+use super::{Form, Layouts, Limits, layout};
 use crate::arch::Architecture;
 use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-pub(super) fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<(Form, Bounds)> {
+/// The form, and in `layouts` the bounds of its nodes.
+pub(super) fn compile(
+    datatype: &Datatype,
+    architecture: &Architecture,
+    layouts: &mut Layouts,
+) -> Result<Form> {
     let culprit = culprit(datatype);
     let mut compiler = Compiler {
         architecture,
         portable: culprit.is_none(),
-        nodes: Vec::new(),
-        layouts: Vec::new(),
-        seen: Vec::new(),
-        depths: Vec::new(),
-        equal: HashMap::new(),
+        nodes: SmallVec::new(),
+        layouts,
+        seen: None,
+        depths: SmallVec::new(),
+        equal: HashMap::default(),
         known: Visited::new(),
     };
     let root = compiler.datatype(datatype)?;
-    let mut nodes = compiler.nodes;
-    nodes.truncate(root as usize + 1);
-    let bounds = compiler.layouts[root as usize];
+    compiler.nodes.truncate(root as usize + 1);
+    compiler.layouts.truncate(root as usize + 1);
     let builder = culprit.is_some().then_some(*architecture);
-    Ok((Form::new(builder, nodes.into(), culprit.cloned()), bounds))
+    let mut nodes = Vec::with_capacity(compiler.nodes.len());
+    nodes.extend(compiler.nodes.drain(..));
+    Ok(Form::new(builder, nodes.into(), culprit.cloned()))
 }
 
 /// The first part of a datatype, depth first, whose constructor isn't portable.
@@ -67,17 +73,20 @@ enum Unit {
     Bytes,
 }
 
+/// Nodes that most forms don't have more of. Each is compared with so few faster than its hash is found.
+const FEW: usize = 8;
+
 struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
-    nodes: Vec<Node>,
+    nodes: SmallVec<[Node; FEW]>,
     /// The bounds of the datatypes.
-    layouts: Vec<Bounds>,
-    /// The bounds that a reader of the form finds: the same but for alignment.
-    seen: Vec<Bounds>,
-    depths: Vec<u32>,
-    /// Where nodes of a hash stand.
-    equal: HashMap<u64, SmallVec<[u32; 1]>>,
+    layouts: &'a mut Layouts,
+    /// The bounds that a reader of the form finds, once they aren't the same: they differ in alignment.
+    seen: Option<Layouts>,
+    depths: SmallVec<[u32; FEW]>,
+    /// Where nodes of a hash stand, once there are many.
+    equal: HashMap<u64, SmallVec<[u32; 1]>, BuildHasherDefault<Mixer>>,
     /// The node of a subtree met before.
     known: Visited<u32>,
 }
@@ -133,8 +142,9 @@ impl Compiler<'_> {
             }
             Constructor::Subarray { sizes, subsizes, starts, order, child } => {
                 let dims = sizes.iter().zip(starts.iter().zip(subsizes));
-                let dims =
-                    dims.map(|(&size, (&start, &subsize))| (size, vec![run(start, subsize, 1, 0)]));
+                let dims = dims.map(|(&size, (&start, &subsize))| {
+                    (size, smallvec![run(start, subsize, 1, 0)])
+                });
                 self.grid(child, *order, dims.collect())
             }
             Constructor::Darray { gsizes, order, child, .. } => {
@@ -143,7 +153,7 @@ impl Compiler<'_> {
                     let runs = share.runs();
                     let last = share.first + (runs - 1).max(0) * share.period;
                     let whole = run(share.first, share.block, (runs - 1).max(0), share.period);
-                    (size, vec![whole, run(last, share.last_run(), 1, 0)])
+                    (size, smallvec![whole, run(last, share.last_run(), 1, 0)])
                 });
                 let dims = dims.collect();
                 self.grid(child, *order, dims)
@@ -210,7 +220,7 @@ impl Compiler<'_> {
         &mut self,
         child: &Datatype,
         order: Order,
-        mut dims: Vec<(i64, Vec<Run>)>,
+        mut dims: SmallVec<[(i64, SmallVec<[Run; 2]>); 3]>,
     ) -> Result<u32> {
         if order == Order::C {
             dims.reverse();
@@ -248,38 +258,50 @@ impl Compiler<'_> {
         if self.portable {
             return self.add(Node::Simple { members: members.into() });
         }
-        let places = layout::places(&members, &self.layouts)?;
+        let places = layout::places(&members, self.layouts)?;
         let placed = members
             .iter()
             .zip(places)
             .map(|(&Field { child, length }, displacement)| Placed { child, length, displacement });
         let placed = Node::Struct { members: placed.collect(), span: Span::Natural };
         let simple = Node::Simple { members: members.into() };
-        let wanted = layout::layout(&simple, false, self.architecture, &self.layouts)?;
-        self.add_as(placed, wanted)
+        let wanted = layout::layout(&simple, false, self.architecture, self.layouts)?;
+        let seen = self.seen.as_ref().unwrap_or(self.layouts);
+        let (placed, seen) = layout::settle(placed, &wanted, self.architecture, seen)?;
+        self.add_as(placed, wanted, seen)
     }
 
     /// The index of a node, old or new.
     fn add(&mut self, node: Node) -> Result<u32> {
-        let wanted = layout::layout(&node, self.portable, self.architecture, &self.layouts)?;
-        self.add_as(node, wanted)
+        let wanted = layout::layout(&node, self.portable, self.architecture, self.layouts)?;
+        let (node, seen) = match &self.seen {
+            Some(seen) => layout::settle(node, &wanted, self.architecture, seen)?,
+            None => (node, wanted),
+        };
+        self.add_as(node, wanted, seen)
     }
 
-    /// The index of a node, old or new, for a datatype of known bounds.
-    fn add_as(&mut self, node: Node, wanted: Bounds) -> Result<u32> {
-        let (node, seen) = match self.portable {
-            true => (node, wanted),
-            false => layout::settle(node, &wanted, self.architecture, &self.seen)?,
-        };
-        let hash = BuildHasherDefault::<Mixer>::default().hash_one(&node);
-        let alike = self.equal.entry(hash).or_default();
+    /// The index of a node, old or new, for a datatype of known bounds, which a reader sees so.
+    fn add_as(&mut self, node: Node, wanted: Bounds, seen: Bounds) -> Result<u32> {
         // Equal structs of members that were simple structs and that weren't can differ in their alignments.
         let aligned = |bounds: &Bounds| (bounds.align, bounds.leading_align);
-        let same = |&&index: &&u32| {
+        let same = |&index: &u32| {
             let known = &self.layouts[index as usize];
             aligned(known) == aligned(&wanted) && self.nodes[index as usize] == node
         };
-        if let Some(&index) = alike.iter().find(same) {
+        let of = |node: &Node| BuildHasherDefault::<Mixer>::default().hash_one(node);
+        let hash = if self.nodes.len() < FEW { 0 } else { of(&node) };
+        let known = match self.nodes.len() {
+            count @ ..FEW => (0..count as u32).find(same),
+            FEW if self.equal.is_empty() => {
+                for (index, node) in self.nodes.iter().enumerate() {
+                    self.equal.entry(of(node)).or_default().push(index as u32);
+                }
+                (0..FEW as u32).find(same)
+            }
+            _ => self.equal.get(&hash).and_then(|alike| alike.iter().copied().find(same)),
+        };
+        if let Some(index) = known {
             return Ok(index);
         }
         let below = node.children().map(|child| self.depths[child as usize]).max();
@@ -289,10 +311,15 @@ impl Compiler<'_> {
         }
         let index = u32::try_from(self.nodes.len())
             .map_err(|_| Error::Overflow { what: "the number of nodes" })?;
-        alike.push(index);
+        if self.nodes.len() >= FEW {
+            self.equal.entry(hash).or_default().push(index);
+        }
         self.nodes.push(node);
+        if self.seen.is_none() && seen != wanted {
+            self.seen = Some(self.layouts.clone());
+        }
+        self.seen.iter_mut().for_each(|all| all.push(seen));
         self.layouts.push(wanted);
-        self.seen.push(seen);
         self.depths.push(depth);
         Ok(index)
     }

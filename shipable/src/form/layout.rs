@@ -1,5 +1,6 @@
 //! What a form's nodes span and hold in the memory of an architecture: bounds, signature, and bytes for displacements.
 
+use super::Layouts;
 use super::node::{Field, Node, Placed, Run, Span};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
@@ -12,8 +13,8 @@ pub(crate) fn layouts(
     nodes: &[Node],
     portable: bool,
     architecture: &Architecture,
-) -> Result<Vec<Bounds>> {
-    let mut layouts: Vec<Bounds> = Vec::with_capacity(nodes.len());
+) -> Result<Layouts> {
+    let mut layouts = Layouts::with_capacity(nodes.len());
     for node in nodes {
         let layout = layout(node, portable, architecture, &layouts)?;
         layouts.push(layout);
@@ -34,10 +35,13 @@ pub(super) fn layout(
             let child = &known[*child as usize];
             let unit = if portable { child.extent() } else { 1 };
             let copies = copies(runs);
-            let reach = runs.iter().try_fold(None, |all: Option<bounds::Span>, run| {
-                let run = reach(run, unit, child.extent())?;
-                Ok::<_, Error>(Some(all.map_or(run, |all| all.or(&run))))
-            })?;
+            let reach = match near(runs, unit, child.extent()) {
+                Some(reach) => reach,
+                None => runs.iter().try_fold(None, |all: Option<bounds::Span>, run| {
+                    let run = reach(run, unit, child.extent())?;
+                    Ok::<_, Error>(Some(all.map_or(run, |all| all.or(&run))))
+                })?,
+            };
             let content = child.repeat(copies, reach.unwrap_or(bounds::Span::at(0)))?;
             spanned(content, *span, unit)
         }
@@ -50,7 +54,7 @@ pub(super) fn layout(
         }
         Node::Struct { members, span } => {
             let members = members.iter().map(|member| {
-                Ok((signed(member.length)?, member.displacement, known[member.child as usize]))
+                Ok((signed(member.length)?, member.displacement, &known[member.child as usize]))
             });
             spanned(bounds::structure(members)?, *span, 1)
         }
@@ -72,26 +76,43 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
 
 /// How many children runs have.
 pub(crate) fn copies(runs: &[Run]) -> i128 {
-    // Products of two numbers below 2^63, and no more than 2^32 of them to add.
-    runs.iter().fold(0i128, |sum, run| {
-        sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
-    })
+    let few =
+        runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
+    // Else products of two numbers below 2^63, and no more than 2^32 of them to add.
+    few.map_or_else(
+        || {
+            runs.iter().fold(0i128, |sum, run| {
+                sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
+            })
+        },
+        i128::from,
+    )
+}
+
+/// The displacements of runs' children, where all is well within 64 bits, as it mostly is where there may be millions; those of no runs
+/// are none.
+fn near(runs: &[Run], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
+    let (mut least, mut greatest) = (i64::MAX, i64::MIN);
+    for run in runs {
+        let steps = |count: u64, stride: i64| {
+            let reach = i64::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
+            Some((reach.min(0), reach.max(0)))
+        };
+        let start = run.displacement.checked_mul(unit)?;
+        let (before, behind) = steps(run.length, extent)?;
+        let (first, last) = match run.count {
+            1 => (0, 0),
+            count => steps(count, run.stride.checked_mul(unit)?)?,
+        };
+        least = least.min(start.checked_add(before)?.checked_add(first)?);
+        greatest = greatest.max(start.checked_add(behind)?.checked_add(last)?);
+    }
+    let reach = bounds::Span { least: least.into(), greatest: greatest.into() };
+    Some((!runs.is_empty()).then_some(reach))
 }
 
 /// The displacements of a run's children, which lie `extent` apart in a block.
 fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
-    // Most runs are one block well within 64 bits, of which there may be millions.
-    if run.count == 1 {
-        let block = || {
-            let last = i64::try_from(run.length).ok()?.checked_sub(1)?.checked_mul(extent)?;
-            let start = run.displacement.checked_mul(unit)?;
-            let end = start.checked_add(last)?;
-            Some(bounds::Span { least: start.min(end).into(), greatest: start.max(end).into() })
-        };
-        if let Some(block) = block() {
-            return Ok(block);
-        }
-    }
     let stride = i128::from(run.stride) * i128::from(unit);
     let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
     let block = bounds::Span::steps(signed(run.length)?, extent.into())?;

@@ -24,6 +24,8 @@ pub use wire::{DecodeError, Limits};
 
 use std::sync::OnceLock;
 
+use smallvec::SmallVec;
+
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::Bounds;
@@ -31,6 +33,9 @@ use crate::datatype::Datatype;
 use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::signature::Signature;
+
+/// The bounds of nodes.
+pub(crate) type Layouts = SmallVec<[Bounds; 4]>;
 
 /// Which of the two kinds a form is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,15 +86,21 @@ impl Form {
     /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
     /// Fortran kind, [`Error::TooDeep`] when the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
-        Ok(Self::compile_with_bounds(datatype, architecture)?.0)
+        compile::compile(datatype, architecture, &mut Layouts::new())
     }
 
-    /// As [`Form::compile`], with the datatype's bounds.
-    pub(crate) fn compile_with_bounds(
+    /// As [`Form::compile`], with the program for a packed stream in the memory's representation, and the datatype's bounds.
+    pub(crate) fn compile_and_lower(
         datatype: &Datatype,
         architecture: &Architecture,
-    ) -> Result<(Form, Bounds)> {
-        compile::compile(datatype, architecture)
+    ) -> Result<(Form, Program, Bounds)> {
+        let mut layouts = Layouts::new();
+        let form = compile::compile(datatype, architecture, &mut layouts)?;
+        let bounds = layouts.last().copied().unwrap_or(Bounds::EMPTY);
+        let [memory, stream] = [architecture; 2];
+        let program =
+            crate::program::lower(&form, &layouts, memory, stream, &mut u64::MAX.clone())?;
+        Ok((form, program, bounds))
     }
 
     fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Datatype>) -> Form {
@@ -182,7 +193,8 @@ impl Form {
     /// As [`Form::bounds`].
     pub fn node_bounds(&self, architecture: &Architecture) -> Result<Vec<Bounds>> {
         self.check_representation(architecture)?;
-        layout::layouts(&self.nodes, self.tag() == Tag::Portable, architecture)
+        let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, architecture)?;
+        Ok(layouts.into_vec())
     }
 
     /// The same items in bytes, right for `architecture` alone: what Type_send transmits. It has no simple structs.
@@ -236,7 +248,8 @@ impl Form {
         room: &mut u64,
     ) -> Result<Program> {
         self.check_representation(memory)?;
-        crate::program::lower(self, memory, stream, room)
+        let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, memory)?;
+        crate::program::lower(self, &layouts, memory, stream, room)
     }
 
     fn check_representation(&self, asked: &Architecture) -> Result<()> {

@@ -1,5 +1,7 @@
 //! The nodes of a form: which items lie where, and what they span.
 
+use smallvec::SmallVec;
+
 use crate::basic::Leaf;
 
 /// One node; its children are nodes before it.
@@ -103,12 +105,12 @@ impl Node {
 }
 
 /// Collects runs, joining those that continue one another at the same stride.
-pub(super) struct Runs(Vec<Run>);
+pub(super) struct Runs(SmallVec<[Run; 2]>);
 
 impl Runs {
     /// Room for as many blocks.
     pub(super) fn of(blocks: usize) -> Runs {
-        Runs(Vec::with_capacity(blocks))
+        Runs(SmallVec::with_capacity(blocks))
     }
 
     /// Adds a block. Empty ones are left out.
@@ -144,6 +146,9 @@ impl Runs {
     }
 
     pub(super) fn finish(self) -> Box<[Run]> {
-        self.0.into()
+        match self.0.spilled() {
+            true => self.0.into_boxed_slice(),
+            false => self.0[..].into(),
+        }
     }
 }

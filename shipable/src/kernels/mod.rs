@@ -185,6 +185,41 @@ impl Offsets {
     }
 }
 
+/// An offset table in the making.
+pub(crate) struct OffsetsBuilder {
+    offsets: Vec<i64>,
+    least: i64,
+    greatest: i64,
+}
+
+impl OffsetsBuilder {
+    /// With room for so many offsets.
+    pub(crate) fn of(offsets: usize) -> OffsetsBuilder {
+        let offsets = Vec::with_capacity(offsets);
+        OffsetsBuilder { offsets, least: i64::MAX, greatest: i64::MIN }
+    }
+
+    /// Adds `count` offsets, `step` apart.
+    #[inline]
+    pub(crate) fn add(&mut self, first: i64, count: u64, step: i64) {
+        let mut offset = first;
+        for _ in 0..count {
+            self.least = self.least.min(offset);
+            self.greatest = self.greatest.max(offset);
+            self.offsets.push(offset);
+            offset = offset.wrapping_add(step);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Offsets {
+        let OffsetsBuilder { offsets, least, greatest } = self;
+        match offsets.is_empty() {
+            true => Offsets::new(offsets),
+            false => Offsets { offsets: offsets.into(), least, greatest },
+        }
+    }
+}
+
 impl Kernel {
     /// The kernel for runs of `units` units of `conversion`.
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
@@ -200,12 +235,27 @@ impl Kernel {
         Kernel { conversion, from_run, to_run, bodies }
     }
 
+    /// The conversion.
+    #[inline]
+    pub fn conversion(&self) -> Conversion {
+        self.conversion
+    }
+
+    /// What moves the same runs back. Bodies are chosen by a run's length where both ways take the same.
+    #[inline]
+    pub fn reversed(self) -> Kernel {
+        let Kernel { conversion, from_run, to_run, bodies } = self;
+        Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, bodies }
+    }
+
     /// Bytes of a run in the source.
+    #[inline]
     pub fn from_run(&self) -> u64 {
         self.from_run as u64
     }
 
     /// Bytes of a run in the destination.
+    #[inline]
     pub fn to_run(&self) -> u64 {
         self.to_run as u64
     }

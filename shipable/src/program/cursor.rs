@@ -174,7 +174,7 @@ impl<'p> Cursor<'p> {
             position %= body.stream;
             base = step(base, iteration, stride);
             let op = body.find(position);
-            position -= body.starts[op].stream;
+            position -= body.start(op).stream;
             let left = count - iteration;
             self.frames.push(Frame { body, base, stride, left, op, within: position });
             match &body.ops[op] {
@@ -244,9 +244,7 @@ impl<'p> Cursor<'p> {
             };
             frame.within += length;
             self.position += length;
-            let start = frame.body.starts[frame.op].stream;
-            let end = frame.body.starts.get(frame.op + 1).map_or(frame.body.stream, |s| s.stream);
-            if frame.within == end - start {
+            if frame.within == frame.body.end(frame.op) - frame.body.start(frame.op).stream {
                 (frame.op, frame.within) = (frame.op + 1, 0);
             }
             return Some(strip);
@@ -310,11 +308,11 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         .fold(start, |at, (dim, index)| step(at, index, dim.stride));
     let runs = room / run;
     if into > 0 || runs == 0 {
-        let (units, length) = match part(&block.item, memory, stream, into..run, room) {
+        let (units, length) = match part(&block.item(), memory, stream, into..run, room) {
             Part::Cut(strip, length) => return (strip, length),
             Part::Units(units, length) => (units, length),
         };
-        let memory = memory + block.item.bytes_in_memory(into) as i64;
+        let memory = memory + block.item().bytes_in_memory(into) as i64;
         let (counts, strides) = ([1, 1], [0, 0]);
         let strip = Strip::Grid {
             block,
@@ -344,7 +342,7 @@ fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (St
         let strip = Strip::Table { gather, runs: first..past, base, stream };
         return (strip, gather.run(past - 1).1.end - within);
     }
-    let (item, memory) = (gather.item, base.wrapping_add(offset));
+    let (item, memory) = (gather.item(), base.wrapping_add(offset));
     match part(&item, memory, stream, into..run.end - run.start, room) {
         Part::Cut(strip, length) => (strip, length),
         Part::Units(units, length) => {

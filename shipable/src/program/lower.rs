@@ -1,6 +1,6 @@
 //! Lowering: from a form to the program of a memory and a stream.
 //!
-//! 1. Find the bounds of every node in the memory's architecture.
+//! 1. Take the bounds of every node in the memory's architecture, as they were found.
 //! 2. Node by node, children first, turn a node into operations: a leaf into the runs of its scalars, an array into its
 //!    child's operations repeated, a struct into its members' operations one after the other.
 //! 3. After every node, normalise: [`join`] runs that adjoin, [`tabulate`] sequences of runs. [`repeat`] folds
@@ -9,7 +9,7 @@
 //!
 //! A sequence too long to be copied into every place that repeats it becomes the body of a loop, which is shared. So a
 //! program grows with its form, however often parts of it are repeated. Yet it may be hundreds of times as large as the form's
-//! bytes: an operation takes 300 where a member took two, and a run of four becomes up to 28 of a table. What is made is therefore
+//! bytes: an operation takes 180 where a member took two, and a run of four becomes up to 28 of a table. What is made is therefore
 //! charged to a [`Room`] before it is made.
 
 use std::collections::HashMap;
@@ -27,7 +27,10 @@ use crate::bounds::Bounds;
 use crate::convert::Conversion;
 use crate::error::{Error, Result};
 use crate::form::{Form, Node, Run, Tag, layout};
-use crate::kernels::Offsets;
+use crate::kernels::{Kernel, OffsetsBuilder};
+
+/// Operations that most programs don't have more of, with those of their parts.
+const FEW: usize = 4;
 
 /// The longest sequence of operations that is copied into what repeats it.
 const COPIED: usize = 16;
@@ -60,138 +63,156 @@ impl Room {
         self.left += (count * size_of::<T>()) as u64;
     }
 
-    fn copy(&mut self, ops: &[Op]) -> Result<Vec<Op>> {
-        self.take::<Op>(ops.len())?;
-        Ok(ops.to_vec())
-    }
-
     /// Operations repeated, as one, which costs little to copy.
-    fn looped(&mut self, ops: Vec<Op>, count: u64, stride: i64) -> Result<Op> {
+    fn looped(&mut self, ops: Box<[Op]>, count: u64, stride: i64) -> Result<Op> {
         self.take::<Start>(ops.len())?;
         // Two counts lie before what is shared.
         self.take::<(Op, Body, [usize; 2])>(1)?;
         Ok(Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) }))
     }
 
-    fn once(&mut self, ops: Vec<Op>) -> Result<Op> {
+    fn once(&mut self, ops: Box<[Op]>) -> Result<Op> {
         self.looped(ops, 1, 0)
+    }
+
+    /// A copy of operations, as one.
+    fn shared(&mut self, ops: &[Op]) -> Result<Op> {
+        self.take::<Op>(ops.len())?;
+        self.once(ops.into())
     }
 }
 
-/// Lowers a form, and leaves of `room` what the program doesn't take.
+/// Lowers a form, whose nodes' bounds in the memory's architecture are given, and leaves of `room` what the program doesn't take.
 pub(crate) fn lower(
     form: &Form,
+    layouts: &[Bounds],
     memory: &Architecture,
     stream: &Architecture,
     room: &mut u64,
 ) -> Result<Program> {
     let mut within = Room { left: *room, most: *room };
-    let program = lower_within(form, memory, stream, &mut within)?;
+    let program = lower_within(form, layouts, memory, stream, &mut within)?;
     *room = within.left;
     Ok(program)
 }
 
 fn lower_within(
     form: &Form,
+    layouts: &[Bounds],
     memory: &Architecture,
     stream: &Architecture,
     room: &mut Room,
 ) -> Result<Program> {
     let portable = form.tag() == Tag::Portable;
-    let layouts = layout::layouts(form.nodes(), portable, memory)?;
-    let sizes = layout::sizes(form.nodes(), stream)?;
-    let mut lowered: Vec<Vec<Op>> = Vec::with_capacity(layouts.len());
+    let same = memory.same_representation(stream);
+    // In the memory's own representation sizes are those that bounds have.
+    let sizes = if same { Vec::new() } else { layout::sizes(form.nodes(), stream)? };
+    // Those of all nodes, one node behind the other.
+    let mut ops = Vec::with_capacity(FEW);
+    let mut lowered: SmallVec<[Range<usize>; 8]> = SmallVec::new();
     for (index, node) in form.nodes().iter().enumerate() {
-        let mut ops = match node {
-            Node::Leaf(leaf) => {
-                let items = items(*leaf, memory, stream)?;
-                room.take::<Op>(items.len())?;
-                items
-            }
+        let from = match node {
+            Node::Leaf(leaf) => items(*leaf, memory, (!same).then_some(stream), &mut ops, room)?,
             Node::Array { child, runs, .. } => {
                 let extent = layouts[*child as usize].extent();
                 let unit = if portable { extent } else { 1 };
-                array(&lowered[*child as usize], runs, unit, extent, room)?
+                array(lowered[*child as usize].clone(), runs, unit, extent, &mut ops, room)?
             }
             Node::Simple { members } => {
-                let places = layout::places(members, &layouts)?;
+                let places = layout::places(members, layouts)?;
                 let members = members.iter().zip(places);
-                structure(
-                    members.map(|(member, place)| (member.child, member.length, place)),
-                    &lowered,
-                    &layouts,
-                    room,
-                )?
+                let members = members.map(|(member, place)| (member.child, member.length, place));
+                structure(members, &lowered, layouts, &mut ops, room)?
             }
             Node::Struct { members, .. } => {
                 let members =
                     members.iter().map(|member| (member.child, member.length, member.displacement));
-                structure(members, &lowered, &layouts, room)?
+                structure(members, &lowered, layouts, &mut ops, room)?
             }
         };
         let made = ops.len();
-        ops = tabulate(join(ops), room)?;
+        join(&mut ops, from);
+        tabulate(&mut ops, from, room)?;
         room.give_back::<Op>(made - ops.len());
-        verify(&ops, &layouts[index], sizes[index]);
-        if ops.len() > COPIED {
-            ops = vec![room.once(ops)?];
+        verify(&ops[from..], &layouts[index], sizes.get(index).copied());
+        if ops.len() - from > COPIED {
+            let body = ops.drain(from..).collect();
+            ops.push(room.once(body)?);
         }
-        lowered.push(ops);
+        lowered.push(from..ops.len());
     }
-    let ops = lowered.pop().unwrap_or_default();
-    let body = match <[Op; 1]>::try_from(ops) {
-        Ok([Op::Loop(Loop { start: 0, count: 1, body, .. })]) => Arc::unwrap_or_clone(body),
-        Ok([op]) => Body::new(vec![op]),
-        Err(ops) => Body::new(ops),
+    let last = lowered.pop().unwrap_or_default();
+    let body = match &mut ops[last.clone()] {
+        [Op::Loop(Loop { start: 0, count: 1, body, .. })] => {
+            let body = Arc::clone(body);
+            drop(ops);
+            Arc::unwrap_or_clone(body)
+        }
+        _ => Body::new(ops.drain(last).collect()),
     };
     let extent = layouts.last().map_or(0, Bounds::extent);
     Ok(Program::new(body, extent))
 }
 
-/// The scalars of a leaf, each converted on its own.
-fn items(leaf: Leaf, memory: &Architecture, stream: &Architecture) -> Result<Vec<Op>> {
-    let (inside, outside) = (memory.leaf(leaf)?, stream.leaf(leaf)?);
-    let parts = inside.components.iter().zip(&outside.components);
-    let ops = parts.map(|(inside, outside)| {
-        let pack = Conversion::between(inside.scalar, outside.scalar)?;
+/// Adds the scalars of a leaf, each converted on its own if the stream has another representation; and says from where on.
+fn items(
+    leaf: Leaf,
+    memory: &Architecture,
+    stream: Option<&Architecture>,
+    ops: &mut Vec<Op>,
+    room: &mut Room,
+) -> Result<usize> {
+    let from = ops.len();
+    let inside = memory.leaf(leaf)?;
+    let outside = stream.map(|stream| stream.leaf(leaf)).transpose()?;
+    room.take::<Op>(inside.components.len())?;
+    for (part, inside) in inside.components.iter().enumerate() {
+        let pack = match &outside {
+            Some(outside) => Conversion::between(inside.scalar, outside.components[part].scalar)?,
+            None => Conversion::Copy,
+        };
         let fails = pack.can_fail() || pack.reversed().can_fail();
-        let item = Item { pack, unpack: pack.reversed(), leaf: fails.then_some(leaf) };
+        let item = Item { pack, leaf: fails.then_some(leaf) };
         // The unit of a copy is a byte.
         let units = u64::from(inside.scalar.size) / item.memory();
-        Ok(Op::Block(Block::run(inside.offset.into(), item, units, 1)))
-    });
-    ops.collect()
+        ops.push(Op::Block(Block::run(inside.offset.into(), item, units, 1)));
+    }
+    Ok(from)
 }
 
-/// Runs of a child, whose elements lie `extent` apart, with displacements in `unit`s of bytes.
-fn array(child: &[Op], runs: &[Run], unit: i64, extent: i64, room: &mut Room) -> Result<Vec<Op>> {
+/// Adds runs of a child, whose elements lie `extent` apart, with displacements in `unit`s of bytes; and says from where on.
+fn array(
+    mut child: Range<usize>,
+    runs: &[Run],
+    unit: i64,
+    extent: i64,
+    ops: &mut Vec<Op>,
+    room: &mut Room,
+) -> Result<usize> {
     if child.is_empty() {
-        return Ok(Vec::new());
+        return Ok(ops.len());
     }
-    if let Some(table) = table(child, runs, unit, extent, room)? {
+    if let Some(table) = table(&ops[child.clone()], runs, unit, extent, room)? {
         room.take::<Op>(1)?;
-        return Ok(vec![Op::Gather(table)]);
+        ops.push(Op::Gather(table));
+        return Ok(ops.len() - 1);
     }
-    let shared;
-    let child = match child.len() * runs.len() {
-        _ if child.len() == 1 => child,
-        0..=MANY => child,
-        _ => {
-            let copy = room.copy(child)?;
-            shared = [room.once(copy)?];
-            &shared
-        }
-    };
+    if child.len() > 1 && child.len() * runs.len() > MANY {
+        let shared = room.shared(&ops[child])?;
+        ops.push(shared);
+        child = ops.len() - 1..ops.len();
+    }
     room.take::<Op>(child.len() * runs.len())?;
-    let mut ops = Vec::with_capacity(child.len() * runs.len());
+    let first = ops.len();
+    ops.reserve(child.len() * runs.len());
     for run in runs {
-        let block = repeat(child.to_vec(), run.length, extent, room)?;
-        let stride = layout::scaled(run.stride, unit)?;
-        let mut blocks = repeat(block, run.count, stride, room)?;
-        shift(&mut blocks, layout::scaled(run.displacement, unit)?)?;
-        ops.append(&mut blocks);
+        let from = ops.len();
+        ops.extend_from_within(child.clone());
+        repeat(ops, from, run.length, extent, room)?;
+        repeat(ops, from, run.count, layout::scaled(run.stride, unit)?, room)?;
+        shift(&mut ops[from..], layout::scaled(run.displacement, unit)?)?;
     }
-    Ok(ops)
+    Ok(first)
 }
 
 /// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
@@ -203,12 +224,15 @@ fn table(
     extent: i64,
     room: &mut Room,
 ) -> Result<Option<Gather>> {
-    let blocks = runs.iter().fold(0u64, |sum, run| sum.saturating_add(run.count));
+    let (blocks, copies) = runs.iter().fold((0u64, 0u64), |(blocks, copies), run| {
+        // The bounds of the array were found, so what it holds has a size.
+        (blocks.saturating_add(run.count), copies.wrapping_add(run.count.wrapping_mul(run.length)))
+    });
     let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
     let [Op::Block(one), more @ ..] = child else { return Ok(None) };
     let adjoins = more.is_empty() && u64::try_from(extent) == Ok(one.memory_run());
     let parts = child.iter().map_while(|op| match op {
-        Op::Block(part) if part.runs() == 1 && part.item == one.item => Some(part),
+        Op::Block(part) if part.runs() == 1 && part.item() == one.item() => Some(part),
         _ => None,
     });
     let parts: SmallVec<[&Block; 4]> = parts.collect();
@@ -216,59 +240,63 @@ fn table(
     if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
         return Ok(None);
     }
-    let mut builder = TableBuilder::new(one.item, blocks as usize * child.len(), room)?;
-    for run in runs {
-        let stride = layout::scaled(run.stride, unit)?;
-        let mut at = layout::scaled(run.displacement, unit)?;
-        for block in 0..run.count {
-            for part in &parts {
-                // The bounds of the array were found, so its bytes lie within i64.
-                let start = at.wrapping_add(part.start);
-                builder.add(start, part.units * run.length, part.items * run.length);
-            }
-            if block + 1 < run.count {
-                at = at.checked_add(stride).ok_or(Error::Overflow { what: "a displacement" })?;
-            }
+    // The bounds of the array were found, so its bytes lie within i64, even where a summand doesn't.
+    let blocks = runs.iter().flat_map(|run| {
+        let (first, stride) = (run.displacement.wrapping_mul(unit), run.stride.wrapping_mul(unit));
+        let place = move |block: u64| first.wrapping_add(stride.wrapping_mul(block as i64));
+        (0..run.count).map(move |block| (place(block), run.length))
+    });
+    let items = copies * parts.iter().map(|part| part.items).sum::<u64>();
+    let table = match &parts[..] {
+        [part] => {
+            let runs =
+                blocks.map(|(at, length)| (at.wrapping_add(part.start), part.units * length));
+            gather(one.item(), runs, items, room)?
         }
-    }
-    Ok(Some(builder.finish(room)?))
+        parts => {
+            let runs = blocks.flat_map(|(at, _)| {
+                parts.iter().map(move |part| (at.wrapping_add(part.start), part.units))
+            });
+            gather(one.item(), runs, items, room)?
+        }
+    };
+    Ok(Some(table))
 }
 
-/// Members one after the other: each a child, how many of it, and where. Where they would make too many operations, members of
-/// one type share theirs.
+/// Adds members one after the other, each a child, how many of it, and where; and says from where on. Where they would make too many
+/// operations, members of one type share theirs.
 fn structure(
     members: impl Iterator<Item = (u32, u64, i64)> + Clone,
-    lowered: &[Vec<Op>],
+    lowered: &[Range<usize>],
     layouts: &[Bounds],
+    ops: &mut Vec<Op>,
     room: &mut Room,
-) -> Result<Vec<Op>> {
+) -> Result<usize> {
     let all: usize = members.clone().map(|(child, ..)| lowered[child as usize].len()).sum();
     let each = if all > MANY { members.clone().count() } else { all };
     room.take::<Op>(each)?;
     let mut shared: HashMap<u32, Op> = HashMap::new();
-    let mut ops = Vec::with_capacity(each);
+    let first = ops.len();
+    ops.reserve(each);
     for (child, length, place) in members {
         let extent = layouts[child as usize].extent();
-        let one = &lowered[child as usize];
-        let one = match one.len() {
+        let one = lowered[child as usize].clone();
+        let from = ops.len();
+        match one.len() {
             2.. if all > MANY => {
                 let one = match shared.entry(child) {
                     Entry::Occupied(shared) => shared.into_mut(),
-                    Entry::Vacant(first) => {
-                        let copy = room.copy(one)?;
-                        first.insert(room.once(copy)?)
-                    }
+                    Entry::Vacant(first) => first.insert(room.shared(&ops[one])?),
                 };
-                vec![one.clone()]
+                ops.push(one.clone());
             }
-            _ => one.clone(),
-        };
-        let mut member = repeat(one, length, extent, room)?;
+            _ => ops.extend_from_within(one),
+        }
+        repeat(ops, from, length, extent, room)?;
         // The bounds of the struct were found, so its bytes lie within i64.
-        member.iter_mut().for_each(|op| op.shift(place));
-        ops.append(&mut member);
+        ops[from..].iter_mut().for_each(|op| op.shift(place));
     }
-    Ok(ops)
+    Ok(first)
 }
 
 fn shift(ops: &mut [Op], by: i64) -> Result<()> {
@@ -282,145 +310,142 @@ fn shift(ops: &mut [Op], by: i64) -> Result<()> {
     Ok(())
 }
 
-/// Operations `count` times, `stride` apart.
-fn repeat(mut ops: Vec<Op>, count: u64, stride: i64, room: &mut Room) -> Result<Vec<Op>> {
-    if count == 0 || ops.is_empty() {
-        return Ok(Vec::new());
-    }
-    if count == 1 {
-        return Ok(ops);
-    }
-    if let [op] = &mut *ops {
-        match op {
-            Op::Block(block) => {
-                if let Some(repeated) = block.repeated(count, stride) {
-                    return Ok(vec![Op::Block(repeated)]);
-                }
-            }
-            Op::Loop(inner) if inner.count == 1 => {
-                (inner.count, inner.stride) = (count, stride);
-                return Ok(ops);
-            }
-            Op::Loop(inner) if inner.continues(stride) => {
-                inner.count *= count;
-                return Ok(ops);
-            }
-            Op::Loop(_) | Op::Gather(_) => {}
+/// Repeats the operations behind `from` `count` times, `stride` apart.
+fn repeat(ops: &mut Vec<Op>, from: usize, count: u64, stride: i64, room: &mut Room) -> Result<()> {
+    let repeated = match &mut ops[from..] {
+        [] => true,
+        _ if count == 1 => true,
+        _ if count == 0 => {
+            ops.truncate(from);
+            true
         }
+        [Op::Block(block)] => block.repeat(count, stride),
+        [Op::Loop(inner)] if inner.count == 1 => {
+            (inner.count, inner.stride) = (count, stride);
+            true
+        }
+        [Op::Loop(inner)] if inner.continues(stride) => {
+            inner.count *= count;
+            true
+        }
+        _ => false,
+    };
+    if !repeated {
+        let body = ops.drain(from..).collect();
+        ops.push(room.looped(body, count, stride)?);
     }
-    Ok(vec![room.looped(ops, count, stride)?])
+    Ok(())
 }
 
-/// Joins runs that follow each other in memory and are converted alike.
-fn join(mut ops: Vec<Op>) -> Vec<Op> {
-    ops.dedup_by(|next, last| {
-        let (Op::Block(last), Op::Block(next)) = (last, next) else { return false };
-        let adjoin = last.runs() == 1
-            && next.runs() == 1
-            && last.start.checked_add(last.memory_run() as i64) == Some(next.start);
-        let joins = adjoin && last.item == next.item;
-        if joins {
-            last.lengthen(next.units, next.items);
+/// Joins runs behind `from` that follow each other in memory and are converted alike.
+fn join(ops: &mut Vec<Op>, from: usize) {
+    let mut last = from;
+    for next in from + 1..ops.len() {
+        if let [Op::Block(last), .., Op::Block(next)] = &mut ops[last..=next] {
+            let adjoin = last.runs() == 1
+                && next.runs() == 1
+                && last.start.checked_add(last.memory_run() as i64) == Some(next.start);
+            if adjoin && last.item() == next.item() {
+                last.lengthen(next.units, next.items);
+                continue;
+            }
         }
-        joins
-    });
-    ops
+        last += 1;
+        ops.swap(last, next);
+    }
+    ops.truncate(last + 1);
 }
 
-/// Turns long sequences of runs that are converted alike into tables.
-fn tabulate(ops: Vec<Op>, room: &mut Room) -> Result<Vec<Op>> {
-    if ops.len() < TABLE {
-        return Ok(ops);
+/// Turns long sequences of runs behind `from` that are converted alike into tables.
+fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
+    if ops.len() - from < TABLE {
+        return Ok(());
     }
-    let mut tabulated = Vec::with_capacity(ops.len());
-    let mut ops = ops.into_iter().peekable();
-    while let Some(op) = ops.next() {
-        let mut runs = vec![op];
-        while let (Op::Block(first), Some(Op::Block(next))) = (&runs[0], ops.peek()) {
-            if first.runs() > 1 || next.runs() > 1 || first.item != next.item {
-                break;
-            }
-            runs.extend(ops.next());
+    let alike = |last: &Op, next: &Op| match (last, next) {
+        (Op::Block(last), Op::Block(next)) => {
+            last.runs() == 1 && next.runs() == 1 && last.item() == next.item()
         }
-        match &runs[0] {
-            Op::Block(first) if runs.len() >= TABLE => {
-                let mut table = TableBuilder::new(first.item, runs.len(), room)?;
-                for run in &runs {
-                    if let Op::Block(run) = run {
-                        table.add(run.start, run.units, run.items);
-                    }
-                }
-                tabulated.push(Op::Gather(table.finish(room)?));
+        _ => false,
+    };
+    if ops[from..].chunk_by(alike).all(|sequence| sequence.len() < TABLE) {
+        return Ok(());
+    }
+    let all: Vec<Op> = ops.drain(from..).collect();
+    for sequence in all.chunk_by(alike) {
+        match sequence {
+            [Op::Block(first), ..] if sequence.len() >= TABLE => {
+                let runs = sequence.iter().filter_map(|op| match op {
+                    Op::Block(run) => Some((run.start, run.units)),
+                    _ => None,
+                });
+                let items = sequence.iter().map(Op::items).sum();
+                ops.push(Op::Gather(gather(first.item(), runs, items, room)?));
             }
-            _ => tabulated.append(&mut runs),
+            _ => ops.extend_from_slice(sequence),
         }
     }
-    Ok(tabulated)
+    Ok(())
 }
 
-/// A table in the making; runs that adjoin are joined.
-struct TableBuilder {
+/// A table of runs, each an offset and its units; those that adjoin are joined. They are walked twice, to measure and to make it.
+fn gather(
     item: Item,
-    /// Offset and units of each run.
-    runs: Vec<(i64, u64)>,
-    /// How many of them there is room for.
-    most: usize,
+    runs: impl Iterator<Item = (i64, u64)> + Clone,
     items: u64,
+    room: &mut Room,
+) -> Result<Gather> {
+    let (memory, stream) = (item.memory(), item.stream());
+    let mut start = None;
+    let (mut all, mut units, mut step) = (0u64, 0u64, 0u64);
+    let (mut least, mut greatest) = (0i64, 0i64);
+    joined(runs.clone(), memory, |offset, run| {
+        let offset = offset.wrapping_sub(*start.get_or_insert(offset));
+        least = least.min(offset);
+        greatest = greatest.max(offset.wrapping_add((run * memory) as i64));
+        (all, units) = (all + 1, units + run);
+        if step != 1 {
+            step = gcd(run, step);
+        }
+    });
+    let start = start.unwrap_or(0);
+    let parts = units / step;
+    let (table, kernel) = if parts <= EXPANSION * all && (parts <= CUT || parts <= 2 * all) {
+        // Parts of equal length: what a length of its own for each run costs is more than they do.
+        room.take::<i64>(parts as usize)?;
+        let mut offsets = OffsetsBuilder::of(parts as usize);
+        joined(runs, memory, |offset, run| {
+            offsets.add(offset.wrapping_sub(start), run / step, (step * memory) as i64);
+        });
+        (Table::Even { offsets: Arc::new(offsets.finish()) }, Kernel::new(item.pack, step))
+    } else {
+        room.take::<Piece>(all as usize)?;
+        let (mut pieces, mut position) = (Vec::with_capacity(all as usize), 0);
+        joined(runs, memory, |offset, run| {
+            pieces.push(Piece { offset: offset.wrapping_sub(start), position });
+            position += run * stream;
+        });
+        (Table::Ragged { pieces: pieces.into() }, Kernel::new(item.pack, 1))
+    };
+    let (leaf, stream) = (item.leaf, units * stream);
+    Ok(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest })
 }
 
-impl TableBuilder {
-    fn new(item: Item, runs: usize, room: &mut Room) -> Result<TableBuilder> {
-        room.take::<(i64, u64)>(runs)?;
-        Ok(TableBuilder { item, runs: Vec::with_capacity(runs), most: runs, items: 0 })
-    }
-
-    fn add(&mut self, offset: i64, units: u64, items: u64) {
-        self.items += items;
-        match self.runs.last_mut() {
-            Some((last, length))
-                if last.checked_add((*length * self.item.memory()) as i64) == Some(offset) =>
-            {
-                *length += units;
-            }
-            _ => self.runs.push((offset, units)),
+/// Hands on runs of units of so many bytes, those that adjoin as one.
+#[inline]
+fn joined(runs: impl Iterator<Item = (i64, u64)>, memory: u64, mut each: impl FnMut(i64, u64)) {
+    let mut last: Option<(i64, u64)> = None;
+    runs.for_each(|(offset, units)| match &mut last {
+        Some((start, run)) if start.checked_add((*run * memory) as i64) == Some(offset) => {
+            *run += units;
         }
-    }
-
-    fn finish(mut self, room: &mut Room) -> Result<Gather> {
-        let unit = self.item.stream();
-        let start = self.runs.first().map_or(0, |&(first, _)| first);
-        self.runs.iter_mut().for_each(|(offset, _)| *offset = offset.wrapping_sub(start));
-        let least = self.runs.iter().map(|&(offset, _)| offset).min();
-        let ends =
-            self.runs.iter().map(|&(offset, units)| offset + (units * self.item.memory()) as i64);
-        let reach = least.unwrap_or(0)..ends.max().unwrap_or(0);
-        let units: u64 = self.runs.iter().map(|(_, units)| units).sum();
-        let step = self.runs.iter().fold(0, |divisor, (_, units)| gcd(*units, divisor));
-        let parts = units / step;
-        let most = EXPANSION * self.runs.len() as u64;
-        let table = if parts <= most && (parts <= CUT || parts <= 2 * self.runs.len() as u64) {
-            // Parts of equal length: what a length of its own for each run costs is more than they do.
-            let memory = (step * self.item.memory()) as i64;
-            room.take::<i64>(parts as usize)?;
-            let mut offsets = Vec::with_capacity(parts as usize);
-            for &(offset, units) in &self.runs {
-                offsets.extend((0..units / step).map(|part| offset + part as i64 * memory));
+        last => {
+            if let Some((start, run)) = last.replace((offset, units)) {
+                each(start, run);
             }
-            let offsets = Arc::new(Offsets::new(offsets));
-            Table::Even { offsets, units: step, kernels: self.item.kernels(step) }
-        } else {
-            room.take::<Piece>(self.runs.len())?;
-            let mut position = 0;
-            let pieces = self.runs.iter().map(|&(offset, units)| {
-                let piece = Piece { offset, position };
-                position += units * unit;
-                piece
-            });
-            Table::Ragged { pieces: pieces.collect() }
-        };
-        room.give_back::<(i64, u64)>(self.most);
-        let (item, items) = (self.item, self.items);
-        Ok(Gather { start, table, item, stream: units * unit, items, reach })
+        }
+    });
+    if let Some((start, run)) = last {
+        each(start, run);
     }
 }
 
@@ -435,9 +460,10 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// Stands between the passes: operations that lost, moved or added bytes are a bug here.
-fn verify(ops: &[Op], layout: &Bounds, size: u64) {
+fn verify(ops: &[Op], layout: &Bounds, size: Option<u64>) {
     if cfg!(debug_assertions) {
         let held: u64 = ops.iter().map(Op::stream).sum();
+        let size = size.unwrap_or(layout.size as u64);
         assert_eq!(held, size, "bytes in the stream of {ops:?}");
         let starts = ops.iter().map(|op| op.reach().start).min().unwrap_or(0);
         let ends = ops.iter().map(|op| op.reach().end).max().unwrap_or(0);

@@ -93,11 +93,10 @@ fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
         return true;
     }
     let same_table = |a: &Gather, b: &Gather| match (&a.table, &b.table) {
-        (
-            Table::Even { offsets: a, units, .. },
-            Table::Even { offsets: b, units: other_units, .. },
-        ) => units == other_units && a == b,
-        (Table::Ragged { pieces: a }, Table::Ragged { pieces: b }) => a == b,
+        (Table::Even { offsets: x }, Table::Even { offsets: y }) => {
+            a.kernel.from_run() == b.kernel.from_run() && x == y
+        }
+        (Table::Ragged { pieces: x }, Table::Ragged { pieces: y }) => x == y,
         _ => false,
     };
     let mut same = |(a, b): (&Op, &Op)| {
@@ -142,7 +141,7 @@ impl Memories<'_, '_, '_> {
         if [repeated.count, outer.count, middle.count] == [1; 3] && gap > Some(0) {
             // One dimension in the order of memory, as most have: there is nothing to turn.
             let lane = Lane { start: block.start, strides: [0, inner.stride] };
-            let kernel = &block.kernels.pack;
+            let kernel = &block.kernel;
             return moved(kernel.transfer([1, inner.count], self.from, lane, self.to, lane));
         }
         self.rows(block.start, [repeated, outer, middle, inner], block.memory_run())
@@ -173,9 +172,9 @@ impl Memories<'_, '_, '_> {
         base: i64,
     ) -> Result<(), OutOfBounds> {
         match &gather.table {
-            Table::Even { offsets, kernels, .. } => {
+            Table::Even { offsets } => {
                 let at = base.wrapping_add(gather.start);
-                let kernel = &kernels.pack;
+                let kernel = &gather.kernel;
                 moved(kernel.by_table(Tabled::Both, offsets, runs, self.from, at, self.to, at))
             }
             Table::Ragged { .. } => {

@@ -68,7 +68,7 @@ pub struct Program {
 impl Program {
     fn new(body: Body, extent: i64) -> Program {
         let run = match &*body.ops {
-            [Op::Block(block)] if block.item.is_copy() && block.runs() == 1 => Some(block.start),
+            [Op::Block(block)] if block.is_copy() && block.runs() == 1 => Some(block.start),
             _ => None,
         };
         Program { body, extent, run, overlaps: OnceLock::new() }

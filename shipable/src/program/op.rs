@@ -7,20 +7,23 @@ use crate::basic::Leaf;
 use crate::convert::Conversion;
 use crate::kernels::{Kernel, Offsets};
 
-/// What happens to the items of a run on their way into the stream and out of it.
+/// What happens to the items of a run on their way into the stream, and reversed on their way out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
     /// From memory to stream.
     pub pack: Conversion,
-    /// From stream to memory.
-    pub unpack: Conversion,
-    /// The type, for the message of a conversion that can fail.
+    /// The type where either conversion can meet a value that doesn't fit, for the message.
     pub leaf: Option<Leaf>,
 }
 
 impl Item {
     pub(crate) fn is_copy(&self) -> bool {
-        self.pack == Conversion::Copy
+        self.pack.is_copy()
+    }
+
+    /// From stream to memory.
+    pub(crate) fn unpack(&self) -> Conversion {
+        self.pack.reversed()
     }
 
     /// Bytes in memory.
@@ -37,22 +40,6 @@ impl Item {
     pub(crate) fn bytes_in_memory(&self, bytes: u64) -> u64 {
         bytes / self.stream() * self.memory()
     }
-
-    pub(crate) fn kernels(&self, units: u64) -> Kernels {
-        Kernels { pack: Kernel::new(self.pack, units), unpack: Kernel::new(self.unpack, units) }
-    }
-
-    /// Whether neither conversion can meet a value that doesn't fit.
-    pub(crate) fn is_infallible(&self) -> bool {
-        self.leaf.is_none()
-    }
-}
-
-/// What moves runs of one length, either way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernels {
-    pub pack: Kernel,
-    pub unpack: Kernel,
 }
 
 /// One strided dimension.
@@ -73,24 +60,31 @@ pub(crate) struct Block {
     pub start: i64,
     /// Outer to inner.
     pub dims: [Dim; 3],
-    pub item: Item,
-    /// How many times `item` a run is: bytes where it is copied.
+    /// What packs a run; reversed, it unpacks one.
+    pub kernel: Kernel,
+    /// The type, where a conversion can fail: see [`Item`].
+    pub leaf: Option<Leaf>,
+    /// How many times its item a run is: bytes where it is copied.
     pub units: u64,
     /// Basic items in a run.
     pub items: u64,
-    pub kernels: Kernels,
 }
 
 impl Block {
     pub(crate) fn run(start: i64, item: Item, units: u64, items: u64) -> Block {
-        Block { start, dims: [Dim::ONE; 3], item, units, items, kernels: item.kernels(units) }
+        let kernel = Kernel::new(item.pack, units);
+        Block { start, dims: [Dim::ONE; 3], kernel, leaf: item.leaf, units, items }
+    }
+
+    pub(crate) fn item(&self) -> Item {
+        Item { pack: self.kernel.conversion(), leaf: self.leaf }
     }
 
     /// The same run with others after it.
     pub(crate) fn lengthen(&mut self, units: u64, items: u64) {
         self.units += units;
         self.items += items;
-        self.kernels = self.item.kernels(self.units);
+        self.kernel = Kernel::new(self.kernel.conversion(), self.units);
     }
 
     pub(crate) fn runs(&self) -> u64 {
@@ -99,26 +93,36 @@ impl Block {
 
     /// Bytes of a run in memory.
     pub(crate) fn memory_run(&self) -> u64 {
-        self.units * self.item.memory()
+        self.kernel.from_run()
     }
 
     /// Bytes of a run in the stream.
     pub(crate) fn stream_run(&self) -> u64 {
-        self.units * self.item.stream()
+        self.kernel.to_run()
+    }
+
+    /// Whether nothing is converted.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.kernel.conversion().is_copy()
     }
 
     /// This block `count` times, `stride` apart, if that still is a block.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Option<Block> {
         let mut block = self.clone();
-        match block.dims.iter().position(|dim| dim.count > 1) {
+        block.repeat(count, stride).then_some(block)
+    }
+
+    /// Repeats it `count` times, `stride` apart, unless that isn't a block any more.
+    pub(crate) fn repeat(&mut self, count: u64, stride: i64) -> bool {
+        match self.dims.iter().position(|dim| dim.count > 1) {
             None if u64::try_from(stride) == Ok(self.memory_run()) => {
-                block.lengthen(self.units * (count - 1), self.items * (count - 1));
+                self.lengthen(self.units * (count - 1), self.items * (count - 1));
             }
-            Some(outer) if continues(self.dims[outer], stride) => block.dims[outer].count *= count,
-            Some(0) => return None,
-            used => block.dims[used.unwrap_or(3) - 1] = Dim { count, stride },
+            Some(outer) if continues(self.dims[outer], stride) => self.dims[outer].count *= count,
+            Some(0) => return false,
+            used => self.dims[used.unwrap_or(3) - 1] = Dim { count, stride },
         }
-        Some(block)
+        true
     }
 }
 
@@ -133,7 +137,10 @@ pub(crate) struct Gather {
     /// Where the first run starts: offsets are relative to it, so that no sum leaves i64 on the way to one that doesn't.
     pub start: i64,
     pub table: Table,
-    pub item: Item,
+    /// What packs a run of an even table, or one unit of a ragged one; reversed, it unpacks.
+    pub kernel: Kernel,
+    /// The type, where a conversion can fail: see [`Item`].
+    pub leaf: Option<Leaf>,
     /// Bytes in the stream.
     pub stream: u64,
     /// Basic items.
@@ -146,7 +153,7 @@ pub(crate) struct Gather {
 #[derive(Clone, Debug)]
 pub(crate) enum Table {
     /// Of one length.
-    Even { offsets: Arc<Offsets>, units: u64, kernels: Kernels },
+    Even { offsets: Arc<Offsets> },
     /// Of different lengths.
     Ragged { pieces: Arc<[Piece]> },
 }
@@ -160,10 +167,14 @@ pub(crate) struct Piece {
 }
 
 impl Gather {
+    pub(crate) fn item(&self) -> Item {
+        Item { pack: self.kernel.conversion(), leaf: self.leaf }
+    }
+
     /// How many runs there are.
     pub(crate) fn len(&self) -> usize {
         match &self.table {
-            Table::Even { offsets, .. } => offsets.as_slice().len(),
+            Table::Even { offsets } => offsets.as_slice().len(),
             Table::Ragged { pieces } => pieces.len(),
         }
     }
@@ -171,7 +182,7 @@ impl Gather {
     /// The run that `position` of the table's stream lies in.
     pub(crate) fn find(&self, position: u64) -> usize {
         match &self.table {
-            Table::Even { units, .. } => (position / (units * self.item.stream())) as usize,
+            Table::Even { .. } => (position / self.kernel.to_run()) as usize,
             Table::Ragged { pieces } => {
                 pieces.partition_point(|piece| piece.position <= position) - 1
             }
@@ -181,8 +192,8 @@ impl Gather {
     /// Where a run lies in memory, and in the table's stream.
     pub(crate) fn run(&self, index: usize) -> (i64, Range<u64>) {
         match &self.table {
-            Table::Even { offsets, units, .. } => {
-                let length = units * self.item.stream();
+            Table::Even { offsets } => {
+                let length = self.kernel.to_run();
                 let start = index as u64 * length;
                 (self.start.wrapping_add(offsets.as_slice()[index]), start..start + length)
             }
@@ -263,8 +274,8 @@ impl Op {
     /// Whether nothing is converted.
     fn copies(&self) -> bool {
         match self {
-            Op::Block(block) => block.item.is_copy(),
-            Op::Gather(gather) => gather.item.is_copy(),
+            Op::Block(block) => block.is_copy(),
+            Op::Gather(gather) => gather.kernel.conversion().is_copy(),
             Op::Loop(each) => each.body.copies,
         }
     }
@@ -296,7 +307,8 @@ pub(crate) struct Start {
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub ops: Box<[Op]>,
-    pub starts: Box<[Start]>,
+    /// Where all but the first start.
+    later: Box<[Start]>,
     pub stream: u64,
     pub items: u64,
     pub reach: Range<i64>,
@@ -314,27 +326,29 @@ pub(crate) struct Columnar {
 }
 
 impl Body {
-    pub(crate) fn new(ops: Vec<Op>) -> Body {
+    pub(crate) fn new(ops: Box<[Op]>) -> Body {
         let mut end = Start { stream: 0, items: 0 };
-        let starts = ops.iter().map(|op| {
-            let start = end;
-            end = Start { stream: start.stream + op.stream(), items: start.items + op.items() };
-            start
-        });
-        let starts = starts.collect();
+        let mut later = Vec::with_capacity(ops.len().saturating_sub(1));
+        for (index, op) in ops.iter().enumerate() {
+            if index > 0 {
+                later.push(end);
+            }
+            end = Start { stream: end.stream + op.stream(), items: end.items + op.items() };
+        }
+        let later = later.into();
         let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
         let tried = ops.iter().try_fold(0, |longest, op| match op {
             Op::Block(block @ Block { dims: [Dim::ONE, Dim::ONE, _], .. }) => {
                 let run = block.memory_run().max(block.stream_run());
                 let bytes = block.runs().saturating_mul(run);
-                Some(if block.item.is_infallible() { longest } else { bytes.max(longest) })
+                Some(if block.leaf.is_none() { longest } else { bytes.max(longest) })
             }
             _ => None,
         });
         let columnar = tried.filter(|_| ops.len() > 1).map(|tried| Columnar { tried });
         let copies = ops.iter().all(Op::copies);
         let (stream, items) = (end.stream, end.items);
-        Body { ops: ops.into(), starts, stream, items, reach, copies, columnar }
+        Body { ops, later, stream, items, reach, copies, columnar }
     }
 
     /// Bytes of memory from the first to the last.
@@ -344,6 +358,16 @@ impl Body {
 
     /// The operation that `position` lies in.
     pub(crate) fn find(&self, position: u64) -> usize {
-        self.starts.partition_point(|start| start.stream <= position).saturating_sub(1)
+        self.later.partition_point(|start| start.stream <= position)
+    }
+
+    /// Where an operation starts.
+    pub(crate) fn start(&self, op: usize) -> Start {
+        op.checked_sub(1).map_or(Start { stream: 0, items: 0 }, |later| self.later[later])
+    }
+
+    /// Where an operation ends in the stream.
+    pub(crate) fn end(&self, op: usize) -> u64 {
+        self.later.get(op).map_or(self.stream, |next| next.stream)
     }
 }

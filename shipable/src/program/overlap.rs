@@ -102,7 +102,7 @@ fn apart(ranges: &mut [Range<i64>]) -> bool {
 
 fn run_of(gather: &Gather, index: usize) -> Range<i64> {
     let (start, run) = gather.run(index);
-    start..start.wrapping_add(gather.item.bytes_in_memory(run.end - run.start) as i64)
+    start..start.wrapping_add(gather.item().bytes_in_memory(run.end - run.start) as i64)
 }
 
 /// Adds the runs of a strip, until there are as many as are compared.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::cursor::{Cursor, Strip, TRIAL, Tile, Whole};
-use super::op::{Gather, Item, Kernels, Op, Table};
+use super::op::{Gather, Item, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
 use crate::basic::Leaf;
@@ -261,14 +261,14 @@ fn named(scalar: Scalar) -> String {
 fn index(body: &Body, position: u64) -> u64 {
     let (iteration, position) = (position / body.stream, position % body.stream);
     let op = body.find(position);
-    let within = position - body.starts[op].stream;
+    let within = position - body.start(op).stream;
     iteration * body.items
-        + body.starts[op].items
+        + body.start(op).items
         + match &body.ops[op] {
             Op::Loop(inner) => index(&inner.body, within),
             // What can fail is converted scalar by scalar.
-            Op::Block(block) => within / block.item.stream(),
-            Op::Gather(gather) => within / gather.item.stream(),
+            Op::Block(block) => within / block.item().stream(),
+            Op::Gather(gather) => within / gather.item().stream(),
         }
 }
 
@@ -318,7 +318,7 @@ impl Strip<'_> {
             let mut value = [0; MAX_SIZE];
             let value = &mut value[..item.memory() as usize];
             let packed = &partial.bytes[..item.stream() as usize];
-            convert(&item, item.unpack, packed, value, stream)?;
+            convert(&item, item.unpack(), packed, value, stream)?;
             memory.write(start, value)?;
         }
         Ok(())
@@ -344,20 +344,20 @@ impl Strip<'_> {
                 stream_strides,
             } => {
                 let kernel = match units == block.units {
-                    true => way.of(&block.kernels),
-                    false => way.kernel(&block.item, units),
+                    true => way.of(&block.kernel),
+                    false => way.kernel(&block.item(), units),
                 };
                 let memory = Lane { start, strides: memory_strides };
                 let packed = packed(stream, position, stream_strides);
                 let (from, to) = way.order(memory, packed);
-                (kernel.transfer(counts, source, from, target, to), stream, block.item)
+                (kernel.transfer(counts, source, from, target, to), stream, block.item())
             }
             Strip::Table { gather, runs, base, stream } => match &gather.table {
-                Table::Even { offsets, kernels, .. } => {
+                Table::Even { offsets } => {
                     let memory = base.wrapping_add(gather.start);
                     let packed = offset(stream, position);
                     let moved = match way {
-                        Way::Pack => kernels.pack.by_table(
+                        Way::Pack => gather.kernel.by_table(
                             Tabled::Source,
                             offsets,
                             runs,
@@ -366,7 +366,7 @@ impl Strip<'_> {
                             target,
                             packed,
                         ),
-                        Way::Unpack => kernels.unpack.by_table(
+                        Way::Unpack => gather.kernel.reversed().by_table(
                             Tabled::Target,
                             offsets,
                             runs,
@@ -376,7 +376,7 @@ impl Strip<'_> {
                             memory,
                         ),
                     };
-                    (moved, stream, gather.item)
+                    (moved, stream, gather.item())
                 }
                 Table::Ragged { .. } => {
                     return pieces(gather, runs, base, stream)
@@ -422,8 +422,8 @@ impl<'p> Tile<'p> {
         self.part(0..self.iterations).any(|strip| match strip {
             Strip::Grid {
                 block, counts, memory, memory_strides, stream, stream_strides, ..
-            } if !block.item.is_infallible() => {
-                let kernel = way.of(&block.kernels);
+            } if block.leaf.is_some() => {
+                let kernel = way.of(&block.kernel);
                 let memory = Lane { start: memory, strides: memory_strides };
                 let (from, _) = way.order(memory, packed(stream, position, stream_strides));
                 let to = Lane::packed(0, counts, kernel.to_run());
@@ -438,7 +438,7 @@ impl<'p> Tile<'p> {
         let Tile { body, base, stride, stream, .. } = self;
         let base = base.wrapping_add(stride.wrapping_mul(iterations.start as i64));
         let stream = stream + iterations.start * body.stream;
-        body.ops.iter().zip(&body.starts).filter_map(move |(op, start)| {
+        body.ops.iter().enumerate().filter_map(move |(index, op)| {
             let Op::Block(block) = op else { return None };
             let [.., inner] = block.dims;
             Some(Strip::Grid {
@@ -447,7 +447,7 @@ impl<'p> Tile<'p> {
                 counts: [iterations.end - iterations.start, inner.count],
                 memory: base.wrapping_add(block.start),
                 memory_strides: [stride, inner.stride],
-                stream: stream + start.stream,
+                stream: stream + body.start(index).stream,
                 stream_strides: [body.stream, block.stream_run()],
             })
         })
@@ -465,7 +465,7 @@ impl Way {
     fn conversion(self, item: &Item) -> Conversion {
         match self {
             Way::Pack => item.pack,
-            Way::Unpack => item.unpack,
+            Way::Unpack => item.unpack(),
         }
     }
 
@@ -473,10 +473,10 @@ impl Way {
         Kernel::new(self.conversion(item), units)
     }
 
-    fn of(self, kernels: &Kernels) -> Kernel {
+    fn of(self, kernel: &Kernel) -> Kernel {
         match self {
-            Way::Pack => kernels.pack,
-            Way::Unpack => kernels.unpack,
+            Way::Pack => *kernel,
+            Way::Unpack => kernel.reversed(),
         }
     }
 
@@ -517,8 +517,8 @@ pub(super) fn pieces(
     runs.map(move |index| {
         let (offset, run) = gather.run(index);
         Strip::Piece {
-            item: gather.item,
-            units: (run.end - run.start) / gather.item.stream(),
+            item: gather.item(),
+            units: (run.end - run.start) / gather.item().stream(),
             memory: base.wrapping_add(offset),
             stream: stream + (run.start - first),
         }

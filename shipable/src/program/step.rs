@@ -136,10 +136,10 @@ impl Grid {
     fn new(strip: &Strip<'_>) -> Option<Grid> {
         match strip {
             Strip::Grid { block, units, counts, memory, memory_strides, .. } => Some(Grid {
-                item: block.item,
+                item: block.item(),
                 counts: *counts,
                 lane: Lane { start: *memory, strides: *memory_strides },
-                run: units * block.item.stream(),
+                run: units * block.item().stream(),
                 table: false,
             }),
             Strip::Table { gather, runs, base, .. } => {
@@ -147,14 +147,14 @@ impl Grid {
                 let (offset, mut run) = gather.run(runs.start);
                 let more = runs.clone().skip(1).take_while(|&index| {
                     let (next, part) = gather.run(index);
-                    let adjoins =
-                        next == offset + gather.item.bytes_in_memory(part.start - run.start) as i64;
+                    let adjoins = next
+                        == offset + gather.item().bytes_in_memory(part.start - run.start) as i64;
                     run.end = if adjoins { part.end } else { run.end };
                     adjoins
                 });
                 let joined = 1 + more.count();
                 Some(Grid {
-                    item: gather.item,
+                    item: gather.item(),
                     counts: [1, 1],
                     lane: Lane { start: base.wrapping_add(offset), strides: [0; 2] },
                     run: run.end - run.start,
@@ -281,7 +281,7 @@ impl Step {
         let (conversion, item, body) = match (source.item.is_copy(), target.item.is_copy()) {
             (false, false) => return self.item_by_item(bodies, from, to),
             (_, true) => (source.item.pack, source.item, bodies[0]),
-            (true, false) => (target.item.unpack, target.item, bodies[1]),
+            (true, false) => (target.item.unpack(), target.item, bodies[1]),
         };
         Kernel::new(conversion, source.run / item.stream())
             .transfer(source.counts, from, source.lane, to, target.lane)
@@ -308,7 +308,7 @@ impl Step {
                 from.read(from_at, read)?;
                 convert_all(&a, a.pack, read, packed, position)
                     .map_err(|stop| stop.explain(bodies[0]))?;
-                convert_all(&b, b.unpack, packed, written, position)
+                convert_all(&b, b.unpack(), packed, written, position)
                     .map_err(|stop| stop.explain(bodies[1]))?;
                 to.write(to_at, written)?;
                 from_at += read.len() as i64;

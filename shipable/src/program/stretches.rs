@@ -100,7 +100,7 @@ impl Runs {
             }
             Op::Gather(gather) => (0..gather.len()).all(|index| {
                 let (start, run) = gather.run(index);
-                let len = gather.item.bytes_in_memory(run.end - run.start);
+                let len = gather.item().bytes_in_memory(run.end - run.start);
                 self.add(at.wrapping_add(start), len)
             }),
             Op::Loop(each) => {
@@ -155,7 +155,7 @@ impl List {
             }
             Op::Gather(gather) => (0..gather.len()).all(|index| {
                 let (start, run) = gather.run(index);
-                let len = gather.item.bytes_in_memory(run.end - run.start);
+                let len = gather.item().bytes_in_memory(run.end - run.start);
                 self.add(at.wrapping_add(start), len, &[])
             }),
             Op::Loop(each) => {

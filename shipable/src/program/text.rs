@@ -77,15 +77,15 @@ impl Printer {
                 for dim in block.dims.iter().filter(|dim| dim.count > 1) {
                     write!(f, "{} x {}: ", dim.count, dim.stride)?;
                 }
-                write!(f, "{}{} @{}", block.item, block.units, block.start)
+                write!(f, "{}{} @{}", block.item(), block.units, block.start)
             }
             Op::Gather(gather) => {
-                write!(f, "{}[", gather.item)?;
+                write!(f, "{}[", gather.item())?;
                 let uneven = matches!(gather.table, Table::Ragged { .. });
                 for index in 0..gather.len() {
                     let (offset, run) = gather.run(index);
                     if uneven || index == 0 {
-                        let units = (run.end - run.start) / gather.item.stream();
+                        let units = (run.end - run.start) / gather.item().stream();
                         write!(f, "{}{units}", if index == 0 { "" } else { " " })?;
                     }
                     write!(f, " @{offset}")?;
