@@ -264,7 +264,7 @@ mod tests {
         let note = Note { code: 1, detail: 2, calls: 3, waits_for: Some(4), moves: 5 };
         outbox.push(&Event::Ended(7, 9, note)).unwrap();
         outbox.push(&Event::Line(7, "cmd=init".to_owned())).unwrap();
-        let sent = [b"Welcome to b!\n", outbox.bytes.make_contiguous()].concat();
+        let sent = [b"Welcome to b!\n", &*outbox.bytes.make_contiguous()].concat();
         // In pieces of any size.
         for split in 0..sent.len() {
             let mut inbox = inbox(&sent[..split]);
