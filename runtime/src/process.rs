@@ -64,8 +64,8 @@ pub(crate) struct Process {
     server: Mutex<Option<JoinHandle<()>>>,
     /// The job's events that the engine has heard of.
     events: AtomicU32,
-    /// Whether one of them was a death.
-    lost: AtomicBool,
+    /// Whether the engine has lost a peer: to be seen without its lock.
+    bereft: Arc<AtomicBool>,
     life: AtomicU8,
     /// Held while a communicator or window is made.
     making: Mutex<()>,
@@ -151,6 +151,8 @@ impl Setup {
         };
         let names = Arc::new(Names::default());
         let rdma = link.rdma();
+        let mut engine = Engine::new(me, link, secret, names.clone(), founding);
+        let bereft = engine.state().bereft.clone();
         let process = Arc::new(Process {
             rdma,
             me,
@@ -158,10 +160,10 @@ impl Setup {
             routes,
             check,
             elements: Elements::new(names.clone(), architecture),
-            engine: Mutex::new(Engine::new(me, link, secret, names.clone(), founding)),
+            engine: Mutex::new(engine),
             names,
             events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
-            lost: AtomicBool::new(false),
+            bereft,
             segment,
             waiter,
             progress,
@@ -586,14 +588,14 @@ impl Process {
         if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
     }
 
-    /// Whether this rank has heard of a death.
+    /// Whether this rank has lost a peer: it died, or can't be reached any more.
     #[inline]
     pub(crate) fn is_bereft(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+        self.bereft.load(Ordering::Relaxed)
     }
 
     /// # Errors
-    /// This rank has heard of the death of one of a group.
+    /// This rank has lost one of a group.
     pub(crate) fn check_living(&self, group: &Group) -> Result<()> {
         match self.is_bereft().then(|| self.engine().state().dead_among(group)).flatten() {
             Some(error) => Err(error),
@@ -601,7 +603,7 @@ impl Process {
         }
     }
 
-    /// Waits for all of a group, to which this process belongs as `rank`. Whoever has heard of a member's death doesn't enter:
+    /// Waits for all of a group, to which this process belongs as `rank`. Whoever has lost a member doesn't enter:
     /// the others may have failed one meeting earlier or later, and two that fail at different ones must not take each other for
     /// a success.
     pub(crate) fn meet(&self, meeting: &Meeting, group: &Group, rank: u32) -> Result<()> {
@@ -673,9 +675,6 @@ impl Process {
         }
         self.events.store(events, Ordering::Relaxed);
         let states: Vec<_> = (0..self.me.size).map(|rank| self.segment.rank_state(rank)).collect();
-        if states.iter().any(|state| matches!(state, RankState::Dead(_))) {
-            self.lost.store(true, Ordering::Relaxed);
-        }
         engine.handle_rank_states(&states);
         true
     }

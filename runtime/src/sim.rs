@@ -176,12 +176,38 @@ fn join<R: Send, T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use longshore_transport::LinkError;
     use longshore_transport::fault::{Faults, Faulty};
+    use longshore_transport::{LinkError, RankState};
     use shipable::Class;
 
     use super::*;
     use crate::error::{Error, ErrorKind};
+
+    /// The job knows nothing of it: the connection between two ranks that live is lost. What the other ranks of the next meeting have
+    /// told already must not make it a success here, since the lost one never hears of this rank.
+    #[test]
+    fn who_has_lost_a_peer_that_lives_enters_no_meeting() {
+        let cluster = Cluster::new(3, 0).unwrap();
+        cluster.run(|seat| {
+            let cut = (seat.link.rank() == 0).then_some((1, 1000));
+            let link = Faulty::new(seat.link, Faults { cut, ..Faults::default() });
+            let setup = Setup { spin: false, ..Setup::new(seat.segment, Box::new(link)) };
+            let rank = Rank::start(setup).unwrap();
+            let world = rank.world();
+            if world.rank() == 0 {
+                let error = std::iter::repeat_with(|| world.send(&[1], 1, 0)).find_map(Result::err);
+                assert_eq!(error.unwrap().class(), Class::ProcAborted);
+                let known = rank.process().segment().rank_state(1);
+                assert!(!matches!(known, RankState::Dead(_)), "{known}");
+                let entered = rank.process().check_living(world.group());
+                assert_eq!(entered.unwrap_err().class(), Class::ProcAborted);
+            } else {
+                let error =
+                    std::iter::repeat_with(|| world.recv(&mut [0i32], 0, 0)).find_map(Result::err);
+                assert_eq!(error.unwrap().class(), Class::ProcAborted);
+            }
+        });
+    }
 
     #[test]
     fn who_waits_by_a_link_that_has_failed_is_told_and_has_what_came_before() {

@@ -30,6 +30,7 @@ mod ticket;
 mod whole;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use longshore_transport::fault::{Chance, Faults};
 use longshore_transport::{Link, LinkError, RankState};
@@ -116,8 +117,8 @@ pub(crate) struct State {
     meetings: meeting::Meetings,
     names: Arc<Names>,
     retirements: u64,
-    /// Whether a peer died: one that has finalized did not.
-    bereft: bool,
+    /// Whether a peer is lost: one that has finalized is not.
+    pub bereft: Arc<AtomicBool>,
     /// What failed of the link, for good.
     broken: Option<LinkError>,
     /// Those who died, of whom the link hasn't been told.
@@ -162,7 +163,7 @@ impl Engine {
             meetings: meeting::Meetings::default(),
             names,
             retirements: 0,
-            bereft: false,
+            bereft: Arc::default(),
             broken: None,
             dead: Vec::new(),
             asked: false,
@@ -500,9 +501,9 @@ impl State {
         }
     }
 
-    /// The error of a call that all ranks of a group have to join, where one died: one that has finalized has joined.
+    /// The error of a call that all ranks of a group have to join, where one is lost: one that has finalized has joined.
     pub(crate) fn dead_among(&self, group: &Group) -> Option<Error> {
-        if !self.bereft {
+        if !self.bereft.load(Ordering::Relaxed) {
             return None;
         }
         let died = |rank: u32| {
@@ -541,7 +542,7 @@ impl State {
             false => tracing::warn!(rank = self.me.rank, peer = rank, why, "lost a peer"),
         }
         if !gone.finalized {
-            self.bereft = true;
+            self.bereft.store(true, Ordering::Relaxed);
             self.dead.push(rank);
         }
         peer.gone = Some(gone);
