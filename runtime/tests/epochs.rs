@@ -374,7 +374,7 @@ fn a_computing_target_serves_its_peers() {
 fn who_polls_its_own_window_answers_peers() {
     let body = |rank: Rank| {
         let world = rank.world();
-        let window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
+        let window = Window::allocate(world, 32, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
         if world.rank() == 1 {
             for at in 0..2 {
@@ -400,13 +400,40 @@ fn who_polls_its_own_window_answers_peers() {
             };
             window.lock_all(until_there).unwrap();
         }
+        // One exposes another window meanwhile, to nobody.
+        let other = Window::allocate(world, 0, 1, &Info::default()).unwrap();
+        let nobody = world.group().incl(&[]).unwrap();
+        if world.rank() == 1 {
+            let set =
+                |epoch: &Passive<'_, '_>| epoch.accumulate(&[1i64], 0, 2, 1, &long, Op::Replace);
+            window.lock(0, LockType::Shared, set).unwrap();
+            window
+                .lock(0, LockType::Shared, |epoch| {
+                    epoch.accumulate(&[1i64], 0, 3, 1, &long, Op::Replace)
+                })
+                .unwrap();
+        } else {
+            let start = Instant::now();
+            let hopeful = || start.elapsed() < Duration::from_secs(20);
+            while window.get::<i64>(2).unwrap() == 0 {
+                assert!(hopeful(), "waits for nobody answer nobody");
+                other.post(&nobody, Assert::NONE).unwrap();
+                other.wait().unwrap();
+            }
+            while window.get::<i64>(3).unwrap() == 0 {
+                assert!(hopeful(), "tests of what has ended answer nobody");
+                other.post(&nobody, Assert::NONE).unwrap();
+                assert!(other.test().unwrap());
+            }
+        }
+        other.free().unwrap();
         world.barrier().unwrap();
         window.free().unwrap();
         rank.finalize().unwrap();
     };
     let options = Options { routes: Routes::Message, ..Options::default() };
     run(2, &options, body).unwrap();
-    run_shared(2, &options, body).unwrap();
+    run_shared(2, &Options { progress: false, ..options }, body).unwrap();
 }
 
 /// Threads of one rank that wait at the same time: what one finds wakes the others.
