@@ -616,7 +616,7 @@ fn error_handlers_deal_with_each_error_once() {
         window.call_errhandler(&error);
         assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"; 2]);
         // What only the target finds, the call that completes the operation returns.
-        let dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
+        let mut dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
         dynamic.set_errhandler(listen(&heard));
         let put = |epoch: &longshore::Passive<'_, '_>| epoch.put(&[1i64], 1, 800, 1, &long);
         dynamic.lock(1, LockType::Shared, put).unwrap_err();
@@ -626,6 +626,10 @@ fn error_handlers_deal_with_each_error_once() {
             Ok(fetched.wait().is_err())
         });
         assert!(fetch.unwrap());
+        assert_eq!(told().len(), 1);
+        // Two things are wrong with the closing fence.
+        let put = |epoch: &longshore::Epoch<'_, '_>| epoch.put(&[1i64], 1, 800, 1, &long);
+        dynamic.fence_with(Assert::NONE, Assert::NOPRECEDE, put).unwrap_err();
         assert_eq!(told().len(), 1);
         dynamic.free().unwrap();
         window.free().unwrap();

@@ -47,11 +47,10 @@ impl Core {
             self.control.set_no_put(true);
         }
         self.process.note(Activity::Computing, 0);
-        let place = |error: Error| self.raise(error.at(|| self.place("fence", None, None)));
-        let settled = settled.map_err(|error| {
-            place(error.at(|| self.place("fence", None, None)).within(|| before.to_string()))
-        });
-        truth.map_err(place).and(settled).and(met.map_err(place))
+        let place = |error: Error| error.at(|| self.place("fence", None, None));
+        let settled = settled.map_err(|error| place(error).within(|| before.to_string()));
+        // One call that fails is one error to the handler, whatever else is wrong.
+        truth.and(settled).and(met).map_err(|error| self.raise(place(error)))
     }
 
     /// Rule 9, as far as this rank can tell.
