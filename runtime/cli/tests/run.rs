@@ -44,8 +44,8 @@ fn rank() {
             job.finalize().unwrap();
         }
         "vanish" => {}
-        "abort" => {
-            job.abort(5).unwrap();
+        "abort" | "abort_256" => {
+            job.abort(if role == "abort" { 5 } else { 256 }).unwrap();
             thread::sleep(HANG);
         }
         "twice" => assert!(Environment::from_env().is_err()),
@@ -448,6 +448,13 @@ fn a_rank_that_others_wait_for_in_vain_is_a_failure() {
 fn a_rank_can_abort_the_job() {
     let words = [role("abort"), vec![":".to_owned()], role("wait")].concat();
     run(&words).expect(5, &["longshore: rank 0 (env) aborted the job with code 5"]);
+}
+
+/// Of the code a status has the low byte alone.
+#[test]
+fn a_job_that_is_aborted_has_failed() {
+    let words = [role("abort_256"), vec![":".to_owned()], role("wait")].concat();
+    run(&words).expect(1, &["longshore: rank 0 (env) aborted the job with code 256"]);
 }
 
 /// Kills rank `victim` of three that play `name`, once it does `activity`.

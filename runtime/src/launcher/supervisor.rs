@@ -506,7 +506,7 @@ impl<'a> Supervisor<'a> {
                 self.mark(rank, Death::Abort(code));
                 self.act_all(&Command::Abort(code));
                 if self.phase == Phase::Running {
-                    self.status = Some(code as u8);
+                    self.status = Some(status_of(code));
                     let name = self.name(rank);
                     self.say(&format!("{name} aborted the job with code {code}"));
                     self.end();
@@ -646,5 +646,13 @@ impl<'a> Supervisor<'a> {
             described.push(format!("and {} more", living.len() - SHOWN));
         }
         described.join(", ")
+    }
+}
+
+/// The exit status of a job that is aborted with a code: its low byte, as of any process, but success for no code but 0.
+fn status_of(code: i32) -> u8 {
+    match code as u8 {
+        0 if code != 0 => 1,
+        status => status,
     }
 }
