@@ -11,7 +11,7 @@ use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
 use crate::engine::{
-    Channel, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
+    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -149,13 +149,12 @@ impl Communicator {
                 return Err(self.no_rank(source).into());
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
-            let process = self.process();
-            process.note_wait(pattern.sender.one());
-            let number = process.engine().state().start_receive(pattern, Landing::Bytes);
-            let delivery = process.wait(|state, _| state.take_received(number))?;
+            let transfer = Transfer::of(self);
+            transfer.start_receive(pattern, Landing::Bytes);
+            let delivery = transfer.await_delivery().inspect_err(|_| transfer.abandon())?;
             let builder = delivery.status.source as u32;
             let (form, text) = decode_type(&delivery.bytes, builder)?;
-            ForeignType::new(process.names(), form, text, builder)
+            ForeignType::new(self.process().names(), form, text, builder)
         })
     }
 
@@ -343,11 +342,15 @@ impl<'a> Transfer<'a> {
     }
 
     fn finish_receive(&self) -> Result<Status> {
+        Ok(in_group(self.group, self.await_delivery()?.status))
+    }
+
+    fn await_delivery(&self) -> Result<Delivery> {
         let (number, sender) = self.receiving.get().unwrap_or_default();
         self.process.note_wait(sender);
-        let status = self.wait(|state| state.take_received(number))?.status;
+        let delivery = self.wait(|state| state.take_received(number))?;
         self.receiving.set(None);
-        Ok(in_group(self.group, status))
+        Ok(delivery)
     }
 
     /// Lets go of what was lent, where the call failed before the engine did.

@@ -636,6 +636,27 @@ fn a_lock_that_is_given_up_is_had_by_the_next() {
     }
 }
 
+/// Each waits for the other's type, which is an error; then both come.
+#[test]
+fn a_receive_of_a_type_that_is_given_up_takes_none() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let (me, other) = (world.rank(), 1 - world.rank());
+        assert_eq!(
+            world.type_recv(other, 0).err().map(|error| error.class()),
+            Some(Class::RmaSync)
+        );
+        world.barrier().unwrap();
+        if me == 0 {
+            world.type_send(&rank.type_of::<f64>().unwrap(), other, 0).unwrap();
+        } else {
+            assert_eq!(world.type_recv(other, 0).unwrap().builder(), 0);
+        }
+        rank.finalize().unwrap();
+    };
+    run_shared(2, &options(false), body).unwrap();
+}
+
 /// What an inner scope's end lets go of is no request of the outer one's.
 #[test]
 fn a_request_outlives_a_scope_within_its_epoch() {

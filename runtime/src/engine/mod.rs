@@ -57,7 +57,7 @@ use fetches::Fetches;
 pub(crate) use forms::tag_to_wire;
 use incoming::reply_to;
 pub(crate) use ledger::Ledger;
-pub(crate) use mail::{Channel, Context, Landing, Letter, Message, Pattern, Sender};
+pub(crate) use mail::{Channel, Context, Delivery, Landing, Letter, Message, Pattern, Sender};
 pub use mail::{Status, UNDEFINED};
 pub(crate) use meeting::Venue;
 pub(crate) use outbox::{Outgoing, Purpose, Source};
