@@ -266,8 +266,10 @@ impl<'a> Circle<'a> {
         });
         engine.progress();
         drop(engine);
+        let sending = sending.transpose().map(Option::flatten);
+        let sent = sending.as_ref().map_or(None, |number| *number);
         let both = || {
-            if let Some(number) = sending.transpose()?.flatten() {
+            if let Some(number) = sending? {
                 self.process.note_wait(to);
                 self.process.wait_among(self.group, |state| state.take_sent(number))?;
             }
@@ -277,9 +279,9 @@ impl<'a> Circle<'a> {
             received.map(|delivery| delivery.bytes)
         };
         both().inspect_err(|_: &Error| {
-            if let Some(number) = receiving {
-                self.process.engine().state().abandon(number);
-            }
+            let mut engine = self.process.engine();
+            receiving.into_iter().for_each(|number| engine.state().abandon(number));
+            sent.into_iter().for_each(|number| engine.state().forget_send(number));
         })
     }
 }

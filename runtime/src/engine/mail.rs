@@ -376,6 +376,11 @@ impl Mail {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn remembers_no_send(&self) -> bool {
+        self.sent.is_empty() && self.forgotten.is_empty() && self.announced.is_empty()
+    }
+
     /// Nothing more comes from a peer, nor goes there.
     pub(super) fn peer_gone(&mut self, peer: u32, gone: impl Fn() -> Error) {
         let announced = std::mem::take(&mut self.announced);
@@ -456,11 +461,19 @@ impl State {
         self.mail.sent.contains_key(&number)
     }
 
-    /// Nobody asks how a send ended: it goes on.
+    /// Nobody asks how a send ended: one under way goes on.
     pub(crate) fn forget_send(&mut self, number: u64) {
-        if self.mail.sent.remove(&number).is_none() {
+        self.mail.sent.remove(&number);
+        if self.is_sending(number) {
             self.mail.forgotten.insert(number);
         }
+    }
+
+    /// Whether a send is under way.
+    fn is_sending(&self, number: u64) -> bool {
+        let is_it = |out: &Outgoing| out.is_for(Purpose::Message(number));
+        self.mail.announced.contains_key(&number)
+            || self.peers.iter().any(|peer| peer.outbox.iter().any(is_it))
     }
 
     /// Waits for a message. Gives the number under which [`take_received`](State::take_received) tells of it.
@@ -544,7 +557,7 @@ impl State {
         self.mail.posted.retain(|posted| posted.number != number);
         self.mail.receiving.retain(|_, receiving| receiving.number != number);
         self.mail.received.remove(&number);
-        self.mail.sent.remove(&number);
+        self.forget_send(number);
         if let Some((_, bulk)) = self.mail.announced.get_mut(&number) {
             bulk.abandon();
         }

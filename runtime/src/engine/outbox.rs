@@ -162,7 +162,7 @@ impl Outgoing {
 
     /// Lets go of the memory that it packs from.
     pub(super) fn abandon(&mut self) {
-        self.source = Source::Abandoned;
+        self.source = if self.length > 0 { Source::Abandoned } else { Source::Empty };
     }
 
     pub(super) fn into_purpose(self) -> Purpose {

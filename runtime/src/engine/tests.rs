@@ -7,8 +7,8 @@ use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
 
 use super::{
-    Engine, Exposure, Fetch, Keep, Landing, Ledger, Me, Opened, Operation, Outgoing, Pattern,
-    Policy, Purpose, Sender, Source, Ticket, Venue,
+    Engine, Exposure, Fetch, Keep, Landing, Ledger, Me, Message, Opened, Operation, Outgoing,
+    Pattern, Policy, Purpose, Sender, Source, Ticket, Venue,
 };
 use crate::control::Control;
 use crate::group::Group;
@@ -281,6 +281,38 @@ fn a_message_cut_by_death_is_an_error() {
     pair.engine.state().handle_rank_state(1, killed());
     let received = pair.engine.state().take_received(number);
     assert_eq!(class_of(received), Some(Class::ProcAborted));
+}
+
+/// One of no bytes is whole all the same; of another the receiver hears that it is cut.
+#[test]
+fn a_send_that_is_given_up_ends_once_it_is_asked_for_and_leaves_nothing() {
+    for length in [0, 900] {
+        let mut pair = Pair::new();
+        let bytes: Arc<[u8]> = vec![0; length].into();
+        let message = |bytes: &Arc<[u8]>| Message {
+            context: 0,
+            tag: 0,
+            length: bytes.len() as u64,
+            signature: 0,
+            source: Source::Bytes(bytes.clone()),
+        };
+        let state = pair.engine.state();
+        assert_eq!(state.start_send(1, message(&vec![0; 900].into())).unwrap(), None);
+        let operation = state.start_send(1, message(&bytes)).unwrap().expect("no room for more");
+        state.abandon(operation);
+        while pair.engine.progress() {}
+        pair.received();
+        pair.send(&Brief { kind: Kind::Clear, context: 0, operation, value: 0 }.encode());
+        let kinds: Vec<_> = pair.received().iter().map(|frame| frame[0]).collect();
+        let (bulk, cut) = (Kind::Bulk as u8, Kind::Cut as u8);
+        assert_eq!(kinds, if length == 0 { vec![bulk] } else { vec![bulk, cut] });
+        let state = pair.engine.state();
+        assert!(!state.is_sent(operation), "nobody takes it");
+        // Nor is what has ended remembered.
+        state.forget_send(operation);
+        state.abandon(operation);
+        assert!(state.mail.remembers_no_send());
+    }
 }
 
 #[test]
