@@ -504,6 +504,12 @@ pub enum ErrorKind {
         /// What became of it.
         state: String,
     },
+    /// Data of which no more come: the sender's call failed.
+    #[error("rank {by} gave up sending the data, since its call failed: see its error")]
+    GivenUp {
+        /// Who.
+        by: u32,
+    },
     /// The job is being ended.
     #[error("the job is being ended{}", by.map(|rank| format!(" by rank {rank}")).unwrap_or_default())]
     Aborting {
@@ -609,6 +615,7 @@ impl ErrorKind {
             | ErrorKind::Callback { .. }
             | ErrorKind::Found(_)
             | ErrorKind::MakingTwo
+            | ErrorKind::GivenUp { .. }
             | ErrorKind::Link(_) => Class::Other,
             ErrorKind::Keyval(_) => Class::Keyval,
             ErrorKind::Segment(_) => Class::NoMem,

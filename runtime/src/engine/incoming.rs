@@ -13,7 +13,7 @@ use super::{BY_NUMBER, EAGER, Fetch, Operation, State, forms};
 use crate::check::note::longest;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Exposed, Span};
-use crate::wire::{Brief, CONTROL_LIMIT, Header, Kind, hello_limit};
+use crate::wire::{Brief, CONTROL_LIMIT, Cut, Header, Kind, hello_limit};
 
 /// The stream that a peer has under way.
 #[derive(Default)]
@@ -149,7 +149,7 @@ impl State {
         let mut stream = Stream { header, position: 0, sink };
         match stream.take(data) {
             // Most are short: all is here, and nothing is kept.
-            Ok(()) if stream.is_whole() => self.finish(peer, stream, false),
+            Ok(()) if stream.is_whole() => self.finish(peer, stream, None),
             taken => {
                 // Where this fails, whoever waits for the stream is told with all that wait for the peer.
                 self.peers[peer as usize].incoming = Incoming::Stream(Box::new(stream));
@@ -176,18 +176,19 @@ impl State {
             return Ok(());
         }
         match std::mem::take(incoming) {
-            Incoming::Stream(stream) => self.finish(peer, *stream, false),
+            Incoming::Stream(stream) => self.finish(peer, *stream, None),
             Incoming::Idle => Ok(()),
         }
     }
 
     /// The peer can't send the rest of its stream.
-    pub(super) fn handle_cut(&mut self, peer: u32) -> Result<(), String> {
+    pub(super) fn handle_cut(&mut self, peer: u32, reason: u32) -> Result<(), String> {
+        let cut = Cut::from_wire(reason).ok_or_else(|| format!("a cut for reason {reason}"))?;
         let Incoming::Stream(stream) = std::mem::take(&mut self.peers[peer as usize].incoming)
         else {
             return Err("the end of no stream".to_owned());
         };
-        self.finish(peer, *stream, true)
+        self.finish(peer, *stream, Some(cut))
     }
 
     /// Decides where a stream goes.
@@ -372,24 +373,25 @@ impl State {
     }
 
     /// A stream has ended, whole or cut short.
-    fn finish(&mut self, peer: u32, stream: Stream, cut: bool) -> Result<(), String> {
+    fn finish(&mut self, peer: u32, stream: Stream, cut: Option<Cut>) -> Result<(), String> {
         let Stream { header, sink, .. } = stream;
         let window = header.context;
+        let cut = cut.map(|cut| Error::from(cut_short(peer, cut)));
         match (header.kind, sink) {
             (Kind::Put | Kind::Accumulate | Kind::Fetch | Kind::Swap, Sink::Refused(error)) => {
                 self.refuse(peer, &header, &error)
             }
             (Kind::Put | Kind::Accumulate, _) => self.finish_update(peer, &header),
-            (Kind::Fetch | Kind::Swap, _) if cut => {
-                let error = ErrorKind::Conversion(CUT.to_owned()).into();
-                self.refuse(peer, &header, &error);
-            }
-            (Kind::Fetch, Sink::Fold(folding)) => {
-                self.answer(peer, &header, folding.into_fetched().unwrap_or_default());
-            }
-            (Kind::Swap, Sink::Swap(swapping)) => {
-                self.finish_swap(peer, &header, swapping.carry_out());
-            }
+            (Kind::Fetch | Kind::Swap, sink) => match (cut, sink) {
+                (Some(error), _) => self.refuse(peer, &header, &error),
+                (None, Sink::Fold(folding)) => {
+                    self.answer(peer, &header, folding.into_fetched().unwrap_or_default());
+                }
+                (None, Sink::Swap(swapping)) => {
+                    self.finish_swap(peer, &header, swapping.carry_out());
+                }
+                (None, _) => return Err(format!("a stream of {:?}", header.kind)),
+            },
             (Kind::Reply, sink) => {
                 let number = header.operation;
                 let error = match sink {
@@ -405,11 +407,10 @@ impl State {
                 self.complete(Operation { target: peer, window, number }, error)?;
             }
             (Kind::Bulk, Sink::Receive(receiving)) => {
-                let cut = cut.then(|| ErrorKind::Conversion(CUT.to_owned()).into());
                 self.mail.received(*receiving, cut);
             }
             (Kind::Bulk | Kind::Define, Sink::Ignore) => {}
-            (_, _) if cut => return Err(format!("a {:?} cut short", header.kind)),
+            (_, _) if cut.is_some() => return Err(format!("a {:?} cut short", header.kind)),
             (Kind::Define, Sink::Collect(bytes)) => {
                 let known = &mut self.peers[peer as usize];
                 known.forms.define(header.form, header.tag, header.context, &bytes);
@@ -441,8 +442,15 @@ pub(super) fn reply_to(header: &Header, length: u64, source: Source) -> Outgoing
     Outgoing::new(reply, source, Purpose::None)
 }
 
-/// What a receive is told when its sender met a value that it couldn't send.
-pub(super) const CUT: &str = "the sender met a value that its representation can't hold";
+/// What is told of a stream that its sender ended before its length.
+fn cut_short(peer: u32, cut: Cut) -> ErrorKind {
+    match cut {
+        Cut::Value => ErrorKind::Conversion(CUT.to_owned()),
+        Cut::GivenUp => ErrorKind::GivenUp { by: peer },
+    }
+}
+
+const CUT: &str = "the sender met a value that its representation can't hold";
 
 impl Stream {
     fn is_whole(&self) -> bool {

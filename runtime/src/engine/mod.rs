@@ -721,7 +721,7 @@ impl State {
     fn handle_brief(&mut self, peer: u32, brief: Brief, data: &[u8]) -> Result<(), String> {
         match brief.kind {
             Kind::More => return self.handle_more(peer, brief.value, data),
-            Kind::Cut => return self.handle_cut(peer),
+            Kind::Cut => return self.handle_cut(peer, brief.context),
             Kind::Retire => {
                 let known = &mut self.peers[peer as usize];
                 known.forms.retire(brief.operation);

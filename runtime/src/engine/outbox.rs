@@ -10,7 +10,7 @@ use super::exposure::Keep;
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Span;
 use crate::tap::{Direction, Tap};
-use crate::wire::{Brief, Header, Kind};
+use crate::wire::{Brief, Cut, Header, Kind};
 
 /// Bytes in each of several frames with what isn't one run: the receiver unpacks one while the next is packed. A face of 128 KiB took
 /// a fifth longer in frames of 64 KiB; what fits one of these is faster whole. (Zen 5, `longshore bench put_latency --window create
@@ -160,7 +160,7 @@ impl Outgoing {
         matches!(self.purpose, Purpose::Operation(_, operation) if operation.window == window)
     }
 
-    /// Lets go of the memory that it packs from.
+    /// Lets go of the memory that it packs from. A stream of no bytes is whole with its opening frame: nothing of it is cut.
     pub(super) fn abandon(&mut self) {
         self.source = if self.length > 0 { Source::Abandoned } else { Source::Empty };
     }
@@ -172,7 +172,12 @@ impl Outgoing {
     /// Sends its next frame.
     pub(super) fn send(&mut self, link: &mut dyn Link, peer: u32, tap: &mut Tap) -> Sent {
         if let Stage::Broken(error) = &mut self.stage {
-            let cut = Brief { kind: Kind::Cut, context: 0, operation: 0, value: self.sent };
+            let why = match error.kind() {
+                ErrorKind::Aborting { .. } => Cut::GivenUp,
+                _ => Cut::Value,
+            };
+            let context = why as u32;
+            let cut = Brief { kind: Kind::Cut, context, operation: 0, value: self.sent };
             return match send_brief(link, peer, &cut, tap) {
                 Sent::Done => {
                     let error = std::mem::replace(error, ErrorKind::Finalized.into());

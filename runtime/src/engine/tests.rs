@@ -283,6 +283,17 @@ fn a_message_cut_by_death_is_an_error() {
     assert_eq!(class_of(received), Some(Class::ProcAborted));
 }
 
+#[test]
+fn who_receives_a_message_that_is_cut_hears_why() {
+    for (reason, class) in [(0, Class::Conversion), (1, Class::Other), (2, Class::ProcAborted)] {
+        let (mut pair, number) = half_received();
+        pair.send(&Brief { kind: Kind::Cut, context: reason, operation: 0, value: 8 }.encode());
+        let received = pair.engine.state().take_received(number);
+        assert_eq!(class_of(received), Some(class));
+        assert_eq!(pair.engine.state().gone(1).is_some(), reason == 2);
+    }
+}
+
 /// One of no bytes is whole all the same; of another the receiver hears that it is cut.
 #[test]
 fn a_send_that_is_given_up_ends_once_it_is_asked_for_and_leaves_nothing() {

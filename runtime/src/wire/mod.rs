@@ -46,7 +46,7 @@ pub enum Kind {
     Credit = 13,
     /// Goes on with the stream under way.
     More = 14,
-    /// Ends the stream under way before its length: its sender met a value that it can't send.
+    /// Ends the stream under way before its length, for the reason that its context is, a `Cut`.
     Cut = 15,
     /// Asks for a lock on the target's window; granted as an operation that is done. The value is 1 to share it, 2 to have
     /// it alone.
@@ -259,6 +259,22 @@ impl Header {
     }
 }
 
+/// Why a stream ends before its length. The discriminants are the wire's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Cut {
+    /// Its sender met a value that it can't send.
+    Value = 0,
+    /// Its sender's call failed before all had gone, and let go of the data.
+    GivenUp = 1,
+}
+
+impl Cut {
+    pub(crate) fn from_wire(reason: u32) -> Option<Cut> {
+        [Cut::Value, Cut::GivenUp].into_iter().find(|cut| *cut as u32 == reason)
+    }
+}
+
 impl Brief {
     /// Bytes on the wire.
     pub(crate) const SIZE: usize = 32;
@@ -426,6 +442,17 @@ mod tests {
         assert_eq!(bytes[..18], [14, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 1]);
         bytes.push(77);
         assert_eq!(Frame::decode(&bytes), Some(Frame::Short(brief, &[77])));
+    }
+
+    #[test]
+    fn reasons_of_a_cut_are_pinned() {
+        for (reason, cut) in [(0, Some(Cut::Value)), (1, Some(Cut::GivenUp)), (2, None)] {
+            assert_eq!(Cut::from_wire(reason), cut);
+        }
+        let context = Cut::GivenUp as u32;
+        let cut = Brief { kind: Kind::Cut, context, operation: 0, value: 0x0102 };
+        let bytes = [15, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1];
+        assert_eq!(cut.encode()[..18], bytes);
     }
 
     #[test]
