@@ -24,6 +24,7 @@ fn rank() {
         "barrier" => return barrier(),
         "circle" => return circle(),
         "fences" => return fences(),
+        "full" => return full(),
         "fatal" => return fatal(),
         "idle" => return idle(),
         "join" => return join(),
@@ -101,6 +102,22 @@ fn fences() {
         longshore::Window::allocate(rank.world(), 8, 8, &longshore::Info::default()).unwrap()
     });
     windows[rank.world().rank() as usize].fences(|_| Ok(())).unwrap();
+}
+
+/// Rank 0 puts to a rank that answers nobody, until no more may be under way.
+fn full() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    if world.rank() == 1 {
+        thread::sleep(HANG);
+    }
+    let byte = rank.type_of::<u8>().unwrap();
+    let (shared, unasked) = (longshore::LockType::Shared, longshore::Assert::NOCHECK);
+    let puts = window.lock_with(1, shared, unasked, |epoch| {
+        (0..1000).try_for_each(|_| epoch.put(&[1u8], 1, 0, 1, &byte))
+    });
+    puts.unwrap();
 }
 
 /// Rank 1 makes an error, of which the window's handler ends the job.
@@ -342,9 +359,10 @@ fn a_timeout_ends_the_job() {
 }
 
 /// Runs ranks that get stuck; gives the watchdog's words, without how long it took.
-fn stuck(ranks: &str, name: &str) -> Vec<String> {
-    let options = ["-n", ranks, "--watchdog", "0.1", "--timeout", "2"].map(str::to_owned);
-    let finished = run(&[&options[..], &role(name)[..]].concat());
+fn stuck(options: &[&str], name: &str) -> Vec<String> {
+    let options = [&["--watchdog", "0.1", "--timeout", "2"], options].concat();
+    let options: Vec<_> = options.into_iter().map(str::to_owned).collect();
+    let finished = run(&[options, role(name)].concat());
     assert_eq!(finished.status, 124, "{}", finished.stderr);
     let lines = finished.messages().into_iter().map(|line| line.trim_start_matches("longshore: "));
     let lines: Vec<_> = lines.take_while(|line| !line.starts_with("the job took")).collect();
@@ -361,7 +379,7 @@ fn stuck(ranks: &str, name: &str) -> Vec<String> {
 #[test]
 fn a_watchdog_says_who_waits_for_whom() {
     assert_eq!(
-        stuck("3", "circle"),
+        stuck(&["-n", "3"], "circle"),
         [
             "  rank 0: in a receive from rank 2, waits for rank 2",
             "  rank 1: in a receive from rank 0, waits for rank 0",
@@ -370,7 +388,7 @@ fn a_watchdog_says_who_waits_for_whom() {
         ]
     );
     assert_eq!(
-        stuck("2", "fences"),
+        stuck(&["-n", "2"], "fences"),
         [
             "  rank 0: in a fence of window 1, waits for rank 1",
             "  rank 1: in a fence of window 2, waits for rank 0",
@@ -379,8 +397,13 @@ fn a_watchdog_says_who_waits_for_whom() {
     );
     // Rank 0 is at its own work.
     assert_eq!(
-        stuck("2", "barrier"),
+        stuck(&["-n", "2"], "barrier"),
         ["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work"]
+    );
+    // As many operations as may be are under way.
+    assert_eq!(
+        stuck(&["-n", "2", "--route", "message", "--progress", "off"], "full"),
+        ["  rank 0: in a put to rank 1, waits for rank 1", "  rank 1: at its own work"]
     );
 }
 

@@ -453,6 +453,16 @@ impl Core {
         engine.send(rank, outgoing);
         Ok(())
     }
+
+    /// Waits until one more operation on a process may be under way.
+    pub(super) fn await_room(&self, peer: u32) -> Result<()> {
+        let room = || self.ledger.outstanding(peer) < OUTSTANDING;
+        match room() {
+            true => Ok(()),
+            false => self.await_access(peer, |_| room().then_some(Ok(()))),
+        }
+    }
+
     /// Makes room for an operation on a target, and its number and header; its target type is known there.
     pub(super) fn begin(
         &self,
@@ -461,10 +471,7 @@ impl Core {
         count: u64,
     ) -> Result<(MutexGuard<'_, Engine>, Header)> {
         let rank = target.peer;
-        if self.ledger.outstanding(rank) >= OUTSTANDING {
-            let room = || self.ledger.outstanding(rank) < OUTSTANDING;
-            self.process.wait(|_, _| room().then_some(Ok(())))?;
-        }
+        self.await_room(rank)?;
         let mut engine = self.process.engine();
         let state = engine.state();
         if let Some(gone) = state.gone(rank) {

@@ -10,7 +10,7 @@ use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
 use shipable::{Partial, Program};
 
 use super::core::Core;
-use super::operation::{Call, OUTSTANDING};
+use super::operation::Call;
 use super::targets::Target;
 use crate::engine::State;
 use crate::error::{ErrorKind, Result, conversion};
@@ -141,10 +141,7 @@ impl Core {
         access: Access,
         place: &Place<'_>,
     ) -> Result<()> {
-        if self.ledger.outstanding(place.peer) >= OUTSTANDING {
-            let room = || self.ledger.outstanding(place.peer) < OUTSTANDING;
-            self.await_access(place.peer, |_| room().then_some(Ok(())))?;
-        }
+        self.await_room(place.peer)?;
         self.lent.set(true);
         self.shipped.set(true);
         let (account, mut transfer) = ((self.window, &*self.ledger), Some(transfer));
@@ -172,7 +169,7 @@ impl Core {
     }
 
     /// Waits for what no call of the peer's is needed for. One that fails is waited for until its peer is taken for lost.
-    fn await_access(
+    pub(super) fn await_access(
         &self,
         peer: u32,
         mut poll: impl FnMut(&mut State) -> Option<Result<()>>,
