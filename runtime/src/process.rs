@@ -1,6 +1,7 @@
 //! What all handles of a rank share: its engine, its life from `init` to `finalize`, and how its calls wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
@@ -727,6 +728,9 @@ impl Process {
     /// A rank whose launcher is gone ends: nobody else can end it.
     fn check_launcher(&self) {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
+            // Not eprintln, which panics where the launcher had the other end.
+            let rank = self.me.rank;
+            let _ = writeln!(io::stderr(), "longshore: rank {rank} ends: its launcher is gone");
             std::process::exit(1);
         }
     }
