@@ -524,6 +524,8 @@ impl Process {
     pub(crate) fn serve(&self) -> bool {
         let mut engine = self.engine();
         let moved = engine.progress();
+        // No call waited for it.
+        engine.state().take_asked();
         let heard = self.hear_of_ranks(&mut engine);
         if moved || heard {
             self.waiter.nudge(0);
