@@ -15,7 +15,7 @@ use shipable::reduce::{Op, Reduction, Swap};
 use super::core::Core;
 use super::epoch::Epoch;
 use super::fetched::Lane;
-use super::frame::{Burst, Shape};
+use super::frame::{Burst, Shapes};
 use super::operation::{Call, Run};
 use super::targets::{Reached, Target};
 use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
@@ -124,8 +124,8 @@ pub(super) struct Recent {
     pub swap: RefCell<Option<(TypeId, Swap)>>,
     /// The type of an element that went by message.
     pub element: RefCell<Option<(TypeId, Type)>>,
-    /// What was found of the last operation that went as a frame.
-    pub shape: Cell<Shape>,
+    /// What was found of the last operations that went as frames.
+    pub shapes: Shapes,
     pub burst: Cell<Burst>,
     /// Where the last element comes to that was fetched by message.
     pub lane: RefCell<Option<Arc<Lane>>>,

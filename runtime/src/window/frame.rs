@@ -1,6 +1,7 @@
 //! The quick way of an operation by message: one frame, written straight into the link.
 
 use std::any::TypeId;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use longshore_transport::{Access, Place};
@@ -35,6 +36,19 @@ pub(super) struct Shape {
     reach: (i64, i64),
     /// Whether an answer has the bytes of this rank's memory.
     alike: bool,
+}
+
+/// The last shapes, each at a place of its target's and form's: a program puts to several neighbours by turns.
+#[derive(Default)]
+pub(super) struct Shapes([Cell<Shape>; SHAPES]);
+
+const SHAPES: usize = 8;
+
+impl Shapes {
+    #[inline]
+    fn place(&self, target: &Target, form: u64) -> &Cell<Shape> {
+        &self.0[(target.rank as usize ^ form as usize) % SHAPES]
+    }
 }
 
 /// An answer of so many bytes comes in one frame: no link has shorter ones.
@@ -154,16 +168,17 @@ impl Core {
         (room && self.process.check_job().is_ok()).then_some(target)
     }
 
-    /// What there is to find of so many elements of a type, on a target; none where they aren't one run. The last is kept.
+    /// What there is to find of so many elements of a type, on a target; none where they aren't one run. The last ones are kept.
     #[inline]
     fn shape(&self, target: &Target, own: &Type, elements: u64) -> Option<Shape> {
-        let last = self.recent.shape.get();
+        let place = self.recent.shapes.place(target, own.compiled().id());
+        let last = place.get();
         let wanted = (target.rank as i32, own.compiled().id(), elements);
         if (last.target, last.form, last.elements) == wanted && last.len > 0 {
             return Some(last);
         }
         let shape = self.find_shape(target, own, elements)?;
-        self.recent.shape.set(shape);
+        place.set(shape);
         Some(shape)
     }
 
