@@ -359,7 +359,7 @@ impl Shape {
 }
 
 /// Whether it is one item, as it lies in a slice, without padding.
-fn is_element<T: Element>(datatype: &Type) -> bool {
+pub(super) fn is_element<T: Element>(datatype: &Type) -> bool {
     let own = datatype.compiled();
     let is_one = |leaf| shipable::Signature::of_leaf(leaf) == own.signature();
     let len = size_of::<T>() as u64;

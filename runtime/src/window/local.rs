@@ -1,16 +1,18 @@
 //! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
 
+use std::any::TypeId;
 use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::{Architecture, Element};
 
 use super::core::Core;
+use super::frame::is_element;
 use super::targets::Target;
 use crate::buffer::Codec;
 use crate::check::Caller;
 use crate::error::{Error, ErrorKind, Result};
-use crate::memory::{Exposed, Span, zeroed};
+use crate::memory::{Exposed, Loan, LoanMut, Scope, Span, zeroed};
 
 /// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
 /// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
@@ -46,20 +48,23 @@ pub struct Local<'w> {
     core: &'w Core,
     owner: &'w Target,
     span: Span,
+    /// Whether what lies in it is as in Rust's slices.
+    native: bool,
 }
 
 impl<'w> Local<'w> {
     /// Of this rank.
     pub(super) fn new(core: &'w Core) -> Local<'w> {
         let owner = &core.targets[core.control.rank() as usize];
-        Local { core, owner, span: core.exposed.span() }
+        Local { core, owner, span: core.exposed.span(), native: !core.process.me().emulated }
     }
 
     /// Of any rank of a shared window, or of the first that has some.
     pub(super) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
         // The window keeps all of it as long as this borrows the window.
         let (owner, part) = core.shared_query(rank)?;
-        Ok(Local { core, owner, span: part.span() })
+        let native = owner.architecture.same_representation(&Architecture::NATIVE);
+        Ok(Local { core, owner, span: part.span(), native })
     }
 
     /// Whose memory it is: a rank of the window's group.
@@ -144,10 +149,11 @@ impl<'w> Local<'w> {
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let caller = Location::caller();
         self.tried(|| {
-            let codec = self.codec::<T>()?;
-            let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
-            codec.read(span, at, values)?;
-            self.note(displacement, values.len() as i64 * codec.extent(), false, caller);
+            let way = self.way::<T>()?;
+            let extent = way.extent::<T>();
+            let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
+            way.read(span, at, values)?;
+            self.note(displacement, values.len() as i64 * extent, false, caller);
             Ok(())
         })
     }
@@ -160,11 +166,12 @@ impl<'w> Local<'w> {
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let caller = Location::caller();
         self.tried(|| {
-            let codec = self.codec::<T>()?;
-            let (_memory, span, at) = self.reach(displacement, values.len(), codec.extent())?;
+            let way = self.way::<T>()?;
+            let extent = way.extent::<T>();
+            let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
             self.note_store();
-            self.note(displacement, values.len() as i64 * codec.extent(), true, caller);
-            codec.write(span, at, values)
+            self.note(displacement, values.len() as i64 * extent, true, caller);
+            way.write(span, at, values)
         })
     }
 
@@ -199,8 +206,33 @@ impl<'w> Local<'w> {
         self.place((start.into(), end), start as i64, 1)
     }
 
-    fn codec<T: Element>(&self) -> Result<Codec> {
-        Codec::new::<T>(self.core.process.elements(), &self.owner.architecture)
+    /// Whether elements lie here as they do in a slice: then they are copied as they are.
+    #[inline]
+    fn is_plain<T: Element>(&self) -> bool {
+        self.native
+            && (self.core.recent.plain.get() == Some(TypeId::of::<T>()) || self.find_plain::<T>())
+    }
+
+    #[cold]
+    fn find_plain<T: Element>(&self) -> bool {
+        let found = self.core.process.elements().on::<T>(&Architecture::NATIVE);
+        let is_plain = found.is_ok_and(|datatype| {
+            is_element::<T>(&datatype) && datatype.extent() == size_of::<T>() as i64
+        });
+        if is_plain {
+            self.core.recent.plain.set(Some(TypeId::of::<T>()));
+        }
+        is_plain
+    }
+
+    /// How elements go between this memory and a slice.
+    #[inline]
+    fn way<T: Element>(&self) -> Result<Way> {
+        match self.is_plain::<T>() {
+            true => Ok(Way::Plain),
+            false => Codec::new::<T>(self.core.process.elements(), &self.owner.architecture)
+                .map(Way::Converted),
+        }
     }
 
     /// Where `count` elements lie, and what keeps them there.
@@ -257,5 +289,45 @@ impl<'w> Local<'w> {
             true => self.core.place("access to the own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
         }))
+    }
+}
+
+/// How elements go between a window's memory and a slice.
+enum Way {
+    /// As they are.
+    Plain,
+    Converted(Codec),
+}
+
+impl Way {
+    /// Bytes in memory from one element to the next.
+    #[inline]
+    fn extent<T: Element>(&self) -> i64 {
+        match self {
+            Way::Plain => size_of::<T>() as i64,
+            Way::Converted(codec) => codec.extent(),
+        }
+    }
+
+    /// Reads elements that lie from displacement `at` of `memory` on; the memory covers them.
+    #[inline]
+    fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
+        if let Way::Converted(codec) = self {
+            return codec.read(memory, at, values);
+        }
+        let len = size_of_val(values) as u64;
+        Scope::with(|scope| scope.lend_mut(LoanMut::new(values)).copy_run(0, memory, at, len));
+        Ok(())
+    }
+
+    /// Writes elements from displacement `at` of `memory` on; the memory covers them.
+    #[inline]
+    fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
+        if let Way::Converted(codec) = self {
+            return codec.write(memory, at, values);
+        }
+        let len = size_of_val(values) as u64;
+        Scope::with(|scope| memory.copy_run(at, scope.lend(Loan::new(values)), 0, len));
+        Ok(())
     }
 }
