@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use shipable::Program;
-use shipable::reduce::{Carry, Op, Reduction, Stage, Swap};
+use shipable::reduce::{Carry, Op, Stage, Swap};
 
 use super::State;
 use super::exposure::{Exposure, Keep};
-use super::forms::Received;
+use super::forms::{Fold, Received};
 use super::incoming::{Admitted, reply_to};
-use super::outbox::Source;
+use super::outbox::{Few, Outgoing, Source};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Span, Typed};
 use crate::wire::{Header, Kind};
 
 /// An accumulate under way.
 pub(super) struct Folding {
-    reduction: Reduction,
-    stage: Stage,
+    fold: Arc<Fold>,
     program: Arc<Program>,
     count: u64,
     span: Span,
@@ -42,7 +41,8 @@ pub(super) struct Swapping {
 impl Folding {
     /// Takes the next operands in.
     pub(super) fn take(&mut self, position: u64, data: &[u8]) -> Result<()> {
-        let Folding { reduction, stage, program, count, span, carry, fetched, exposure, .. } = self;
+        let Folding { fold, program, count, span, carry, fetched, exposure, .. } = self;
+        let Fold { reduction, stage } = &**fold;
         let target = Typed { program, count: *count, span: *span };
         let _held = exposure.lock_accumulates();
         Span::take(reduction, stage, target, position, data, carry, fetched.as_mut())
@@ -72,6 +72,19 @@ impl Swapping {
     }
 }
 
+/// The answer to what fetched these bytes.
+pub(super) fn fetched_reply(header: &Header, fetched: Vec<u8>) -> Outgoing {
+    let length = fetched.len() as u64;
+    let source = match Few::zeroed(length) {
+        Some(mut few) => {
+            few.bytes_mut().copy_from_slice(&fetched);
+            Source::Few(few)
+        }
+        None => Source::Bytes(fetched.into()),
+    };
+    reply_to(header, length, source)
+}
+
 /// The operation that a header names; its highest bit is another matter.
 fn operation(header: &Header) -> Result<Op> {
     let code = header.tag & !super::BY_NUMBER;
@@ -81,7 +94,7 @@ fn operation(header: &Header) -> Result<Op> {
 /// Rule 21: the one predefined type of the target's items.
 fn leaf(form: &Received, pairs: bool) -> Result<shipable::Leaf> {
     let mixed = || ErrorKind::MixedTypes { datatype: form.form.to_string(), role: "target", pairs };
-    Ok(form.form.single_leaf().ok_or_else(mixed)?)
+    Ok(form.leaf().ok_or_else(mixed)?)
 }
 
 impl State {
@@ -96,8 +109,7 @@ impl State {
         let exposure = exposure.clone();
         let op = operation(header)?;
         let leaf = leaf(form, matches!(op, Op::Maxloc | Op::Minloc))?;
-        let reduction = Reduction::new(op, leaf, &self.me.architecture)?;
-        let stage = Stage::new(leaf, self.stream_of(peer)?, &self.me.architecture)?;
+        let fold = form.fold(op, leaf, self.stream_of(peer)?, &self.me.architecture)?;
         let program = form.packing(&self.me.architecture)?.clone();
         let length = program.stream_length(header.count)?;
         // What doesn't overlap itself, as rule 20 has it, is no longer than its memory: so much of it may be fetched.
@@ -109,7 +121,7 @@ impl State {
         let operands = match op {
             Op::NoOp if fetches => 0,
             Op::NoOp => return Err(ErrorKind::NoOp.into()),
-            _ => length / reduction.element() * stage.element(),
+            _ => length / fold.reduction.element() * fold.stage.element(),
         };
         if operands != header.length {
             let length = header.length;
@@ -117,8 +129,7 @@ impl State {
             return Err(ErrorKind::Protocol { peer, what }.into());
         }
         let mut folding = Folding {
-            reduction,
-            stage,
+            fold,
             program,
             count: header.count,
             span,
@@ -156,8 +167,7 @@ impl State {
 
     /// Answers with what was there.
     pub(super) fn answer(&mut self, peer: u32, header: &Header, fetched: Vec<u8>) {
-        let length = fetched.len() as u64;
-        self.push(peer, reply_to(header, length, Source::Bytes(fetched.into())));
+        self.push(peer, fetched_reply(header, fetched));
     }
 
     /// A compare and swap has ended.

@@ -1,11 +1,12 @@
 //! The forms that a peer has shipped, by the ids that it gave them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use shipable::form::Limits;
-use shipable::{Architecture, Bounds, Form, Program, Signature, Tag};
+use shipable::reduce::{Op, Reduction, Stage};
+use shipable::{Architecture, Bounds, Form, Leaf, Program, Signature, Tag};
 
 use crate::error::{ErrorKind, Result};
 use crate::numbers::Numbers;
@@ -54,6 +55,17 @@ pub(super) struct Received {
     taken: Cell<u64>,
     /// The hash of so many of them.
     repeated: Cell<(u64, u128)>,
+    /// The predefined type of all items, if it is one.
+    leaf: OnceLock<Option<Leaf>>,
+    /// How the peer's last operands were combined with them.
+    folding: RefCell<Option<(Op, Arc<Fold>)>>,
+}
+
+/// How operands of a peer are combined with what a window holds.
+pub(super) struct Fold {
+    pub reduction: Reduction,
+    /// From the peer's representation.
+    pub stage: Stage,
 }
 
 impl Received {
@@ -91,6 +103,29 @@ impl Received {
         self.left.0.store(left, Relaxed);
         self.taken.set(self.taken.get() + (before - left));
         Ok(Arc::new(program))
+    }
+
+    /// The predefined type of all items, if it is one.
+    pub(super) fn leaf(&self) -> Option<Leaf> {
+        *self.leaf.get_or_init(|| self.form.single_leaf())
+    }
+
+    /// How operands in the peer's representation are combined with items, all of which are of one type. The last is kept.
+    pub(super) fn fold(
+        &self,
+        op: Op,
+        leaf: Leaf,
+        stream: &Architecture,
+        memory: &Architecture,
+    ) -> Result<Arc<Fold>> {
+        let mut last = self.folding.borrow_mut();
+        if let Some((_, fold)) = last.as_ref().filter(|(of, _)| *of == op) {
+            return Ok(fold.clone());
+        }
+        let reduction = Reduction::new(op, leaf, memory)?;
+        let fold = Arc::new(Fold { reduction, stage: Stage::new(leaf, stream, memory)? });
+        *last = Some((op, fold.clone()));
+        Ok(fold)
     }
 
     /// The hash of the signature of so many of them. The last is kept: to find it takes 50 ns.
@@ -164,6 +199,8 @@ impl Forms {
                 outgoing: OnceLock::new(),
                 left: Arc::clone(left),
                 taken: Cell::new(0),
+                leaf: OnceLock::new(),
+                folding: RefCell::new(None),
             })),
         }
     }

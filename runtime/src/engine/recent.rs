@@ -127,7 +127,7 @@ impl Recent {
             span: exposed.span(),
             first,
             length: program.stream_length(header.count).ok()?,
-            leaf: form.form.single_leaf(),
+            leaf: form.leaf(),
             reduction: None,
             swap: None,
         })

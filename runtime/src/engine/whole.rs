@@ -2,8 +2,8 @@
 
 use shipable::Partial;
 
-use super::incoming::reply_to;
-use super::outbox::{Outgoing, Source};
+use super::folding::fetched_reply;
+use super::outbox::Outgoing;
 use super::{Fetch, Operation, State};
 use crate::error::{Error, Result, conversion};
 use crate::wire::{Header, Kind};
@@ -41,11 +41,7 @@ impl State {
         let admitted = self.admit(peer, header)?;
         let mut folding = self.admit_folding(admitted, peer, header)?;
         folding.take(0, data)?;
-        let fetched = folding.into_fetched();
-        Ok(fetched.map(|bytes| {
-            let length = bytes.len() as u64;
-            reply_to(header, length, Source::Bytes(bytes.into()))
-        }))
+        Ok(folding.into_fetched().map(|bytes| fetched_reply(header, bytes)))
     }
 
     /// The answer to an operation of this rank, all of it. Not in line, where the quick way of operations is.
