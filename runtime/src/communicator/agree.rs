@@ -1,11 +1,13 @@
 //! How the ranks of a communicator come to know what each of them brings: bytes of any length, in ceil(log2 n) steps.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
 use crate::barrier::{Barrier, Meeting};
-use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, Venue};
+use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::Process;
@@ -129,10 +131,34 @@ impl<'a> Circle<'a> {
             Some(parent) => self.exchange(None, Some(parent))?,
             None => mine,
         };
-        for bit in self.children() {
-            self.exchange(Some((self.process_at(self.place() + bit), bytes.clone())), None)?;
+        let children: Vec<u32> =
+            self.children().map(|bit| self.process_at(self.place() + bit)).collect();
+        if !children.is_empty() {
+            self.send_all(&children, &Arc::from(&bytes[..]))?;
         }
         Ok(bytes)
+    }
+
+    /// Sends the same to several processes, each of which takes it when it is ready.
+    fn send_all(&self, to: &[u32], bytes: &Arc<[u8]>) -> Result<()> {
+        let mut engine = self.process.engine();
+        let start = |&to| (to, self.start_send(engine.state(), to, bytes.clone()));
+        let started: Vec<_> = to.iter().map(start).collect();
+        engine.progress();
+        drop(engine);
+        let mut outcome = Ok(());
+        for (to, sending) in started {
+            let sent = sending.and_then(|number| match number {
+                Some(number) if outcome.is_ok() => self.finish_send(to, number),
+                Some(number) => {
+                    self.process.engine().state().forget_send(number);
+                    Ok(())
+                }
+                None => Ok(()),
+            });
+            outcome = outcome.and(sent);
+        }
+        outcome
     }
 
     /// At the root, what `combine` makes of everyone's bytes, in the order of their places; nothing elsewhere. Each rank
@@ -254,24 +280,12 @@ impl<'a> Circle<'a> {
             let pattern = Pattern { context, sender: Sender::One(from), tag: Some(tag) };
             engine.state().start_receive(pattern, Landing::Bytes)
         });
-        let sending = sent.map(|(to, bytes)| {
-            let message = Message {
-                context,
-                tag,
-                length: bytes.len() as u64,
-                signature: 0,
-                source: Source::Bytes(bytes.into()),
-            };
-            engine.state().start_send(to, message)
-        });
+        let sending = sent.map(|(to, bytes)| self.start_send(engine.state(), to, bytes.into()));
         engine.progress();
         drop(engine);
-        let sending = sending.transpose().map(Option::flatten);
-        let sent = sending.as_ref().map_or(None, |number| *number);
         let both = || {
-            if let Some(number) = sending? {
-                self.process.note_wait(to);
-                self.process.wait_among(self.group, |state| state.take_sent(number))?;
+            if let (Some(number), Some(to)) = (sending.transpose()?.flatten(), to) {
+                self.finish_send(to, number)?;
             }
             let Some(number) = receiving else { return Ok(Vec::new()) };
             self.process.note_wait(from);
@@ -279,10 +293,29 @@ impl<'a> Circle<'a> {
             received.map(|delivery| delivery.bytes)
         };
         both().inspect_err(|_: &Error| {
-            let mut engine = self.process.engine();
-            receiving.into_iter().for_each(|number| engine.state().abandon(number));
-            sent.into_iter().for_each(|number| engine.state().forget_send(number));
+            if let Some(number) = receiving {
+                self.process.engine().state().abandon(number);
+            }
         })
+    }
+
+    /// Begins to send; gives the number to [finish](Circle::finish_send) it by, if there is anything to wait for.
+    fn start_send(&self, state: &mut State, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
+        let message = Message {
+            context: self.context,
+            tag: self.tag,
+            length: bytes.len() as u64,
+            signature: 0,
+            source: Source::Bytes(bytes),
+        };
+        state.start_send(to, message)
+    }
+
+    /// Waits until what was sent has gone. Whether or not it fails, nobody asks after it any more.
+    fn finish_send(&self, to: u32, number: u64) -> Result<()> {
+        self.process.note_wait(Some(to));
+        let sent = self.process.wait_among(self.group, |state| state.take_sent(number));
+        sent.inspect_err(|_| self.process.engine().state().forget_send(number))
     }
 }
 

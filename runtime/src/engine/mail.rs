@@ -194,6 +194,9 @@ enum Sink {
     Bytes(Vec<u8>),
 }
 
+/// Bytes that are allocated for a message before any of it is here, at most.
+const ROOM: u64 = 1 << 20;
+
 impl Receiving {
     pub(super) fn is_for(&self, number: u64) -> bool {
         self.number == number
@@ -225,6 +228,21 @@ impl Receiving {
             }
         };
         Ok(Receiving { number, status, sink, error: None })
+    }
+
+    /// Takes all of a message in.
+    fn take_whole(&mut self, message: Vec<u8>) {
+        match &mut self.sink {
+            Sink::Bytes(bytes) => *bytes = message,
+            Sink::Typed { .. } => self.take(0, &message),
+        }
+    }
+
+    /// Makes room for a message that is on its way; the longest grow as they come.
+    fn make_room(&mut self, length: u64) {
+        if let Sink::Bytes(bytes) = &mut self.sink {
+            bytes.reserve(length.min(ROOM) as usize);
+        }
     }
 
     /// Takes the next bytes in.
@@ -584,7 +602,7 @@ impl State {
                 self.busy.insert(letter.peer);
                 match receiving {
                     Ok(mut receiving) => {
-                        receiving.take(0, &bytes);
+                        receiving.take_whole(bytes);
                         self.mail.received(receiving, None);
                     }
                     Err(error) => {
@@ -595,7 +613,8 @@ impl State {
             (Body::There(operation), receiving) => {
                 // The sender waits for its clearance even where the message fits no landing: its data are ignored then.
                 match receiving {
-                    Ok(receiving) => {
+                    Ok(mut receiving) => {
+                        receiving.make_room(letter.length);
                         self.mail.receiving.insert((letter.peer, operation), receiving);
                     }
                     Err(error) => {
