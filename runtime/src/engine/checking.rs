@@ -39,7 +39,7 @@ impl State {
     }
 
     /// What comes next lets a peer know what this rank knows and did.
-    pub(crate) fn release(&mut self, peer: u32) {
+    pub(crate) fn tell_clock(&mut self, peer: u32) {
         self.tell_known(peer);
         if let Some(check) = &mut self.check {
             check.released();
@@ -47,7 +47,7 @@ impl State {
     }
 
     /// This rank comes to know what a peer did before what it sent.
-    pub(crate) fn acquire(&mut self, peer: u32) {
+    pub(crate) fn learn_clock(&mut self, peer: u32) {
         if let Some(check) = &mut self.check {
             check.learn_from(peer);
         }

@@ -441,7 +441,7 @@ impl State {
     /// Sends a message: at once, if it is short and there is room; else it is announced. `pack` makes the bytes of a short
     /// one. Gives the number under which [`take_sent`](State::take_sent) tells of its end, where that isn't already.
     pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
-        self.release(peer);
+        self.tell_clock(peer);
         let header = Header {
             context: message.context,
             displacement: message.tag.into(),
@@ -565,7 +565,7 @@ impl State {
     pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
         let received = self.mail.received.remove(&number);
         if let Some(Ok(delivery)) = &received {
-            self.acquire(delivery.status.source as u32);
+            self.learn_clock(delivery.status.source as u32);
         }
         received
     }

@@ -62,7 +62,7 @@ impl State {
 
     /// Gives a peer's lock back, behind all that was sent before.
     pub(crate) fn start_unlock(&mut self, peer: u32, window: u32) {
-        self.release(peer);
+        self.tell_clock(peer);
         let brief = Brief { kind: Kind::Unlock, context: window, operation: 0, value: 0 };
         self.push(peer, Outgoing::brief(brief));
     }
@@ -92,7 +92,7 @@ impl State {
 
     /// Tells a peer of a post or complete, behind all that was sent before.
     pub(crate) fn start_signal(&mut self, peer: u32, window: u32, tally: Tally) {
-        self.release(peer);
+        self.tell_clock(peer);
         let kind = match tally {
             Tally::Posts => Kind::Post,
             Tally::Completes => Kind::Complete,

@@ -89,7 +89,7 @@ impl Core {
         self.started.set((nocheck, self.caller.get()));
         let mut engine = self.process.engine();
         for target in targets.iter().map(|&rank| &self.targets[rank as usize]) {
-            engine.state().acquire(target.peer);
+            engine.state().learn_clock(target.peer);
             // What begins without a look at posts is looked at by the target.
             if let (Some(check), false) = (&mut engine.state().check, nocheck) {
                 check.started(self.window, target.peer, nocheck, &site(self.caller.get()));
@@ -117,7 +117,7 @@ impl Core {
         }
         let mut engine = self.process.engine();
         let state = engine.state();
-        origins.iter().for_each(|&rank| state.acquire(self.targets[rank as usize].peer));
+        origins.iter().for_each(|&rank| state.learn_clock(self.targets[rank as usize].peer));
         if let Some(check) = &mut state.check {
             check.expose(self.window, None);
         }
