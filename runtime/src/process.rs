@@ -384,7 +384,7 @@ impl Process {
         let brief = self.waiter.brief();
         if brief > 0 {
             let mut engine = self.engine();
-            let look = |_| self.look(&mut engine, &mut poll).1;
+            let look = |_| self.look(&mut engine, &mut poll, false).1;
             if let Some(outcome) = (0..brief).find_map(look) {
                 return outcome;
             }
@@ -398,25 +398,29 @@ impl Process {
         outcome
     }
 
-    /// Makes progress once; whether anything moved, and what `poll` gives. Where neither is anything, glances at the link a few
-    /// times: most of what comes is seen so in half the time.
+    /// Makes progress once; whether anything moved or happened to the job, and what `poll` gives. Where neither is anything, and this
+    /// thread isn't about to sleep, glances at the link a few times: most of what comes is seen so in half the time. In line, since
+    /// each place knows which it is: a fence took 3 % more instructions otherwise.
+    #[inline(always)]
     fn look<T>(
         &self,
         engine: &mut Engine,
         poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
+        arming: bool,
     ) -> (bool, Option<Result<T>>) {
-        let moved = engine.progress();
+        let mut moved = engine.progress();
         if moved {
             self.segment.note_move();
             if engine.state().take_asked() {
                 self.waiter.asked();
             }
         }
-        if self.hear_of_ranks(engine) || moved {
-            self.waiter.nudge(0);
+        moved |= self.hear_of_ranks(engine);
+        if moved {
+            self.waiter.nudge(u32::from(arming));
         }
-        let mut outcome = poll(engine.state(), false);
-        let mut glances = if moved { 0 } else { GLANCES };
+        let mut outcome = poll(engine.state(), arming);
+        let mut glances = if moved || arming { 0 } else { GLANCES };
         while glances > 0 && outcome.is_none() {
             std::hint::spin_loop();
             if !engine.is_quiet() {
@@ -441,7 +445,7 @@ impl Process {
             let (mut moved, mut looks) = (false, 0);
             // To let go of the engine after each look would take as long as the look.
             while looks == 0 || looks < LOOKS && idle + looks < self.waiter.patience() {
-                let (progress, outcome) = self.look(&mut engine, &mut poll);
+                let (progress, outcome) = self.look(&mut engine, &mut poll, false);
                 if let Some(outcome) = outcome {
                     return outcome;
                 }
@@ -458,22 +462,9 @@ impl Process {
                 continue;
             }
             let found = self.waiter.sleep(|| {
-                let mut engine = self.engine();
-                let moved = engine.progress();
-                if moved {
-                    self.segment.note_move();
-                }
                 // An end or an abort since the last look rang nobody: this rank's bell wasn't armed yet.
-                let heard = self.hear_of_ranks(&mut engine);
-                if moved || heard {
-                    self.waiter.nudge(1);
-                }
-                let outcome = poll(engine.state(), true);
-                let outcome = match engine.state().is_broken() {
-                    true => unless_broken(engine.state(), outcome),
-                    false => outcome,
-                };
-                (moved || heard || outcome.is_some()).then_some(outcome)
+                let (moved, outcome) = self.look(&mut self.engine(), &mut poll, true);
+                (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
                 return outcome;

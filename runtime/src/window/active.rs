@@ -14,7 +14,8 @@ use crate::route::Route;
 
 impl Core {
     /// A fence: all operations of this rank are done, then all ranks meet. Without NOSUCCEED it opens the next epoch. Whether
-    /// or not it fails, no operation of this rank is under way when it returns.
+    /// or not it fails, no operation of this rank is under way when it returns; but one that is refused, for its asserts or in its
+    /// place, does nothing.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
         if let Err(error) = self.process.ready() {
             self.process.give_up(self.window);

@@ -51,7 +51,7 @@ pub(crate) struct Core {
     pub(super) ranges: Vec<Range>,
     pub(super) control: Arc<Control>,
     pub(super) epoch: Cell<EpochState>,
-    /// Whether an operation was issued since the last synchronisation; one that is refused wasn't.
+    /// Whether an operation was issued since the last synchronisation; one that this rank's checks refuse wasn't.
     pub(super) used: Cell<bool>,
     /// Whether this rank stored to its own memory since the last synchronisation.
     pub(super) stored: Cell<bool>,

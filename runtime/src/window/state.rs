@@ -169,7 +169,7 @@ impl Core {
         }
     }
 
-    /// Whether an operation was done, which is one more of its epoch then.
+    /// Counts an operation to its epoch, if it was done; gives whether it was.
     #[inline]
     pub(super) fn note_use(&self, done: bool) -> bool {
         // Without a branch, on the quickest ways.
