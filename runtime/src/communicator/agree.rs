@@ -26,7 +26,7 @@ pub(super) struct Circle<'a> {
     process: &'a Process,
     group: &'a Group,
     rank: u32,
-    /// Who is the first where an order matters.
+    /// Who is the first in what goes by a tree: broadcast, fold, gather and scatter. The rest counts from rank 0.
     root: u32,
     context: u32,
     tag: i32,

@@ -297,6 +297,7 @@ impl Communicator {
             let root = self.root(root)?;
             let mut nowhere = IN_PLACE.into();
             let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
+            // Combined at rank 0 whoever the root is: in the order of the ranks, so that a sum of floats has the same bits.
             let (total, failed) = self.total(data, own, op)?;
             let total = self.circle(DATA).pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
