@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use longshore_transport::{GRANULE, Range, Segment};
 use serde::{Deserialize, Serialize};
-use shipable::Class;
+use shipable::{Architecture, Class};
 
 use super::accumulate::Recent;
 use super::core::{Core, Whole};
@@ -234,18 +234,29 @@ fn has_like_peers(communicator: &Communicator) -> bool {
     let me = process.me();
     let is_direct = |&peer: &u32| {
         let known = process.engine().state().representation(peer);
-        known.is_some_and(|(architecture, emulated)| {
-            let pair = Pair {
-                message_only: process.routes() == Routes::Message,
-                emulated: emulated || me.emulated,
-                same_representation: architecture.same_representation(&me.architecture),
-                reachable: process.hosts().share(peer, me.rank),
-                registered: false,
-            };
-            peer != me.rank && choose(pair) == Route::Direct
-        })
+        let reachable = process.hosts().share(peer, me.rank);
+        let pair = known.map(|known| pair_with(process, known, reachable, false));
+        peer != me.rank && pair.is_some_and(|pair| choose(pair) == Route::Direct)
     };
     communicator.group().processes().iter().any(is_direct)
+}
+
+/// How this rank and one with a representation, emulated or not, stand to each other, whose memory it reaches directly or not, and
+/// which is registered or not.
+fn pair_with(
+    process: &Process,
+    (architecture, emulated): (Architecture, bool),
+    reachable: bool,
+    registered: bool,
+) -> Pair {
+    let me = process.me();
+    Pair {
+        message_only: process.routes() == Routes::Message,
+        emulated: emulated || me.emulated,
+        same_representation: architecture.same_representation(&me.architecture),
+        reachable,
+        registered,
+    }
 }
 
 /// Moves memory to where like ranks reach it directly, if there is room for it. The program can't tell: it has no way to the
@@ -485,13 +496,9 @@ fn open_at(
         };
         let offset = offset.filter(|_| hosts.share(peer, me.rank));
         let (endpoint, why) = process.endpoint(peer, &architecture);
-        let route = choose(Pair {
-            message_only: process.routes() == Routes::Message,
-            emulated: emulated || me.emulated,
-            same_representation: architecture.same_representation(&me.architecture),
-            reachable: offset.is_some() || peer == me.rank && !is_dynamic,
-            registered: offer.key.is_some() && endpoint == Endpoint::Datagram,
-        });
+        let reachable = offset.is_some() || peer == me.rank && !is_dynamic;
+        let registered = offer.key.is_some() && endpoint == Endpoint::Datagram;
+        let route = choose(pair_with(process, (architecture, emulated), reachable, registered));
         let offset = if route == Route::Rdma { offer.key } else { offset };
         // What is attached, its rank alone knows.
         let space = || address_space(architecture.pointer().size);
@@ -557,15 +564,12 @@ fn register(communicator: &Communicator, memory: &Arc<Exposed>) -> Option<Regist
     let me = process.me();
     let like = |&peer: &u32| {
         let known = process.engine().state().representation(peer);
-        known.is_some_and(|(architecture, emulated)| {
-            let (endpoint, _) = process.endpoint(peer, &architecture);
-            endpoint == Endpoint::Datagram
-                && !emulated
-                && !me.emulated
-                && architecture.same_representation(&me.architecture)
+        known.is_some_and(|known| {
+            let registered = process.endpoint(peer, &known.0).0 == Endpoint::Datagram;
+            choose(pair_with(process, known, false, registered)) == Route::Rdma
         })
     };
-    if process.routes() == Routes::Message || !communicator.group().processes().iter().any(like) {
+    if !communicator.group().processes().iter().any(like) {
         return None;
     }
     process.expose();
