@@ -372,60 +372,62 @@ impl State {
         self.busy.insert(peer);
     }
 
-    /// A stream has ended, whole or cut short.
+    /// A stream has ended, whole or cut short: where its bytes went says what is to be done.
     fn finish(&mut self, peer: u32, stream: Stream, cut: Option<Cut>) -> Result<(), String> {
         let Stream { header, sink, .. } = stream;
-        let window = header.context;
+        let (window, number) = (header.context, header.operation);
+        let operation = Operation { target: peer, window, number };
         let cut = cut.map(|cut| Error::from(cut_short(peer, cut)));
-        match (header.kind, sink) {
-            (Kind::Put | Kind::Accumulate | Kind::Fetch | Kind::Swap, Sink::Refused(error)) => {
-                self.refuse(peer, &header, &error)
+        match (sink, cut) {
+            (Sink::Refused(error), _) => self.refuse(peer, &header, &error),
+            (Sink::Scatter(scatter), _) => {
+                let answers = scatter.answers.is_some();
+                // Whoever waits finds the memory let go of.
+                drop(scatter);
+                match answers {
+                    true => self.complete(operation, None)?,
+                    false => self.finish_update(peer, &header),
+                }
             }
-            (Kind::Put | Kind::Accumulate, _) => self.finish_update(peer, &header),
-            (Kind::Fetch | Kind::Swap, sink) => match (cut, sink) {
-                (Some(error), _) => self.refuse(peer, &header, &error),
-                (None, Sink::Fold(folding)) => {
-                    self.answer(peer, &header, folding.into_fetched().unwrap_or_default());
-                }
-                (None, Sink::Swap(swapping)) => {
-                    self.finish_swap(peer, &header, swapping.carry_out());
-                }
-                (None, _) => return Err(format!("a stream of {:?}", header.kind)),
+            (Sink::Misfit(error, bytes), _) => {
+                let error = error.at(|| self.place(Kind::Get, peer, window, Some(bytes)));
+                self.complete(operation, Some(error))?;
+            }
+            (Sink::Fold(folding), cut) => match (folding.into_fetched(), cut) {
+                (None, _) => self.finish_update(peer, &header),
+                (Some(_), Some(error)) => self.refuse(peer, &header, &error),
+                (Some(fetched), None) => self.answer(peer, &header, fetched),
             },
-            (Kind::Reply, sink) => {
-                let number = header.operation;
-                let error = match sink {
-                    Sink::Misfit(error, bytes) => {
-                        Some(error.at(|| self.place(Kind::Get, peer, window, Some(bytes))))
-                    }
-                    // Whoever waits finds the memory let go of.
-                    sink => {
-                        drop(sink);
-                        None
-                    }
-                };
-                self.complete(Operation { target: peer, window, number }, error)?;
+            (Sink::Swap(_), Some(error)) => self.refuse(peer, &header, &error),
+            (Sink::Swap(swapping), None) => {
+                self.finish_swap(peer, &header, swapping.carry_out());
             }
-            (Kind::Bulk, Sink::Receive(receiving)) => {
-                self.mail.received(*receiving, cut);
-            }
-            (Kind::Bulk | Kind::Define, Sink::Ignore) => {}
-            (_, _) if cut.is_some() => return Err(format!("a {:?} cut short", header.kind)),
-            (Kind::Define, Sink::Collect(bytes)) => {
+            (Sink::Receive(receiving), cut) => self.mail.received(*receiving, cut),
+            // A get that was given up is done all the same.
+            (Sink::Ignore, _) if header.kind == Kind::Reply => self.complete(operation, None)?,
+            (Sink::Ignore, _) => {}
+            (Sink::Collect(_), Some(_)) => return Err(format!("a {:?} cut short", header.kind)),
+            (Sink::Collect(bytes), None) => return self.finish_whole(peer, &header, bytes),
+        }
+        Ok(())
+    }
+
+    /// What is looked at as a whole is here.
+    fn finish_whole(&mut self, peer: u32, header: &Header, bytes: Vec<u8>) -> Result<(), String> {
+        match header.kind {
+            Kind::Define => {
                 let known = &mut self.peers[peer as usize];
                 known.forms.define(header.form, header.tag, header.context, &bytes);
                 known.recents.forget_form(header.form);
             }
-            (Kind::Hello, Sink::Collect(bytes)) => return self.handle_hello(peer, &bytes),
-            (Kind::Refuse, Sink::Collect(bytes)) => {
-                return self.handle_refusal(peer, header, &bytes);
-            }
-            (Kind::Note, Sink::Collect(bytes)) => return self.handle_note(peer, &header, &bytes),
-            (Kind::Eager, Sink::Collect(bytes)) => {
-                self.mail.arrived(peer, &header, bytes);
+            Kind::Hello => return self.handle_hello(peer, &bytes),
+            Kind::Refuse => return self.handle_refusal(peer, *header, &bytes),
+            Kind::Note => return self.handle_note(peer, header, &bytes),
+            Kind::Eager => {
+                self.mail.arrived(peer, header, bytes);
                 self.handle_message();
             }
-            (kind, _) => return Err(format!("a stream of {kind:?}")),
+            kind => return Err(format!("a stream of {kind:?}")),
         }
         Ok(())
     }
