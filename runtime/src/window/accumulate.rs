@@ -6,7 +6,6 @@
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
-use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::Leaf;
@@ -291,13 +290,8 @@ impl Core {
         result: Option<Lent<'_>>,
         ticket: Option<Arc<Ticket>>,
     ) -> Result<()> {
-        self.called(Location::caller());
-        self.note_on(Activity::Accumulate, call.target);
-        let mut bytes = None;
-        let outcome = self.checked_update(call, op, origin, result, ticket, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| {
-            self.raise(error.at(|| self.place(call.name, Some(call.target), bytes)))
+        self.issued(call.name, call.target, Activity::Accumulate, |bytes| {
+            self.checked_update(call, op, origin, result, ticket, bytes)
         })
     }
 

@@ -181,15 +181,28 @@ impl Core {
         call: &Call<'_>,
         ticket: Option<Arc<Ticket>>,
     ) -> Result<()> {
-        self.called(Location::caller());
         let activity = if call.kind == Kind::Put { Activity::Put } else { Activity::Get };
-        self.note_on(activity, call.target);
-        let mut bytes = None;
-        let outcome = self.checked(memory, call, ticket, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome.map_err(|error| {
-            self.raise(error.at(|| self.place(call.name, Some(call.target), bytes)))
+        self.issued(call.name, call.target, activity, |bytes| {
+            self.checked(memory, call, ticket, bytes)
         })
+    }
+
+    /// An operation on a target: notes that it is under way and where it was called, and gives what goes wrong its place, with the bytes
+    /// of the target's window that `body` finds it to touch.
+    #[track_caller]
+    pub(super) fn issued<R>(
+        &self,
+        name: &'static str,
+        target: i32,
+        activity: Activity,
+        body: impl FnOnce(&mut Option<(i128, i128)>) -> Result<R>,
+    ) -> Result<R> {
+        self.called(Location::caller());
+        self.note_on(activity, target);
+        let mut bytes = None;
+        let outcome = body(&mut bytes);
+        self.process.note(Activity::Computing, 0);
+        outcome.map_err(|error| self.raise(error.at(|| self.place(name, Some(target), bytes))))
     }
 
     fn checked(

@@ -1,7 +1,6 @@
 //! Operations on one element of a predefined type: fetch_and_op and compare_and_swap (MPI-5.0 section 12.3.4).
 
 use std::any::TypeId;
-use std::panic::Location;
 use std::sync::Arc;
 
 use shipable::reduce::{Op, Reduction, Swap};
@@ -228,13 +227,9 @@ impl Core {
         if let Some(fetched) = self.frame_one(operands, target, displacement, one) {
             return Ok(fetched);
         }
-        self.called(Location::caller());
-        self.note_on(Activity::Accumulate, target);
-        let mut bytes = None;
-        let outcome = self.checked_one(operands, target, displacement, one, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome
-            .map_err(|error| self.raise(error.at(|| self.place(one.name(), Some(target), bytes))))
+        self.issued(one.name(), target, Activity::Accumulate, |bytes| {
+            self.checked_one(operands, target, displacement, one, bytes)
+        })
     }
 
     fn checked_one<T: Element>(
@@ -302,14 +297,10 @@ impl Core {
         target: i32,
         displacement: i64,
     ) -> Result<()> {
-        self.called(Location::caller());
-        self.note_on(Activity::Accumulate, target);
         let single = Single { one, target, displacement, here: datatype, there: datatype };
-        let mut bytes = None;
-        let outcome = self.checked_single(&single, operands, old, &mut bytes);
-        self.process.note(Activity::Computing, 0);
-        outcome
-            .map_err(|error| self.raise(error.at(|| self.place(one.name(), Some(target), bytes))))
+        self.issued(one.name(), target, Activity::Accumulate, |bytes| {
+            self.checked_single(&single, operands, old, bytes)
+        })
     }
 
     fn checked_single(
