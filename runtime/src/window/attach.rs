@@ -208,7 +208,7 @@ impl Core {
     /// directory changes, and where memory isn't in it, a target is reached so.
     #[inline]
     pub(super) fn reach_in_order(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
-        if self.shipped.get() && self.ledger.outstanding(target.peer) > 0 {
+        if self.flight.is_shipped() && self.flight.ledger.outstanding(target.peer) > 0 {
             return None;
         }
         self.reach_attached(target, address)

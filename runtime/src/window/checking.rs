@@ -43,12 +43,12 @@ impl Core {
         };
         let mut engine = self.process.engine();
         for &peer in peers {
-            let issued = self.ledger.issued(peer);
-            engine.state().confirm(peer, self.window, issued, || self.ledger.issue(peer));
+            let issued = self.flight.ledger.issued(peer);
+            engine.state().confirm(peer, self.window, issued, || self.flight.ledger.issue(peer));
         }
         engine.progress();
         drop(engine);
-        let settled = || peers.iter().all(|&peer| self.ledger.outstanding(peer) == 0);
+        let settled = || peers.iter().all(|&peer| self.flight.ledger.outstanding(peer) == 0);
         self.process.wait(|_, _| settled().then_some(Ok(())))
     }
 

@@ -8,6 +8,7 @@ use longshore_transport::Range;
 
 use super::directory::Directory;
 use super::flavor::Flavor;
+use super::flight::Flight;
 use super::info::{AccumulateOps, Info};
 use super::pairs::Pairs;
 use super::state::{EpochState, FREE_IN_EPOCH, Step};
@@ -17,7 +18,7 @@ use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::control::Control;
-use crate::engine::{Attachments, Ledger, Measures, Policy};
+use crate::engine::{Attachments, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::job::Activity;
 use crate::memory::Exposed;
@@ -43,7 +44,8 @@ pub(crate) struct Core {
     pub(super) info: Cell<Info>,
     /// By rank in the window's communicator.
     pub(super) targets: Targets,
-    pub(super) ledger: Arc<Ledger>,
+    /// Its operations that the engine has.
+    pub(super) flight: Flight,
     pub(super) meeting: Meeting,
     pub(super) communicator: Communicator,
     pub(super) card: Arc<Card>,
@@ -66,10 +68,6 @@ pub(crate) struct Core {
     /// Where the call under way is made, and the last start, with NOCHECK or without; kept where uses of windows are checked.
     pub(super) caller: Cell<Option<Caller>>,
     pub(super) started: Cell<(bool, Option<Caller>)>,
-    /// Whether the engine was handed operations since it last had none.
-    pub(super) shipped: Cell<bool>,
-    /// Whether the engine may hold memory, or whom to tell, of one of them.
-    pub(super) lent: Cell<bool>,
     /// The last origin and target whose signatures were found equal.
     pub(super) matched: Cell<Option<Match>>,
     /// The last puts and gets that were found right.
@@ -195,7 +193,7 @@ impl Core {
         // Who has done all stays so here, where nothing is issued meanwhile.
         let mut from = 0;
         self.process.wait(|_, arming| {
-            let Some(laggard) = self.ledger.laggard(from) else { return Some(Ok(())) };
+            let Some(laggard) = self.flight.ledger.laggard(from) else { return Some(Ok(())) };
             from = laggard;
             if arming {
                 self.process.note_wait(Some(laggard));
@@ -207,24 +205,23 @@ impl Core {
     /// Waits until no operation of this rank is under way, whatever becomes of the job.
     #[inline]
     pub(super) fn drain(&self) {
-        if self.shipped.get() {
+        if self.flight.is_shipped() {
             self.drain_engine();
         }
     }
 
     #[cold]
     fn drain_engine(&self) {
-        let settled = if self.ledger.is_settled() { Ok(()) } else { self.await_all() };
+        let settled = if self.flight.ledger.is_settled() { Ok(()) } else { self.await_all() };
         match settled {
             // That nothing is lent any more doesn't depend on what the targets said.
-            Ok(()) if self.lent.get() => self.process.let_go(self.window),
+            Ok(()) if self.flight.is_lent() => self.process.let_go(self.window),
             Ok(()) => {}
             // The job is being ended; no operation is taken any more.
             Err(_) => self.process.give_up(self.window),
         }
-        self.lent.set(false);
         // What is checked is confirmed when it is waited for, which this isn't.
-        self.shipped.set(self.process.checks());
+        self.flight.land(self.process.checks());
     }
 
     /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.

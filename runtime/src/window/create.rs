@@ -12,6 +12,7 @@ use super::accumulate::Recent;
 use super::core::{Core, Whole};
 use super::directory::Directory;
 use super::flavor::Flavor;
+use super::flight::Flight;
 use super::info::{AccumulateOps, Alignment, Info, check};
 use super::pairs::Pairs;
 use super::part::{Part, lead};
@@ -534,7 +535,7 @@ fn open_at(
         policy: info.target_types,
         info: Cell::new(*info),
         targets,
-        ledger,
+        flight: Flight::new(ledger),
         meeting,
         communicator: communicator.share(),
         card: Arc::new(Card::new(process.names())),
@@ -547,8 +548,6 @@ fn open_at(
         claims: Cell::new(false),
         opened: RefCell::default(),
         posted: RefCell::new(None),
-        shipped: Cell::new(false),
-        lent: Cell::new(false),
         caller: Cell::new(None),
         started: Cell::new((false, None)),
         matched: Cell::new(None),

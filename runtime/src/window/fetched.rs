@@ -91,7 +91,7 @@ impl Core {
         Lane {
             process: self.process.clone(),
             window: self.window,
-            ledger: self.ledger.clone(),
+            ledger: self.flight.ledger.clone(),
             ticket: Arc::default(),
             card: self.card.clone(),
         }

@@ -10,7 +10,7 @@ use shipable::reduce::{Op, check_swap};
 
 use super::core::Core;
 use super::fetched::{Called, Fetched};
-use super::operation::{Call, OUTSTANDING};
+use super::operation::Call;
 use super::remote::{DENSE, WHOLE};
 use super::single::One;
 use super::targets::Target;
@@ -102,12 +102,12 @@ impl Core {
     /// How operations on a target come. A stream's are held until there are many, which go together, or its rank looks what came.
     #[inline]
     fn pace(&self, target: &Target) -> Pace {
-        if self.ledger.outstanding(target.peer) > 0 {
+        if self.flight.ledger.outstanding(target.peer) > 0 {
             return Pace::Stream;
         }
-        let begins = Burst { peer: target.peer, issued: self.ledger.issued(target.peer) };
+        let begins = Burst { peer: target.peer, issued: self.flight.ledger.issued(target.peer) };
         let last = self.recent.burst.replace(begins);
-        let many = self.ledger.issued(last.peer).saturating_sub(last.issued);
+        let many = self.flight.ledger.issued(last.peer).saturating_sub(last.issued);
         if many >= STREAM { Pace::Stream } else { Pace::Alone }
     }
 
@@ -164,7 +164,7 @@ impl Core {
         let target = self.targets.get(usize::try_from(rank).ok()?)?;
         let remote = target.route != Route::Direct && !self.process.me().emulated;
         let open = remote && !self.process.checks() && self.is_accessible(target);
-        let room = open && self.ledger.outstanding(target.peer) < OUTSTANDING;
+        let room = open && self.flight.has_room(target.peer);
         (room && self.process.check_job().is_ok()).then_some(target)
     }
 
@@ -212,7 +212,7 @@ impl Core {
         let mut engine = self.process.engine();
         let number = engine.send_frame(
             target.peer,
-            &self.ledger,
+            &self.flight.ledger,
             Header { length, ..header },
             pace == Pace::Stream,
             |data: &mut [u8]| length == 0 || memory.read(shape.first, data),
@@ -221,9 +221,10 @@ impl Core {
             let operation = Operation { target: target.peer, window: self.window, number };
             let fetch = shape.fetch(own, span, Keep::Lender, bytes);
             engine.state().expect(operation, fetch);
-            self.lent.set(true);
+            self.flight.lend();
+        } else {
+            self.flight.ship();
         }
-        self.shipped.set(true);
         self.used.set(true);
         Some(())
     }
@@ -238,11 +239,11 @@ impl Core {
         };
         let mut data = vec![0; len as usize];
         let place = Place { peer: target.peer, key, stretches: &[stretch] };
-        let account = (self.window, &*self.ledger);
+        let account = (self.window, &*self.flight.ledger);
         let started = memory.read(first, &mut data)
             && self.process.engine().write(rdma, account, &place, data);
         if started {
-            self.shipped.set(true);
+            self.flight.ship();
             self.used.set(true);
         }
         started
@@ -296,15 +297,14 @@ impl Core {
         let mut engine = self.process.engine();
         let fill = |data: &mut [u8]| Span::with_slice(operands, |operands| operands.read(0, data));
         let may_wait = self.pace(target) == Pace::Stream;
-        let number = engine.send_frame(target.peer, &self.ledger, header, may_wait, fill)?;
+        let number = engine.send_frame(target.peer, &self.flight.ledger, header, may_wait, fill)?;
         let operation = Operation { target: target.peer, window: self.window, number };
         let lane = self.lane();
         let ticket = lane.ticket();
         let keep = Keep::Waiter(ticket.clone());
         engine.state().expect(operation, shape.fetch(own, ticket.room().span::<T>(), keep, bytes));
         drop(engine);
-        self.shipped.set(true);
-        self.lent.set(true);
+        self.flight.lend();
         self.used.set(true);
         let call = Called {
             call: one.name(),

@@ -11,6 +11,7 @@ mod directory;
 mod epoch;
 mod fetched;
 mod flavor;
+mod flight;
 mod frame;
 mod info;
 mod local;

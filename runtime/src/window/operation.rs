@@ -22,9 +22,6 @@ use crate::sequence::{Items, differ};
 use crate::types::TargetType;
 use crate::wire::{Header, Kind};
 
-/// Operations on one target that may be under way; the next one waits, and makes progress meanwhile.
-pub(super) const OUTSTANDING: u64 = 256;
-
 /// An operation as it was called.
 pub(super) struct Call<'a> {
     pub name: &'static str,
@@ -469,7 +466,7 @@ impl Core {
 
     /// Waits until one more operation on a process may be under way.
     pub(super) fn await_room(&self, peer: u32) -> Result<()> {
-        let room = || self.ledger.outstanding(peer) < OUTSTANDING;
+        let room = || self.flight.has_room(peer);
         match room() {
             true => Ok(()),
             false => self.await_access(peer, |_| room().then_some(Ok(()))),
@@ -492,12 +489,11 @@ impl Core {
         }
         // Once the job ends, operations are given up and nobody waits for them.
         self.process.check_job()?;
-        self.shipped.set(true);
-        self.lent.set(true);
+        self.flight.lend();
         state.define(rank, call.target_type)?;
         state.note_call(rank, self.caller.get());
         let signature = call.target_type.signature().repeat(count);
-        let number = self.ledger.issue(rank);
+        let number = self.flight.ledger.issue(rank);
         let header = Header {
             context: self.window,
             operation: number,

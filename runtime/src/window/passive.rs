@@ -261,11 +261,11 @@ impl Core {
     /// The same, without a barrier.
     #[inline]
     fn await_done(&self, target: Option<&Target>) -> Result<()> {
-        match self.shipped.get() {
+        match self.flight.is_shipped() {
             true => self.wait_settled(target)?,
             false => self.process.oblige()?,
         }
-        self.ledger.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
+        self.flight.ledger.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
     }
 
     #[cold]
@@ -275,7 +275,7 @@ impl Core {
             self.drain();
             return settled;
         };
-        let is_settled = || self.ledger.outstanding(target.peer) == 0;
+        let is_settled = || self.flight.ledger.outstanding(target.peer) == 0;
         if is_settled() {
             self.process.oblige()?;
         } else {
@@ -285,10 +285,12 @@ impl Core {
             let idle = self
                 .await_one(Activity::Flush, target, || target.peer, settled)
                 .inspect_err(|_| self.process.give_up(self.window))?;
-            self.lent.set(self.lent.get() && !idle);
+            if idle {
+                self.flight.give_back();
+            }
         }
         // Of a target that is gone all counts as done.
-        if self.lent.get() && target.route == Route::Rdma {
+        if self.flight.is_lent() && target.route == Route::Rdma {
             self.process.await_network(self.window, Some(target.peer));
         }
         self.confirm(Some(target))
@@ -440,7 +442,7 @@ impl Core {
                 return Err(gone);
             }
             self.process.check_job()?;
-            let number = self.ledger.issue(target.peer);
+            let number = self.flight.ledger.issue(target.peer);
             state.ticket(
                 Operation { target: target.peer, window: self.window, number },
                 ticket.clone(),
@@ -459,7 +461,7 @@ impl Core {
         let refused = ticket.take_failure();
         if refused.is_some() {
             // That the target is gone has failed the account too, of which nothing else is open.
-            self.ledger.take_failure(Some(target.peer));
+            self.flight.ledger.take_failure(Some(target.peer));
         }
         Ok(refused)
     }

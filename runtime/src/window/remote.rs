@@ -142,9 +142,8 @@ impl Core {
         place: &Place<'_>,
     ) -> Result<()> {
         self.await_room(place.peer)?;
-        self.lent.set(true);
-        self.shipped.set(true);
-        let (account, mut transfer) = ((self.window, &*self.ledger), Some(transfer));
+        self.flight.lend();
+        let (account, mut transfer) = ((self.window, &*self.flight.ledger), Some(transfer));
         self.await_access(place.peer, |state| {
             state.start_access(account, access, place, &mut transfer)
         })

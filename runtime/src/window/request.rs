@@ -340,7 +340,7 @@ impl Core {
         let call = &call.requested();
         let place = self.place(call.name, Some(call.target), None);
         self.passive().map_err(|error| self.raise(error.at(|| place.clone())))?;
-        let ticket = Arc::new(Ticket::of_epoch(&self.ledger, place.process));
+        let ticket = Arc::new(Ticket::of_epoch(&self.flight.ledger, place.process));
         let waits = Some(ticket.clone());
         match op {
             Some(op) => self.update(call, op, first, second, waits)?,

@@ -73,7 +73,7 @@ fn rule_25_no_window_is_freed_within_an_epoch() {
 fn only_bounded_failures_are_kept_and_the_first_is_returned() {
     everywhere(|rank| {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
-        let ledger = window.core.ledger.clone();
+        let ledger = window.core.flight.ledger.clone();
         let error = window
             .fence(|_| {
                 for count in 0..1000 {
