@@ -41,7 +41,7 @@ pub(crate) struct Footprint {
 
 /// Whether two footprints have bytes in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Meeting {
+pub(crate) enum Overlap {
     No,
     /// Such as these.
     At(Range<i64>),
@@ -106,7 +106,7 @@ impl Footprint {
     }
 
     /// Bytes that both touch.
-    pub(crate) fn meeting(&self, other: &Footprint) -> Meeting {
+    pub(crate) fn overlap(&self, other: &Footprint) -> Overlap {
         let apart = i128::from(self.base) - i128::from(other.base);
         let (ours, theirs) = (&self.shape, &other.shape);
         let (mut tries, mut open) = (TRIES, false);
@@ -116,19 +116,19 @@ impl Footprint {
             let first = theirs.ends.partition_point(|end| i128::from(*end) <= reach.start);
             let until = theirs.stretches.partition_point(|it| i128::from(it.start) < reach.end);
             for two in theirs.stretches.get(first..until).unwrap_or_default() {
-                let Some(left) = tries.checked_sub(1) else { return Meeting::Open };
+                let Some(left) = tries.checked_sub(1) else { return Overlap::Open };
                 tries = left;
                 match meet(one, reach.start, two, &mut tries) {
-                    Meeting::At(bytes) => {
+                    Overlap::At(bytes) => {
                         let at = |byte: i64| byte.saturating_add(other.base);
-                        return Meeting::At(at(bytes.start)..at(bytes.end));
+                        return Overlap::At(at(bytes.start)..at(bytes.end));
                     }
-                    Meeting::Open => open = true,
-                    Meeting::No => {}
+                    Overlap::Open => open = true,
+                    Overlap::No => {}
                 }
             }
         }
-        if open { Meeting::Open } else { Meeting::No }
+        if open { Overlap::Open } else { Overlap::No }
     }
 }
 
@@ -143,7 +143,7 @@ struct Term {
 }
 
 /// Bytes that two stretches touch, the first of which starts at `start` where the second one's displacements count.
-fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Meeting {
+fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Overlap {
     let mut terms = terms(&one.dims, &two.dims);
     terms.sort_by_key(|term| -term.stride);
     let mut divisor = 0;
@@ -156,13 +156,13 @@ fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Meeting {
     let wanted = 1 - i128::from(one.len) - apart..i128::from(two.len) - apart;
     let mut steps = vec![0; terms.len()];
     match solve(&terms, wanted, &mut steps, tries) {
-        None => Meeting::Open,
-        Some(false) => Meeting::No,
+        None => Overlap::Open,
+        Some(false) => Overlap::No,
         Some(true) => {
             let (first, second) = places(&terms, &steps, start, two.start.into());
             let end = (first + i128::from(one.len)).min(second + i128::from(two.len));
             let clamp = |byte: i128| byte.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-            Meeting::At(clamp(first.max(second))..clamp(end))
+            Overlap::At(clamp(first.max(second))..clamp(end))
         }
     }
 }
@@ -271,9 +271,9 @@ mod tests {
             let (one, two) = (random.footprint(), random.footprint());
             let (first, second) = (bytes(&one), bytes(&two));
             let common = first.iter().any(|byte| second.contains(byte));
-            match one.meeting(&two) {
-                Meeting::No => assert!(!common, "{one:?} {two:?}"),
-                Meeting::At(range) => {
+            match one.overlap(&two) {
+                Overlap::No => assert!(!common, "{one:?} {two:?}"),
+                Overlap::At(range) => {
                     met += 1;
                     assert!(!range.is_empty());
                     for byte in range.clone() {
@@ -281,7 +281,7 @@ mod tests {
                         assert!(both, "{byte} of {range:?}: {one:?} {two:?}");
                     }
                 }
-                Meeting::Open => panic!("{one:?} {two:?}"),
+                Overlap::Open => panic!("{one:?} {two:?}"),
             }
             let bounds = one.bounds().unwrap();
             assert_eq!(bounds.start, *first.iter().min().unwrap());
@@ -304,18 +304,18 @@ mod tests {
             let rows = Stretch { dims: vec![(count, 1 << 40), (1_000_000_000, 80)], ..column };
             Footprint::new(Arc::new(Shape::of(vec![rows], true)), base)
         };
-        assert_eq!(column(0, 3).meeting(&column(8, 3)), Meeting::No);
-        assert_eq!(column(8, 3).meeting(&column(0, 3)), Meeting::No);
-        assert_eq!(column(4, 3).meeting(&column(0, 3)), Meeting::At(4..8));
+        assert_eq!(column(0, 3).overlap(&column(8, 3)), Overlap::No);
+        assert_eq!(column(8, 3).overlap(&column(0, 3)), Overlap::No);
+        assert_eq!(column(4, 3).overlap(&column(0, 3)), Overlap::At(4..8));
         let (third, apart) = (Footprint::run(160..161), Footprint::run(168..240));
-        assert_eq!(column(0, 1).meeting(&third), Meeting::At(160..161));
-        assert_eq!(apart.meeting(&column(0, 1)), Meeting::No);
+        assert_eq!(column(0, 1).overlap(&third), Overlap::At(160..161));
+        assert_eq!(apart.overlap(&column(0, 1)), Overlap::No);
         // No multiple of 24 and none of 16 are 4 apart.
         let every = |base, stride| {
             let all = Stretch { start: 0, len: 4, dims: vec![(1 << 40, stride)] };
             Footprint::new(Arc::new(Shape::of(vec![all], true)), base)
         };
-        assert_eq!(every(0, 24).meeting(&every(4, 16)), Meeting::No);
-        assert_eq!(every(0, 24).meeting(&every(8, 16)), Meeting::At(24..28));
+        assert_eq!(every(0, 24).overlap(&every(4, 16)), Overlap::No);
+        assert_eq!(every(0, 24).overlap(&every(8, 16)), Overlap::At(24..28));
     }
 }

@@ -18,7 +18,7 @@ use shipable::Leaf;
 use shipable::reduce::Op;
 
 use super::clock::Clock;
-use super::footprint::{Footprint, Meeting};
+use super::footprint::{Footprint, Overlap};
 
 /// Accesses to a window that are remembered at a time.
 pub(crate) const LIMIT: usize = 16_384;
@@ -165,10 +165,10 @@ impl History {
             if earlier.is_before(known) || ours && rule == 22 || conflicts.len() == TOLD {
                 continue;
             }
-            match access.footprint.meeting(&earlier.footprint) {
-                Meeting::No => {}
-                Meeting::Open => self.missed += 1,
-                Meeting::At(bytes) => {
+            match access.footprint.overlap(&earlier.footprint) {
+                Overlap::No => {}
+                Overlap::Open => self.missed += 1,
+                Overlap::At(bytes) => {
                     conflicts.push(Conflict { rule, earlier: earlier.clone(), bytes });
                 }
             }

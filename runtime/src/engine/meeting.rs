@@ -42,20 +42,20 @@ impl Venue {
 /// All meetings of a rank.
 #[derive(Default)]
 pub(super) struct Meetings {
-    own: Numbers<Venue, Meeting>,
+    own: Numbers<Venue, Entered>,
     /// How many of its meetings a peer has told this rank of.
     heard: Numbers<(Venue, u32), u64>,
 }
 
 /// The last meeting at a venue that this rank has entered.
-struct Meeting {
+struct Entered {
     group: Group,
     rank: u32,
     number: u64,
     round: u32,
 }
 
-impl Meeting {
+impl Entered {
     /// The process that is told of this round.
     fn told(&self) -> u32 {
         let size = self.group.size() as u32;
@@ -73,7 +73,7 @@ impl Meeting {
 impl State {
     /// Enters the next meeting of a group, to which this process belongs as `rank`.
     pub(crate) fn enter_meeting(&mut self, venue: Venue, group: &Group, rank: u32) {
-        let new = || Meeting { group: group.clone(), rank, number: 0, round: 0 };
+        let new = || Entered { group: group.clone(), rank, number: 0, round: 0 };
         let meeting = self.meetings.own.entry(venue).or_insert_with(new);
         meeting.number += 1;
         meeting.round = 0;
@@ -83,7 +83,7 @@ impl State {
 
     /// Whom this rank waits for in the meeting that it entered last; none once it is over.
     pub(crate) fn awaited_in_meeting(&self, venue: Venue) -> Option<u32> {
-        self.meetings.own.get(&venue).and_then(Meeting::awaited)
+        self.meetings.own.get(&venue).and_then(Entered::awaited)
     }
 
     /// Nobody meets here any more.

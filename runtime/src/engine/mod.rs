@@ -244,7 +244,7 @@ impl Engine {
                     return self.lose(peer, &why);
                 }
                 Sent::Failed(error) => {
-                    return state.settle(peer, outgoing.into_purpose(), Err(error));
+                    return state.stream_ended(peer, outgoing.into_purpose(), Err(error));
                 }
                 Sent::More | Sent::Blocked => {}
             }
@@ -459,19 +459,19 @@ impl State {
             }
             Some(_) => {
                 let gone = self.gone(peer);
-                self.settle(peer, outgoing.into_purpose(), gone.map_or(Ok(()), Err));
+                self.stream_ended(peer, outgoing.into_purpose(), gone.map_or(Ok(()), Err));
             }
         }
     }
 
     fn finish_outgoing(&mut self, peer: u32, outcome: Result<()>) {
         if let Some(outgoing) = self.peers[peer as usize].outbox.pop_front() {
-            self.settle(peer, outgoing.into_purpose(), outcome);
+            self.stream_ended(peer, outgoing.into_purpose(), outcome);
         }
     }
 
     /// What becomes of an operation once its stream is sent, or can't be.
-    fn settle(&mut self, peer: u32, purpose: Purpose, outcome: Result<()>) {
+    fn stream_ended(&mut self, peer: u32, purpose: Purpose, outcome: Result<()>) {
         match (purpose, outcome) {
             (Purpose::Message(number), outcome) => self.mail.sent(number, outcome),
             // A put is done when its target says so; a value that couldn't be sent is known here alone.
@@ -551,7 +551,7 @@ impl State {
         let cut = std::mem::take(&mut peer.incoming).into_receiving();
         let gone = |rank| Error::from(ErrorKind::Gone { rank, state: why.clone() });
         for outgoing in outbox {
-            self.settle(rank, outgoing.into_purpose(), Err(gone(rank)));
+            self.stream_ended(rank, outgoing.into_purpose(), Err(gone(rank)));
         }
         self.gets.give_up(|operation| operation.target == rank, || gone(rank));
         self.tickets.give_up(|operation| operation.target == rank, || gone(rank));

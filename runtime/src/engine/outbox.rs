@@ -23,7 +23,7 @@ pub(crate) struct Outgoing {
     source: Source,
     length: u64,
     sent: u64,
-    stage: Stage,
+    headway: Headway,
     purpose: Purpose,
 }
 
@@ -32,7 +32,7 @@ enum Head {
     Short(Brief),
 }
 
-enum Stage {
+enum Headway {
     /// Nothing has gone.
     Waiting,
     /// The opening frame has gone.
@@ -126,7 +126,7 @@ impl Outgoing {
             source,
             length,
             sent: 0,
-            stage: Stage::Waiting,
+            headway: Headway::Waiting,
             purpose,
         }
     }
@@ -138,7 +138,7 @@ impl Outgoing {
             source: Source::Empty,
             length: 0,
             sent: 0,
-            stage: Stage::Waiting,
+            headway: Headway::Waiting,
             purpose: Purpose::None,
         }
     }
@@ -147,7 +147,7 @@ impl Outgoing {
     /// as long as none of their frames has gone.
     pub(super) fn is_unordered(&self) -> bool {
         let operation = |header: &Header| matches!(header.kind, Kind::Put | Kind::Get);
-        matches!(self.stage, Stage::Waiting)
+        matches!(self.headway, Headway::Waiting)
             && matches!(&self.head, Head::Long(header) if operation(header))
     }
 
@@ -171,7 +171,7 @@ impl Outgoing {
 
     /// Sends its next frame.
     pub(super) fn send(&mut self, link: &mut dyn Link, peer: u32, tap: &mut Tap) -> Sent {
-        if let Stage::Broken(error) = &mut self.stage {
+        if let Headway::Broken(error) = &mut self.headway {
             let why = match error.kind() {
                 ErrorKind::Aborting { .. } => Cut::GivenUp,
                 _ => Cut::Value,
@@ -207,17 +207,17 @@ impl Outgoing {
                     false => frame.commit(),
                 }
                 self.sent += piece as u64;
-                self.stage = Stage::Open;
+                self.headway = Headway::Open;
                 if self.sent == self.length { Sent::Done } else { Sent::More }
             }
             Err(error) => {
                 // The peer hears of the operation all the same, so that it can acknowledge it.
-                if let (Stage::Waiting, Head::Long(opening)) = (&self.stage, &self.head) {
+                if let (Headway::Waiting, Head::Long(opening)) = (&self.headway, &self.head) {
                     frame[..Header::SIZE].copy_from_slice(&opening.encode());
                     tap.record(Direction::Sent, peer, &frame[..Header::SIZE]);
                     frame.commit_part(Header::SIZE);
                 }
-                self.stage = Stage::Broken(error);
+                self.headway = Headway::Broken(error);
                 Sent::More
             }
         }
@@ -225,8 +225,8 @@ impl Outgoing {
 
     /// Writes the header of the next frame, which has at most `limit` bytes, and says how long it is.
     fn header(&self, words: &mut [u8; Header::SIZE], limit: usize) -> usize {
-        let brief = match (&self.stage, &self.head) {
-            (Stage::Waiting, Head::Long(header)) => {
+        let brief = match (&self.headway, &self.head) {
+            (Headway::Waiting, Head::Long(header)) => {
                 let size = header.whole_size();
                 let whole = self.length.saturating_add(size as u64);
                 // Where a value can't be sent the frame becomes a long header, and has to have room for it.
@@ -235,7 +235,7 @@ impl Outgoing {
                 header.encode_whole(&mut words[..size]);
                 return size;
             }
-            (Stage::Waiting, Head::Short(brief)) => *brief,
+            (Headway::Waiting, Head::Short(brief)) => *brief,
             _ => Brief { kind: Kind::More, context: 0, operation: 0, value: self.sent },
         };
         words[..Brief::SIZE].copy_from_slice(&brief.encode());

@@ -116,7 +116,7 @@ impl<'scope> Epoch<'scope, '_> {
 /// What is ready to be done again: a program does the same over and over. It is used where it lies: of a copy fields are read as they
 /// weren't written, for which the processor waits 5 ns.
 #[derive(Default)]
-pub(super) struct Recent {
+pub(super) struct Ready {
     /// By the target type's id.
     accumulate: RefCell<Option<(u64, Op, Reduction)>>,
     pub fetch: RefCell<Option<(TypeId, Op, Reduction)>>,
@@ -305,7 +305,7 @@ impl Core {
         bytes: &mut Option<(i128, i128)>,
     ) -> Result<()> {
         self.process.ready()?;
-        let Some(target) = self.target(call.target)? else { return self.in_epoch() };
+        let Some(target) = self.target(call.target)? else { return self.check_epoch() };
         self.access(target)?;
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
         self.check_type(call.target_type, target)?;

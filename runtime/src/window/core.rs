@@ -24,7 +24,7 @@ use crate::job::Activity;
 use crate::memory::Exposed;
 use crate::process::Process;
 use crate::route::Route;
-use crate::window::accumulate::Recent;
+use crate::window::accumulate::Ready;
 
 /// A window at one rank. Used by one thread at a time.
 pub(crate) struct Core {
@@ -73,7 +73,7 @@ pub(crate) struct Core {
     /// The last puts and gets that were found right.
     pub(super) pairs: Pairs,
     /// What the last accumulates did, ready to be done again.
-    pub(super) recent: Recent,
+    pub(super) recent: Ready,
 }
 
 /// Types by their ids, and counts.

@@ -8,7 +8,7 @@ use longshore_transport::{GRANULE, Range, Segment};
 use serde::{Deserialize, Serialize};
 use shipable::{Architecture, Class};
 
-use super::accumulate::Recent;
+use super::accumulate::Ready;
 use super::core::{Core, Whole};
 use super::directory::Directory;
 use super::flavor::Flavor;
@@ -552,7 +552,7 @@ fn open_at(
         started: Cell::new((false, None)),
         matched: Cell::new(None),
         pairs: Pairs::default(),
-        recent: Recent::default(),
+        recent: Ready::default(),
     })
 }
 

@@ -210,7 +210,7 @@ impl Core {
         bytes: &mut Option<(i128, i128)>,
     ) -> Result<()> {
         self.process.ready()?;
-        let Some(target) = self.target(call.target)? else { return self.in_epoch() };
+        let Some(target) = self.target(call.target)? else { return self.check_epoch() };
         self.access(target)?;
         let count = u64::try_from(call.count).map_err(|_| ErrorKind::Count(call.count))?;
         self.check_type(call.target_type, target)?;

@@ -348,7 +348,7 @@ impl Core {
         bytes: &mut Option<(i128, i128)>,
     ) -> Result<Option<Place<'_>>> {
         let Some(target) = self.target(single.target)? else {
-            return self.in_epoch().map(|()| None);
+            return self.check_epoch().map(|()| None);
         };
         self.access(target)?;
         let call = single.call();

@@ -127,7 +127,7 @@ impl Core {
     }
 
     /// Rule 1, for an operation that reaches nobody.
-    pub(super) fn in_epoch(&self) -> Result<()> {
+    pub(super) fn check_epoch(&self) -> Result<()> {
         match self.epoch.get() {
             EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
             EpochState::Closed => Err(ErrorKind::Epoch(NO_EPOCH).into()),
@@ -137,7 +137,7 @@ impl Core {
 
     /// Rules 1 and 2: an operation needs an access epoch to its target. Within lock_all the first one takes the lock.
     pub(super) fn access(&self, target: &Target) -> Result<()> {
-        self.in_epoch()?;
+        self.check_epoch()?;
         if self.is_accessible(target) {
             return Ok(());
         }
