@@ -74,6 +74,11 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         self.near.is_quiet() && self.far.is_spent()
     }
 
+    fn send_held(&mut self) {
+        self.near.send_held();
+        self.far.send_held();
+    }
+
     fn give_up(&mut self, peer: u32) {
         match self.is_near.get(peer as usize) {
             Some(false) => self.far.give_up(peer),

@@ -71,6 +71,9 @@ pub trait Link: Send {
         false
     }
 
+    /// Sends what is held for company. Whoever may look no more for a while calls it behind what moved.
+    fn send_held(&mut self) {}
+
     /// This rank takes a peer for dead: sends it nothing more, and may hear nothing more of it. A peer that lives after all gets to
     /// know so, where the link can tell it; nothing where peers see what the job knows of them.
     fn give_up(&mut self, peer: u32) {
@@ -117,6 +120,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
 
     fn is_spent(&mut self) -> bool {
         (**self).is_spent()
+    }
+
+    fn send_held(&mut self) {
+        (**self).send_held();
     }
 
     fn give_up(&mut self, peer: u32) {
@@ -211,8 +218,8 @@ impl<'a> FrameMut<'a> {
         self.publish.publish_answer(self.bytes);
     }
 
-    /// Sends the whole frame, at the latest when its sender calls [`receive`](Link::receive) next: with others, where each would
-    /// cost a call of the system.
+    /// Sends the whole frame, at the latest when its sender finds by [`receive`](Link::receive) that nothing has arrived, or
+    /// [sends what is held](Link::send_held): with others, where each would cost a call of the system.
     pub fn commit_lazily(self) {
         self.publish.publish_lazily(self.bytes);
     }

@@ -189,6 +189,10 @@ impl Engine {
             moved |= self.flush(peer);
             next = self.state.busy.from(peer + 1);
         }
+        if moved {
+            // This may be the last look before the program computes.
+            self.link.send_held();
+        }
         moved
     }
 

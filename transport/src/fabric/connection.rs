@@ -82,7 +82,7 @@ pub(super) struct Outbound {
     queue: VecDeque<(u8, usize)>,
     /// Where the frame is that is being written: its slot, and where its header goes.
     writing: (u8, usize),
-    /// If it is an answer, there are more to be given.
+    /// There is more to be read, which may be answered too.
     answers_follow: bool,
     /// Why it sends no more.
     broken: Option<CallError>,

@@ -360,10 +360,7 @@ impl FabricLink {
         self.polls = self.polls.wrapping_add(1);
         self.watcher.used();
         // What is held goes out before anything takes its time.
-        self.check_last();
-        for peer in std::mem::take(&mut self.waiting) {
-            self.pump(peer);
-        }
+        self.send_held();
         self.take_completions()?;
         self.poll_memory()?;
         if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
@@ -809,6 +806,13 @@ impl Link for FabricLink {
 
     fn is_spent(&mut self) -> bool {
         self.arrived.is_empty()
+    }
+
+    fn send_held(&mut self) {
+        self.check_last();
+        for peer in std::mem::take(&mut self.waiting) {
+            self.pump(peer);
+        }
     }
 
     /// The ends of its connections tell the peer, which may live and wait for this rank.

@@ -113,6 +113,27 @@ fn a_farewell_comes_behind_the_frames() {
 }
 
 #[test]
+fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    // Both come together: the second is held while the first is on its way.
+    for len in [1, 2] {
+        left.reserve(1, len).unwrap().commit_lazily();
+    }
+    wait(|| {
+        assert!(left.receive().unwrap().is_none());
+        right.receive().unwrap().map(drop)
+    });
+    right.reserve(0, 3).unwrap().commit_answer();
+    assert!(!right.is_spent(), "the second frame came alone");
+    assert!(right.receive().unwrap().is_some() && right.is_spent());
+    // It looks no more.
+    right.send_held();
+    wait(|| left.receive().unwrap().map(drop));
+}
+
+#[test]
 fn who_computed_while_a_peer_left_hears_all_that_it_said() {
     let [mut left, mut right] = pair();
     pass(&mut left, &mut right);
