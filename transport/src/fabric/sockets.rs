@@ -42,7 +42,7 @@ const ROUNDS: u32 = 4;
 /// # Errors
 /// The system refuses the option.
 pub(super) fn watch_listener(address: SocketAddr, patience: Duration) -> io::Result<bool> {
-    let found = sockets()?.into_iter().find(|socket| socket.local() == Some(address));
+    let found = sockets()?.find(|socket| socket.local() == Some(address));
     found.map_or(Ok(false), |socket| socket.watch(patience).map(|()| true))
 }
 
@@ -106,7 +106,7 @@ impl Drop for Keeper {
 /// Has the system be impatient with those connections on which it repeats itself, and with no others that stand; and probe them all.
 fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
     let times = Times::of(patience);
-    for socket in sockets()?.iter().filter(|socket| ends.have(socket)) {
+    for socket in sockets()?.filter(|socket| ends.have(socket)) {
         // What another thread has closed meanwhile is left alone.
         if !socket.is_probed(&times) {
             let _ = socket.probe(&times);
@@ -127,7 +127,7 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
 /// This process's sockets can't be listed.
 pub(super) fn is_connected(to: SocketAddr) -> io::Result<bool> {
     let ends = Ends::new([], [to]);
-    Ok(sockets()?.iter().any(|socket| ends.have(socket)))
+    Ok(sockets()?.any(|socket| ends.have(&socket)))
 }
 
 /// Has the system watch whatever connects to an address, or has; where it doesn't tell, whatever connects over an interface at present.
@@ -148,7 +148,7 @@ pub(super) fn watch_connecting(
             may_connect && socket.local().is_some_and(|local| local.ip() == interface)
         }
     };
-    for socket in sockets()?.iter().filter(|socket| connects(socket)) {
+    for socket in sockets()?.filter(|socket| connects(socket)) {
         let _ = socket.watch(patience);
     }
     Ok(())
@@ -197,16 +197,18 @@ const LISTENS: u8 = 10;
 /// by the time that something is set.
 struct Socket(OwnedFd);
 
-fn sockets() -> io::Result<Vec<Socket>> {
+/// All of this process, one descriptor at a time.
+fn sockets() -> io::Result<impl Iterator<Item = Socket>> {
     let all = fs::read_dir("/proc/self/fd")?.flatten();
+    // Listed first: our own descriptors would be listed as well.
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    Ok(numbers.filter_map(Socket::of).collect())
+    Ok(numbers.collect::<Vec<RawFd>>().into_iter().filter_map(Socket::of))
 }
 
 impl Socket {
     fn of(number: RawFd) -> Option<Socket> {
         // SAFETY: not -1. Whoever it belongs to may have closed it by now, and it may be another's: then what is asked here is true of
-        // that one. Only sockets are duplicated: locks on a file would go with the duplicate.
+        // that one. What is no socket isn't duplicated: its locks, were it a file, would go with the duplicate.
         let theirs = unsafe { BorrowedFd::borrow_raw(number) };
         let kind = getsockopt(&theirs, SockType);
         let own = (kind == Ok(socket::SockType::Stream)).then(|| theirs.try_clone_to_owned());
@@ -310,13 +312,16 @@ fn address(of: &SockaddrStorage) -> Option<SocketAddr> {
 /// Has the system probe neither end of the connections to an address, which are in this process; how many ends those are.
 #[cfg(test)]
 pub(super) fn forget(to: SocketAddr) -> io::Result<usize> {
-    let all = sockets()?;
-    let ends = all.iter().filter(|socket| {
+    let ends = sockets()?.filter(|socket| {
         socket.peer().is_some() && (socket.peer() == Some(to) || socket.local() == Some(to))
     });
-    ends.map(|end| Ok(KeepAlive.set(&end.descriptor(), &false)?))
-        .collect::<io::Result<Vec<_>>>()
-        .map(|all| all.len())
+    // Another thread may look at one at the moment, which has two descriptors then.
+    let mut found = HashSet::new();
+    for end in ends {
+        KeepAlive.set(&end.descriptor(), &false)?;
+        found.insert((end.local(), end.peer()));
+    }
+    Ok(found.len())
 }
 
 /// Whether it probes them.
@@ -324,7 +329,7 @@ pub(super) fn forget(to: SocketAddr) -> io::Result<usize> {
 pub(super) fn are_probed(to: SocketAddr, patience: Duration) -> io::Result<bool> {
     let times = Times::of(patience);
     let are = |socket: &Socket| socket.local() == Some(to) || socket.peer() == Some(to);
-    Ok(sockets()?.iter().filter(|socket| are(socket)).all(|socket| socket.is_probed(&times)))
+    Ok(sockets()?.filter(|socket| are(socket)).all(|socket| socket.is_probed(&times)))
 }
 
 #[cfg(test)]
