@@ -46,7 +46,7 @@ impl Display for Items<'_> {
                 let mut sequence = Sequence { nodes, items: Vec::new() };
                 sequence.count();
                 // What is cut has said so.
-                let _ = sequence.times(root as u32, (*count).into(), &mut out);
+                let _ = sequence.times(root as u32, (*count).into(), LEVELS, &mut out);
                 f.write_str(&out.text)?;
             }
         }
@@ -150,6 +150,9 @@ fn is_pair(leaf: Leaf) -> bool {
     matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
 }
 
+/// How deep a form is looked into.
+const LEVELS: usize = 64;
+
 /// A form's items in order, runs of them counted.
 struct Sequence<'a> {
     nodes: &'a [Node],
@@ -170,41 +173,48 @@ impl Sequence<'_> {
         }
     }
 
-    fn write(&self, node: u32, out: &mut Cut) -> fmt::Result {
+    /// A peer's form may nest deeper than a small stack goes, and tell nothing on the way: what is beyond so many `levels` is left out.
+    fn write(&self, node: u32, levels: usize, out: &mut Cut) -> fmt::Result {
+        let Some(levels) = levels.checked_sub(1) else { return out.end() };
         match &self.nodes[node as usize] {
             Node::Leaf(leaf) => out.write_str(&name(*leaf)),
             Node::Array { child, runs, .. } => {
                 let copies =
                     runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
-                self.times(*child, copies, out)
+                self.times(*child, copies, levels, out)
             }
             Node::Simple { members } => {
-                self.list(members.iter().map(|member| (member.child, member.length)), out)
+                self.list(members.iter().map(|member| (member.child, member.length)), levels, out)
             }
             Node::Struct { members, .. } => {
-                self.list(members.iter().map(|member| (member.child, member.length)), out)
+                self.list(members.iter().map(|member| (member.child, member.length)), levels, out)
             }
         }
     }
 
-    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Cut) -> fmt::Result {
+    fn list(
+        &self,
+        members: impl Iterator<Item = (u32, u64)>,
+        levels: usize,
+        out: &mut Cut,
+    ) -> fmt::Result {
         let mut first = true;
         for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
             if !std::mem::take(&mut first) {
                 out.write_str(", ")?;
             }
-            self.times(child, length.into(), out)?;
+            self.times(child, length.into(), levels, out)?;
         }
         Ok(())
     }
 
-    fn times(&self, child: u32, copies: u128, out: &mut Cut) -> fmt::Result {
+    fn times(&self, child: u32, copies: u128, levels: usize, out: &mut Cut) -> fmt::Result {
         match &self.nodes[child as usize] {
             Node::Leaf(leaf) => write!(out, "{copies} {}", name(*leaf)),
-            _ if copies == 1 => self.write(child, out),
+            _ if copies == 1 => self.write(child, levels, out),
             _ => {
                 write!(out, "{copies} x (")?;
-                self.write(child, out)?;
+                self.write(child, levels, out)?;
                 out.write_char(')')
             }
         }
@@ -217,12 +227,18 @@ struct Cut {
     room: usize,
 }
 
+impl Cut {
+    fn end(&mut self) -> fmt::Result {
+        self.text.push_str("...");
+        Err(fmt::Error)
+    }
+}
+
 impl Write for Cut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
             if self.room == 0 {
-                self.text.push_str("...");
-                return Err(fmt::Error);
+                return self.end();
             }
             self.text.push(letter);
             self.room -= 1;
@@ -245,6 +261,17 @@ mod tests {
         let [here, there] =
             [&here, &there].map(|(count, text, form)| Items { count: *count, form, text });
         differ(&here, &there).to_string()
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_left_out() {
+        let deep = |levels| {
+            let open: String = (2..levels + 2).map(|n| format!("U{n}(S:2:")).rev().collect();
+            let close: String = (2..levels + 2).map(|n| format!("/1/0,d/1/{})", 8 * n)).collect();
+            told((1, "i"), (1, &format!("{open}c{close}")))
+        };
+        assert!(deep(3).contains("1 MPI_CHAR, 1 MPI_DOUBLE, 1 MPI_DOUBLE"), "{}", deep(3));
+        assert!(deep(100).contains("at the origin, ... (1 of"), "{}", deep(100));
     }
 
     #[test]
