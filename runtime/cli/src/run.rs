@@ -206,14 +206,13 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     };
     if program.as_bytes().starts_with(b"-") {
         // A program's own arguments may start with '-', so it is for us to tell them apart.
-        let meant = match program.as_bytes().split(|&byte| byte == b'=').next() {
-            Some(b"-np" | b"--np" | b"--n" | b"-N" | b"--ranks") => ": did you mean -n?",
-            _ => "",
+        let option = program.to_string_lossy();
+        let meant = match meant(&option) {
+            Some(meant) => format!(": did you mean {meant}?"),
+            None => String::new(),
         };
-        let message = format!(
-            "part {number}: unknown option '{}' in front of the program{meant}",
-            program.to_string_lossy()
-        );
+        let message =
+            format!("part {number}: unknown option '{option}' in front of the program{meant}");
         return Err(usage(ErrorKind::UnknownArgument, message));
     }
     let environment =
@@ -221,6 +220,16 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     let (program, arguments) = (program.clone(), arguments.to_vec());
     let archs = arch.map_or_else(Vec::new, |Representations(names)| names);
     Ok(launcher::Part { ranks, program, arguments, environment, archs })
+}
+
+/// What other launchers write in its place.
+fn meant(option: &str) -> Option<String> {
+    let glued = option.strip_prefix("-np").or(option.strip_prefix("-n"));
+    match option.split('=').next() {
+        _ if glued.is_some_and(|n| n.parse::<u32>().is_ok()) => Some(format!("-n {}", glued?)),
+        Some("-np" | "--np" | "--n" | "--ranks") => Some("-n".to_owned()),
+        _ => option.strip_prefix("-x").map(|variable| format!("-x {variable}")),
+    }
 }
 
 /// Variables that the launcher sets whatever the environment says, and by which option.
