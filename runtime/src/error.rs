@@ -313,15 +313,15 @@ pub enum ErrorKind {
     },
     /// Rule 29.
     #[error(
-        "displacement {displacement} in units of {unit} bytes lies outside of the target's window of {size} bytes, and of \
-         what its pointers of {pointer} bytes reach: stay within it"
+        "displacement {displacement} in units of {unit} bytes lies beyond what the target's pointers of {pointer} bytes reach: {}",
+        within(*size, *pointer)
     )]
     Address {
         /// As given.
         displacement: i64,
         /// The target's displacement unit.
         unit: u32,
-        /// The window's size.
+        /// The window's size; of a dynamic one what its pointers reach.
         size: u64,
         /// Bytes in the target's pointers.
         pointer: u8,
@@ -769,6 +769,14 @@ impl fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.0.kind)
+    }
+}
+
+/// What to do about a displacement that pointers don't reach.
+fn within(size: u64, pointer: u8) -> String {
+    match size == crate::engine::address_space(pointer) {
+        true => "give an address of what it attached".to_owned(),
+        false => format!("stay within its window of {size} bytes"),
     }
 }
 
