@@ -41,8 +41,8 @@ const MANY: usize = 256;
 /// The shortest sequence of runs that becomes a table.
 const TABLE: usize = 8;
 
-/// What a program may take, in bytes. All that is copied or tabulated is charged before, and what is joined is given back; so
-/// what is held on the way is about twice of it at most.
+/// What a program may take, in bytes. All that is copied or tabulated is charged before, and what is joined is given back. While
+/// a program is made, what is held is two to three times of that at most.
 struct Room {
     left: u64,
     /// All that there was.
@@ -107,7 +107,7 @@ fn lower_within(
     let same = memory.same_representation(stream);
     // In the memory's own representation sizes are those that bounds have.
     let sizes = if same { Vec::new() } else { layout::sizes(form.nodes(), stream)? };
-    // Those of all nodes, one node behind the other.
+    // Those of all nodes, and copies that they share.
     let mut ops = Vec::with_capacity(FEW);
     let mut lowered: SmallVec<[Range<usize>; 8]> = SmallVec::new();
     for (index, node) in form.nodes().iter().enumerate() {
@@ -142,7 +142,7 @@ fn lower_within(
         lowered.push(from..ops.len());
     }
     let last = lowered.pop().unwrap_or_default();
-    let body = match &mut ops[last.clone()] {
+    let body = match &ops[last.clone()] {
         [Op::Loop(Loop { start: 0, count: 1, body, .. })] => {
             let body = Arc::clone(body);
             drop(ops);
@@ -204,7 +204,7 @@ fn array(
     }
     room.take::<Op>(child.len() * runs.len())?;
     let first = ops.len();
-    ops.reserve(child.len() * runs.len());
+    grow(ops, child.len() * runs.len());
     for run in runs {
         let from = ops.len();
         ops.extend_from_within(child.clone());
@@ -213,6 +213,13 @@ fn array(
         shift(&mut ops[from..], layout::scaled(run.displacement, unit)?)?;
     }
     Ok(first)
+}
+
+/// Room for so many more. Old and new are there at once while it is made: not twice as much, where there are many.
+fn grow(ops: &mut Vec<Op>, more: usize) {
+    if ops.capacity() - ops.len() < more {
+        ops.reserve_exact(more.max(ops.len() / 4).max(FEW));
+    }
 }
 
 /// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
@@ -277,7 +284,7 @@ fn structure(
     room.take::<Op>(each)?;
     let mut shared: HashMap<u32, Op> = HashMap::new();
     let first = ops.len();
-    ops.reserve(each);
+    grow(ops, each);
     for (child, length, place) in members {
         let extent = layouts[child as usize].extent();
         let one = lowered[child as usize].clone();
