@@ -126,8 +126,8 @@ pub(super) struct Ready {
     /// What was found of the last operations that went as frames.
     pub shapes: Shapes,
     pub burst: Cell<Burst>,
-    /// The last type whose elements lie in a window as they do in slices.
-    pub plain: Cell<Option<TypeId>>,
+    /// Whether elements of the last type lie in a window as they do in slices.
+    pub plain: Cell<Option<(TypeId, bool)>>,
     /// Where the last element comes to that was fetched by message.
     pub lane: RefCell<Option<Arc<Lane>>>,
 }

@@ -14,8 +14,8 @@ use crate::route::Route;
 
 impl Core {
     /// A fence: all operations of this rank are done, then all ranks meet. Without NOSUCCEED it opens the next epoch. Whether
-    /// or not it fails, no operation of this rank is under way when it returns; but one that is refused, for its asserts or in its
-    /// place, does nothing.
+    /// or not it fails, no operation of this rank is under way when it returns; but one that is refused, for asserts that no
+    /// fence takes or in its place, does nothing.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
         if let Err(error) = self.process.ready() {
             self.process.give_up(self.window);
@@ -50,8 +50,8 @@ impl Core {
         self.process.note(Activity::Computing, 0);
         let place = |error: Error| error.at(|| self.place("fence", None, None));
         let settled = settled.map_err(|error| place(error).within(|| before.to_string()));
-        // One call that fails is one error to the handler, whatever else is wrong.
-        truth.and(settled).and(met).map_err(|error| self.raise(place(error)))
+        // One call that fails is one error to the handler, the gravest of what is wrong.
+        met.and(settled).and(truth).map_err(|error| self.raise(place(error)))
     }
 
     /// Rule 9, as far as this rank can tell.

@@ -42,12 +42,14 @@ pub(super) struct Shape {
 #[derive(Default)]
 pub(super) struct Shapes([Cell<Shape>; SHAPES]);
 
-const SHAPES: usize = 8;
+const SHAPES: usize = 1 << 3;
 
 impl Shapes {
     #[inline]
     fn place(&self, target: &Target, form: u64) -> &Cell<Shape> {
-        &self.0[(target.rank as usize ^ form as usize) % SHAPES]
+        // Neighbours on a grid are a power of two apart.
+        let mixed = (target.rank as u64 ^ form << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        &self.0[(mixed >> 61) as usize]
     }
 }
 
@@ -60,7 +62,7 @@ const STREAM: u64 = 4;
 /// What is known of how an operation's neighbours follow it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pace {
-    /// Nothing else is under way to its target, nor was it mostly, so that nothing is gained by waiting.
+    /// Nothing else is under way to its target, nor did the last burst have many, so that nothing is gained by waiting.
     Alone,
     /// Others are on their way, or will be.
     Stream,

@@ -210,7 +210,10 @@ impl<'w> Local<'w> {
     #[inline]
     fn is_plain<T: Element>(&self) -> bool {
         self.native
-            && (self.core.recent.plain.get() == Some(TypeId::of::<T>()) || self.find_plain::<T>())
+            && match self.core.recent.plain.get() {
+                Some((id, is_plain)) if id == TypeId::of::<T>() => is_plain,
+                _ => self.find_plain::<T>(),
+            }
     }
 
     #[cold]
@@ -219,9 +222,7 @@ impl<'w> Local<'w> {
         let is_plain = found.is_ok_and(|datatype| {
             is_element::<T>(&datatype) && datatype.extent() == size_of::<T>() as i64
         });
-        if is_plain {
-            self.core.recent.plain.set(Some(TypeId::of::<T>()));
-        }
+        self.core.recent.plain.set(Some((TypeId::of::<T>(), is_plain)));
         is_plain
     }
 

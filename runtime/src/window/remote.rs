@@ -94,7 +94,7 @@ impl Core {
             return Ok(false);
         }
         let run = near.contiguous(origin.count);
-        let whole = len.div_ceil(len.div_ceil(WHOLE));
+        let whole = len.div_ceil(len.div_ceil(WHOLE)).next_multiple_of(64);
         let (bytes, stretches) = (if run.is_some() { whole } else { PACKED }, rdma.stretch_limit());
         let pieces = call.target_type.with_native(&self.process.me().architecture, |far| {
             let runs = match far.contiguous(count) {
