@@ -41,8 +41,6 @@ pub struct Environment {
     pub segment: OwnedFd,
     /// Proof of membership.
     pub secret: Secret,
-    /// Name of the data representation to emulate; `None`: the machine's own.
-    pub arch: Option<String>,
     /// Which routes operations may take.
     pub routes: Routes,
     /// Whether a thread of this rank answers its peers while the program computes.
@@ -212,7 +210,6 @@ impl Environment {
             size,
             segment,
             secret,
-            arch: text(env::ARCH),
             routes,
             progress: optional::<Progress>(env::PROGRESS, "on or off")?.unwrap_or_default()
                 == Progress::On,

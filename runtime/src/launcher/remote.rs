@@ -148,11 +148,16 @@ impl Remote {
                 let Some(process) = self.process.take() else { return Ok(None) };
                 // What it said last is heard first; what it left behind may hold the other ends, and is not waited for.
                 for _ in 0..LAST_READS {
-                    if self.stdout.as_ref().is_some_and(is_readable) {
+                    let said = self.stdout.as_ref().is_some_and(is_readable);
+                    let printed = self.stderr.as_ref().is_some_and(is_readable);
+                    if said {
                         self.read(events);
                     }
-                    if self.stderr.as_ref().is_some_and(is_readable) {
+                    if printed {
                         self.hear(queue);
+                    }
+                    if !(said || printed) {
+                        break;
                     }
                 }
                 self.words.flush(queue);

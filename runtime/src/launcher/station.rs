@@ -25,7 +25,7 @@ use crate::job::env;
 
 /// The longest line of PMI-1 that a rank may send.
 const LINE_LIMIT: usize = 4096;
-/// How much of a dead rank's output is forwarded before its death is told; more than a pipe holds.
+/// How often the output of a dead rank, or agent, is read before its death is told: more than a pipe holds.
 pub(super) const LAST_READS: usize = 64;
 
 /// The ranks of one host.
