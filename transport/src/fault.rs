@@ -207,6 +207,10 @@ impl<L: Link> Link for Faulty<L> {
         Ok(Some(Frame::new(peer as u32, &self.current, &mut self.copied)))
     }
 
+    fn send_held(&mut self) {
+        self.inner.send_held();
+    }
+
     fn give_up(&mut self, peer: u32) {
         self.inner.give_up(peer);
     }
