@@ -86,7 +86,7 @@ impl Target {
     /// # Panics
     /// When the link refuses a frame for another reason than that the rank gave its peer up.
     pub fn feed(&mut self, frame: &[u8]) {
-        let len = frame.len().min(self.peer.frame_limit());
+        let len = frame.len().min(self.peer.frame_limit(0));
         match self.peer.reserve(0, len) {
             Ok(mut room) => {
                 room.copy_from_slice(&frame[..len]);

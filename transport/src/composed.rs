@@ -38,15 +38,21 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         self.near.size()
     }
 
-    fn frame_limit(&self) -> usize {
-        self.near.frame_limit().min(self.far.frame_limit())
+    fn frame_limit(&self, peer: u32) -> usize {
+        match self.is_near.get(peer as usize) {
+            Some(false) => self.far.frame_limit(peer),
+            _ => self.near.frame_limit(peer),
+        }
+    }
+
+    fn piece(&self, peer: u32) -> usize {
+        match self.is_near.get(peer as usize) {
+            Some(false) => self.far.piece(peer),
+            _ => self.near.piece(peer),
+        }
     }
 
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
-        let limit = self.frame_limit();
-        if len > limit {
-            return Err(LinkError::TooLong { len, limit }.into());
-        }
         match self.is_near.get(peer as usize) {
             Some(false) => self.far.reserve(peer, len),
             _ => self.near.reserve(peer, len),

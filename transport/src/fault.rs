@@ -104,14 +104,14 @@ impl<L: Link> Faulty<L> {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.size() as usize).collect();
         let random = SmallRng::seed_from_u64(faults.seed ^ u64::from(inner.rank()) << 32);
         let restless = Arc::new(AtomicBool::new(false));
-        let (current, copied, limit) = (Vec::new(), Copied, inner.frame_limit());
+        let (current, copied, limit) = (Vec::new(), Copied, usize::MAX);
         Self { inner, faults, random, polls: 0, traffic: 0, limit, held, current, copied, restless }
     }
 
     /// Another limit from here on. Half of them are short.
-    fn change_limit(&mut self) {
+    fn change_limit(&mut self, peer: u32) {
         if self.faults.split {
-            let most = self.inner.frame_limit();
+            let most = self.inner.frame_limit(peer);
             let most = if self.random.random_bool(0.5) { most } else { most.min(4 * SHORTEST) };
             self.limit = self.random.random_range(SHORTEST.min(most)..=most);
         }
@@ -167,8 +167,12 @@ impl<L: Link> Link for Faulty<L> {
         self.inner.size()
     }
 
-    fn frame_limit(&self) -> usize {
-        self.limit
+    fn frame_limit(&self, peer: u32) -> usize {
+        self.limit.min(self.inner.frame_limit(peer))
+    }
+
+    fn piece(&self, peer: u32) -> usize {
+        self.limit.min(self.inner.piece(peer))
     }
 
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
@@ -178,7 +182,7 @@ impl<L: Link> Link for Faulty<L> {
         }
         let refuse = self.random.random_range(0..100) < self.faults.refuse;
         let counts = u64::from(self.is_to_be_cut(peer));
-        self.change_limit();
+        self.change_limit(peer);
         let frame = self.inner.reserve(peer, len)?;
         if refuse {
             self.restless.store(true, Relaxed);

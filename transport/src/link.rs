@@ -16,8 +16,8 @@ use crate::segment::RankState;
 /// What was committed travels at once, or while its sender calls the link: who waits for what a frame does elsewhere keeps
 /// calling [`receive`](Link::receive), as who waits for a frame does.
 ///
-/// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit)
-/// and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; [`receive`](Link::receive) is polled,
+/// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit),
+/// [`piece`](Link::piece) and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; [`receive`](Link::receive) is polled,
 /// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame; and [`give_up`](Link::give_up) and
 /// [`leave`](Link::leave) end it, with one peer and with all.
 ///
@@ -40,8 +40,14 @@ pub trait Link: Send {
     /// How many ranks the job has.
     fn size(&self) -> u32;
 
-    /// The longest frame, in bytes, that [`reserve`](Link::reserve) accepts, at least until its next call.
-    fn frame_limit(&self) -> usize;
+    /// The longest frame to `peer`, in bytes, that [`reserve`](Link::reserve) accepts, at least until its next call.
+    fn frame_limit(&self, peer: u32) -> usize;
+
+    /// How much of data that its sender packs, and its receiver unpacks, best goes in each of several frames to `peer`: one is
+    /// unpacked while the next is packed. At most [`frame_limit`](Link::frame_limit).
+    fn piece(&self, peer: u32) -> usize {
+        self.frame_limit(peer)
+    }
 
     /// Room for a frame of `len` bytes to `peer`. What the frame holds at first is unspecified. Nothing is sent before
     /// [`FrameMut::commit`]; a frame dropped without it was never there.
@@ -102,8 +108,12 @@ impl<L: Link + ?Sized> Link for Box<L> {
         (**self).size()
     }
 
-    fn frame_limit(&self) -> usize {
-        (**self).frame_limit()
+    fn frame_limit(&self, peer: u32) -> usize {
+        (**self).frame_limit(peer)
+    }
+
+    fn piece(&self, peer: u32) -> usize {
+        (**self).piece(peer)
     }
 
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {

@@ -90,7 +90,7 @@ impl<'a> Post<'a> {
 
 /// Reservations that can't be, and one that is dropped.
 fn refusals(link: &mut dyn Link, _: &Segment) {
-    let (size, limit) = (link.size(), link.frame_limit());
+    let (size, limit) = (link.size(), link.frame_limit(0));
     let failed = |refused: Result<_, Refused>| match refused {
         Err(Refused::Failed(error)) => Some(error),
         _ => None,
@@ -99,7 +99,7 @@ fn refusals(link: &mut dyn Link, _: &Segment) {
     assert_eq!(none, Some(LinkError::NoSuchRank { rank: size, size }));
     let long = failed(link.reserve(0, limit + 1).map(drop));
     assert_eq!(long, Some(LinkError::TooLong { len: limit + 1, limit }));
-    if let Ok(mut frame) = link.reserve(link.rank(), limit) {
+    if let Ok(mut frame) = link.reserve(link.rank(), link.frame_limit(link.rank())) {
         frame.fill(255); // and never sent
     }
     Post::new(link).barrier(size);
@@ -107,7 +107,8 @@ fn refusals(link: &mut dyn Link, _: &Segment) {
 
 /// Frames that become shorter than reserved.
 fn parts(link: &mut dyn Link, _: &Segment) {
-    let (rank, limit) = (link.rank(), link.frame_limit());
+    let rank = link.rank();
+    let limit = link.frame_limit(rank);
     let lengths = [0, 1, 7, 56, 119, 120, 121, 128, 1000, limit - 1, limit];
     for round in 0..20 {
         for (i, &reserved) in lengths.iter().enumerate() {
@@ -138,13 +139,14 @@ fn parts(link: &mut dyn Link, _: &Segment) {
 /// Everyone sends everyone frames of all lengths, as fast as it goes.
 fn order(link: &mut dyn Link, _: &Segment) {
     const FRAMES: u64 = 300;
-    let (rank, size, limit) = (link.rank(), link.size(), link.frame_limit());
+    let (rank, size) = (link.rank(), link.size());
+    let limits: Vec<_> = (0..size).map(|peer| link.frame_limit(peer)).collect();
     let seed = |from: u32, to: u32, i: u64| u64::from(from) << 40 | u64::from(to) << 32 | i;
-    let length = |seed: u64| {
+    let length = |peer: u32, seed: u64| {
         let mut bytes = [0; 8];
         fill(&mut bytes, !seed);
         let random = u64::from_le_bytes(bytes);
-        let most = if random % 2 == 0 { 200 } else { limit as u64 }; // half of them short
+        let most = if random % 2 == 0 { 200 } else { limits[peer as usize] as u64 }; // half of them short
         (random / 2 % (most + 1)) as usize
     };
     let mut sent = vec![0; size as usize];
@@ -153,7 +155,7 @@ fn order(link: &mut dyn Link, _: &Segment) {
         for peer in 0..size {
             while sent[peer as usize] < FRAMES {
                 let seed = seed(rank, peer, sent[peer as usize]);
-                match link.reserve(peer, length(seed)) {
+                match link.reserve(peer, length(peer, seed)) {
                     Ok(mut frame) => {
                         fill(&mut frame, seed);
                         match seed % 4 {
@@ -169,10 +171,11 @@ fn order(link: &mut dyn Link, _: &Segment) {
             }
         }
         while let Some(frame) = link.receive().unwrap() {
-            let count = &mut received[frame.peer() as usize];
-            let seed = seed(frame.peer(), rank, *count);
-            assert_eq!(frame.len(), length(seed), "frame {count} from rank {}", frame.peer());
-            assert!(is_filled(&frame, seed), "frame {count} from rank {}", frame.peer());
+            let peer = frame.peer();
+            let count = &mut received[peer as usize];
+            let seed = seed(peer, rank, *count);
+            assert_eq!(frame.len(), length(peer, seed), "frame {count} from rank {peer}");
+            assert!(is_filled(&frame, seed), "frame {count} from rank {peer}");
             *count += 1;
         }
         let done = |counts: &[u64]| counts.iter().all(|&count| count == FRAMES);
@@ -211,11 +214,13 @@ fn sleepers(link: &mut dyn Link, _: &Segment) {
 
 /// Rank 0 sends until it is refused, then waits until the receiver makes room.
 fn back_pressure(link: &mut dyn Link, _: &Segment) {
-    let (size, limit) = (link.size(), link.frame_limit());
+    let size = link.size();
     let mut post = Post::new(link);
-    for len in [10, limit / 3, limit] {
+    for step in 0..3 {
         if post.link.rank() == 0 {
             for peer in 1..size {
+                let limit = post.link.frame_limit(peer);
+                let len = [10, limit / 3, limit][step];
                 let mut sent = 0u32;
                 while let Ok(mut frame) = post.link.reserve(peer, len) {
                     frame[..4].copy_from_slice(&sent.to_le_bytes());

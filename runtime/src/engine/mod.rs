@@ -217,7 +217,7 @@ impl Engine {
         let is_next = state.chance.is_none() && entry.gone.is_none() && entry.outbox.is_empty();
         let size = header.whole_size();
         let len = size.checked_add(usize::try_from(header.length).ok()?)?;
-        if !is_next || !entry.told.contains(&header.form) || len > link.frame_limit() {
+        if !is_next || !entry.told.contains(&header.form) || len > link.frame_limit(peer) {
             return None;
         }
         // Where the link fails, the long way meets it too.
@@ -326,7 +326,7 @@ impl Engine {
     fn answer(&mut self, peer: u32, header: &[u8; Header::SMALL_SIZE], answer: Answer) {
         let Engine { link, state } = self;
         let entry = &state.peers[peer as usize];
-        let room = link.frame_limit().saturating_sub(Header::SMALL_SIZE);
+        let room = link.frame_limit(peer).saturating_sub(Header::SMALL_SIZE);
         if entry.gone.is_none() && entry.outbox.is_empty() && answer.len() <= room as u64 {
             let len = Header::SMALL_SIZE + answer.len() as usize;
             if let Ok(mut frame) = link.reserve(peer, len) {

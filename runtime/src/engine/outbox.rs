@@ -12,11 +12,6 @@ use crate::memory::Span;
 use crate::tap::{Direction, Tap};
 use crate::wire::{Brief, Cut, Header, Kind};
 
-/// Bytes in each of several frames with what isn't one run: the receiver unpacks one while the next is packed. A face of 128 KiB took
-/// a fifth longer in frames of 64 KiB; what fits one of these is faster whole. (Zen 5, `longshore bench put_latency --window create
-/// --route message --type face`.)
-const PIECE: usize = 16 << 10;
-
 /// An entry of an outbox.
 pub(crate) struct Outgoing {
     head: Head,
@@ -187,10 +182,12 @@ impl Outgoing {
             };
         }
         let mut words = [0; Header::SIZE];
-        let header = self.header(&mut words, link.frame_limit());
+        let limit = link.frame_limit(peer);
+        let header = self.header(&mut words, limit);
         let left = self.length - self.sent;
-        let room = link.frame_limit() - header;
-        let room = if self.length > room as u64 { room.min(self.source.piece()) } else { room };
+        let room = limit - header;
+        let is_cut = self.length > room as u64 && self.source.is_scattered();
+        let room = if is_cut { room.min(link.piece(peer)) } else { room };
         let piece = left.min(room as u64) as usize;
         let mut frame = match link.reserve(peer, header + piece) {
             Ok(frame) => frame,
@@ -244,12 +241,9 @@ impl Outgoing {
 }
 
 impl Source {
-    /// The most of a stream of several frames that goes in one.
-    fn piece(&self) -> usize {
-        match self {
-            Source::Typed { program, count, .. } if program.contiguous(*count).is_none() => PIECE,
-            _ => usize::MAX,
-        }
+    /// Whether its bytes aren't one run.
+    fn is_scattered(&self) -> bool {
+        matches!(self, Source::Typed { program, count, .. } if program.contiguous(*count).is_none())
     }
 
     /// Whether its bytes are there, whatever happens.

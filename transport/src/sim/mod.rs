@@ -206,7 +206,7 @@ impl Link for SimLink {
         self.wire.shared.segment.size()
     }
 
-    fn frame_limit(&self) -> usize {
+    fn frame_limit(&self, _: u32) -> usize {
         self.wire.shared.limits.frame
     }
 
