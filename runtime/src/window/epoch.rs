@@ -127,10 +127,11 @@ impl<'w> Chain<'w> {
     /// # let rank = longshore::init()?;
     /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
     /// # let long = rank.type_of::<i64>()?;
+    /// # let next = (rank.world().rank() + 1) % rank.world().size();
     /// window.fences(|chain| {
     ///     for round in 0..3i64 {
     ///         let value = [round];
-    ///         chain.epoch(|epoch| epoch.put(&value, 0, 0, 1, &long))?;
+    ///         chain.epoch(|epoch| epoch.put(&value, next, 0, 1, &long))?;
     ///         chain.local().get::<i64>(0)?;
     ///     }
     ///     Ok(())
@@ -163,7 +164,7 @@ impl<'w> Chain<'w> {
     ///
     /// # let long = rank.type_of::<i64>()?;
     /// window.fences(|chain| {
-    ///     // Nobody puts into this rank's window, as it is the last epoch.
+    ///     // The last epoch: the fence that ends it opens none.
     ///     chain.epoch_with(Assert::NOSUCCEED, |epoch| epoch.put(&[1i64], 0, 0, 1, &long))
     /// })?;
     /// # window.free()?;
@@ -223,7 +224,7 @@ impl<'scope> Passive<'scope, '_> {
     /// # let rank = longshore::init()?;
     /// # let window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
     /// # let long = rank.type_of::<i64>()?;
-    /// window.lock(0, LockType::Shared, |epoch| {
+    /// window.lock(0, LockType::Exclusive, |epoch| {
     ///     let mut counter = [0i64];
     ///     epoch.flush(0, |epoch| epoch.get(&mut counter, 0, 0, 1, &long))?;
     ///     counter[0] += 1; // free again

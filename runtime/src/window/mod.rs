@@ -225,7 +225,7 @@ impl<M: Memory> Window<M> {
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Ends the window and gives its memory back. Collective.
+    /// Ends the window and gives its memory back (MPI-5.0 section 12.2.5). Collective.
     ///
     /// # Errors
     /// As the other `free`; the memory is lost then.
@@ -259,8 +259,8 @@ impl<M> Window<M> {
     /// ```
     ///
     /// # Errors
-    /// The body's; else the first of its operations to fail, its target's refusals included; else PROC_ABORTED where a rank
-    /// died.
+    /// RMA_SYNC while the window is exposed, or another epoch is open (rules 3 and 6). The body's; else the first of its operations
+    /// to fail, its target's refusals included; else PROC_ABORTED where a rank died.
     #[track_caller]
     pub fn fence<'env, R>(
         &'env mut self,
@@ -296,8 +296,8 @@ impl<M> Window<M> {
         }
     }
 
-    /// Runs a chain of epochs, each closed by a fence that opens the next: n epochs take n + 1 fences. Collective. Between
-    /// the epochs, and in them, the own memory is reached by the accessors of [`Chain::local`].
+    /// Runs a chain of epochs, each closed by a fence that opens the next (MPI-5.0 section 12.5.1): n epochs take n + 1 fences.
+    /// Collective. Between the epochs, and in them, the own memory is reached by the accessors of [`Chain::local`].
     ///
     /// An epoch that fails has had its fence all the same. Whoever ends the chain for it leaves ranks that go on waiting.
     ///
@@ -309,10 +309,11 @@ impl<M> Window<M> {
     /// # let rank = longshore::init()?;
     /// # let mut window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
     /// # let long = rank.type_of::<i64>()?;
+    /// # let next = (rank.world().rank() + 1) % rank.world().size();
     /// let sum = window.fences(|chain| {
-    ///     chain.epoch(|epoch| epoch.put(&[40i64], 0, 0, 1, &long))?;
+    ///     chain.epoch(|epoch| epoch.put(&[40i64], next, 0, 1, &long))?;
     ///     let second = [chain.local().get::<i64>(0)? + 2];
-    ///     chain.epoch(|epoch| epoch.put(&second, 0, 1, 1, &long))?;
+    ///     chain.epoch(|epoch| epoch.put(&second, next, 1, 1, &long))?;
     ///     chain.local().get::<i64>(1)
     /// })?;
     /// assert_eq!(sum, 42);
@@ -338,7 +339,8 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RMA_SYNC within another epoch (rule 3), for a target that this rank has locked (rule 5) or that exposed its window
-    /// (rule 6); RANK. The body's; else the first of its operations to fail; else PROC_ABORTED where the target died.
+    /// (rule 6), or where the info key `no_locks` is true (rule 26); RANK. The body's; else the first of its operations to fail; else
+    /// PROC_ABORTED where the target died.
     ///
     /// ```
     /// use longshore::{Info, LockType, Window};
@@ -474,7 +476,8 @@ impl<M> Window<M> {
         self.core.post(group, assert)
     }
 
-    /// Waits until all ranks of the post's group have completed: their operations on this rank's memory are done.
+    /// Waits until all ranks of the post's group have completed (MPI-5.0 section 12.5.2): their operations on this rank's memory are
+    /// done.
     ///
     /// # Errors
     /// RMA_SYNC without a post (rule 4); PROC_ABORTED where one of them died.
@@ -484,7 +487,8 @@ impl<M> Window<M> {
         self.core.wait()
     }
 
-    /// Whether all ranks of the post's group have completed, without waiting for it. If so, the exposure has ended.
+    /// Whether all ranks of the post's group have completed, without waiting for it (MPI-5.0 section 12.5.2). If so, the exposure has
+    /// ended.
     ///
     /// # Errors
     /// As [`wait`](Window::wait).
