@@ -89,7 +89,7 @@ pub enum SegmentError {
     /// A range that nobody allocated.
     #[error("range {0} isn't allocated")]
     NotAllocated(Range),
-    /// No room for a range, or all entries are in use.
+    /// No room for a range.
     #[error("no room for {bytes} bytes of shared memory: at most {room} are free in one piece")]
     Exhausted {
         /// What was wanted.
@@ -97,6 +97,9 @@ pub enum SegmentError {
         /// The longest range that there is room for.
         room: u64,
     },
+    /// There are as many ranges as can be.
+    #[error("{0} ranges of shared memory are in use, as many as can be: free a window")]
+    TooMany(u32),
     /// A rank outside of the job.
     #[error("no rank {0} in a job of {1}")]
     NoSuchRank(u32, u32),

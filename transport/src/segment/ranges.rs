@@ -16,7 +16,7 @@ impl Segment {
     /// memory only where it is touched. It stays allocated until freed, whoever dies.
     ///
     /// # Errors
-    /// [`SegmentError::Exhausted`]; [`SegmentError::NotARank`].
+    /// [`SegmentError::Exhausted`]; [`SegmentError::TooMany`]; [`SegmentError::NotARank`].
     pub fn allocate(&self, bytes: u64) -> Result<Range, SegmentError> {
         let len = bytes.max(1).checked_next_multiple_of(GRANULE);
         // What is longer than any address has no room, and is told what has.
@@ -27,6 +27,9 @@ impl Segment {
             // 1. A free entry: one that was used, or a new one at the end.
             let free = entries.iter().position(|entry| entry.offset.load(Relaxed) == 0);
             let free = free.unwrap_or(entries.len());
+            if free >= RANGES as usize {
+                return Err(SegmentError::TooMany(RANGES));
+            }
             // 2. The first gap that is long enough. What a peer may have scribbled only makes gaps shorter.
             let mut used: Vec<(u64, u64)> = (entries.iter())
                 .map(|entry| (entry.offset.load(Acquire), entry.len.load(Relaxed)))
@@ -43,9 +46,8 @@ impl Segment {
                 let end = start.saturating_add(len_used).checked_next_multiple_of(GRANULE);
                 offset = offset.max(end.unwrap_or(u64::MAX));
             }
-            if free >= RANGES as usize || offset.checked_add(len).is_none_or(|end| end > size) {
+            if offset.checked_add(len).is_none_or(|end| end > size) {
                 let room = room.max(size.saturating_sub(offset));
-                let room = if free >= RANGES as usize { 0 } else { room };
                 return Err(SegmentError::Exhausted { bytes, room });
             }
             // 3. The entry, its offset last: release pairs with the acquire above.
