@@ -89,8 +89,9 @@ impl Me {
 
 /// The engine of one rank.
 pub(crate) struct Engine {
-    link: Box<dyn Link>,
+    /// Before the link, which watches the connections of accesses that are waited for when they are dropped.
     state: State,
+    link: Box<dyn Link>,
 }
 
 /// All of the engine but its link, so that a frame can lie in the link while it is handled.
@@ -169,7 +170,7 @@ impl Engine {
             asked: false,
             founding,
         };
-        Engine { link, state }
+        Engine { state, link }
     }
 
     /// What the engine knows.
