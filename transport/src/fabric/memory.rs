@@ -434,6 +434,7 @@ impl Drop for Region {
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
+    use super::super::listener::at_free_port;
     use super::*;
     use crate::rdma::Transfer;
 
@@ -448,7 +449,7 @@ mod tests {
             let (here, patience) = (Ipv4Addr::LOCALHOST.into(), Duration::from_secs(20));
             let open = || {
                 let open = |address| Memory::open("tcp", address);
-                super::super::at_free_port(here, patience, open).unwrap()
+                at_free_port(here, patience, open).unwrap()
             };
             let ((one, mut origin), (other, mut target)) = (open(), open());
             origin.meet(&[Some(one), Some(other)], patience);
@@ -528,7 +529,7 @@ mod tests {
     fn attempt(to: SocketAddr, patience: Duration, within: Duration) -> Option<(u32, CallError)> {
         let open = |address| Memory::open("tcp", address);
         let here = Ipv4Addr::LOCALHOST.into();
-        let (own, mut memory) = super::super::at_free_port(here, patience, open).unwrap();
+        let (own, mut memory) = at_free_port(here, patience, open).unwrap();
         memory.meet(&[Some(own), Some(to)], patience);
         let origin = Arc::new(memory);
         let place = Place { peer: 1, key: 1, stretches: &[(0, 4)] };

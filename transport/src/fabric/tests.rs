@@ -4,7 +4,10 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+
 use super::handles::Endpoint;
+use super::listener::at_free_port;
 use super::*;
 use crate::protocol::challenge::REQUEST;
 
