@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use super::error::CallError;
 use super::handles::Network;
 use super::memory::Memory;
+use super::peers::Peers;
 use super::sockets::{self, Ends, Keeper};
 use super::watcher::Watcher;
 use super::{FabricLink, OpenError, Read};
@@ -122,16 +123,12 @@ impl Listener {
             inbound: HashMap::new(),
             network,
             memory,
-            segment,
-            rank,
+            peers: Peers::new(rank, segment, addresses.len()),
             addresses,
             key: Key::new(secret),
             interface: address.ip(),
             patience,
             owners: HashMap::new(),
-            joined: HashMap::new(),
-            silent: HashMap::new(),
-            given_up: HashSet::new(),
             waiting: Vec::new(),
             last: None,
             unsettled: HashSet::new(),

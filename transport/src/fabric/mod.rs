@@ -27,6 +27,7 @@ mod error;
 mod handles;
 mod listener;
 mod memory;
+mod peers;
 mod queue;
 mod sockets;
 #[cfg(test)]
@@ -46,12 +47,13 @@ use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key, Nonce};
 use crate::protocol::frame;
 use crate::rdma::Rdma;
-use crate::segment::{Cause, RankState, Segment};
+use crate::segment::{Cause, RankState};
 use connection::{Broken, Inbound, News, Outbound};
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network, Request};
 pub use listener::Listener;
 use memory::Memory;
+use peers::Peers;
 use sockets::Keeper;
 use watcher::Watcher;
 
@@ -71,10 +73,6 @@ const MEMORY_EVERY: u32 = 8;
 
 /// How long the link of a rank that ends badly waits for its peers to take something of what was committed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// How long a peer whose connection ended without a word may be silent before it is taken for lost: the launcher, where there is
-/// one, tells meanwhile what became of it.
-const SILENCE: Duration = Duration::from_secs(1);
 
 /// Why a link between hosts can't be had.
 #[derive(Debug, Error)]
@@ -115,8 +113,7 @@ pub struct FabricLink {
     inbound: HashMap<usize, Inbound>,
     network: Arc<Network>,
     memory: Option<Arc<Memory>>,
-    segment: Segment,
-    rank: u32,
+    peers: Peers,
     addresses: Vec<Option<SocketAddr>>,
     key: Key,
     interface: IpAddr,
@@ -124,12 +121,6 @@ pub struct FabricLink {
     patience: Duration,
     /// Whom the endpoints lead to that this rank connected, by number.
     owners: HashMap<usize, u32>,
-    /// The endpoints of peers that have proved themselves, by peer.
-    joined: HashMap<u32, usize>,
-    /// Peers whose connections ended without a word, and since when.
-    silent: HashMap<u32, Instant>,
-    /// Peers whom this rank takes for dead: no connection leads to them, or comes from them.
-    given_up: HashSet<u32>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
     /// To whom the last frame was, while it isn't known whether it could be posted.
@@ -211,7 +202,7 @@ impl FabricLink {
         if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
         }
-        if !self.silent.is_empty() {
+        if self.peers.is_any_silent() {
             self.give_up_silent();
         }
         Ok(())
@@ -225,7 +216,7 @@ impl FabricLink {
         }
         memory.poll()?;
         for (peer, error) in memory.take_failed() {
-            self.lose(peer, &error.into());
+            self.peers.lose(peer, &error.into());
         }
         Ok(())
     }
@@ -248,10 +239,10 @@ impl FabricLink {
             match outbound.handle_completion(completion, &self.key) {
                 Ok(News::Joined(_)) => {
                     self.unsettled.remove(&peer);
-                    tracing::debug!(rank = self.rank, peer, "connected");
+                    tracing::debug!(rank = self.peers.rank, peer, "connected");
                     self.pump(peer);
                 }
-                Ok(News::Farewell(state)) => self.part(peer, state),
+                Ok(News::Farewell(state)) => self.peers.part(peer, state),
                 Ok(_) if outbound.is_waiting() => self.pump(peer),
                 Ok(_) => {}
                 Err(why) => self.lose_outbound(peer, why),
@@ -262,26 +253,24 @@ impl FabricLink {
         if inbound.closed {
             return;
         }
-        let (rank, size) = (self.rank, self.addresses.len() as u32);
-        let (joined, given_up) = (&self.joined, &self.given_up);
+        let peers = &mut self.peers;
         let heard = inbound.handle_completion(completion, &self.key, |greeting| {
-            let had = |peer| joined.contains_key(&peer) || given_up.contains(&peer);
-            expected(greeting, rank, size, had)?;
+            peers.expect(greeting)?;
             nonce().map_err(|error| error.to_string())
         });
         match heard {
             Ok(News::Nothing) => {}
             Ok(News::Joined(peer)) => {
                 // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
-                if self.joined.insert(peer, number).is_some() {
+                if !peers.join(peer) {
                     let what = "it connected twice".to_owned();
                     self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
                 }
-                tracing::debug!(rank, peer, "accepted a connection");
+                tracing::debug!(rank = peers.rank, peer, "accepted a connection");
             }
             Ok(News::Frames(slot, len)) => {
-                if let Some(since) = inbound.peer().and_then(|peer| self.silent.get_mut(&peer)) {
-                    *since = Instant::now();
+                if let Some(peer) = inbound.peer() {
+                    peers.hear(peer);
                 }
                 let all = frame::frames(inbound.message(slot, len));
                 self.arrived.extend(all.map(|at| {
@@ -291,7 +280,7 @@ impl FabricLink {
             }
             Ok(News::Farewell(state)) => {
                 if let Some(peer) = inbound.peer() {
-                    self.part(peer, state);
+                    self.peers.part(peer, state);
                 }
             }
             Err(why) => self.lose_inbound(number, why),
@@ -323,7 +312,7 @@ impl FabricLink {
     /// Begins a connection of this rank's own.
     fn connect(&mut self, peer: u32, address: SocketAddr) -> Result<(), LinkError> {
         let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
-        let greeting = Greeting::new(self.rank, peer, nonce);
+        let greeting = Greeting::new(self.peers.rank, peer, nonce);
         let made = Outbound::connect(&self.network, address, greeting, &self.key)
             .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
         self.unsettled.insert(peer);
@@ -339,7 +328,7 @@ impl FabricLink {
         let Some(address) = self.addresses[peer as usize] else { return };
         let watched = sockets::watch_connecting(self.interface, address, self.patience);
         if let Err(error) = watched {
-            tracing::warn!(rank = self.rank, peer, %error, "the keeper watches it later");
+            tracing::warn!(rank = self.peers.rank, peer, %error, "the keeper watches it later");
         }
     }
 
@@ -360,9 +349,7 @@ impl FabricLink {
     /// Whether a request's words are such as this rank accepts; the greeting that is to follow.
     fn requested(&self, words: &[u8]) -> Result<Greeting, String> {
         let greeting = self.key.requested(words)?;
-        let (rank, size) = (self.rank, self.addresses.len() as u32);
-        let had = |peer| self.joined.contains_key(&peer) || self.given_up.contains(&peer);
-        expected(&greeting, rank, size, had)?;
+        self.peers.expect(&greeting)?;
         match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
             true => Err(format!("a request of rank {}, said again", greeting.from)),
             false => Ok(greeting),
@@ -371,7 +358,7 @@ impl FabricLink {
 
     fn drop_one(&mut self, why: &str) {
         self.drops += 1;
-        tracing::warn!(rank = self.rank, drops = self.drops, why, "dropped a connection");
+        tracing::warn!(rank = self.peers.rank, drops = self.drops, why, "dropped a connection");
     }
 
     /// The peer that this rank's end of a connection leads to.
@@ -405,7 +392,7 @@ impl FabricLink {
         let Some(outbound) = self.outbound[peer as usize].take() else { return };
         self.owners.remove(&outbound.endpoint.number());
         self.unsettled.remove(&peer);
-        self.lose(peer, &why);
+        self.peers.lose(peer, &why);
     }
 
     fn lose_inbound(&mut self, number: usize, why: Broken) {
@@ -423,7 +410,7 @@ impl FabricLink {
             let what = what.clone();
             self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
         }
-        self.lose(peer, &why);
+        self.peers.lose(peer, &why);
         self.retire(number);
     }
 
@@ -442,35 +429,13 @@ impl FabricLink {
         }
     }
 
-    /// A peer that can't be reached any more, which said nothing of its end.
-    fn lose(&mut self, peer: u32, why: &Broken) {
-        if !self.segment.rank_state(peer).is_gone() {
-            tracing::debug!(rank = self.rank, peer, %why, "a connection ended");
-            self.silent.entry(peer).or_insert_with(Instant::now);
-        }
-    }
-
     /// Takes those for lost of whom nobody has said anything, nor they themselves.
     fn give_up_silent(&mut self) {
-        if self.silent.values().any(|since| since.elapsed() > SILENCE) {
+        if self.peers.is_any_overdue() {
             // While the program computed, their last words may have come. An error comes again.
             while self.take_completions().unwrap_or(false) {}
         }
-        let Self { silent, segment, rank, .. } = self;
-        silent.retain(|&peer, since| {
-            if !segment.rank_state(peer).is_gone() && since.elapsed() > SILENCE {
-                tracing::warn!(rank, peer, "lost a peer");
-                segment.mark(peer, RankState::Dead(Cause::Lost));
-            }
-            !segment.rank_state(peer).is_gone()
-        });
-    }
-
-    /// A peer's last word.
-    fn part(&mut self, peer: u32, state: RankState) {
-        if !self.segment.rank_state(peer).is_gone() {
-            self.segment.mark(peer, state);
-        }
+        self.peers.mark_lost();
     }
 
     /// What became of the last frame: where nothing is under way, no completion tells that it couldn't be posted, or is held.
@@ -509,15 +474,14 @@ impl FabricLink {
 
     /// Says to all that this rank says nothing more, and why, behind all that was committed; waits as long as they take it.
     fn say_last_words(&mut self) {
-        let state = self.segment.rank_state(self.rank);
-        let gone = |link: &FabricLink, peer: u32| link.segment.rank_state(peer).is_gone();
+        let state = self.peers.segment.rank_state(self.peers.rank);
         let busy = |link: &FabricLink| {
             let mut all = (0..).zip(&link.outbound);
             let mut guests = link.inbound.values();
             all.any(|(peer, out)| {
-                out.as_ref().is_some_and(|out| out.is_unsent() && !gone(link, peer))
+                out.as_ref().is_some_and(|out| out.is_unsent() && !link.peers.is_gone(peer))
             }) || guests.any(|guest| {
-                guest.is_unsent() && !guest.peer().is_some_and(|peer| gone(link, peer))
+                guest.is_unsent() && !guest.peer().is_some_and(|peer| link.peers.is_gone(peer))
             })
         };
         // Others count on what a rank said that leaves in good order, be they stopped for a while.
@@ -555,23 +519,6 @@ impl FabricLink {
     }
 }
 
-/// Whether a greeting is one that this rank may get.
-fn expected(
-    greeting: &Greeting,
-    rank: u32,
-    size: u32,
-    joined: impl FnOnce(u32) -> bool,
-) -> Result<(), String> {
-    if greeting.to != rank || greeting.from >= size {
-        let Greeting { from, to, .. } = greeting;
-        return Err(format!("a greeting of rank {from} to rank {to}, here is {rank} of {size}"));
-    }
-    if joined(greeting.from) {
-        return Err(format!("a second connection of rank {}", greeting.from));
-    }
-    Ok(())
-}
-
 fn nonce() -> Result<Nonce, getrandom::Error> {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce)?;
@@ -580,11 +527,11 @@ fn nonce() -> Result<Nonce, getrandom::Error> {
 
 impl Link for FabricLink {
     fn rank(&self) -> u32 {
-        self.rank
+        self.peers.rank
     }
 
     fn size(&self) -> u32 {
-        self.addresses.len() as u32
+        self.peers.size()
     }
 
     fn frame_limit(&self, _: u32) -> usize {
@@ -601,7 +548,7 @@ impl Link for FabricLink {
         let Some(&address) = self.addresses.get(peer as usize) else {
             return Err(LinkError::NoSuchRank { rank: peer, size }.into());
         };
-        let state = self.segment.rank_state(peer);
+        let state = self.peers.segment.rank_state(peer);
         if state.is_gone() {
             return Err(LinkError::PeerGone { peer, state }.into());
         }
@@ -610,14 +557,14 @@ impl Link for FabricLink {
         }
         let Some(address) = address else {
             // It never listened. Whoever knows what became of it may still say so.
-            self.silent.entry(peer).or_insert_with(Instant::now);
+            self.peers.miss(peer);
             return Err(Refused::WouldBlock);
         };
-        if self.silent.contains_key(&peer) {
+        if self.peers.is_silent(peer) {
             return Err(Refused::WouldBlock);
         }
         if self.outbound[peer as usize].is_none() {
-            if self.given_up.contains(&peer) {
+            if self.peers.is_given_up(peer) {
                 let state = RankState::Dead(Cause::Lost);
                 return Err(LinkError::PeerGone { peer, state }.into());
             }
@@ -662,7 +609,7 @@ impl Link for FabricLink {
 
     /// The ends of its connections tell the peer, which may live and wait for this rank.
     fn give_up(&mut self, peer: u32) {
-        if peer >= self.size() || !self.given_up.insert(peer) {
+        if peer >= self.size() || !self.peers.give_up(peer) {
             return;
         }
         if let Some(outbound) = self.outbound[peer as usize].take() {

@@ -8,8 +8,10 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
 use super::handles::Endpoint;
 use super::listener::at_free_port;
+use super::peers::SILENCE;
 use super::*;
 use crate::protocol::challenge::REQUEST;
+use crate::segment::Segment;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -65,7 +67,7 @@ fn pass(from: &mut FabricLink, to: &mut FabricLink) {
 
 /// It ends in good order, and its connections with it.
 fn finalize(link: FabricLink) {
-    link.segment.mark(link.rank, RankState::Finalized);
+    link.peers.segment.mark(link.rank(), RankState::Finalized);
     drop(link);
 }
 
@@ -92,7 +94,7 @@ fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
     finalize(right);
     let state = wait(|| {
         left.poll().unwrap();
-        Some(left.segment.rank_state(1)).filter(|state| state.is_gone())
+        Some(left.peers.segment.rank_state(1)).filter(|state| state.is_gone())
     });
     assert_eq!((state, left.drops()), (RankState::Finalized, 0));
 }
@@ -108,10 +110,10 @@ fn a_farewell_comes_behind_the_frames() {
     let mut received = 0;
     wait(|| {
         received += usize::from(left.receive().unwrap().is_some());
-        left.segment.rank_state(1).is_gone().then_some(())
+        left.peers.segment.rank_state(1).is_gone().then_some(())
     });
     received += left.arrived.len();
-    assert_eq!((left.segment.rank_state(1), received), (RankState::Finalized, sent));
+    assert_eq!((left.peers.segment.rank_state(1), received), (RankState::Finalized, sent));
     leaves.join().unwrap();
 }
 
@@ -152,7 +154,7 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
     // The end of one connection is heard of, and not yet what comes by the other.
     wait(|| {
         left.poll().unwrap();
-        (!left.silent.is_empty()).then_some(())
+        left.peers.is_any_silent().then_some(())
     });
     let mut received = 0;
     wait(|| {
@@ -160,9 +162,9 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
             thread::sleep(SILENCE + Duration::from_millis(100));
         }
         received += usize::from(left.receive().unwrap().is_some());
-        (left.segment.rank_state(1).is_gone() && left.arrived.is_empty()).then_some(())
+        (left.peers.segment.rank_state(1).is_gone() && left.arrived.is_empty()).then_some(())
     });
-    assert_eq!((left.segment.rank_state(1), received), (RankState::Finalized, 60));
+    assert_eq!((left.peers.segment.rank_state(1), received), (RankState::Finalized, 60));
 }
 
 #[test]
@@ -231,7 +233,7 @@ fn a_connection_is_waited_for_until_it_stands_or_ends() {
     assert!(send(&mut right, 0, 8) && !right.unsettled.is_empty());
     wait(|| {
         right.poll().unwrap();
-        right.silent.contains_key(&0).then_some(())
+        right.peers.is_silent(0).then_some(())
     });
     assert!(right.unsettled.is_empty());
 }
@@ -285,7 +287,7 @@ fn a_rank_that_takes_nothing_for_long_is_waited_for() {
     let received = wait(|| {
         left.poll().unwrap();
         sent -= usize::from(right.receive().unwrap().is_some());
-        (sent == 0).then(|| left.segment.rank_state(1))
+        (sent == 0).then(|| left.peers.segment.rank_state(1))
     });
     assert!(!received.is_gone(), "{received}");
 }
@@ -335,7 +337,7 @@ fn a_frame_that_cant_be_posted_loses_its_peer() {
             true => left.poll().unwrap(),
             false => assert!(!send(&mut left, 1, 8)),
         }
-        assert!(left.outbound[1].is_none() && left.silent.contains_key(&1));
+        assert!(left.outbound[1].is_none() && left.peers.is_silent(1));
     }
 }
 
@@ -359,7 +361,7 @@ fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
         let state = wait(|| {
             assert!(matches!(left.receive(), Err(LinkError::Fabric(_))));
             right.poll().unwrap();
-            Some(right.segment.rank_state(0)).filter(|state| state.is_gone())
+            Some(right.peers.segment.rank_state(0)).filter(|state| state.is_gone())
         });
         assert_eq!(state, RankState::Dead(Cause::Lost));
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::Fabric(_)))));
@@ -372,7 +374,7 @@ fn is_lost(by: &mut FabricLink, to: &mut FabricLink) {
     let state = wait(|| {
         while by.receive().unwrap().is_some() {}
         to.poll().unwrap();
-        Some(to.segment.rank_state(by.rank)).filter(|state| state.is_gone())
+        Some(to.peers.segment.rank_state(by.rank())).filter(|state| state.is_gone())
     });
     assert_eq!(state, RankState::Dead(Cause::Lost));
 }
@@ -397,7 +399,7 @@ fn who_is_given_up_gets_to_know_it() {
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
         is_lost(&mut left, &mut right);
         assert!(left.outbound[1].is_none() && left.inbound.is_empty());
-        assert!(!left.segment.rank_state(1).is_gone(), "the job says who is gone");
+        assert!(!left.peers.segment.rank_state(1).is_gone(), "the job says who is gone");
     }
 }
 
