@@ -1,12 +1,13 @@
 //! Where a rank listens, before it knows where its peers do.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
+use super::dialled::Dialled;
 use super::error::CallError;
 use super::handles::Network;
 use super::memory::Memory;
@@ -115,23 +116,16 @@ impl Listener {
         let own = [address].into_iter().chain(memory.as_ref().map(|memory| memory.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
         let keeper = Keeper::start(Ends::new(own, peers), patience).map_err(system)?;
-        let outbound = std::iter::repeat_with(|| None).take(addresses.len()).collect();
+        let key = Key::new(secret);
         Ok(FabricLink {
             watcher,
             _keeper: keeper,
-            outbound,
             inbound: HashMap::new(),
             network,
             memory,
             peers: Peers::new(rank, segment, addresses.len()),
-            addresses,
-            key: Key::new(secret),
-            interface: address.ip(),
-            patience,
-            owners: HashMap::new(),
-            waiting: Vec::new(),
-            last: None,
-            unsettled: HashSet::new(),
+            dialled: Dialled::new(addresses, key.clone(), address.ip(), patience),
+            key,
             arrived: VecDeque::new(),
             current: None,
             ended: Vec::new(),

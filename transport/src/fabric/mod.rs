@@ -23,6 +23,7 @@
 //! before this module has accepted it.
 
 mod connection;
+mod dialled;
 mod error;
 mod handles;
 mod listener;
@@ -34,8 +35,8 @@ mod sockets;
 mod tests;
 mod watcher;
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,8 +48,9 @@ use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key, Nonce};
 use crate::protocol::frame;
 use crate::rdma::Rdma;
-use crate::segment::{Cause, RankState};
-use connection::{Broken, Inbound, News, Outbound};
+use crate::segment::RankState;
+use connection::{Broken, Inbound, News};
+use dialled::Dialled;
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network, Request};
 pub use listener::Listener;
@@ -107,26 +109,13 @@ pub fn version() -> (u32, u32) {
 pub struct FabricLink {
     watcher: Watcher,
     _keeper: Keeper,
-    /// By peer.
-    outbound: Vec<Option<Box<Outbound>>>,
+    dialled: Dialled,
     /// By the number of the endpoint.
     inbound: HashMap<usize, Inbound>,
     network: Arc<Network>,
     memory: Option<Arc<Memory>>,
     peers: Peers,
-    addresses: Vec<Option<SocketAddr>>,
     key: Key,
-    interface: IpAddr,
-    /// How long a peer's host may be silent.
-    patience: Duration,
-    /// Whom the endpoints lead to that this rank connected, by number.
-    owners: HashMap<usize, u32>,
-    /// Peers with frames that are written and not posted.
-    waiting: Vec<u32>,
-    /// To whom the last frame was, while it isn't known whether it could be posted.
-    last: Option<u32>,
-    /// Peers to whom a connection of its own has begun, which hasn't been heard to stand.
-    unsettled: HashSet<u32>,
     arrived: VecDeque<Arrived>,
     /// The message that was read to its end: its endpoint and slot.
     current: Option<(usize, u8)>,
@@ -184,10 +173,9 @@ impl FabricLink {
     /// nobody tells any more.
     fn fail(&mut self, error: LinkError) {
         self.broken = Some(error);
-        self.outbound.iter_mut().for_each(|outbound| *outbound = None);
-        self.owners.clear();
-        self.unsettled.clear();
-        self.waiting.clear();
+        for peer in 0..self.size() {
+            self.dialled.end(peer);
+        }
         self.close_inbound(|_| true);
     }
 
@@ -199,7 +187,7 @@ impl FabricLink {
         self.send_held();
         self.take_completions()?;
         self.poll_memory()?;
-        if self.watcher.take_due() || !self.unsettled.is_empty() || self.polls % EVENTS_EVERY == 0 {
+        if self.watcher.take_due() || !self.dialled.is_settled() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
         }
         if self.peers.is_any_silent() {
@@ -234,20 +222,8 @@ impl FabricLink {
 
     fn handle_completion(&mut self, completion: Completion) {
         let number = completion.endpoint();
-        if let Some(&peer) = self.owners.get(&number) {
-            let Some(outbound) = &mut self.outbound[peer as usize] else { return };
-            match outbound.handle_completion(completion, &self.key) {
-                Ok(News::Joined(_)) => {
-                    self.unsettled.remove(&peer);
-                    tracing::debug!(rank = self.peers.rank, peer, "connected");
-                    self.pump(peer);
-                }
-                Ok(News::Farewell(state)) => self.peers.part(peer, state),
-                Ok(_) if outbound.is_waiting() => self.pump(peer),
-                Ok(_) => {}
-                Err(why) => self.lose_outbound(peer, why),
-            }
-            return;
+        if let Some(peer) = self.dialled.owner(number) {
+            return self.dialled.handle_completion(peer, completion, &mut self.peers);
         }
         let Some(inbound) = self.inbound.get_mut(&number) else { return };
         if inbound.closed {
@@ -294,42 +270,13 @@ impl FabricLink {
                 None => break,
                 Some(Event::Request(request)) => self.admit(request),
                 Some(Event::Connected(connection)) => {
-                    if let Some(peer) = self.peer_at(connection) {
-                        self.watch(peer);
-                        let outbound = self.outbound[peer as usize].as_mut();
-                        if let Some(Err(why)) = outbound.map(|out| out.handle_connected()) {
-                            self.lose_outbound(peer, why);
-                        }
-                    }
+                    self.dialled.handle_connected(connection, &mut self.peers);
                 }
                 Some(Event::Closed(connection)) => self.handle_end(connection, None)?,
                 Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
             }
         }
         Ok(())
-    }
-
-    /// Begins a connection of this rank's own.
-    fn connect(&mut self, peer: u32, address: SocketAddr) -> Result<(), LinkError> {
-        let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
-        let greeting = Greeting::new(self.peers.rank, peer, nonce);
-        let made = Outbound::connect(&self.network, address, greeting, &self.key)
-            .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
-        self.unsettled.insert(peer);
-        self.owners.insert(made.endpoint.number(), peer);
-        self.outbound[peer as usize] = Some(Box::new(made));
-        self.watch(peer);
-        Ok(())
-    }
-
-    /// Has the system watch the connection to a peer: as it begins, and once it stands, since libfabric may have set it otherwise
-    /// meanwhile.
-    fn watch(&self, peer: u32) {
-        let Some(address) = self.addresses[peer as usize] else { return };
-        let watched = sockets::watch_connecting(self.interface, address, self.patience);
-        if let Err(error) = watched {
-            tracing::warn!(rank = self.peers.rank, peer, %error, "the keeper watches it later");
-        }
     }
 
     /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.
@@ -361,14 +308,6 @@ impl FabricLink {
         tracing::warn!(rank = self.peers.rank, drops = self.drops, why, "dropped a connection");
     }
 
-    /// The peer that this rank's end of a connection leads to.
-    fn peer_at(&self, connection: Connection) -> Option<u32> {
-        self.owners.values().copied().find(|&peer| {
-            let outbound = &self.outbound[peer as usize];
-            outbound.as_ref().is_some_and(|out| out.endpoint.connection() == connection)
-        })
-    }
-
     /// A connection has ended. What came over it before is in the completion queue.
     fn handle_end(
         &mut self,
@@ -377,8 +316,8 @@ impl FabricLink {
     ) -> Result<(), LinkError> {
         while self.take_completions()? {}
         let why = why.map_or(Broken::Ended, Broken::Call);
-        if let Some(peer) = self.peer_at(connection) {
-            self.lose_outbound(peer, why);
+        if let Some(peer) = self.dialled.peer_at(connection) {
+            self.dialled.lose(peer, &why, &mut self.peers);
             return Ok(());
         }
         let mut all = self.inbound.iter();
@@ -386,13 +325,6 @@ impl FabricLink {
             self.lose_inbound(number, why);
         }
         Ok(())
-    }
-
-    fn lose_outbound(&mut self, peer: u32, why: Broken) {
-        let Some(outbound) = self.outbound[peer as usize].take() else { return };
-        self.owners.remove(&outbound.endpoint.number());
-        self.unsettled.remove(&peer);
-        self.peers.lose(peer, &why);
     }
 
     fn lose_inbound(&mut self, number: usize, why: Broken) {
@@ -438,30 +370,6 @@ impl FabricLink {
         self.peers.mark_lost();
     }
 
-    /// What became of the last frame: where nothing is under way, no completion tells that it couldn't be posted, or is held.
-    fn check_last(&mut self) {
-        if let Some(peer) = self.last.take() {
-            self.check(peer);
-        }
-    }
-
-    fn pump(&mut self, peer: u32) {
-        if let Some(outbound) = &mut self.outbound[peer as usize] {
-            outbound.pump();
-        }
-        self.check(peer);
-    }
-
-    /// Whether a peer can be sent to, and has all that is written.
-    fn check(&mut self, peer: u32) {
-        let Some(outbound) = &mut self.outbound[peer as usize] else { return };
-        if let Some(error) = outbound.take_broken() {
-            self.lose_outbound(peer, error.with(peer).into());
-        } else if outbound.is_waiting() && !self.waiting.contains(&peer) {
-            self.waiting.push(peer);
-        }
-    }
-
     /// Offers the slot of the frame that was read last for another.
     fn give_back(&mut self) {
         let Some((number, slot)) = self.current.take() else { return };
@@ -476,13 +384,11 @@ impl FabricLink {
     fn say_last_words(&mut self) {
         let state = self.peers.segment.rank_state(self.peers.rank);
         let busy = |link: &FabricLink| {
-            let mut all = (0..).zip(&link.outbound);
             let mut guests = link.inbound.values();
-            all.any(|(peer, out)| {
-                out.as_ref().is_some_and(|out| out.is_unsent() && !link.peers.is_gone(peer))
-            }) || guests.any(|guest| {
-                guest.is_unsent() && !guest.peer().is_some_and(|peer| link.peers.is_gone(peer))
-            })
+            link.dialled.is_unsent(&link.peers)
+                || guests.any(|guest| {
+                    guest.is_unsent() && !guest.peer().is_some_and(|peer| link.peers.is_gone(peer))
+                })
         };
         // Others count on what a rank said that leaves in good order, be they stopped for a while.
         let patient = state == RankState::Finalized;
@@ -505,12 +411,7 @@ impl FabricLink {
     /// Says farewell to each peer once: behind the frames to it, where there are any, so that whoever hears it has heard them; else
     /// on the peer's own connection.
     fn say_farewells(&mut self, state: RankState) {
-        let mut told = HashSet::new();
-        for (peer, outbound) in (0u32..).zip(&mut self.outbound) {
-            if outbound.as_mut().is_some_and(|outbound| outbound.say_farewell(state)) {
-                told.insert(peer);
-            }
-        }
+        let told = self.dialled.say_farewells(state);
         for inbound in self.inbound.values_mut() {
             if inbound.peer().is_some_and(|peer| !told.contains(&peer)) {
                 inbound.say_farewell(state);
@@ -543,11 +444,11 @@ impl Link for FabricLink {
             return Err(LinkError::TooLong { len, limit: FRAME }.into());
         }
         self.watcher.used();
-        self.check_last();
+        self.dialled.check_last(&mut self.peers);
         let size = self.size();
-        let Some(&address) = self.addresses.get(peer as usize) else {
+        if peer >= size {
             return Err(LinkError::NoSuchRank { rank: peer, size }.into());
-        };
+        }
         let state = self.peers.segment.rank_state(peer);
         if state.is_gone() {
             return Err(LinkError::PeerGone { peer, state }.into());
@@ -555,25 +456,12 @@ impl Link for FabricLink {
         if let Some(broken) = &self.broken {
             return Err(broken.clone().into());
         }
-        let Some(address) = address else {
-            // It never listened. Whoever knows what became of it may still say so.
-            self.peers.miss(peer);
-            return Err(Refused::WouldBlock);
-        };
         if self.peers.is_silent(peer) {
             return Err(Refused::WouldBlock);
         }
-        if self.outbound[peer as usize].is_none() {
-            if self.peers.is_given_up(peer) {
-                let state = RankState::Dead(Cause::Lost);
-                return Err(LinkError::PeerGone { peer, state }.into());
-            }
-            self.connect(peer, address)?;
-        }
-        self.last = Some(peer);
+        self.dialled.connect(peer, &self.network, &mut self.peers)?;
         let answers_follow = !self.arrived.is_empty();
-        let outbound = self.outbound[peer as usize].as_mut();
-        outbound.and_then(|out| out.frame(len, answers_follow)).ok_or(Refused::WouldBlock)
+        self.dialled.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
@@ -601,10 +489,7 @@ impl Link for FabricLink {
     }
 
     fn send_held(&mut self) {
-        self.check_last();
-        for peer in std::mem::take(&mut self.waiting) {
-            self.pump(peer);
-        }
+        self.dialled.send_held(&mut self.peers);
     }
 
     /// The ends of its connections tell the peer, which may live and wait for this rank.
@@ -612,10 +497,7 @@ impl Link for FabricLink {
         if peer >= self.size() || !self.peers.give_up(peer) {
             return;
         }
-        if let Some(outbound) = self.outbound[peer as usize].take() {
-            self.owners.remove(&outbound.endpoint.number());
-            self.unsettled.remove(&peer);
-        }
+        self.dialled.end(peer);
         self.close_inbound(|inbound| inbound.greeting.from == peer);
     }
 

@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
+use super::connection::Outbound;
 use super::handles::Endpoint;
 use super::listener::at_free_port;
 use super::peers::SILENCE;
 use super::*;
 use crate::protocol::challenge::REQUEST;
-use crate::segment::Segment;
+use crate::segment::{Cause, Segment};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -78,7 +79,7 @@ fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
     pass(&mut left, &mut right);
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
-    let (to, key) = (left.addresses[0].unwrap(), Key::new(SECRET));
+    let (to, key) = (left.dialled.address(0).unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
     let mut stranger = Outbound::connect(&network, to, greeting, &key).unwrap();
     // Once it is answered it says nothing more.
@@ -170,7 +171,7 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
 #[test]
 fn a_request_without_a_proof_makes_no_guest() {
     let [mut left, mut right] = pair();
-    let to = right.addresses[1].unwrap();
+    let to = right.dialled.address(1).unwrap();
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     // A rank that computes before it says more than that.
@@ -225,17 +226,17 @@ fn a_request_without_a_proof_makes_no_guest() {
 #[test]
 fn a_connection_is_waited_for_until_it_stands_or_ends() {
     let [mut left, mut right] = pair();
-    assert!(send(&mut left, 1, 8) && !left.unsettled.is_empty());
+    assert!(send(&mut left, 1, 8) && !left.dialled.is_settled());
     pass(&mut left, &mut right);
-    assert!(left.unsettled.is_empty());
+    assert!(left.dialled.is_settled());
     let gone = Listener::open("tcp", HERE, PATIENCE).unwrap().address();
-    right.addresses[0] = Some(gone);
-    assert!(send(&mut right, 0, 8) && !right.unsettled.is_empty());
+    *right.dialled.address(0) = Some(gone);
+    assert!(send(&mut right, 0, 8) && !right.dialled.is_settled());
     wait(|| {
         right.poll().unwrap();
         right.peers.is_silent(0).then_some(())
     });
-    assert!(right.unsettled.is_empty());
+    assert!(right.dialled.is_settled());
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn connections_are_watched_whatever_libfabric_sets() {
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
-    let to = right.addresses[1].unwrap();
+    let to = right.dialled.address(1).unwrap();
     assert_eq!(sockets::forget(to).unwrap(), 2);
     wait(|| {
         left.poll().unwrap();
@@ -328,16 +329,16 @@ fn a_frame_that_cant_be_posted_loses_its_peer() {
         // All that was under way is known to be sent: no completion is to come.
         wait(|| {
             left.poll().unwrap();
-            left.outbound[1].as_ref().is_some_and(|out| !out.is_unsent()).then_some(())
+            left.dialled.outbound(1).is_some_and(|out| !out.is_unsent()).then_some(())
         });
         assert!(send(&mut left, 1, 8));
         let error = left.network.blame.error("fi_send", libc::ENOMEM);
-        left.outbound[1].as_mut().unwrap().break_with(error);
+        left.dialled.outbound(1).unwrap().break_with(error);
         match looks {
             true => left.poll().unwrap(),
             false => assert!(!send(&mut left, 1, 8)),
         }
-        assert!(left.outbound[1].is_none() && left.peers.is_silent(1));
+        assert!(left.dialled.outbound(1).is_none() && left.peers.is_silent(1));
     }
 }
 
@@ -398,7 +399,7 @@ fn who_is_given_up_gets_to_know_it() {
         left.give_up(1);
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
         is_lost(&mut left, &mut right);
-        assert!(left.outbound[1].is_none() && left.inbound.is_empty());
+        assert!(left.dialled.outbound(1).is_none() && left.inbound.is_empty());
         assert!(!left.peers.segment.rank_state(1).is_gone(), "the job says who is gone");
     }
 }
