@@ -1,6 +1,5 @@
 //! Where a rank listens, before it knows where its peers do.
 
-use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +9,12 @@ use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use super::dialled::Dialled;
 use super::error::CallError;
 use super::handles::Network;
+use super::inbox::Inbox;
 use super::memory::Memory;
 use super::peers::Peers;
 use super::sockets::{self, Ends, Keeper};
 use super::watcher::Watcher;
-use super::{FabricLink, OpenError, Read};
+use super::{FabricLink, OpenError};
 use crate::protocol::challenge::Key;
 use crate::segment::Segment;
 
@@ -120,21 +120,16 @@ impl Listener {
         Ok(FabricLink {
             watcher,
             _keeper: keeper,
-            inbound: HashMap::new(),
             network,
             memory,
             peers: Peers::new(rank, segment, addresses.len()),
             dialled: Dialled::new(addresses, key.clone(), address.ip(), patience),
-            key,
-            arrived: VecDeque::new(),
-            current: None,
+            inbox: Inbox::new(key),
             ended: Vec::new(),
             polls: 0,
             operations: 0,
-            drops: 0,
             broken: None,
             left: false,
-            read: Read,
         })
     }
 }

@@ -26,6 +26,7 @@ mod connection;
 mod dialled;
 mod error;
 mod handles;
+mod inbox;
 mod listener;
 mod memory;
 mod peers;
@@ -35,24 +36,22 @@ mod sockets;
 mod tests;
 mod watcher;
 
-use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use thiserror::Error;
 
-use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
-use crate::protocol::challenge::{Greeting, Key, Nonce};
-use crate::protocol::frame;
+use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+use crate::protocol::challenge::Nonce;
 use crate::rdma::Rdma;
 use crate::segment::RankState;
-use connection::{Broken, Inbound, News};
+use connection::Broken;
 use dialled::Dialled;
 pub use error::CallError;
-use handles::{Completion, Connection, Event, Network, Request};
+use handles::{Completion, Connection, Event, Network};
+use inbox::Inbox;
 pub use listener::Listener;
 use memory::Memory;
 use peers::Peers;
@@ -110,50 +109,24 @@ pub struct FabricLink {
     watcher: Watcher,
     _keeper: Keeper,
     dialled: Dialled,
-    /// By the number of the endpoint.
-    inbound: HashMap<usize, Inbound>,
+    inbox: Inbox,
     network: Arc<Network>,
     memory: Option<Arc<Memory>>,
     peers: Peers,
-    key: Key,
-    arrived: VecDeque<Arrived>,
-    /// The message that was read to its end: its endpoint and slot.
-    current: Option<(usize, u8)>,
     ended: Vec<Completion>,
     polls: u32,
     /// Operations that have ended.
     operations: u64,
-    drops: u64,
     /// What has failed, for good.
     broken: Option<LinkError>,
     /// Its last words are said.
     left: bool,
-    read: Read,
-}
-
-/// What the next `receive`s give, in order.
-enum Arrived {
-    /// In a slot's message, whose last frame gives the slot back.
-    Frame {
-        endpoint: usize,
-        slot: u8,
-        at: Range<usize>,
-        is_last: bool,
-    },
-    Trouble(LinkError),
-}
-
-/// A frame's slot is offered again by the next `receive`.
-struct Read;
-
-impl Consume for Read {
-    fn consume(&mut self) {}
 }
 
 impl FabricLink {
     /// Connections that were dropped because what came over them proved no membership.
     pub fn drops(&self) -> u64 {
-        self.drops
+        self.inbox.drops
     }
 
     /// Takes in what has happened, until that fails.
@@ -176,7 +149,7 @@ impl FabricLink {
         for peer in 0..self.size() {
             self.dialled.end(peer);
         }
-        self.close_inbound(|_| true);
+        self.inbox.close(|_| true);
     }
 
     /// Takes in what has happened.
@@ -190,8 +163,10 @@ impl FabricLink {
         if self.watcher.take_due() || !self.dialled.is_settled() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
         }
-        if self.peers.is_any_silent() {
-            self.give_up_silent();
+        if self.peers.is_any_overdue() {
+            // While the program computed, their last words may have come. An error comes again.
+            while self.take_completions().unwrap_or(false) {}
+            self.peers.mark_lost();
         }
         Ok(())
     }
@@ -214,53 +189,13 @@ impl FabricLink {
         let any = self.network.completions(&mut ended);
         self.operations += ended.len() as u64;
         for completion in ended.drain(..) {
-            self.handle_completion(completion);
+            match self.dialled.owner(completion.endpoint()) {
+                Some(peer) => self.dialled.handle_completion(peer, completion, &mut self.peers),
+                None => self.inbox.handle_completion(completion, &mut self.peers),
+            }
         }
         self.ended = ended;
         any.map_err(|error| LinkError::Fabric(error.to_string()))
-    }
-
-    fn handle_completion(&mut self, completion: Completion) {
-        let number = completion.endpoint();
-        if let Some(peer) = self.dialled.owner(number) {
-            return self.dialled.handle_completion(peer, completion, &mut self.peers);
-        }
-        let Some(inbound) = self.inbound.get_mut(&number) else { return };
-        if inbound.closed {
-            return;
-        }
-        let peers = &mut self.peers;
-        let heard = inbound.handle_completion(completion, &self.key, |greeting| {
-            peers.expect(greeting)?;
-            nonce().map_err(|error| error.to_string())
-        });
-        match heard {
-            Ok(News::Nothing) => {}
-            Ok(News::Joined(peer)) => {
-                // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
-                if !peers.join(peer) {
-                    let what = "it connected twice".to_owned();
-                    self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
-                }
-                tracing::debug!(rank = peers.rank, peer, "accepted a connection");
-            }
-            Ok(News::Frames(slot, len)) => {
-                if let Some(peer) = inbound.peer() {
-                    peers.hear(peer);
-                }
-                let all = frame::frames(inbound.message(slot, len));
-                self.arrived.extend(all.map(|at| {
-                    let is_last = at.end == len;
-                    Arrived::Frame { endpoint: number, slot, at, is_last }
-                }));
-            }
-            Ok(News::Farewell(state)) => {
-                if let Some(peer) = inbound.peer() {
-                    self.peers.part(peer, state);
-                }
-            }
-            Err(why) => self.lose_inbound(number, why),
-        }
     }
 
     fn take_events(&mut self) -> Result<(), LinkError> {
@@ -268,7 +203,7 @@ impl FabricLink {
             let event = self.network.next_event();
             match event.map_err(|error| LinkError::Fabric(error.to_string()))? {
                 None => break,
-                Some(Event::Request(request)) => self.admit(request),
+                Some(Event::Request(request)) => self.inbox.admit(request, &self.peers),
                 Some(Event::Connected(connection)) => {
                     self.dialled.handle_connected(connection, &mut self.peers);
                 }
@@ -279,35 +214,6 @@ impl FabricLink {
         Ok(())
     }
 
-    /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.
-    /// Nothing hurries a guest, since a rank may compute for as long as it likes before its next call; and there are few, since each
-    /// greeting is a rank's that knows the secret, and no second guest's.
-    fn admit(&mut self, request: Request) {
-        let greeting = match self.requested(request.words()) {
-            Ok(greeting) => greeting,
-            Err(why) => return self.drop_one(&why),
-        };
-        match Inbound::accept(request, greeting) {
-            Ok(inbound) => drop(self.inbound.insert(inbound.endpoint.number(), inbound)),
-            Err(error) => self.drop_one(&error.to_string()),
-        }
-    }
-
-    /// Whether a request's words are such as this rank accepts; the greeting that is to follow.
-    fn requested(&self, words: &[u8]) -> Result<Greeting, String> {
-        let greeting = self.key.requested(words)?;
-        self.peers.expect(&greeting)?;
-        match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
-            true => Err(format!("a request of rank {}, said again", greeting.from)),
-            false => Ok(greeting),
-        }
-    }
-
-    fn drop_one(&mut self, why: &str) {
-        self.drops += 1;
-        tracing::warn!(rank = self.peers.rank, drops = self.drops, why, "dropped a connection");
-    }
-
     /// A connection has ended. What came over it before is in the completion queue.
     fn handle_end(
         &mut self,
@@ -316,79 +222,18 @@ impl FabricLink {
     ) -> Result<(), LinkError> {
         while self.take_completions()? {}
         let why = why.map_or(Broken::Ended, Broken::Call);
-        if let Some(peer) = self.dialled.peer_at(connection) {
-            self.dialled.lose(peer, &why, &mut self.peers);
-            return Ok(());
-        }
-        let mut all = self.inbound.iter();
-        if let Some((&number, _)) = all.find(|(_, one)| one.endpoint.connection() == connection) {
-            self.lose_inbound(number, why);
+        match self.dialled.peer_at(connection) {
+            Some(peer) => self.dialled.lose(peer, &why, &mut self.peers),
+            None => self.inbox.handle_end(connection, &why, &mut self.peers),
         }
         Ok(())
-    }
-
-    fn lose_inbound(&mut self, number: usize, why: Broken) {
-        let Some(inbound) = self.inbound.get_mut(&number) else { return };
-        let peer = inbound.peer();
-        if inbound.closed {
-            return;
-        }
-        inbound.closed = true;
-        let Some(peer) = peer else {
-            self.inbound.remove(&number);
-            return self.drop_one(&why.to_string());
-        };
-        if let Broken::Protocol(what) = &why {
-            let what = what.clone();
-            self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
-        }
-        self.peers.lose(peer, &why);
-        self.retire(number);
-    }
-
-    /// Listens to these no more, and closes those that have no frame to be read.
-    fn close_inbound(&mut self, which: impl Fn(&Inbound) -> bool) {
-        self.inbound.retain(|_, inbound| {
-            inbound.closed |= which(inbound);
-            !inbound.closed || inbound.unread > 0
-        });
-    }
-
-    /// Closes an endpoint whose frames are all read.
-    fn retire(&mut self, number: usize) {
-        if self.inbound.get(&number).is_some_and(|inbound| inbound.closed && inbound.unread == 0) {
-            self.inbound.remove(&number);
-        }
-    }
-
-    /// Takes those for lost of whom nobody has said anything, nor they themselves.
-    fn give_up_silent(&mut self) {
-        if self.peers.is_any_overdue() {
-            // While the program computed, their last words may have come. An error comes again.
-            while self.take_completions().unwrap_or(false) {}
-        }
-        self.peers.mark_lost();
-    }
-
-    /// Offers the slot of the frame that was read last for another.
-    fn give_back(&mut self) {
-        let Some((number, slot)) = self.current.take() else { return };
-        let Some(inbound) = self.inbound.get_mut(&number) else { return };
-        match inbound.give_back(slot) {
-            Ok(()) => self.retire(number),
-            Err(error) => self.lose_inbound(number, error.into()),
-        }
     }
 
     /// Says to all that this rank says nothing more, and why, behind all that was committed; waits as long as they take it.
     fn say_last_words(&mut self) {
         let state = self.peers.segment.rank_state(self.peers.rank);
         let busy = |link: &FabricLink| {
-            let mut guests = link.inbound.values();
-            link.dialled.is_unsent(&link.peers)
-                || guests.any(|guest| {
-                    guest.is_unsent() && !guest.peer().is_some_and(|peer| link.peers.is_gone(peer))
-                })
+            link.dialled.is_unsent(&link.peers) || link.inbox.is_unsent(&link.peers)
         };
         // Others count on what a rank said that leaves in good order, be they stopped for a while.
         let patient = state == RankState::Finalized;
@@ -403,19 +248,11 @@ impl FabricLink {
         };
         wait(self);
         if state.is_gone() {
-            self.say_farewells(state);
+            // Behind the frames to a peer, where there are any, so that whoever hears it has heard them; else on the peer's own
+            // connection.
+            let told = self.dialled.say_farewells(state);
+            self.inbox.say_farewells(state, &told);
             wait(self);
-        }
-    }
-
-    /// Says farewell to each peer once: behind the frames to it, where there are any, so that whoever hears it has heard them; else
-    /// on the peer's own connection.
-    fn say_farewells(&mut self, state: RankState) {
-        let told = self.dialled.say_farewells(state);
-        for inbound in self.inbound.values_mut() {
-            if inbound.peer().is_some_and(|peer| !told.contains(&peer)) {
-                inbound.say_farewell(state);
-            }
         }
     }
 }
@@ -460,32 +297,23 @@ impl Link for FabricLink {
             return Err(Refused::WouldBlock);
         }
         self.dialled.connect(peer, &self.network, &mut self.peers)?;
-        let answers_follow = !self.arrived.is_empty();
+        let answers_follow = !self.inbox.is_empty();
         self.dialled.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
-        self.give_back();
-        if self.arrived.is_empty() {
+        self.inbox.give_back(&mut self.peers);
+        if self.inbox.is_empty() {
             let looked = self.look();
-            if self.arrived.is_empty() {
+            if self.inbox.is_empty() {
                 looked?;
             }
         }
-        let (endpoint, slot, at, is_last) = match self.arrived.pop_front() {
-            None => return Ok(None),
-            Some(Arrived::Trouble(error)) => return Err(error),
-            Some(Arrived::Frame { endpoint, slot, at, is_last }) => (endpoint, slot, at, is_last),
-        };
-        let Some(inbound) = self.inbound.get(&endpoint) else { return Ok(None) };
-        let Some(peer) = inbound.peer() else { return Ok(None) };
-        self.current = is_last.then_some((endpoint, slot));
-        let bytes = &inbound.message(slot, at.end)[at.start..];
-        Ok(Some(Frame::new(peer, bytes, &mut self.read)))
+        self.inbox.next()
     }
 
     fn is_spent(&mut self) -> bool {
-        self.arrived.is_empty()
+        self.inbox.is_empty()
     }
 
     fn send_held(&mut self) {
@@ -498,7 +326,7 @@ impl Link for FabricLink {
             return;
         }
         self.dialled.end(peer);
-        self.close_inbound(|inbound| inbound.greeting.from == peer);
+        self.inbox.close(|inbound| inbound.greeting.from == peer);
     }
 
     fn leave(&mut self) {

@@ -111,28 +111,21 @@ impl Peers {
         !std::mem::replace(&mut self.all[peer as usize].is_given_up, true)
     }
 
-    pub(super) fn is_any_silent(&self) -> bool {
-        self.silent > 0
-    }
-
     /// Whether one has been silent too long.
     pub(super) fn is_any_overdue(&self) -> bool {
-        self.all.iter().any(Standing::is_overdue)
+        self.silent > 0 && self.all.iter().any(Standing::is_overdue)
     }
 
     /// Takes those for lost of whom nobody has said anything, nor they themselves.
     pub(super) fn mark_lost(&mut self) {
         let Self { rank, segment, all, silent } = self;
-        *silent = 0;
-        for (peer, standing) in (0..).zip(all).filter(|(_, one)| one.silent.is_some()) {
-            if !segment.rank_state(peer).is_gone() && standing.is_overdue() {
+        for (peer, standing) in (0..).zip(all).filter(|(_, one)| one.is_overdue()) {
+            if !segment.rank_state(peer).is_gone() {
                 tracing::warn!(rank, peer, "lost a peer");
                 segment.mark(peer, RankState::Dead(Cause::Lost));
             }
-            match segment.rank_state(peer).is_gone() {
-                true => standing.silent = None,
-                false => *silent += 1,
-            }
+            standing.silent = None;
+            *silent -= 1;
         }
     }
 }

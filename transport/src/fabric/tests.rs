@@ -11,7 +11,7 @@ use super::handles::Endpoint;
 use super::listener::at_free_port;
 use super::peers::SILENCE;
 use super::*;
-use crate::protocol::challenge::REQUEST;
+use crate::protocol::challenge::{Greeting, Key, REQUEST};
 use crate::segment::{Cause, Segment};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -113,7 +113,7 @@ fn a_farewell_comes_behind_the_frames() {
         received += usize::from(left.receive().unwrap().is_some());
         left.peers.segment.rank_state(1).is_gone().then_some(())
     });
-    received += left.arrived.len();
+    received += left.inbox.unread();
     assert_eq!((left.peers.segment.rank_state(1), received), (RankState::Finalized, sent));
     leaves.join().unwrap();
 }
@@ -155,7 +155,7 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
     // The end of one connection is heard of, and not yet what comes by the other.
     wait(|| {
         left.poll().unwrap();
-        left.peers.is_any_silent().then_some(())
+        left.peers.is_silent(1).then_some(())
     });
     let mut received = 0;
     wait(|| {
@@ -163,7 +163,7 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
             thread::sleep(SILENCE + Duration::from_millis(100));
         }
         received += usize::from(left.receive().unwrap().is_some());
-        (left.peers.segment.rank_state(1).is_gone() && left.arrived.is_empty()).then_some(())
+        (left.peers.segment.rank_state(1).is_gone() && left.inbox.is_empty()).then_some(())
     });
     assert_eq!((left.peers.segment.rank_state(1), received), (RankState::Finalized, 60));
 }
@@ -179,14 +179,14 @@ fn a_request_without_a_proof_makes_no_guest() {
     wait(|| {
         left.poll().unwrap();
         right.poll().unwrap();
-        (right.inbound.len() == 1).then_some(())
+        (right.inbox.guests().len() == 1).then_some(())
     });
     let key = Key::new(SECRET);
     let request = |from, to| key.request(&Greeting::new(from, to, Nonce::default())).to_vec();
     let sound = request(0, 1);
     let mut changed = sound.clone();
     changed[REQUEST - 1] ^= 1;
-    let replayed = right.inbound.values().map(|guest| key.request(&guest.greeting).to_vec());
+    let replayed = right.inbox.guests().map(|guest| key.request(&guest.greeting).to_vec());
     let replayed = replayed.collect::<Vec<_>>().concat();
     let wrong = [
         Vec::new(),
@@ -208,7 +208,7 @@ fn a_request_without_a_proof_makes_no_guest() {
             network.next_event().unwrap()
         });
         assert!(matches!(refused, Event::Failed(..)), "{words:?}");
-        assert_eq!((right.drops(), right.inbound.len()), (drops, 1), "{words:?}");
+        assert_eq!((right.drops(), right.inbox.guests().len()), (drops, 1), "{words:?}");
     }
     wait(|| {
         left.poll().unwrap();
@@ -220,7 +220,7 @@ fn a_request_without_a_proof_makes_no_guest() {
         right.poll().unwrap();
         network.next_event().unwrap()
     });
-    assert_eq!((right.drops(), right.inbound.len()), (strangers + 1, 1));
+    assert_eq!((right.drops(), right.inbox.guests().len()), (strangers + 1, 1));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_rank_that_computes_while_it_connects_is_waited_for() {
     wait(|| {
         left.poll().unwrap();
         right.poll().unwrap();
-        (!right.inbound.is_empty()).then_some(())
+        (right.inbox.guests().len() > 0).then_some(())
     });
     // Longer than anybody would wait who takes a silent guest for a stranger.
     let start = Instant::now();
@@ -353,7 +353,7 @@ fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
             assert!(send(&mut right, 0, 8));
             wait(|| {
                 left.poll().unwrap();
-                (!left.arrived.is_empty()).then_some(())
+                (!left.inbox.is_empty()).then_some(())
             });
         }
         left.fail(LinkError::Fabric("its queue has failed".to_owned()));
@@ -366,7 +366,7 @@ fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
         });
         assert_eq!(state, RankState::Dead(Cause::Lost));
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::Fabric(_)))));
-        assert!(left.inbound.is_empty());
+        assert!(left.inbox.guests().len() == 0);
     }
 }
 
@@ -393,13 +393,13 @@ fn who_is_given_up_gets_to_know_it() {
             assert!(send(&mut right, 0, 8));
             wait(|| {
                 left.poll().unwrap();
-                (!left.arrived.is_empty()).then_some(())
+                (!left.inbox.is_empty()).then_some(())
             });
         }
         left.give_up(1);
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
         is_lost(&mut left, &mut right);
-        assert!(left.dialled.outbound(1).is_none() && left.inbound.is_empty());
+        assert!(left.dialled.outbound(1).is_none() && left.inbox.guests().len() == 0);
         assert!(!left.peers.segment.rank_state(1).is_gone(), "the job says who is gone");
     }
 }
@@ -412,7 +412,7 @@ fn who_is_given_up_isnt_accepted_any_more() {
     wait(|| {
         left.poll().unwrap();
         right.poll().unwrap();
-        (!left.inbound.is_empty()).then_some(())
+        (left.inbox.guests().len() > 0).then_some(())
     });
     left.give_up(1);
     is_lost(&mut left, &mut right);

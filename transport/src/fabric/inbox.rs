@@ -1,0 +1,211 @@
+//! The connections that peers make here, and the frames that came over them, in the order in which they are read.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+
+use super::connection::{Broken, Inbound, News};
+use super::handles::{Completion, Connection, Request};
+use super::nonce;
+use super::peers::Peers;
+use crate::link::{Consume, Frame, LinkError};
+use crate::protocol::challenge::{Greeting, Key};
+use crate::protocol::frame;
+use crate::segment::RankState;
+
+/// What comes from peers.
+pub(super) struct Inbox {
+    key: Key,
+    /// By the number of the endpoint.
+    inbound: HashMap<usize, Inbound>,
+    arrived: VecDeque<Arrived>,
+    /// The message that was read to its end: its endpoint and slot.
+    current: Option<(usize, u8)>,
+    pub drops: u64,
+    read: Read,
+}
+
+/// What is read next, in order.
+enum Arrived {
+    /// In a slot's message, whose last frame gives the slot back.
+    Frame {
+        endpoint: usize,
+        slot: u8,
+        at: Range<usize>,
+        is_last: bool,
+    },
+    Trouble(LinkError),
+}
+
+/// A frame's slot is offered again before the next is read.
+struct Read;
+
+impl Consume for Read {
+    fn consume(&mut self) {}
+}
+
+impl Inbox {
+    pub(super) fn new(key: Key) -> Inbox {
+        let (inbound, arrived) = (HashMap::new(), VecDeque::new());
+        Inbox { key, inbound, arrived, current: None, drops: 0, read: Read }
+    }
+
+    /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.
+    /// Nothing hurries a guest, since a rank may compute for as long as it likes before its next call; and there are few, since each
+    /// greeting is a rank's that knows the secret, and no second guest's.
+    pub(super) fn admit(&mut self, request: Request, peers: &Peers) {
+        let greeting = match self.requested(request.words(), peers) {
+            Ok(greeting) => greeting,
+            Err(why) => return self.drop_one(&why, peers),
+        };
+        match Inbound::accept(request, greeting) {
+            Ok(inbound) => drop(self.inbound.insert(inbound.endpoint.number(), inbound)),
+            Err(error) => self.drop_one(&error.to_string(), peers),
+        }
+    }
+
+    /// Whether a request's words are such as this rank accepts; the greeting that is to follow.
+    fn requested(&self, words: &[u8], peers: &Peers) -> Result<Greeting, String> {
+        let greeting = self.key.requested(words)?;
+        peers.expect(&greeting)?;
+        match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
+            true => Err(format!("a request of rank {}, said again", greeting.from)),
+            false => Ok(greeting),
+        }
+    }
+
+    fn drop_one(&mut self, why: &str, peers: &Peers) {
+        self.drops += 1;
+        tracing::warn!(rank = peers.rank, drops = self.drops, why, "dropped a connection");
+    }
+
+    /// An operation on one of these connections has ended.
+    pub(super) fn handle_completion(&mut self, completion: Completion, peers: &mut Peers) {
+        let endpoint = completion.endpoint();
+        let inbound = self.inbound.get_mut(&endpoint).filter(|inbound| !inbound.closed);
+        let Some(inbound) = inbound else { return };
+        let heard = inbound.handle_completion(completion, &self.key, |greeting| {
+            peers.expect(greeting)?;
+            nonce().map_err(|error| error.to_string())
+        });
+        match heard {
+            Ok(News::Nothing) => {}
+            Ok(News::Joined(peer)) => {
+                // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
+                if !peers.join(peer) {
+                    let what = "it connected twice".to_owned();
+                    self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
+                }
+                tracing::debug!(rank = peers.rank, peer, "accepted a connection");
+            }
+            Ok(News::Frames(slot, len)) => {
+                if let Some(peer) = inbound.peer() {
+                    peers.hear(peer);
+                }
+                let all = frame::frames(inbound.message(slot, len));
+                self.arrived.extend(all.map(|at| {
+                    let is_last = at.end == len;
+                    Arrived::Frame { endpoint, slot, at, is_last }
+                }));
+            }
+            Ok(News::Farewell(state)) => {
+                if let Some(peer) = inbound.peer() {
+                    peers.part(peer, state);
+                }
+            }
+            Err(why) => self.lose(endpoint, &why, peers),
+        }
+    }
+
+    pub(super) fn handle_end(&mut self, connection: Connection, why: &Broken, peers: &mut Peers) {
+        let mut all = self.inbound.iter();
+        if let Some((&number, _)) = all.find(|(_, one)| one.endpoint.connection() == connection) {
+            self.lose(number, why, peers);
+        }
+    }
+
+    fn lose(&mut self, number: usize, why: &Broken, peers: &mut Peers) {
+        let inbound = self.inbound.get_mut(&number).filter(|inbound| !inbound.closed);
+        let Some(inbound) = inbound else { return };
+        inbound.closed = true;
+        let Some(peer) = inbound.peer() else {
+            self.inbound.remove(&number);
+            return self.drop_one(&why.to_string(), peers);
+        };
+        if let Broken::Protocol(what) = why {
+            let what = what.clone();
+            self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
+        }
+        peers.lose(peer, why);
+        self.retire(number);
+    }
+
+    /// Listens to these no more, and closes those that have no frame to be read.
+    pub(super) fn close(&mut self, which: impl Fn(&Inbound) -> bool) {
+        self.inbound.retain(|_, inbound| {
+            inbound.closed |= which(inbound);
+            !inbound.closed || inbound.unread > 0
+        });
+    }
+
+    /// Closes an endpoint whose frames are all read.
+    fn retire(&mut self, number: usize) {
+        if self.inbound.get(&number).is_some_and(|inbound| inbound.closed && inbound.unread == 0) {
+            self.inbound.remove(&number);
+        }
+    }
+
+    /// Whether nothing is there to be read.
+    pub(super) fn is_empty(&self) -> bool {
+        self.arrived.is_empty()
+    }
+
+    /// Offers the slot of the frame that was read last for another.
+    pub(super) fn give_back(&mut self, peers: &mut Peers) {
+        let Some((number, slot)) = self.current.take() else { return };
+        let Some(inbound) = self.inbound.get_mut(&number) else { return };
+        match inbound.give_back(slot) {
+            Ok(()) => self.retire(number),
+            Err(error) => self.lose(number, &error.into(), peers),
+        }
+    }
+
+    /// The next frame, once the last has been given back.
+    pub(super) fn next(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
+        let (endpoint, slot, at, is_last) = match self.arrived.pop_front() {
+            None => return Ok(None),
+            Some(Arrived::Trouble(error)) => return Err(error),
+            Some(Arrived::Frame { endpoint, slot, at, is_last }) => (endpoint, slot, at, is_last),
+        };
+        let Some(inbound) = self.inbound.get(&endpoint) else { return Ok(None) };
+        let Some(peer) = inbound.peer() else { return Ok(None) };
+        self.current = is_last.then_some((endpoint, slot));
+        let bytes = &inbound.message(slot, at.end)[at.start..];
+        Ok(Some(Frame::new(peer, bytes, &mut self.read)))
+    }
+
+    /// Whether a farewell is still on its way to one who may take it.
+    pub(super) fn is_unsent(&self, peers: &Peers) -> bool {
+        let is_gone = |guest: &Inbound| guest.peer().is_some_and(|peer| peers.is_gone(peer));
+        self.inbound.values().any(|guest| guest.is_unsent() && !is_gone(guest))
+    }
+
+    /// Says farewell to those who haven't been told.
+    pub(super) fn say_farewells(&mut self, state: RankState, told: &HashSet<u32>) {
+        for inbound in self.inbound.values_mut() {
+            if inbound.peer().is_some_and(|peer| !told.contains(&peer)) {
+                inbound.say_farewell(state);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Inbox {
+    pub(super) fn guests(&self) -> impl ExactSizeIterator<Item = &Inbound> {
+        self.inbound.values()
+    }
+
+    pub(super) fn unread(&self) -> usize {
+        self.arrived.len()
+    }
+}
