@@ -1,8 +1,9 @@
 //! Frames between hosts, over libfabric's connected endpoints (FI_EP_MSG).
 //!
 //! ```text
-//!    FabricLink ── Outbound: endpoint to a peer, slots to write frames in          made with the first frame
-//!        │      └─ Inbound:  endpoint of a peer, slots that frames arrive in       accepted for a proof that came with the request
+//!    FabricLink ── Dialled ── Outbound: endpoint to a peer, slots to write frames in      made with the first frame
+//!        │      ├─ Inbox ──── Inbound:  endpoint of a peer, slots that frames arrive in   accepted for a proof in the request
+//!        │      └─ Peers:     who has joined, is silent, or is given up
 //!        │
 //!    Network: fabric, domain, event queue, completion queue, listener              one per rank and interface
 //!    Watcher: a thread that rings the rank's bell in the segment for the two queues
