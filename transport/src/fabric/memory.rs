@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use libfabric_sys::bindgen as fi;
 
-use super::error::CallError;
+use super::error::{CallError, Refusals};
 use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer};
 use super::queue::Queue;
 use super::sockets;
@@ -30,9 +30,6 @@ use crate::rdma::{Access, Outcome, Place, Rdma, Registration};
 
 /// Stretches of an operation, if the provider takes as many.
 const STRETCHES: usize = 4;
-
-/// Refusals further apart say nothing of the time between: nobody tried.
-const LULL: Duration = Duration::from_secs(1);
 
 /// What memory is registered in.
 struct Domain {
@@ -79,22 +76,8 @@ struct Name {
     watched: AtomicBool,
     /// There are refusals, as one look tells.
     is_refused: AtomicBool,
+    /// Of operations, while none was under way.
     refusals: Mutex<Option<Refusals>>,
-}
-
-/// The first and the last time of those at which the provider had no room for an operation on a peer, while none was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Refusals {
-    since: Instant,
-    last: Instant,
-}
-
-impl Refusals {
-    /// With one more.
-    fn add(before: Option<Refusals>, now: Instant) -> Refusals {
-        let before = before.filter(|before| now.duration_since(before.last) <= LULL);
-        Refusals { since: before.map_or(now, |before| before.since), last: now }
-    }
 }
 
 /// Operations by number, of which 0 is none's; free numbers are used again.
@@ -562,16 +545,6 @@ mod tests {
         let stopped = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let failed = attempt(stopped.local_addr().unwrap(), patience, 5 * patience);
         assert!(failed.is_none(), "{failed:?}");
-    }
-
-    #[test]
-    fn refusals_count_while_somebody_tries() {
-        let (start, step) = (Instant::now(), LULL / 2);
-        let first = Refusals::add(None, start);
-        let second = Refusals::add(Some(first), start + step);
-        assert_eq!(second, Refusals { since: start, last: start + step });
-        let later = second.last + LULL + step;
-        assert_eq!(Refusals::add(Some(second), later), Refusals { since: later, last: later });
     }
 
     #[test]
