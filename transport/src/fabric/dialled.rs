@@ -3,15 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::connection::{Broken, News, Outbound};
+use super::error::{CallError, Refusals};
 use super::handles::{Completion, Connection, Network};
-use super::peers::Peers;
+use super::peers::{Peers, SILENCE};
 use super::{nonce, sockets};
 use crate::link::{FrameMut, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key};
 use crate::segment::{Cause, RankState};
+
+/// How long to wait before a connection is tried again for which this process was short of something.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What leads to peers.
 pub(super) struct Dialled {
@@ -27,6 +31,8 @@ pub(super) struct Dialled {
     owners: HashMap<usize, u32>,
     /// Peers whose connections haven't been heard to stand.
     unsettled: HashSet<u32>,
+    /// Connections for which this process is short of descriptors or memory, by peer.
+    refusals: HashMap<u32, Refusals>,
     /// Peers with frames that are written and not posted.
     waiting: Vec<u32>,
     /// To whom the last frame was, while it isn't known whether it could be posted.
@@ -48,6 +54,7 @@ impl Dialled {
             addresses,
             owners: HashMap::new(),
             unsettled: HashSet::new(),
+            refusals: HashMap::new(),
             waiting: Vec::new(),
             last: None,
         }
@@ -74,7 +81,8 @@ impl Dialled {
     /// Begins a connection, where there is none.
     ///
     /// # Errors
-    /// [`Refused::WouldBlock`] where nobody listens; the peer is given up; it can't be had.
+    /// [`Refused::WouldBlock`] where nobody listens, or while this process is short of what it takes, for as long as a peer may be
+    /// silent; the peer is given up; it can't be had.
     pub(super) fn connect(
         &mut self,
         peer: u32,
@@ -93,15 +101,42 @@ impl Dialled {
             let state = RankState::Dead(Cause::Lost);
             return Err(LinkError::PeerGone { peer, state }.into());
         }
+        if self.refusals.get(&peer).is_some_and(|refusals| refusals.last.elapsed() < PAUSE) {
+            return Err(Refused::WouldBlock);
+        }
         let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
         let greeting = Greeting::new(peers.rank, peer, nonce);
-        let made = Outbound::connect(network, address, greeting, &self.key)
-            .map_err(|error| LinkError::Fabric(error.with(peer).to_string()))?;
+        let made = Outbound::connect(network, address, greeting, &self.key);
+        let before = self.refusals.remove(&peer);
+        let made = match made.map_err(|error| error.with(peer)) {
+            Ok(made) => made,
+            Err(error) => return Err(self.refuse(peer, error, before, peers)),
+        };
         self.unsettled.insert(peer);
         self.owners.insert(made.endpoint.number(), peer);
         self.outbound[peer as usize] = Some(Box::new(made));
         self.watch(peer, peers);
         Ok(())
+    }
+
+    /// What comes of a connection that can't be had now.
+    fn refuse(
+        &mut self,
+        peer: u32,
+        error: CallError,
+        before: Option<Refusals>,
+        peers: &Peers,
+    ) -> Refused {
+        let refusals = Refusals::add(before, Instant::now());
+        let tried = refusals.last.duration_since(refusals.since);
+        if !error.is_shortage() || tried > SILENCE {
+            return LinkError::Fabric(error.to_string()).into();
+        }
+        if tried.is_zero() {
+            tracing::warn!(rank = peers.rank, peer, %error, "tries again to connect");
+        }
+        self.refusals.insert(peer, refusals);
+        Refused::WouldBlock
     }
 
     /// Ends the connection to a peer. False if there is none.

@@ -33,6 +33,11 @@ impl fmt::Display for CallError {
 }
 
 impl CallError {
+    /// Whether this process is short of descriptors or memory, which says nothing of who is at the other end.
+    pub(super) fn is_shortage(&self) -> bool {
+        matches!(self.code, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
+    }
+
     /// Likewise, with this rank at the other end.
     pub(super) fn with(self, peer: u32) -> Self {
         Self { peer: Some(peer), ..self }

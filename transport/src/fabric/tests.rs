@@ -293,28 +293,68 @@ fn a_rank_that_takes_nothing_for_long_is_waited_for() {
     assert!(!received.is_gone(), "{received}");
 }
 
-/// In a process of its own, which has no descriptor left but for the connection.
-#[test]
-fn a_peer_whose_connection_cant_be_watched_isnt_lost() {
+/// Whether this is the process that a test of this name has for itself; else that one has run it.
+fn is_alone(test: &str) -> bool {
     const ALONE: &str = "LONGSHORE_TEST_ALONE";
-    if std::env::var_os(ALONE).is_none() {
-        let test = "fabric::tests::a_peer_whose_connection_cant_be_watched_isnt_lost";
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", test, "--nocapture"]).env(ALONE, "1");
-        // What it says would read as this test's own.
-        return assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    if std::env::var_os(ALONE).is_some() {
+        return true;
     }
-    let [mut left, mut right] = pair();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = format!("fabric::tests::{test}");
+    command.args(["--exact", &test, "--nocapture"]).env(ALONE, "1");
+    // What it says would read as this test's own.
+    assert!(command.stdout(Stdio::null()).status().unwrap().success());
+    false
+}
+
+/// Does something while this process may have only so many descriptors more than it has.
+fn with_descriptors<T>(more: rlim_t, act: impl FnOnce() -> T) -> T {
     let next = io::stdin().as_fd().try_clone_to_owned().unwrap();
     let (allowed, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    let few = next.as_raw_fd() as rlim_t + 1;
+    let few = next.as_raw_fd() as rlim_t + more;
     drop(next);
     setrlimit(Resource::RLIMIT_NOFILE, few, most).unwrap();
-    let sent = send(&mut left, 1, 8);
-    let listed = std::fs::read_dir("/proc/self/fd").map(drop);
+    let result = act();
     setrlimit(Resource::RLIMIT_NOFILE, allowed, most).unwrap();
+    result
+}
+
+#[test]
+fn a_peer_whose_connection_cant_be_watched_isnt_lost() {
+    if !is_alone("a_peer_whose_connection_cant_be_watched_isnt_lost") {
+        return;
+    }
+    let [mut left, mut right] = pair();
+    let (sent, listed) = with_descriptors(1, || {
+        (send(&mut left, 1, 8), std::fs::read_dir("/proc/self/fd").map(drop))
+    });
     assert_eq!(listed.unwrap_err().raw_os_error(), Some(libc::EMFILE));
     assert!(sent);
+    wait(|| {
+        assert!(left.receive().unwrap().is_none());
+        right.receive().unwrap().map(drop)
+    });
+}
+
+#[test]
+fn a_connection_without_a_descriptor_is_tried_again() {
+    if !is_alone("a_connection_without_a_descriptor_is_tried_again") {
+        return;
+    }
+    let [mut left, mut right] = pair();
+    let start = Instant::now();
+    let error = with_descriptors(0, || {
+        wait(|| match left.reserve(1, 8) {
+            Err(Refused::WouldBlock) => None,
+            Err(Refused::Failed(error)) => Some(error),
+            Ok(_) => panic!("a connection without a descriptor"),
+        })
+    });
+    assert!(start.elapsed() > SILENCE);
+    assert!(error.to_string().contains("Too many open files"), "{error}");
+    // The next try has as long again.
+    assert!(!with_descriptors(0, || send(&mut left, 1, 8)) && !left.peers.is_silent(1));
+    wait(|| send(&mut left, 1, 8).then_some(()));
     wait(|| {
         assert!(left.receive().unwrap().is_none());
         right.receive().unwrap().map(drop)
