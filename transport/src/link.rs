@@ -299,7 +299,7 @@ impl Drop for Frame<'_> {
 /// Why a link has no room for a frame.
 #[derive(Debug, Error)]
 pub enum Refused {
-    /// The peer has not read enough of what was sent before: receive, then try again.
+    /// The peer has not read enough of what was sent before, or isn't reached yet: receive, then try again.
     #[error("no room for the frame yet")]
     WouldBlock,
     /// It would never be sent.
