@@ -27,6 +27,10 @@ impl<N: Link, F: Link> Composed<N, F> {
         assert_eq!(is_near.len(), near.size() as usize, "a link for each rank");
         Self { near, far, is_near: is_near.into(), far_first: false }
     }
+
+    fn is_far(&self, peer: u32) -> bool {
+        self.is_near.get(peer as usize) == Some(&false)
+    }
 }
 
 impl<N: Link, F: Link> Link for Composed<N, F> {
@@ -39,24 +43,15 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
     }
 
     fn frame_limit(&self, peer: u32) -> usize {
-        match self.is_near.get(peer as usize) {
-            Some(false) => self.far.frame_limit(peer),
-            _ => self.near.frame_limit(peer),
-        }
+        if self.is_far(peer) { self.far.frame_limit(peer) } else { self.near.frame_limit(peer) }
     }
 
     fn piece(&self, peer: u32) -> usize {
-        match self.is_near.get(peer as usize) {
-            Some(false) => self.far.piece(peer),
-            _ => self.near.piece(peer),
-        }
+        if self.is_far(peer) { self.far.piece(peer) } else { self.near.piece(peer) }
     }
 
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused> {
-        match self.is_near.get(peer as usize) {
-            Some(false) => self.far.reserve(peer, len),
-            _ => self.near.reserve(peer, len),
-        }
+        if self.is_far(peer) { self.far.reserve(peer, len) } else { self.near.reserve(peer, len) }
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
@@ -86,10 +81,7 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
     }
 
     fn give_up(&mut self, peer: u32) {
-        match self.is_near.get(peer as usize) {
-            Some(false) => self.far.give_up(peer),
-            _ => self.near.give_up(peer),
-        }
+        if self.is_far(peer) { self.far.give_up(peer) } else { self.near.give_up(peer) }
     }
 
     fn leave(&mut self) {

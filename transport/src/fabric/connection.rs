@@ -172,12 +172,12 @@ impl Outbound {
             }
         };
         (self.writing, self.answers_follow) = ((slot, at), answers_follow);
-        let memory = self.endpoint.memory(slot).cast::<u8>().as_ptr();
-        let start = at + HEADER;
-        // SAFETY: a slot for frames holds HEADER + FRAME bytes, and `len` is at most FRAME, which the link checked, or the frame ends
-        // within BUNDLE, which is less. Nothing is posted on it, and nobody else touches it before `publish` posts it, to which the
-        // frame, which borrows `self`, lends the bytes.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.add(start), len) };
+        let (memory, start) = (self.endpoint.memory(slot), at + HEADER);
+        assert!(len <= memory.len() - start, "a frame that is longer than its slot");
+        // SAFETY: the slot holds so many bytes, all initialized. Nothing is posted on it, and nobody else touches it before `publish`
+        // posts it, to which the frame, which borrows `self`, lends the bytes.
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>().as_ptr().add(start), len) };
         Some(FrameMut::new(bytes, self))
     }
 

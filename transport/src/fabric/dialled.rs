@@ -14,7 +14,8 @@ use crate::link::{FrameMut, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key};
 use crate::segment::{Cause, RankState};
 
-/// How long to wait before a connection is tried again for which this process was short of something.
+/// How long to wait at least before a connection is tried again for which this process was short of something; a rank that sleeps
+/// does at each nap.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What leads to peers.
@@ -67,9 +68,8 @@ impl Dialled {
 
     /// The peer that this rank's end of a connection leads to.
     pub(super) fn peer_at(&self, connection: Connection) -> Option<u32> {
-        self.owners.values().copied().find(|&peer| {
-            let outbound = &self.outbound[peer as usize];
-            outbound.as_ref().is_some_and(|out| out.endpoint.connection() == connection)
+        (0..).zip(&self.outbound).find_map(|(peer, out)| {
+            (out.as_ref()?.endpoint.connection() == connection).then_some(peer)
         })
     }
 
@@ -106,12 +106,9 @@ impl Dialled {
         }
         let nonce = nonce().map_err(|error| LinkError::Fabric(error.to_string()))?;
         let greeting = Greeting::new(peers.rank, peer, nonce);
-        let made = Outbound::connect(network, address, greeting, &self.key);
-        let before = self.refusals.remove(&peer);
-        let made = match made.map_err(|error| error.with(peer)) {
-            Ok(made) => made,
-            Err(error) => return Err(self.refuse(peer, error, before, peers)),
-        };
+        let made = Outbound::connect(network, address, greeting, &self.key)
+            .map_err(|error| self.refuse(peer, error.with(peer), peers))?;
+        self.refusals.remove(&peer);
         self.unsettled.insert(peer);
         self.owners.insert(made.endpoint.number(), peer);
         self.outbound[peer as usize] = Some(Box::new(made));
@@ -120,27 +117,25 @@ impl Dialled {
     }
 
     /// What comes of a connection that can't be had now.
-    fn refuse(
-        &mut self,
-        peer: u32,
-        error: CallError,
-        before: Option<Refusals>,
-        peers: &Peers,
-    ) -> Refused {
-        let refusals = Refusals::add(before, Instant::now());
-        let tried = refusals.last.duration_since(refusals.since);
-        if !error.is_shortage() || tried > SILENCE {
+    fn refuse(&mut self, peer: u32, error: CallError, peers: &Peers) -> Refused {
+        if !error.is_shortage() {
             return LinkError::Fabric(error.to_string()).into();
         }
-        if tried.is_zero() {
-            tracing::warn!(rank = peers.rank, peer, %error, "tries again to connect");
-        }
+        let refusals = Refusals::add(self.refusals.remove(&peer), Instant::now());
         self.refusals.insert(peer, refusals);
+        match refusals.tried() {
+            tried if tried > SILENCE => return LinkError::Fabric(error.to_string()).into(),
+            Duration::ZERO => {
+                tracing::warn!(rank = peers.rank, peer, %error, "tries again to connect")
+            }
+            _ => {}
+        }
         Refused::WouldBlock
     }
 
     /// Ends the connection to a peer. False if there is none.
     pub(super) fn end(&mut self, peer: u32) -> bool {
+        self.refusals.remove(&peer);
         let Some(outbound) = self.outbound[peer as usize].take() else { return false };
         self.owners.remove(&outbound.endpoint.number());
         self.unsettled.remove(&peer);

@@ -57,6 +57,11 @@ impl Refusals {
         let before = before.filter(|before| now.duration_since(before.last) <= LULL);
         Refusals { since: before.map_or(now, |before| before.since), last: now }
     }
+
+    /// For how long it has been tried.
+    pub(super) fn tried(&self) -> Duration {
+        self.last.duration_since(self.since)
+    }
 }
 
 #[cfg(test)]

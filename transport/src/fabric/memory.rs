@@ -23,6 +23,7 @@ use libfabric_sys::bindgen as fi;
 
 use super::error::{CallError, Refusals};
 use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer};
+use super::peers::SILENCE;
 use super::queue::Queue;
 use super::sockets;
 use crate::link::{LinkError, Refused};
@@ -78,6 +79,17 @@ struct Name {
     is_refused: AtomicBool,
     /// Of operations, while none was under way.
     refusals: Mutex<Option<Refusals>>,
+}
+
+impl Name {
+    /// Whether an operation may be tried again for which this process was short of descriptors or memory: the first one connects.
+    fn try_again(&self) -> bool {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let added = Refusals::add(*refusals, Instant::now());
+        *refusals = Some(added);
+        self.is_refused.store(true, Ordering::Relaxed);
+        added.tried() <= SILENCE
+    }
 }
 
 /// Operations by number, of which 0 is none's; free numbers are used again.
@@ -232,7 +244,7 @@ impl Memory {
         let added = Refusals::add(*refusals, Instant::now());
         *refusals = Some(added);
         to.is_refused.store(true, Ordering::Relaxed);
-        if added.last.duration_since(added.since) <= self.patience {
+        if added.tried() <= self.patience {
             return;
         }
         *refusals = None;
@@ -389,7 +401,13 @@ impl Rdma for Memory {
                 self.handle_refusal(access, at.peer, to);
                 Err(Refused::WouldBlock)
             }
-            code => Err(LinkError::Fabric(self.failure(access, code, at.peer).to_string()).into()),
+            code => {
+                let error = self.failure(access, code, at.peer);
+                match error.is_shortage() && to.try_again() {
+                    true => Err(Refused::WouldBlock),
+                    false => Err(LinkError::Fabric(error.to_string()).into()),
+                }
+            }
         }
     }
 

@@ -64,8 +64,9 @@ use watcher::Watcher;
 /// its own, a third. (Zen 5: `longshore bench put_latency --hosts --route message --size 1M`.)
 const FRAME: usize = 252 << 10;
 
-/// Frames under way on a connection, as far as this process holds them; the system's buffers hold more.
-const DEPTH: u8 = 8;
+/// Frames under way on a connection, as far as this process holds them; the system's buffers hold more. Addresses of 32 bits have no
+/// room for so many with each of hundreds of peers.
+const DEPTH: u8 = if cfg!(target_pointer_width = "32") { 2 } else { 8 };
 
 /// Looks at the completions between two at the events, where the watcher knows of none.
 const EVENTS_EVERY: u32 = 64;

@@ -1,5 +1,6 @@
 //! What stands with each peer, as far as this rank can tell by itself; what the job knows of them is in the segment.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::connection::Broken;
@@ -16,14 +17,12 @@ pub(super) struct Peers {
     pub segment: Segment,
     /// By rank.
     all: Vec<Standing>,
-    /// How many are silent: as long as none is, nobody looks for those that are it too long.
-    silent: usize,
+    /// Whose connection ended without a word, and since when.
+    silent: HashMap<u32, Instant>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Standing {
-    /// Since when, if a connection with it ended without a word.
-    silent: Option<Instant>,
     /// It has proved itself on a connection that it made.
     has_joined: bool,
     /// This rank takes it for dead: no connection leads to it, or comes from it.
@@ -32,7 +31,7 @@ struct Standing {
 
 impl Peers {
     pub(super) fn new(rank: u32, segment: Segment, size: usize) -> Peers {
-        Peers { rank, segment, all: vec![Standing::default(); size], silent: 0 }
+        Peers { rank, segment, all: vec![Standing::default(); size], silent: HashMap::new() }
     }
 
     pub(super) fn size(&self) -> u32 {
@@ -45,7 +44,7 @@ impl Peers {
     }
 
     pub(super) fn is_silent(&self, peer: u32) -> bool {
-        self.all[peer as usize].silent.is_some()
+        self.silent.contains_key(&peer)
     }
 
     pub(super) fn is_given_up(&self, peer: u32) -> bool {
@@ -77,7 +76,7 @@ impl Peers {
 
     /// What a peer sent before one of its connections ended still comes.
     pub(super) fn hear(&mut self, peer: u32) {
-        if let Some(since) = &mut self.all[peer as usize].silent {
+        if let Some(since) = self.silent.get_mut(&peer) {
             *since = Instant::now();
         }
     }
@@ -99,11 +98,7 @@ impl Peers {
 
     /// A peer is silent from here on, if it isn't already.
     pub(super) fn miss(&mut self, peer: u32) {
-        let silent = &mut self.all[peer as usize].silent;
-        if silent.is_none() {
-            *silent = Some(Instant::now());
-            self.silent += 1;
-        }
+        self.silent.entry(peer).or_insert_with(Instant::now);
     }
 
     /// This rank takes a peer for dead. False if it did before.
@@ -113,25 +108,23 @@ impl Peers {
 
     /// Whether one has been silent too long.
     pub(super) fn is_any_overdue(&self) -> bool {
-        self.silent > 0 && self.all.iter().any(Standing::is_overdue)
+        self.silent.values().any(is_overdue)
     }
 
     /// Takes those for lost of whom nobody has said anything, nor they themselves.
     pub(super) fn mark_lost(&mut self) {
-        let Self { rank, segment, all, silent } = self;
-        for (peer, standing) in (0..).zip(all).filter(|(_, one)| one.is_overdue()) {
-            if !segment.rank_state(peer).is_gone() {
+        let Self { rank, segment, silent, .. } = self;
+        silent.retain(|&peer, since| {
+            let is_lost = is_overdue(since);
+            if is_lost && !segment.rank_state(peer).is_gone() {
                 tracing::warn!(rank, peer, "lost a peer");
                 segment.mark(peer, RankState::Dead(Cause::Lost));
             }
-            standing.silent = None;
-            *silent -= 1;
-        }
+            !is_lost
+        });
     }
 }
 
-impl Standing {
-    fn is_overdue(&self) -> bool {
-        self.silent.is_some_and(|since| since.elapsed() > SILENCE)
-    }
+fn is_overdue(since: &Instant) -> bool {
+    since.elapsed() > SILENCE
 }

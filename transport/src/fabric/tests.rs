@@ -352,8 +352,8 @@ fn a_connection_without_a_descriptor_is_tried_again() {
     });
     assert!(start.elapsed() > SILENCE);
     assert!(error.to_string().contains("Too many open files"), "{error}");
-    // The next try has as long again.
-    assert!(!with_descriptors(0, || send(&mut left, 1, 8)) && !left.peers.is_silent(1));
+    // The peer isn't to blame.
+    assert!(!left.peers.is_silent(1));
     wait(|| send(&mut left, 1, 8).then_some(()));
     wait(|| {
         assert!(left.receive().unwrap().is_none());

@@ -19,7 +19,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of a number that is used once.
 pub const NONCE: usize = 32;
 const MAC: usize = 32;
