@@ -88,7 +88,7 @@ pub struct Figures<'a> {
 pub struct Ratio {
     /// In the best of the turns.
     pub least: f64,
-    /// In the median one.
+    /// In the median one; of an even number, between the middle two.
     pub median: f64,
     /// In the worst.
     pub most: f64,
@@ -246,7 +246,9 @@ impl Figures<'_> {
 /// The median of what isn't empty.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
-    values[values.len() / 2]
+    let upper = values.len() / 2;
+    let lower = (values.len() - 1) / 2;
+    (values[lower] + values[upper]) / 2.0
 }
 
 /// The words that a section's lines share: the bench, and what of the rest matters to it and isn't as usual.
@@ -444,7 +446,7 @@ mod tests {
         let sections = report.sections();
         let line = &sections[0].lines[0];
         let ratio = line.ratio("MPICH");
-        assert_eq!(ratio, Some(Ratio { least: 0.5, median: 1.0, most: 1.0, behind: false }));
+        assert_eq!(ratio, Some(Ratio { least: 0.5, median: 0.75, most: 1.0, behind: false }));
         assert!(line.ratio("Open MPI").is_some_and(|ratio| ratio.behind && ratio.least == 2.0));
         assert_eq!(line.ratio(LIMIT).map(|ratio| ratio.median), Some(2.5));
         assert_eq!(line.of(OURS).map(Figures::low), Some(0.01));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, label};
+use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, label, middle};
 use crate::row::Distance;
 
 /// Cells under a heading; the first row names the columns.
@@ -127,12 +127,13 @@ fn summary(sections: &[Section<'_>]) -> Option<Table> {
             let mut ratios: Vec<_> = ratios.collect();
             ratios.sort_unstable_by(|a, b| a.median.total_cmp(&b.median));
             let Some(worst) = ratios.last() else { continue };
+            let medians: Vec<f64> = ratios.iter().map(|ratio| ratio.median).collect();
             let behind = match other {
                 LOOP => "-".to_owned(),
                 _ => ratios.iter().filter(|ratio| ratio.behind).count().to_string(),
             };
             let [middle, worst] =
-                [ratios[ratios.len() / 2], *worst].map(|ratio| format!("{:.2}", ratio.median));
+                [middle(medians), worst.median].map(|ratio| format!("{ratio:.2}"));
             let lines = ratios.len().to_string();
             rows.push(vec![
                 section.heading.clone(),
@@ -190,7 +191,7 @@ mod tests {
         let expected = "
 put_latency, allocate, flush
   us      cores  Longshore   MPICH                ratio  Open MPI        ratio   limit  ratio
-  8 B      near     0.0100  0.0100  1.00 (0.50 to 1.00)    0.0050  2.00 behind  0.0040   2.50
+  8 B      near     0.0100  0.0100  0.75 (0.50 to 1.00)    0.0050  2.00 behind  0.0040   2.50
   8 B       far     0.0400       -                    -         -            -  0.0040     10
 ";
         assert!(text.contains(expected), "{text}");
