@@ -165,7 +165,10 @@ fn pair(text: &str) -> Result<[String; 2], String> {
 /// Measures and reports; fails if data was wrong or a job of ours failed.
 pub fn main(arguments: Arguments) -> ExitCode {
     let status = match &arguments.from {
-        Some(file) => read(file).and_then(|report| arguments.outputs.write(&report)),
+        Some(file) => read(file).and_then(|report| {
+            arguments.outputs.create()?;
+            arguments.outputs.write(&report)
+        }),
         None => measure(&arguments),
     };
     let status = status.unwrap_or_else(|error| {
@@ -198,6 +201,8 @@ fn measure(arguments: &Arguments) -> Result<u8, Failure> {
     });
     let &Arguments { quick, validate, .. } = arguments;
     let cases = arguments.choice().cases()?;
+    // What can't be written is to be known now, not after all was measured.
+    arguments.outputs.create()?;
     let peers = if arguments.peers { peers::find()? } else { Vec::new() };
     let program = std::env::current_exe()?.into_os_string();
     let mut contenders: Vec<Box<dyn Contender>> =
@@ -244,27 +249,37 @@ impl Arguments {
 }
 
 impl Outputs {
-    /// Writes what was asked for, and prints the tables; 1 if something of ours failed.
-    fn write(&self, report: &Report) -> Result<u8, Failure> {
-        let write =
-            |file: &Path, text: &str| fs::write(file, text).map_err(|error| of_file(file, &error));
-        // What can be read again comes first.
-        if let Some(file) = &self.json {
-            write(file, &report.json())?;
-        }
-        if let Some(file) = &self.csv {
-            write(file, &report.csv())?;
-        }
-        if let Some(file) = &self.markdown {
-            write(file, &report.markdown())?;
+    /// Makes the files, empty where there were none, and the folder.
+    fn create(&self) -> Result<(), Failure> {
+        for file in [&self.json, &self.csv, &self.markdown].into_iter().flatten() {
+            let opened = fs::OpenOptions::new().append(true).create(true).open(file);
+            opened.map_err(|error| of_file(file, &error))?;
         }
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder).map_err(|error| of_file(folder, &error))?;
-            for picture in report.pictures() {
-                write(&folder.join(picture.name).with_extension("svg"), &picture.svg)?;
-            }
         }
+        Ok(())
+    }
+
+    /// Writes what was asked for, and prints the tables; 1 if something of ours failed.
+    fn write(&self, report: &Report) -> Result<u8, Failure> {
+        let mut texts: Vec<(PathBuf, String)> = Vec::new();
+        // What can be read again comes first.
+        texts.extend(self.json.clone().map(|file| (file, report.json())));
+        texts.extend(self.csv.clone().map(|file| (file, report.csv())));
+        texts.extend(self.markdown.clone().map(|file| (file, report.markdown())));
+        for folder in &self.svg {
+            texts.extend(report.pictures().into_iter().map(|picture| {
+                (folder.join(picture.name).with_extension("svg"), picture.svg)
+            }));
+        }
+        let write = |(file, text): &(PathBuf, String)| {
+            fs::write(file, text).map_err(|error| of_file(file, &error))
+        };
+        // One that fails takes neither the others nor the tables with it.
+        let written: Vec<Result<(), String>> = texts.iter().map(write).collect();
         print!("{}", report.text());
+        written.into_iter().collect::<Result<(), _>>()?;
         Ok(u8::from(report.failed()))
     }
 }

@@ -83,6 +83,24 @@ fn a_run_is_reported_again_from_its_json() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
+    let Output { status, stdout, stderr } = bench(&["memcpy", "--json", "/no/such/run.json"]);
+    let problem = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && stdout.is_empty(), "{status}");
+    assert!(problem.contains("/no/such/run.json: "), "{problem}");
+}
+
+/// The device is full: it can be opened, and not be written.
+#[test]
+fn a_write_that_fails_costs_no_table() {
+    let words = ["memcpy", "--size", "8", "--quick", "--json", "/dev/full"];
+    let Output { status, stdout, stderr } = bench(&words);
+    let (text, problem) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(!status.success() && text.contains("memcpy"), "{status}\n{text}");
+    assert!(problem.contains("/dev/full: "), "{problem}");
+}
+
+#[test]
 fn an_interrupted_run_reports_what_it_measured_processes() {
     let file = std::env::temp_dir().join(format!("longshore-stop-{}.json", std::process::id()));
     let path = file.to_str().unwrap();
