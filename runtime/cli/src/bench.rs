@@ -1,11 +1,12 @@
 //! `longshore bench`: how fast it is, on this machine.
 
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::{fs, thread};
+use std::{fs, io, thread};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
@@ -100,7 +101,8 @@ struct Outputs {
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 1 if data was wrong or a job failed. Interrupted, it reports what was measured before.
+Exit status: 1 if data was wrong or a job failed; 2 for wrong use; 128 + N where signal N interrupted it. Then, too, it
+reports what was measured before.
 
 Examples:
   longshore bench --quick --validate
@@ -188,15 +190,32 @@ fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }
 
+/// Whether SIGHUP is ignored.
+fn hangup_is_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
+}
+
 /// Measures and reports. Interrupted, it reports what it has; interrupted again, it doesn't.
 fn measure(arguments: &Arguments) -> Result<u8, Failure> {
     let interrupted = Arc::new(AtomicI32::new(0));
-    let (noted, mut signals) = (interrupted.clone(), Signals::new([SIGHUP, SIGINT, SIGTERM])?);
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // What nohup started outlives its terminal.
+    if !hangup_is_ignored() {
+        signals.add_signal(SIGHUP)?;
+    }
+    let noted = interrupted.clone();
     thread::spawn(move || {
         for signal in &mut signals {
             if noted.swap(signal, Ordering::Relaxed) != 0 {
                 process::exit(128 + signal);
             }
+            let over_the_bar = if io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+            let what = "interrupted: the bench ends after what is being measured, another signal ends it at once";
+            // A terminal that is gone is no reason to stop at once.
+            let _ = writeln!(io::stderr(), "{over_the_bar}longshore: {what}");
         }
     });
     let &Arguments { quick, validate, .. } = arguments;
@@ -223,7 +242,7 @@ fn measure(arguments: &Arguments) -> Result<u8, Failure> {
     match interrupted.load(Ordering::Relaxed) {
         0 => Ok(status),
         signal => {
-            eprintln!("longshore: interrupted: this is what was measured before");
+            eprintln!("longshore: this is what was measured before the interruption");
             Ok((128 + signal) as u8)
         }
     }
@@ -268,10 +287,13 @@ impl Outputs {
         texts.extend(self.json.clone().map(|file| (file, report.json())));
         texts.extend(self.csv.clone().map(|file| (file, report.csv())));
         texts.extend(self.markdown.clone().map(|file| (file, report.markdown())));
-        for folder in &self.svg {
-            texts.extend(report.pictures().into_iter().map(|picture| {
-                (folder.join(picture.name).with_extension("svg"), picture.svg)
-            }));
+        if let Some(folder) = &self.svg {
+            texts.extend(
+                report
+                    .pictures()
+                    .into_iter()
+                    .map(|picture| (folder.join(picture.name).with_extension("svg"), picture.svg)),
+            );
         }
         let write = |(file, text): &(PathBuf, String)| {
             fs::write(file, text).map_err(|error| of_file(file, &error))

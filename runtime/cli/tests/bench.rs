@@ -118,6 +118,24 @@ fn an_interrupted_run_reports_what_it_measured_processes() {
 }
 
 #[test]
+fn what_nohup_starts_outlives_its_terminal_processes() {
+    let mut run = Command::new("nohup");
+    run.args([env!("CARGO_BIN_EXE_longshore"), "bench", "put_latency", "--size", "8"]);
+    let run = run.args(["--turns", "9999"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let run = run.spawn().unwrap();
+    let pid = Pid::from_raw(run.id() as i32);
+    thread::sleep(Duration::from_secs(1));
+    kill(pid, Signal::SIGHUP).unwrap();
+    kill(pid, Signal::SIGTERM).unwrap();
+    let Output { status, stderr, .. } = run.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&stderr);
+    // Had the first counted, the second would have ended it at once.
+    assert_eq!(status.code(), Some(143), "{told}");
+    assert!(told.contains("another signal ends it at once"), "{told}");
+    assert!(told.contains("what was measured before"), "{told}");
+}
+
+#[test]
 fn without_peers_it_says_what_to_do() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
     command.args(["bench", "--peers"]).env_remove("LONGSHORE_PEERS");
