@@ -17,7 +17,8 @@ pub fn measure(case: &Case, program: &OsStr) -> Outcome {
         let work = if case.bench == Bench::Memory { "memory" } else { "nothing" };
         let mut command = Command::new(program);
         command
-            .args(["run", "-n", &case.ranks.to_string()])
+            // One that hangs is to cost no more than itself.
+            .args(["run", "--timeout", "60", "-n", &case.ranks.to_string()])
             .arg(program)
             .args(["bench-rank", work]);
         let start = Instant::now();
