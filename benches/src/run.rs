@@ -20,6 +20,9 @@ use crate::{Failure, datatypes, launch, limits, loops, pin, rma};
 /// Cases that a contender does before the next one has its turn.
 const PIECE: usize = 48;
 
+/// Statuses of jobs that SIGHUP, SIGINT or SIGTERM ended.
+const ENDED: [u8; 3] = [129, 130, 143];
+
 /// Someone who does the work of cases.
 pub trait Contender {
     /// What rows call it.
@@ -28,8 +31,8 @@ pub trait Contender {
     /// Whether a case is its to do. What it takes and can't do is a gap in the report, what it doesn't take isn't.
     fn takes(&self, case: &Case) -> bool;
 
-    /// Measures cases, all of which it takes, and tells each outcome by the case's place in `cases` as soon as it is there. One
-    /// that isn't told is lost.
+    /// Measures cases, all of which it takes, and tells each outcome by the case's place in `cases` as soon as it is there. Of
+    /// several for one case the first counts. One that isn't told is lost.
     ///
     /// # Errors
     /// Why the rest is lost.
@@ -144,31 +147,32 @@ impl Contender for Ours {
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
+        let mut from = 0;
         // Neighbours that can share a job do.
-        let mut jobs: Vec<(Setting, Vec<usize>)> = Vec::new();
-        for (at, case) in cases.iter().enumerate() {
-            let setting = Setting::of(case);
-            match jobs.last_mut() {
-                Some((last, cases)) if *last == setting => cases.push(at),
-                _ => jobs.push((setting, vec![at])),
-            }
-        }
-        for (setting, places) in jobs {
-            let own: Vec<Case> = places.iter().map(|&at| cases[at].clone()).collect();
-            let mut told = |at: usize, outcome| done(places[at], outcome);
-            match setting {
-                Setting::Alone => {
-                    alone(&own, &mut told, |case| datatypes::measure(case, validate))?
-                }
+        for own in cases.chunk_by(|a, b| Setting::of(a) == Setting::of(b)) {
+            let mut told = |at: usize, outcome| done(from + at, outcome);
+            match Setting::of(&own[0]) {
+                Setting::Alone => alone(own, &mut told, |case| datatypes::measure(case, validate)),
                 Setting::Launch => {
                     for (at, case) in own.iter().enumerate() {
                         told(at, launch::measure(case, &self.program));
                     }
                 }
                 Setting::Job { route, hosts, arch } => {
-                    self.job(&own, (route, hosts), &arch, validate, &mut told)?;
+                    let why = match self.job(own, (route, hosts), &arch, validate, &mut told) {
+                        Ok(0) => "its job ended too early".to_owned(),
+                        // The terminal's signals are for the whole run.
+                        Ok(status) if ENDED.contains(&status) => {
+                            return Err(format!("its job ended with status {status}").into());
+                        }
+                        Ok(status) => format!("its job ended with status {status}"),
+                        Err(error) => error.to_string(),
+                    };
+                    // Those that were told before stay as they are.
+                    (0..own.len()).for_each(|at| told(at, Err(Refusal::Lost(why.clone()))));
                 }
             }
+            from += own.len();
         }
         Ok(())
     }
@@ -199,27 +203,32 @@ impl Setting {
     }
 }
 
-/// Measures cases that need no job, on the first core.
+/// Measures cases that need no job, on the first core. One that fails doesn't stop the others.
 fn alone(
     cases: &[Case],
     done: &mut dyn FnMut(usize, Outcome),
     measure: impl Fn(&Case) -> Result<Outcome, Failure> + Send + Sync,
-) -> Result<(), Failure> {
+) {
     for (at, case) in cases.iter().enumerate() {
         // A thread, since this one's core isn't to be chosen for good.
-        let outcome = std::thread::scope(|scope| {
-            let measured = scope.spawn(|| {
+        let measured = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
                 pin(0);
                 measure(case)
             });
-            measured.join().map_err(|_| Failure::from("the measurement panicked"))?
-        })?;
+            thread.join()
+        });
+        let outcome = match measured {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => Err(Refusal::Unsupported(error.to_string())),
+            Err(_) => Err(Refusal::Lost("the measurement panicked".to_owned())),
+        };
         done(at, outcome);
     }
-    Ok(())
 }
 
 impl Ours {
+    /// Measures cases in one job; its status.
     fn job(
         &self,
         cases: &[Case],
@@ -227,7 +236,7 @@ impl Ours {
         arch: &[String],
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
-    ) -> Result<(), Failure> {
+    ) -> Result<u8, Failure> {
         let plan = Scratch::new("plan")?;
         let lines: Vec<String> = cases.iter().map(Case::to_string).collect();
         fs::write(&plan.0, lines.join("\n"))?;
@@ -262,10 +271,7 @@ impl Ours {
                 done(index, outcome);
             }
         }
-        match status {
-            0 => Ok(()),
-            _ => Err(format!("its job ended with status {status}").into()),
-        }
+        Ok(status)
     }
 }
 
@@ -318,13 +324,15 @@ impl Contender for Plain {
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
-        alone(cases, done, |case| (self.measure)(case, validate))
+        alone(cases, done, |case| (self.measure)(case, validate));
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::collections::HashMap;
     use std::rc::Rc;
 
     use super::*;
@@ -359,6 +367,35 @@ mod tests {
             }
             if self.1 < cases.len() { Err("it died".into()) } else { Ok(()) }
         }
+    }
+
+    #[test]
+    fn a_case_that_fails_stops_no_other() {
+        let measure = |case: &Case, _| match case.bytes {
+            8 => Err("it fell over".into()),
+            16 => panic!("so did this"),
+            _ => Ok(Sample::of(vec![1.0], [0.0; 2], false).ok_or(Refusal::Lost(String::new()))),
+        };
+        let mut plain = Plain { name: "plain", takes: |_| true, measure };
+        let cases = [8, 16, 24].map(|bytes| Case { bytes, ..Case::default() });
+        let mut told = HashMap::new();
+        let ended = plain.measure(&cases, false, &mut |at, outcome| _ = told.insert(at, outcome));
+        assert!(ended.is_ok());
+        assert_eq!(told[&0], Err(Refusal::Unsupported("it fell over".to_owned())));
+        assert_eq!(told[&1], Err(Refusal::Lost("the measurement panicked".to_owned())));
+        assert!(told[&2].is_ok());
+    }
+
+    #[test]
+    fn a_job_that_fails_stops_no_other() {
+        let cases: Vec<Case> = ["native", "s390x"]
+            .map(|arch| Case { arch: ["native".into(), arch.into()], ..Case::default() })
+            .into();
+        let mut told = HashMap::new();
+        let mut ours = Ours { program: "/no/such/program".into() };
+        let ended = ours.measure(&cases, false, &mut |at, outcome| _ = told.insert(at, outcome));
+        assert!(ended.is_ok() && told.len() == 2);
+        assert!(told.values().all(|outcome| matches!(outcome, Err(Refusal::Lost(_)))), "{told:?}");
     }
 
     #[test]
