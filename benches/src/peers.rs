@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::case::{Bench, Case};
 use crate::row::{Answer, Outcome, Refusal, Sample};
 use crate::run::Contender;
-use crate::{Failure, limits};
+use crate::{Failure, limits, scratch};
 
 /// The program's sources, which the command carries, so that it needs no clone of the project to build them.
 const SOURCES: [(&str, &str); 6] = [
@@ -55,14 +55,9 @@ pub enum PeersError {
         /// What was tried there, and what came of it.
         problem: String,
     },
-    /// The program can't be stored.
-    #[error("{}: {error}", path.display())]
-    Storage {
-        /// Where.
-        path: PathBuf,
-        /// Why not.
-        error: io::Error,
-    },
+    /// The program can't be stored: where, and why not.
+    #[error("{0}")]
+    Storage(io::Error),
 }
 
 /// The libraries in the folders that the environment's `LONGSHORE_PEERS` lists, as PATH does.
@@ -75,7 +70,7 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
     for bin in std::env::split_paths(&folders).filter(|bin| !bin.as_os_str().is_empty()) {
         // mpicc runs in another folder.
         let bin = std::path::absolute(&bin).unwrap_or(bin);
-        let peer = Peer::build(&bin, peers.len())?;
+        let peer = Peer::build(&bin)?;
         // Rows of two builds of one release would be mixed up.
         if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
             let problem = format!("{} is in {}, too", peer.name, other.bin.display());
@@ -87,13 +82,13 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
 }
 
 impl Peer {
-    fn build(bin: &Path, number: usize) -> Result<Peer, PeersError> {
+    fn build(bin: &Path) -> Result<Peer, PeersError> {
         let unusable = |problem: String| PeersError::Unusable { bin: bin.to_owned(), problem };
         let version = Command::new(bin.join("mpiexec")).arg("--version").output();
         let version = version.map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
         let name = name(&String::from_utf8_lossy(&version.stdout))
             .ok_or_else(|| unusable("mpiexec is neither MPICH's nor Open MPI's".to_owned()))?;
-        let folder = Folder::new(&number.to_string())?;
+        let folder = Folder::new()?;
         for (file, text) in SOURCES {
             folder.write(file, text)?;
         }
@@ -303,13 +298,8 @@ impl Drop for Running {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Result<Folder, PeersError> {
-        let name = format!("longshore-peers-{}-{name}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        match fs::create_dir(&path) {
-            Ok(()) => Ok(Folder(path)),
-            Err(error) => Err(PeersError::Storage { path, error }),
-        }
+    fn new() -> Result<Folder, PeersError> {
+        scratch::named("peers", |path| fs::create_dir(path)).map(Folder).map_err(PeersError::Storage)
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -318,7 +308,7 @@ impl Folder {
 
     fn write(&self, file: &str, text: &str) -> Result<(), PeersError> {
         let path = self.path(file);
-        fs::write(&path, text).map_err(|error| PeersError::Storage { path, error })
+        fs::write(&path, text).map_err(|error| PeersError::Storage(scratch::of(&path, &error)))
     }
 }
 
@@ -348,7 +338,7 @@ mod tests {
     #[test]
     fn what_no_other_library_does_is_not_asked_of_one() -> Result<(), PeersError> {
         let name = "MPICH 0".to_owned();
-        let peer = Peer { name, bin: PathBuf::new(), folder: Folder::new("takes")? };
+        let peer = Peer { name, bin: PathBuf::new(), folder: Folder::new()? };
         for (line, takes) in [
             ("bench=put_latency", true),
             ("bench=put_latency arch=native,s390x", false),

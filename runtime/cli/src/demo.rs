@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use longshore::launcher::{self, Control, Job, Part};
+use longshore_benches::scratch::Scratch;
 use longshore_examples::shipments::Shipments;
 use longshore_examples::{NAMES, TABLE};
 
@@ -97,7 +98,7 @@ fn play(
     arguments: &Arguments,
     control: &Control,
 ) -> Result<u8, Box<dyn std::error::Error>> {
-    let input = if name == TABLE { Some(Input::make(arguments.rows)?) } else { None };
+    let input = if name == TABLE { Some(input(arguments.rows)?) } else { None };
     let mut words: Vec<OsString> = vec!["example".into(), name.into()];
     words.extend(input.iter().map(|input| input.0.clone().into()));
     let mut environment: Vec<(OsString, OsString)> = vec![("LONGSHORE_SHOW".into(), "1".into())];
@@ -117,20 +118,9 @@ fn play(
     Ok(status)
 }
 
-/// A CSV for the table example, gone when dropped.
-struct Input(PathBuf);
-
-impl Input {
-    fn make(rows: usize) -> Result<Input, Box<dyn std::error::Error>> {
-        let name = format!("longshore-shipments-{}.csv", std::process::id());
-        let input = Input(std::env::temp_dir().join(Path::new(&name)));
-        Shipments::random(rows, 1996).write(BufWriter::new(File::create_new(&input.0)?))?;
-        Ok(input)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+/// A CSV for the table example.
+fn input(rows: usize) -> Result<Scratch, Box<dyn std::error::Error>> {
+    let input = Scratch::new("shipments")?;
+    Shipments::random(rows, 1996).write(BufWriter::new(File::create(&input.0)?))?;
+    Ok(input)
 }
