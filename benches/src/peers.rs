@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::case::{Bench, Case};
@@ -84,27 +85,59 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
 impl Peer {
     fn build(bin: &Path) -> Result<Peer, PeersError> {
         let unusable = |problem: String| PeersError::Unusable { bin: bin.to_owned(), problem };
-        let version = Command::new(bin.join("mpiexec")).arg("--version").output();
-        let version = version.map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
-        let name = name(&String::from_utf8_lossy(&version.stdout))
+        let mut mpiexec = Command::new(bin.join("mpiexec"));
+        mpiexec.arg("--version").stdin(Stdio::null()).stderr(Stdio::null());
+        let mut version = String::new();
+        run(mpiexec, |line| version += &(line + "\n"))
+            .map_err(|error| unusable(format!("mpiexec --version: {error}")))?;
+        let name = name(&version)
             .ok_or_else(|| unusable("mpiexec is neither MPICH's nor Open MPI's".to_owned()))?;
         let folder = Folder::new()?;
         for (file, text) in SOURCES {
             folder.write(file, text)?;
         }
         let mut mpicc = Command::new(bin.join("mpicc"));
-        mpicc.current_dir(&folder.0).args(["-O2", "-o", "peer"]);
+        mpicc.current_dir(&folder.0).stdin(Stdio::null()).args(["-O2", "-o", "peer"]);
         mpicc.args(SOURCES.iter().map(|(file, _)| file).filter(|file| file.ends_with(".c")));
-        match mpicc.status() {
-            Ok(status) if status.success() => Ok(Peer { name, bin: bin.to_owned(), folder }),
-            Ok(status) => Err(unusable(format!("mpicc can't build our program: {status}"))),
-            Err(error) => Err(unusable(format!("mpicc: {error}"))),
+        match run(mpicc, |_| ()) {
+            Ok(status) if status.success() => {}
+            Ok(status) => return Err(unusable(format!("mpicc can't build our program: {status}"))),
+            Err(error) => return Err(unusable(format!("mpicc: {error}"))),
         }
+        let peer = Peer { name, bin: bin.to_owned(), folder };
+        match peer.tried() {
+            Ok(()) => Ok(peer),
+            Err(problem) => Err(unusable(format!("mpiexec can't start our program: {problem}"))),
+        }
+    }
+
+    /// Runs a job that does nothing; what its standard error has to say where that fails.
+    fn tried(&self) -> Result<(), String> {
+        let errors = self.folder.path("errors");
+        let started = File::create(&errors).and_then(|file| {
+            let mut command = self.mpiexec(2, 1);
+            command.stderr(file);
+            run(command, |_| ())
+        });
+        match started {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => {
+                let errors = fs::read_to_string(&errors).unwrap_or_default();
+                Err(format!("{status}\n{}", errors.trim()))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The major number of its release, if it is an Open MPI.
+    fn open_mpi(&self) -> Option<u32> {
+        let release = self.name.strip_prefix(OPEN_MPI)?;
+        Some(release.trim().split('.').next()?.parse().unwrap_or_default())
     }
 
     fn mpiexec(&self, ranks: u32, hosts: u32) -> Command {
         let mut command = Command::new(self.bin.join("mpiexec"));
-        let is_open_mpi = self.name.starts_with(OPEN_MPI);
+        let is_open_mpi = self.open_mpi().is_some();
         if is_open_mpi {
             // The program pins its ranks, and there may be more of them than cores.
             command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
@@ -201,7 +234,7 @@ impl Contender for Peer {
             Bench::TypeSend => false,
             bench if limits::has(bench) => false,
             // From release 5 on its windows take shared memory whatever they are told.
-            _ if case.hosts > 1 && self.name.starts_with("Open MPI 5") => false,
+            _ if case.hosts > 1 && self.open_mpi().is_some_and(|major| major >= 5) => false,
             Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
             _ => like,
         }
@@ -264,7 +297,7 @@ fn run(mut command: Command, mut tell: impl FnMut(String)) -> io::Result<ExitSta
     let output = job.0.stdout.take().map(BufReader::new);
     let (sender, lines) = mpsc::channel();
     // Ends with the last rank; it isn't waited for, since a rank may outlive an mpiexec that was killed.
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
             if sender.send(line).is_err() {
                 break;
@@ -274,17 +307,33 @@ fn run(mut command: Command, mut tell: impl FnMut(String)) -> io::Result<ExitSta
     loop {
         match lines.recv_timeout(PATIENCE) {
             Ok(line) => tell(line),
-            Err(RecvTimeoutError::Disconnected) => return job.0.wait(),
-            Err(RecvTimeoutError::Timeout) => {
-                let why = format!("no answer in {} s", PATIENCE.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-            }
+            Err(RecvTimeoutError::Disconnected) => return job.end(),
+            Err(RecvTimeoutError::Timeout) => return Err(hangs()),
         }
     }
 }
 
+fn hangs() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", PATIENCE.as_secs()))
+}
+
 /// A process that ends with its owner.
 struct Running(Child);
+
+impl Running {
+    /// Waits until it ends, which it does soon after its last output.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            // Launches, which are timed, take a hundred times as long at least.
+            thread::sleep(Duration::from_micros(100));
+        }
+        Err(hangs())
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -299,7 +348,9 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Result<Folder, PeersError> {
-        scratch::named("peers", |path| fs::create_dir(path)).map(Folder).map_err(PeersError::Storage)
+        scratch::named("peers", |path| fs::create_dir(path))
+            .map(Folder)
+            .map_err(PeersError::Storage)
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -333,6 +384,23 @@ mod tests {
         ] {
             assert_eq!(name(version).as_deref(), expected);
         }
+    }
+
+    #[test]
+    fn an_open_mpi_has_a_major_number() -> Result<(), PeersError> {
+        for (name, major) in [
+            ("Open MPI 4.1.4", Some(4)),
+            ("Open MPI 5.0.11", Some(5)),
+            ("Open MPI 50.1", Some(50)),
+            ("MPICH 5.0.2", None),
+        ] {
+            let (name, bin, folder) = (name.to_owned(), PathBuf::new(), Folder::new()?);
+            let peer = Peer { name, bin, folder };
+            assert_eq!(peer.open_mpi(), major, "{}", peer.name);
+            let hosts = Case { hosts: 2, ..Case::default() };
+            assert_eq!(peer.takes(&hosts), major.is_none_or(|major| major < 5), "{}", peer.name);
+        }
+        Ok(())
     }
 
     #[test]

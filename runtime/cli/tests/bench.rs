@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -145,20 +146,46 @@ fn without_peers_it_says_what_to_do() {
     assert!(problem.contains("export LONGSHORE_PEERS=$(ci/peers)"), "{problem}");
 }
 
-/// An MPI library that is made of two scripts: its programs answer one case, and die.
-#[test]
-fn a_library_that_dies_is_named_and_loses_no_more_than_its_turn_processes() {
-    let bin = std::env::temp_dir().join(format!("longshore-dying-peer-{}", std::process::id()));
+/// A folder of an MPI library that is made of two scripts.
+fn peer(name: &str, mpiexec: &str) -> PathBuf {
+    let bin = std::env::temp_dir().join(format!("longshore-{name}-peer-{}", std::process::id()));
     fs::create_dir_all(&bin).unwrap();
-    let mpiexec = "#!/bin/sh\n\
-        [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
-        printf '0\\t1\\t2\\t3\\t0\\t0\\tyes\\n'\n\
-        echo 'it fell over' >&2\n\
-        exit 3\n";
     for (name, script) in [("mpicc", "#!/bin/sh\n"), ("mpiexec", mpiexec)] {
         fs::write(bin.join(name), script).unwrap();
         fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
+    bin
+}
+
+#[test]
+fn a_library_that_starts_nothing_is_told_before_anything_is_measured_processes() {
+    let mpiexec = "#!/bin/sh\n\
+        [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
+        echo 'no network' >&2\n\
+        exit 3\n";
+    let bin = peer("lame", mpiexec);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
+    command.args(["bench", "pack", "--quick", "--peers"]).env("LONGSHORE_PEERS", &bin);
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let problem = String::from_utf8_lossy(&stderr);
+    assert!(!status.success() && stdout.is_empty(), "{status}");
+    assert!(
+        problem.contains("can't start our program") && problem.contains("no network"),
+        "{problem}"
+    );
+    fs::remove_dir_all(&bin).unwrap();
+}
+
+/// Its programs answer one case, and die.
+#[test]
+fn a_library_that_dies_is_named_and_loses_no_more_than_its_turn_processes() {
+    let mpiexec = "#!/bin/sh\n\
+        [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
+        [ \"$4\" ] || exit 0\n\
+        printf '0\\t1\\t2\\t3\\t0\\t0\\tyes\\n'\n\
+        echo 'it fell over' >&2\n\
+        exit 3\n";
+    let bin = peer("dying", mpiexec);
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
     command.args(["bench", "pack", "--size", "8,64", "--type", "d", "--quick", "--peers"]);
     let Output { status, stdout, stderr } = command.env("LONGSHORE_PEERS", &bin).output().unwrap();
