@@ -56,8 +56,8 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let readings: Vec<Reading> = (0..RECORDS).map(reading).collect();
     let empty = blank(&mut window)?;
 
-    show.step(&format!("Foreign: rank 0 puts records with byte offsets to rank {OWNER}"));
-    show.say(&format!("a record is {record}"));
+    show.step(&format!("Foreign: rank 0 puts records with byte offsets to rank {OWNER}"))?;
+    show.say(&format!("a record is {record}"))?;
 
     // 1. By a type that rank 0 built itself. Its offsets are right at rank 0 only.
     let refused = window.fence(|epoch| match me {
@@ -65,7 +65,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         _ => Ok(()),
     });
     if let Err(error) = &refused {
-        show.say(&format!("refused: {error}"));
+        show.say(&format!("refused: {error}"))?;
     }
     show.check("the type that rank 0 built is refused with class TYPE", is_refused(me, &refused))?;
     show.check("nothing was written", memory_of(&window)? == empty)?;
@@ -93,7 +93,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         None => Ok(()),
     });
     if let Err(error) = &refused {
-        show.say(&format!("refused: {error}"));
+        show.say(&format!("refused: {error}"))?;
     }
     show.check(
         "the same type is refused for rank 2, which didn't build it",

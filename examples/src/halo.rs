@@ -43,8 +43,8 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     show.step(&format!(
         "Halo: a plate of {ROWS} x {} on {size} ranks, {STEPS} steps",
         OWN * size as usize
-    ));
-    show.say(&format!("a column is {column}, put with displacement 0 or {}", OWN + 1));
+    ))?;
+    show.say(&format!("a column is {column}, put with displacement 0 or {}", OWN + 1))?;
     for step in 0..STEPS {
         let before = memory_of(&window)?;
         let mine = |at: usize| -> Vec<f64> { field.chunks(WIDTH).map(|row| row[at]).collect() };

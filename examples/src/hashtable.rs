@@ -30,7 +30,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     show.step(&format!(
         "Hash table: {size} ranks count {DRAWS} numbers each in {} slots",
         size * SLOTS
-    ));
+    ))?;
 
     table.lock_all(|epoch| {
         for key in draws(me) {
@@ -50,7 +50,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     for rank in 0..size as i32 {
         draws(rank).for_each(|key| *wanted.entry(key).or_insert(0) += 1);
     }
-    show.say(&format!("{} keys; each rank holds those that hash to it", found.len()));
+    show.say(&format!("{} keys; each rank holds those that hash to it", found.len()))?;
     show.check("no key has two slots", taken.count() == found.len())?;
     show.check("every count is what a rank alone counts", found == wanted)?;
     table.free()?;

@@ -28,7 +28,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let groups = world.allgather(&[near.rank()])?.iter().filter(|&&rank| rank == 0).count();
     show.step(&format!(
         "Histogram: {size} ranks, memory shared by groups: {groups}; {DRAWS} draws each"
-    ));
+    ))?;
 
     let shared = Window::allocate_shared(&near, (BINS * 8) as i64, 8, &Info::default())?;
     let mut total = Window::allocate(world, (BINS * 8) as i64, 8, &Info::default())?;
@@ -59,7 +59,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let mut wanted = vec![0u64; BINS];
     (0..size).flat_map(draws).for_each(|bin| wanted[bin as usize] += 1);
     let highest = found.iter().max().copied().unwrap_or(0);
-    show.say(&format!("the highest of {BINS} bins holds {highest}"));
+    show.say(&format!("the highest of {BINS} bins holds {highest}"))?;
     show.check("every bin holds what a rank alone counts", me != 0 || found == wanted)?;
     total.free()?;
     shared.free()?;

@@ -33,14 +33,16 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let (me, size) = (world.rank(), world.size());
     let before = (me + size - 1) % size;
 
-    show.step("An object in a file: communicator, datatype and data, read on another architecture");
+    show.step(
+        "An object in a file: communicator, datatype and data, read on another architecture",
+    )?;
     let files = Files::new(rank)?;
     let datatype = write(rank, &files.path(me))?;
-    show.say(&format!("rank 0 writes: its communicator, {datatype}, and 80 bytes of data"));
+    show.say(&format!("rank 0 writes: its communicator, {datatype}, and 80 bytes of data"))?;
     world.barrier()?;
 
     let (memory, writer, descriptor) = read(rank, &std::fs::read(files.path(before))?)?;
-    show.say(&format!("rank 0 reads data of an architecture with {descriptor}"));
+    show.say(&format!("rank 0 reads data of an architecture with {descriptor}"))?;
     let wanted = |at: usize| match at % COLUMNS {
         0 | 1 => entry(before, at),
         _ => 0.0,

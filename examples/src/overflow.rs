@@ -27,16 +27,16 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let widths = world.allgather(&[long.extent()])?;
     let narrow = (1_i32..).zip(&widths[1..]).find(|(_, width)| **width == 4).map(|(rank, _)| rank);
     let (Some(target), 8) = (narrow, widths[0]) else {
-        show.say("this takes a long of 64 bits on rank 0, and one of 32 bits on another");
+        show.say("this takes a long of 64 bits on rank 0, and one of 32 bits on another")?;
         window.free()?;
         return Ok(());
     };
 
     show.step(&format!(
         "Overflow: rank 0 puts longs of 64 bits to rank {target}, where they have 32"
-    ));
+    ))?;
     let values = [1, -2, 1_i64 << 40, 4, 5];
-    show.say(&format!("the values are {values:?}"));
+    show.say(&format!("the values are {values:?}"))?;
     let mut origin = rank.buffer::<c::Long>(VALUES)?;
     if me == 0 {
         for (at, value) in values.into_iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     show.wire(0)?;
     show.memories((0, origin.bytes()), (target, &empty, &memory_of(&window)?))?;
     if let Err(error) = &put {
-        show.say(&format!("refused: {error}"));
+        show.say(&format!("refused: {error}"))?;
     }
     let named = match &put {
         Err(error) => {

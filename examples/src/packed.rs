@@ -41,7 +41,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
 
     show.step(
         "Packed buffers: a header and a matrix's column, packed by each rank, unpacked by all",
-    );
+    )?;
     let mut matrix = rank.buffer::<f64>(ROWS * COLUMNS)?;
     for (at, (row, column)) in
         (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))).enumerate()
@@ -52,7 +52,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let column = rank.commit(&column)?;
     let record = rank.type_of::<Header>()?;
     let room = world.pack_size(1, &record)? + world.pack_size(1, &column)?;
-    show.say(&format!("a header and a column take {room} bytes in this communicator"));
+    show.say(&format!("a header and a column take {room} bytes in this communicator"))?;
     let (mut packed, mut position) = (vec![0u8; room as usize], 0);
     world.pack(&[header(me)], &mut packed, &mut position)?;
     world.pack(Origin::typed(&matrix, 1, &column).at(8), &mut packed, &mut position)?;
@@ -74,7 +74,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         let (mut image, mut position) = (vec![0u8; room as usize], 0);
         rank.pack_external(datarep, &[header(1)], &mut image, &mut position)?;
         let hex: Vec<_> = image.iter().map(|byte| format!("{byte:02x}")).collect();
-        show.say(&format!("rank 1's header in {datarep}: {}", hex.join(" ")));
+        show.say(&format!("rank 1's header in {datarep}: {}", hex.join(" ")))?;
         let images = world.allgather(&image)?;
         let same = images.chunks(image.len()).all(|other| other == image);
         show.check(&format!("it has the same {room} bytes on every rank"), same)?;

@@ -54,10 +54,10 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
 
     show.step(&format!(
         "Records: a table of {RECORDS} structs on each rank, filled by the one before it"
-    ));
-    show.say(&format!("a record is {record}"));
+    ))?;
+    show.say(&format!("a record is {record}"))?;
     let extents = world.allgather(&[record.extent()])?;
-    show.say(&format!("it takes {extents:?} bytes on ranks 0 to {}", size - 1));
+    show.say(&format!("it takes {extents:?} bytes on ranks 0 to {}", size - 1))?;
     let empty = blank(&mut window)?;
     window.fence(|epoch| epoch.put(&records, next, 0, RECORDS as i64, &record))?;
     show.wire(0)?;

@@ -4,6 +4,7 @@
 //! `LONGSHORE_SHOW` is set, as the demo does; an example that is run by itself prints its steps and checks.
 
 use std::error::Error;
+use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use longshore::wire::{self, Description, Kind};
@@ -51,33 +52,44 @@ impl<'a> Show<'a> {
     }
 
     /// A line of text.
-    pub fn say(&self, text: &str) {
-        if self.speaks() {
-            println!("  {text}");
-        }
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn say(&self, text: &str) -> io::Result<()> {
+        self.print(&format!("  {text}\n"))
     }
 
     /// The title of a step. What crossed the wire before it is forgotten.
-    pub fn step(&self, title: &str) {
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn step(&self, title: &str) -> io::Result<()> {
         self.rank.tapped();
-        if self.speaks() {
-            println!("{}", self.paint(TITLE, title));
+        self.print(&(self.paint(TITLE, title) + "\n"))
+    }
+
+    /// Lines, at the speaker. That nobody reads them any more stops no example.
+    fn print(&self, lines: &str) -> io::Result<()> {
+        if !self.speaks() {
+            return Ok(());
+        }
+        match io::stdout().lock().write_all(lines.as_bytes()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
         }
     }
 
     /// Whether all ranks find `what` to be so.
     ///
     /// # Errors
-    /// On every rank, if any of them doesn't.
+    /// On every rank, if any of them doesn't; what the communication meets; a verdict that can't be written.
     pub fn check(&self, what: &str, so: bool) -> Result<(), Box<dyn Error>> {
         let all = self.world.allgather(&[u8::from(so)])?;
         let wrong: Vec<_> =
             (0..).zip(&all).filter(|(_, so)| **so == 0).map(|(rank, _): (u32, _)| rank).collect();
-        if self.speaks() {
-            let verdict =
-                if wrong.is_empty() { self.paint(GOOD, "ok") } else { self.paint(BAD, "FAILED") };
-            println!("  check   {what}: {verdict}");
-        }
+        let verdict =
+            if wrong.is_empty() { self.paint(GOOD, "ok") } else { self.paint(BAD, "FAILED") };
+        self.print(&format!("  check   {what}: {verdict}\n"))?;
         if wrong.is_empty() {
             Ok(())
         } else {
@@ -88,7 +100,7 @@ impl<'a> Show<'a> {
     /// The forms and the data that `origin` has sent since the step began.
     ///
     /// # Errors
-    /// What the communication meets.
+    /// What the communication meets; lines that can't be written.
     pub fn wire(&self, origin: i32) -> Result<(), Box<dyn Error>> {
         if !self.details {
             return Ok(());
@@ -109,14 +121,13 @@ impl<'a> Show<'a> {
                 lines += "  wire            and their other bytes in frames that follow\n";
             }
         }
-        print!("{}", String::from_utf8_lossy(&self.told(origin, lines.as_bytes())?));
-        Ok(())
+        Ok(self.print(&String::from_utf8_lossy(&self.told(origin, lines.as_bytes())?))?)
     }
 
     /// Memory of `origin` and of `target` beside each other. Each gives its own; what differs from `before` has moved.
     ///
     /// # Errors
-    /// What the communication meets.
+    /// What the communication meets; lines that can't be written.
     pub fn memories(
         &self,
         (origin, read): (i32, &[u8]),
@@ -137,7 +148,8 @@ impl<'a> Show<'a> {
             let left = Side::all(left_name, &left);
             let right = Side::changed(right_name, &before, &right);
             for (number, line) in side_by_side(&left, &right, self.colour).iter().enumerate() {
-                println!("  {}  {line}", if number == 0 { "memory" } else { "      " });
+                let title = if number == 0 { "memory" } else { "      " };
+                self.print(&format!("  {title}  {line}\n"))?;
             }
         }
         Ok(())

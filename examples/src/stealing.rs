@@ -24,7 +24,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     // A counter, the sum of the results at rank 0, and how often each task was done.
     let window = Window::allocate(world, 8 * (2 + most), 8, &Info::default())?;
     let long = rank.type_of::<i64>()?;
-    show.step(&format!("Work stealing: {size} ranks with {TASKS} to {most} tasks"));
+    show.step(&format!("Work stealing: {size} ranks with {TASKS} to {most} tasks"))?;
 
     let mut done = 0i64;
     window.lock_all(|epoch| {
@@ -48,7 +48,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     window.read(2, &mut times)?;
     let everyone: i64 = world.allgather(&[done])?.iter().sum();
     // Who did how many is a matter of luck.
-    show.say(&format!("{everyone} tasks in all"));
+    show.say(&format!("{everyone} tasks in all"))?;
     show.check("every task was done, and once", times.iter().all(|&times| times == 1))?;
     let sum = (0..size).flat_map(|owner| (0..tasks(owner)).map(move |task| work(owner, task)));
     let sum: i64 = sum.sum();

@@ -34,8 +34,8 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         grid.columns * COLUMNS,
         grid.rows,
         grid.columns
-    ));
-    show.say(&format!("columns are {column}, rows {row}"));
+    ))?;
+    show.say(&format!("columns are {column}, rows {row}"))?;
 
     let mut window = Window::allocate(world, 8 * at(ROWS + 2, 0), 8, &Info::default())?;
     // The same tile in the rank's own memory, from which its edges are put.

@@ -76,7 +76,7 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
     let rows = world.allgather(&[shipments.rows() as i64])?[READER as usize];
     show.step(&format!(
         "Table: {rows} shipments, read as columns, kept as records, copied by rank {COPIER}"
-    ));
+    ))?;
 
     // 2. Rank 1 has the table, and sends a type for each column: one member of every record.
     let record = rank.type_of::<Record>()?;
@@ -108,7 +108,7 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
     })?;
     show.wire(READER)?;
     if let Some(column) = columns.last() {
-        show.say(&format!("the type of the last column, as rank {TABLE} sent it: {column}"));
+        show.say(&format!("the type of the last column, as rank {TABLE} sent it: {column}"))?;
     }
 
     // 4. Rank 2 gets all records. The type is its own and portable: rank 1 finds the members by its own rules.

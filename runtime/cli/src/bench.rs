@@ -300,8 +300,9 @@ impl Outputs {
         };
         // One that fails takes neither the others nor the tables with it.
         let written: Vec<Result<(), String>> = texts.iter().map(write).collect();
-        print!("{}", report.text());
+        let printed = crate::print(&report.text());
         written.into_iter().collect::<Result<(), _>>()?;
+        printed?;
         Ok(u8::from(report.failed()))
     }
 }

@@ -77,11 +77,16 @@ pub fn main(arguments: Arguments) -> ExitCode {
                 }
             })
             .collect();
-        println!("{} of {} examples passed", examples.len() - failed.len(), examples.len());
+        let mut end =
+            format!("{} of {} examples passed\n", examples.len() - failed.len(), examples.len());
         for name in &failed {
-            println!("FAILED: {name}");
+            end += &format!("FAILED: {name}\n");
         }
-        u8::from(!failed.is_empty())
+        let printed = crate::print(&end);
+        if let Err(error) = &printed {
+            eprintln!("longshore: {error}");
+        }
+        u8::from(!failed.is_empty() || printed.is_err())
     });
     match played {
         Ok(status) => status.into(),
@@ -114,7 +119,7 @@ fn play(
         ..Part::new(std::env::current_exe()?)
     };
     let status = launcher::run(&Job { parts: vec![part], ..Job::default() }, control)?;
-    println!();
+    crate::print("\n")?;
     Ok(status)
 }
 

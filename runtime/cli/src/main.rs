@@ -7,6 +7,7 @@ mod inspect;
 mod representation;
 mod run;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -44,5 +45,14 @@ fn main() -> ExitCode {
         Command::Example(example) => example.main(),
         Command::Bench(arguments) => bench::main(arguments),
         Command::BenchRank(rank) => rank.main(),
+    }
+}
+
+/// Writes to standard output. That nobody reads it any more is no error.
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }

@@ -102,6 +102,23 @@ fn a_write_that_fails_costs_no_table() {
 }
 
 #[test]
+fn what_is_printed_to_nobody_is_no_failure_and_to_a_full_device_is_one_processes() {
+    for words in [&["bench", "memcpy", "--size", "8", "--quick"][..], &["demo", "halo"]] {
+        let into = |redirection: &str| {
+            let mut shell = Command::new("bash");
+            let script = format!("set -o pipefail; \"$@\" {redirection}");
+            shell.args(["-c", &script, "bash", env!("CARGO_BIN_EXE_longshore")]).args(words);
+            let Output { status, stderr, .. } = shell.output().unwrap();
+            (status.code(), String::from_utf8_lossy(&stderr).into_owned())
+        };
+        assert_eq!(into("| exec true"), (Some(0), String::new()), "{words:?}");
+        let (status, problem) = into("> /dev/full");
+        assert_eq!(status, Some(1), "{words:?}: {problem}");
+        assert!(problem.contains("longshore: ") && !problem.contains("panicked"), "{problem}");
+    }
+}
+
+#[test]
 fn an_interrupted_run_reports_what_it_measured_processes() {
     let file = std::env::temp_dir().join(format!("longshore-stop-{}.json", std::process::id()));
     let path = file.to_str().unwrap();

@@ -10,7 +10,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -132,11 +132,8 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
             out + &facts::tell(&datatype, &layouts, screen)
         }
     };
-    match io::stdout().lock().write_all(out.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error.to_string())),
-        _ if layouts.found.is_empty() => Ok(ExitCode::FAILURE),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    crate::print(&out).map_err(|error| failed(error.to_string()))?;
+    Ok(if layouts.found.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// The type's text: the argument, or what standard input has.
