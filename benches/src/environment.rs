@@ -44,10 +44,7 @@ impl Environment {
     /// ```
     pub fn read() -> Environment {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let commit = of_command(
-            "git",
-            &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"],
-        );
+        let commit = option_env!("LONGSHORE_COMMIT");
         let version = env!("CARGO_PKG_VERSION");
         Environment {
             date: date(SystemTime::now()),
