@@ -136,6 +136,15 @@ fn an_interrupted_run_reports_what_it_measured_processes() {
 }
 
 #[test]
+fn what_needs_two_cores_is_refused_on_one() {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", env!("CARGO_BIN_EXE_longshore"), "bench", "cache_line", "tcp"]);
+    let Output { status, stdout, .. } = command.arg("--quick").output().unwrap();
+    let text = String::from_utf8_lossy(&stdout);
+    assert!(status.success() && text.contains("limit: unsupported: needs two cores"), "{text}");
+}
+
+#[test]
 fn what_nohup_starts_outlives_its_terminal_processes() {
     let mut run = Command::new("nohup");
     run.args([env!("CARGO_BIN_EXE_longshore"), "bench", "put_latency", "--size", "8"]);
