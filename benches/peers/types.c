@@ -80,7 +80,8 @@ static int copy(work_t *w) {
 /* Whether what is packed comes back, and nothing else is written; or what is copied, at its place. */
 static int check(work_t *w, int copies) {
     is_checked = 1;
-    char *sent = malloc(w->of.span);
+    char *sent = malloc(w->of.span + 1); /* never of 0 bytes, which may give none */
+    if (!sent) return unable("no memory");
     begin_at(w, 0);
     char *memory = w->memory + w->of.low, *back = copies ? w->stream : memory;
     for (MPI_Aint i = 0; i < w->of.span; i++) memory[i] = sent[i] = (char)pattern(i, 0);
@@ -114,7 +115,7 @@ static int measure_transfer(const case_t *c, double *took) {
     if (!bad && c->validate) bad = check(&w, copies);
     begin_at(&w, 0);
     /* What is unpacked was packed. */
-    if (!bad) bad = wrong(work == unpack ? pack(&w) : work(&w), "MPI_Pack");
+    if (!bad) bad = wrong(work == unpack ? pack(&w) : work(&w), copies ? "MPI_Sendrecv" : "MPI_Pack");
     for (double began = microseconds(); !bad && another_round(c, began); rounds_done++) {
         char *packed = w.stream;
         begin_at(&w, rounds_done);
