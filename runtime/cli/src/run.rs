@@ -207,6 +207,12 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     if program.as_bytes().starts_with(b"-") {
         // A program's own arguments may start with '-', so it is for us to tell them apart.
         let option = program.to_string_lossy();
+        if number > 1 && is_of_job(&option) {
+            let message = format!(
+                "part {number}: '{option}' is an option of the job, and stands in front of the first program"
+            );
+            return Err(usage(ErrorKind::UnknownArgument, message));
+        }
         let meant = match meant(&option) {
             Some(meant) => format!(": did you mean {meant}?"),
             None => String::new(),
@@ -220,6 +226,13 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     let (program, arguments) = (program.clone(), arguments.to_vec());
     let archs = arch.map_or_else(Vec::new, |Representations(names)| names);
     Ok(launcher::Part { ranks, program, arguments, environment, archs })
+}
+
+/// Whether it is one of the command's own, with its value or without.
+fn is_of_job(option: &str) -> bool {
+    let name = option.split('=').next().and_then(|name| name.strip_prefix("--"));
+    let command = Arguments::augment_args(clap::Command::new("run"));
+    name.is_some() && command.get_arguments().any(|argument| argument.get_long() == name)
 }
 
 /// What other launchers write in its place.
