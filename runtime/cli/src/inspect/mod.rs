@@ -14,10 +14,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use longshore_benches::case::architecture;
 use shipable::notation::ParseError;
 use shipable::{Architecture, Datatype};
 
-use crate::representation::{Representations, named};
+use crate::representation::Representations;
 use sheet::Layouts;
 use terminal::Screen;
 
@@ -72,7 +73,7 @@ fn chosen(text: &str) -> Result<Chosen, String> {
         return Ok(Chosen(Architecture::all().to_vec()));
     }
     let Representations(names) = Representations::parse(text)?;
-    Ok(Chosen(names.iter().map(|name| named(name)).collect::<Result<_, _>>()?))
+    Ok(Chosen(names.iter().map(|name| architecture(name)).collect::<Result<_, _>>()?))
 }
 
 /// Why nothing is shown, and the status for that.
