@@ -252,6 +252,20 @@ pub fn architecture(name: &str) -> Result<Architecture, String> {
     }
 }
 
+/// Checks that a rank can have the representation that a name means: external32 and XDR are those of files.
+///
+/// # Errors
+/// What it is good for; the names that there are.
+pub fn of_rank(name: &str) -> Result<(), String> {
+    match [Architecture::EXTERNAL32, Architecture::XDR].contains(&architecture(name)?) {
+        false => Ok(()),
+        true => Err(format!(
+            "{name} serves files and buffers, and no rank can have it: `longshore inspect` shows it, pack_external makes it, \
+             and `longshore bench pack unpack` measures that"
+        )),
+    }
+}
+
 /// One line of `key=value` words with blanks in between; a `name` only where there is one, and `hosts` where they are several.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -370,6 +384,12 @@ mod tests {
     fn types_are_kept_as_they_print() -> Result<(), CaseError> {
         assert_eq!("type=U7(V:d:4:1:5)".parse::<Case>()?.datatype, "U1(V:d:4:1:5)");
         Ok(())
+    }
+
+    #[test]
+    fn no_rank_has_a_representation_of_files() {
+        assert_eq!(["native", "s390x"].map(of_rank), [Ok(()), Ok(())]);
+        assert!(["external32", "xdr"].map(of_rank).iter().all(Result::is_err));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use longshore::job::Routes;
 use longshore::shipable::Committed;
 use longshore::{Architecture, Datatype, Tag};
 
-use crate::case::{Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
+use crate::case::{self, Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
 use crate::types::{self, Named};
 use crate::{Failure, kernels, limits};
 
@@ -82,7 +82,7 @@ impl Choice {
     /// The cases, in an order in which neighbours can share a job.
     ///
     /// # Errors
-    /// A type that doesn't exist on this machine; a choice without a case.
+    /// A type that doesn't exist on this machine; a representation that no rank can have, where one is to; a choice without a case.
     pub fn cases(&self) -> Result<Vec<Case>, Failure> {
         let combined = !(self.windows.is_empty()
             && self.syncs.is_empty()
@@ -96,6 +96,10 @@ impl Choice {
             (false, false) => self.selection()?,
         };
         cases.retain(|case| self.benches.is_empty() || self.benches.contains(&case.bench));
+        // What works on types alone is no rank's.
+        for case in cases.iter().filter(|case| !OF_TYPES.contains(&case.bench)) {
+            case.arch.iter().try_for_each(|name| case::of_rank(name))?;
+        }
         let mut met = HashSet::new();
         cases.retain(|case| met.insert(case.to_string()));
         match cases.is_empty() {

@@ -37,7 +37,7 @@ pub struct Arguments {
 }
 
 fn four(text: &str) -> Result<Representations, String> {
-    let all = Representations::parse(text)?;
+    let all = Representations::of_ranks(text)?;
     match all.0.len() {
         4.. => Ok(all),
         few => Err(format!("the examples take four ranks or more, and this names {few}")),

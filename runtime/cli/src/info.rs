@@ -36,6 +36,7 @@ fn print(out: &mut impl Write) -> io::Result<()> {
     for architecture in Architecture::all() {
         print_architecture(out, architecture)?;
     }
+    writeln!(out, "  external32 and xdr serve files and buffers: no rank can have them")?;
     writeln!(out, "\nTransports")?;
     match Segment::create(2) {
         Ok(_) => writeln!(

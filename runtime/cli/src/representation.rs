@@ -1,6 +1,6 @@
 //! Data representations, as they are named on the command line.
 
-use longshore_benches::case::architecture;
+use longshore_benches::case::{architecture, of_rank};
 
 /// Several, by names between commas, or one by its descriptor; each is good for [`architecture`].
 #[derive(Clone)]
@@ -19,5 +19,15 @@ impl Representations {
             architecture(name)?;
         }
         Ok(Representations(names.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// The names in a text, each of a representation that ranks can have.
+    ///
+    /// # Errors
+    /// As [`parse`](Representations::parse); what the others are good for.
+    pub fn of_ranks(text: &str) -> Result<Representations, String> {
+        let all = Representations::parse(text)?;
+        all.0.iter().try_for_each(|name| of_rank(name))?;
+        Ok(all)
     }
 }

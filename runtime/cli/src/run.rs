@@ -103,7 +103,7 @@ struct Part {
     env: Vec<OsString>,
     /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
     /// them, `native`, or one descriptor
-    #[arg(long, value_name = "NAME,...", value_parser = Representations::parse)]
+    #[arg(long, value_name = "NAME,...", value_parser = Representations::of_ranks)]
     arch: Option<Representations>,
     /// The program and its arguments
     #[arg(value_name = "PROG", trailing_var_arg = true, allow_hyphen_values = true)]

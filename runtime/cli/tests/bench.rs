@@ -58,6 +58,7 @@ fn types_alone_and_limits_need_no_ranks() {
     let words =
         ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
     measured(&[&words[..], &["--quick", "--validate"]].concat());
+    measured(&["pack", "unpack", "--arch", "native,external32", "--quick", "--validate"]);
 }
 
 #[test]
@@ -230,6 +231,7 @@ fn what_cannot_be_measured_is_refused() {
         (&["--size", "8,1G"], "from 1 to 64M"),
         (&["--arch", "native"], "two names"),
         (&["--arch", "native,vax"], "vax"),
+        (&["pack", "put_latency", "--arch", "native,external32"], "external32 serves files"),
         (&["--type", "U1(V:d:4)"], "not a datatype"),
         (&["--type", "vector9"], "vector8"),
         (&["--turns", "0"], "1.."),

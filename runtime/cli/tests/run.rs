@@ -256,6 +256,7 @@ fn mistakes_are_explained() {
         (&["true", ":", "--label", "true"], "part 2: '--label' is an option of the job"),
         (&["true", ":", "--timeout=5", "true"], "stands in front of the first program"),
         (&["--arch", "native,", "true"], "use one of"),
+        (&["--arch", "native,xdr", "true"], "xdr serves files and buffers"),
         (&["--env", "NO_SUCH", "true"], "-x NO_SUCH: no such variable is set here"),
         (&["--host", "a:0", "true"], "a number of ranks above 0"),
         (&["--host", "-oProxyCommand=x", "true"], "expected NAME or NAME:N"),
