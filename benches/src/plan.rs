@@ -260,12 +260,9 @@ impl Choice {
             match element {
                 Element::Named(named) => list.typed(benches, std::slice::from_ref(named), like)?,
                 Element::Any(datatype) => {
-                    let mut counts: Vec<u64> = Vec::new();
                     let size = size_of(datatype)?.max(1);
-                    counts.extend(sizes.iter().map(|bytes| (bytes / size).max(1)));
-                    counts.dedup();
-                    for count in counts {
-                        list.any(benches, datatype, count, like)?;
+                    for bytes in sizes {
+                        list.any(benches, datatype, (bytes / size).max(1), like)?;
                     }
                 }
             }
