@@ -291,10 +291,10 @@ impl List {
     fn sized(&mut self, benches: &[Bench], sizes: &[u64], like: &Case) {
         for &bench in benches {
             for &bytes in sizes {
-                // Small ones count bytes, and can be summed.
+                // What isn't made of doubles counts bytes, which can be summed, too.
                 let (datatype, count) = match (bench, bytes) {
                     (Bench::FopLatency | Bench::CasLatency, _) => ("i64", 1),
-                    (_, 0..8) => ("i8", bytes.max(1)),
+                    _ if bytes < 8 || bytes % 8 != 0 => ("i8", bytes.max(1)),
                     _ => ("d", bytes / 8),
                 };
                 let bytes = if datatype == "i8" { count } else { 8 * count };
@@ -491,6 +491,17 @@ mod tests {
                 .map(|(bench, bytes)| (bench, window, Sync::Fence, bytes))
         });
         assert_eq!(found, expected.concat());
+    }
+
+    #[test]
+    fn sizes_are_measured_as_they_were_given() {
+        let given = vec![1, 7, 8, 12, 4096];
+        let choice =
+            Choice { benches: BANDWIDTHS.to_vec(), sizes: given.clone(), ..Choice::default() };
+        let mut found: Vec<u64> = cases(&choice).iter().map(|case| case.bytes).collect();
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!(found, given);
     }
 
     #[test]

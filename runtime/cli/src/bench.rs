@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Synchronisations: flush, lock, lock_shared, lock_all, fence, pscw, or all
     #[arg(long, value_name = "SYNC,...", value_parser = syncs)]
     sync: Option<Several<Sync>>,
-    /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M
+    /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Types that have names have sizes of their own
     #[arg(long, value_name = "BYTES,...", value_parser = sizes)]
     size: Option<Several<u64>>,
     /// Routes: best, message, or all. Other libraries send messages to created windows alone
