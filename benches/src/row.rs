@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::case::Case;
 
 /// What one contender did with one case in one turn of the run.
@@ -85,7 +87,8 @@ impl Sample {
 }
 
 /// Why a contender has no sample of a case.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "why", rename_all = "snake_case")]
 pub enum Refusal {
     /// It can't do that.
     Unsupported(String),

@@ -41,16 +41,8 @@ struct OfGap {
     case: Map<String, Value>,
     contender: String,
     turn: u32,
-    kind: Kind,
-    why: String,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Unsupported,
-    Invalid,
-    Lost,
+    #[serde(flatten)]
+    why: Refusal,
 }
 
 /// A text that is no report.
@@ -67,13 +59,8 @@ impl Report {
             OfRow { case, contender, turn: *turn, low, median, high, cache_line: line, validated }
         };
         let gap = |Gap { case, contender, turn, why }: &Gap| {
-            let (kind, why) = match why {
-                Refusal::Unsupported(why) => (Kind::Unsupported, why),
-                Refusal::Invalid(why) => (Kind::Invalid, why),
-                Refusal::Lost(why) => (Kind::Lost, why),
-            };
             let (case, contender, why) = (words(case), contender.clone(), why.clone());
-            OfGap { case, contender, turn: *turn, kind, why }
+            OfGap { case, contender, turn: *turn, why }
         };
         let document = Document {
             format: FORMAT,
@@ -108,12 +95,8 @@ impl Report {
             Ok(Row { case: case(&row.case)?, contender, turn, sample })
         };
         let gap = |gap: OfGap| {
-            let why = match gap.kind {
-                Kind::Unsupported => Refusal::Unsupported(gap.why),
-                Kind::Invalid => Refusal::Invalid(gap.why),
-                Kind::Lost => Refusal::Lost(gap.why),
-            };
-            Ok(Gap { case: case(&gap.case)?, contender: gap.contender, turn: gap.turn, why })
+            let OfGap { case: words, contender, turn, why } = gap;
+            Ok(Gap { case: case(&words)?, contender, turn, why })
         };
         Ok(Report {
             environment: document.environment,
@@ -187,6 +170,13 @@ mod tests {
         report.rows[0].sample.low = 51.248_178_375_505_404;
         assert_eq!(Report::from_json(&report.json())?, report);
         Ok(())
+    }
+
+    #[test]
+    fn a_gap_has_a_kind_and_a_reason() {
+        let text = report().json();
+        let words = "\"turn\": 0,\n      \"kind\": \"lost\",\n      \"why\": \"40 s without an answer\"\n    }";
+        assert!(text.contains(words), "{text}");
     }
 
     #[test]
