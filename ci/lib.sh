@@ -18,6 +18,9 @@ have() { command -v "$1" >/dev/null 2>&1; }
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
 
+# The examples that are jobs: all programs but the one that makes another's file.
+examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
+
 # Installs Debian's packages, which needs root and the network; who can't go on without them is skipped.
 apt_install() {
     have apt-get && [ "$(id -u)" = 0 ] || skip "missing here, install by hand: $*"
