@@ -94,9 +94,9 @@ impl Agent {
 /// A part's own options, and its program.
 #[derive(clap::Args)]
 struct Part {
-    /// The number of ranks that run the program
-    #[arg(short, value_name = "N", default_value_t = 1, value_parser = ranks)]
-    n: u32,
+    /// The number of ranks that run the program. [default: 1, or as many as --host has places for if there is one program alone]
+    #[arg(short, value_name = "N", value_parser = ranks)]
+    n: Option<u32>,
     /// Sets a variable in the ranks' environment, or hands on this one's value; may be repeated. On other hosts ranks have
     /// these, the variables that begin with LONGSHORE_, and what a login there sets
     #[arg(short = 'x', long, value_name = "K[=V]", value_parser = clap::builder::OsStringValueParser::new())]
@@ -166,6 +166,11 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     let command = std::mem::take(&mut first.command);
     let mut segments = command.split(|word| word == ":");
     first.command = segments.next().unwrap_or_default().to_vec();
+    let places = hosts.iter().fold(0u32, |places, host| places.saturating_add(host.ranks));
+    let is_alone = first.n.is_none() && command.iter().all(|word| word != ":");
+    if is_alone && places > 0 {
+        first.n = Some(places);
+    }
     let mut parts = vec![part(1, first)?];
     for (number, segment) in (2..).zip(segments) {
         parts.push(part(number, Part::parse(segment)?)?);
@@ -225,7 +230,7 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
         env.iter().map(|assignment| variable(assignment)).collect::<Result<_, _>>()?;
     let (program, arguments) = (program.clone(), arguments.to_vec());
     let archs = arch.map_or_else(Vec::new, |Representations(names)| names);
-    Ok(launcher::Part { ranks, program, arguments, environment, archs })
+    Ok(launcher::Part { ranks: ranks.unwrap_or(1), program, arguments, environment, archs })
 }
 
 /// Whether it is one of the command's own, with its value or without.

@@ -107,6 +107,9 @@ fn ranks_fill_the_hosts() {
     let mut lines = on_hosts(&["-n", "1"], sizes).lines();
     lines.sort();
     assert_eq!(lines, ["0 1 0, 1"], "the second host has nothing to do");
+    assert_eq!(on_hosts(&[], sizes).lines().len(), 4, "a program takes all places");
+    let two = run(&[&HOSTS[..], &["true", ":", "echo", "of two"]].concat());
+    assert_eq!(two.lines(), ["of two"], "two programs take one each");
     on_hosts(&["-n", "5"], sizes).expect(
         1,
         &["longshore: 5 ranks, and the hosts take 4: give --host more, or larger numbers behind ':'"],
@@ -157,7 +160,7 @@ fn output_and_input_cross_over() {
     assert!(finished.lines().iter().all(|line| line == "[0] 0123456789"));
 
     let script = r"printf '\001\377\r\000x\n\nend'; printf 'error' >&2";
-    let finished = on_hosts(&[], script);
+    let finished = on_hosts(&["-n", "1"], script);
     assert_eq!(finished.stdout, b"\x01\xff\r\0x\n\nend");
     assert_eq!(finished.stderr, "error");
 }
@@ -229,7 +232,7 @@ fn what_cannot_start_is_told() {
         127,
         &["longshore: host 1: can't run /no/such/command: No such file or directory (os error 2)"],
     );
-    let other = on_hosts(&["--agent", "echo Good day"], "true");
+    let other = on_hosts(&["--agent", "echo Good day", "-n", "1"], "true");
     other.expect(
         1,
         &["longshore: host 1: no agent could be started, the start command exited with status 0, having said \"Good day agent\""],
