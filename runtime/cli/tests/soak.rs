@@ -5,7 +5,8 @@
 //! byte, a hang, a descriptor or memory that grows, a process left behind; and where a job is checked, a report, unless a conflict was
 //! planted in it.
 //!
-//! The ranks are this test binary again, whose test `rank` plays the job of SOAK. All of them draw the same random numbers, so each
+//! The ranks are this test binary again, whose test `rank` plays the job of SOAK. LONGSHORE_FOREIGN may name builds of it for other
+//! architectures, with their emulator where they need one: they are some of the ranks of every other job then. All of them draw the same random numbers, so each
 //! knows what everyone does and keeps the model of all windows.
 
 mod support;
@@ -385,11 +386,13 @@ impl Usage {
         // Strangers at the listener may hold descriptors for a while.
         let besieged = std::env::var("BESIEGED").is_ok();
         let pairs = u64::from(ranks.unsigned_abs()).pow(2);
+        // What an emulator of a processor translates stays in its memory.
+        let translated = !cfg!(any(target_arch = "x86", target_arch = "x86_64"));
         let grown = self.descriptors > since.descriptors && !besieged
             // The progress thread comes with the first window that needs it.
             || self.threads > since.threads + 1
             || self.mappings > since.mappings
-            || self.resident > since.resident + GROWTH
+            || self.resident > since.resident + GROWTH && !translated
             || self.shared > since.shared + SHARED_GROWTH * pairs;
         assert!(!grown, "{since:?} grew to {self:?}");
     }
@@ -490,11 +493,11 @@ fn soak(seed: u64) {
         .map(|_| *random.one_of(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
         .collect();
     let like = random.below(3) == 0;
-    let mut words: Vec<String> = ["--timeout", "50", "-n"].map(str::to_owned).to_vec();
-    words.push(size.to_string());
-    if !like {
-        words.extend(["--arch".to_owned(), archs.join(",")]);
-    }
+    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
+    let foreign: Vec<_> = foreign.split(';').filter(|command| !command.is_empty()).collect();
+    let real = !foreign.is_empty() && size <= 8 && random.below(2) == 0;
+    let mut words: Vec<String> = ["--timeout", "50"].map(str::to_owned).to_vec();
     if random.below(3) == 0 {
         words.extend(["--route", "message"].map(str::to_owned));
     }
@@ -508,11 +511,27 @@ fn soak(seed: u64) {
         words.push("--check=fail".to_owned());
     }
     let windows = if size > 6 { 1 + random.below(3) } else { 1 + random.below(6) };
-    words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
+    let parts: Vec<(usize, Option<String>, &str)> = match real {
+        false => vec![(size, (!like).then(|| archs.join(",")), &program)],
+        // One of each at least, where there are as many ranks.
+        true => (0..size)
+            .map(|rank| match rank.checked_sub(1) {
+                None => (1, None, &*program),
+                Some(rank) => {
+                    (1, None, *foreign.get(rank).unwrap_or_else(|| random.one_of(&foreign)))
+                }
+            })
+            .collect(),
+    };
+    for (number, (ranks, archs, command)) in parts.into_iter().enumerate() {
+        words.extend((number > 0).then(|| ":".to_owned()));
+        words.extend(["-n".to_owned(), ranks.to_string()]);
+        words.extend(["--env".to_owned(), format!("SOAK={seed} {windows}")]);
+        words.extend(archs.into_iter().flat_map(|archs| ["--arch".to_owned(), archs]));
+        words.extend(command.split_whitespace().map(str::to_owned));
+        words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));
+    }
     println!("seed {seed}: {}", words.join(" "));
-    let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-    words.push(program);
-    words.extend(["--exact", "rank", "--nocapture", "-q"].map(str::to_owned));
     let mut run = start(&words);
     let mut killed = false;
     let stderr = run.await_waiting(size);
