@@ -75,6 +75,9 @@ const OF_TYPES: [Bench; 6] =
     [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
+const NO_CASE: &str = "there is no case with what is given: fop_latency and cas_latency are of int64 alone, fabric and fabric_bw need \
+     --hosts, and types that need one layout on both sides need like ranks";
+
 /// Pairs of unlike ranks that are usually looked at.
 const UNLIKE: [[&str; 2]; 3] = [["native", "s390x"], ["native", "i686"], ["s390x", "native"]];
 
@@ -103,9 +106,38 @@ impl Choice {
         let mut met = HashSet::new();
         cases.retain(|case| met.insert(case.to_string()));
         match cases.is_empty() {
-            true => Err("nothing of what there is is chosen".into()),
+            true => Err(NO_CASE.into()),
             false => Ok(cases),
         }
+    }
+
+    /// What is given for benches that have no such thing: none of their `cases` has it.
+    pub fn unheeded(&self, cases: &[Case]) -> Vec<String> {
+        /// Whether a value is given that none of the cases has.
+        fn misses<T: PartialEq>(given: &[T], cases: &[&Case], of: impl Fn(&Case) -> T) -> bool {
+            given.iter().any(|value| !cases.iter().any(|case| of(case) == *value))
+        }
+        let told = |bench: &Bench| {
+            let of: Vec<&Case> = cases.iter().filter(|case| case.bench == *bench).collect();
+            let sized = self.types.is_empty() && of.iter().all(|case| case.name.is_none());
+            let options = [
+                ("--window", misses(&self.windows, &of, |case| case.window)),
+                ("--sync", misses(&self.syncs, &of, |case| case.sync)),
+                ("--route", misses(&self.routes, &of, |case| case.route)),
+                ("--arch", misses(&self.archs, &of, |case| case.arch.clone())),
+                ("--size", sized && misses(&self.sizes, &of, |case| case.bytes)),
+            ];
+            let unheeded = options.into_iter().filter(|&(_, is_unheeded)| is_unheeded);
+            match of.is_empty() {
+                true => vec![format!("{bench} isn't measured: {NO_CASE}")],
+                false => unheeded
+                    .map(|(option, _)| {
+                        format!("{bench} has not all that {option} says: it's measured without")
+                    })
+                    .collect(),
+            }
+        };
+        self.benches.iter().flat_map(told).collect()
     }
 
     fn sizes(&self, usual: impl IntoIterator<Item = u64>) -> Vec<u64> {
@@ -349,8 +381,12 @@ impl List {
         let kept = match bench {
             _ if limits::has(bench) || LAUNCHES.contains(&bench) => {
                 let ranks = if limits::has(bench) { plain.ranks } else { ranks };
-                let bytes = if bench == Bench::CacheLine { 8 } else { bytes };
-                Case { bench, bytes, count, datatype, ranks, ..plain }
+                match bench {
+                    Bench::CacheLine | Bench::Launch | Bench::Memory => {
+                        Case { bench, bytes: 8, count: 1, ranks, ..plain }
+                    }
+                    _ => Case { bench, bytes, count, datatype, ranks, ..plain },
+                }
             }
             Bench::Commit | Bench::CommitReady | Bench::Define => {
                 Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
@@ -472,6 +508,28 @@ mod tests {
         for case in cases(&Choice::default()) {
             assert_eq!(case.to_string().parse().as_ref(), Ok(&case));
         }
+    }
+
+    #[test]
+    fn what_a_bench_has_no_use_for_is_told() {
+        let choice = Choice {
+            benches: vec![Bench::CacheLine, Bench::PutLatency, Bench::Launch],
+            sizes: vec![8, 64],
+            ..Choice::default()
+        };
+        let chosen = cases(&choice);
+        let of = |bench| chosen.iter().filter(|case| case.bench == bench).count();
+        assert_eq!([of(Bench::CacheLine), of(Bench::Launch)], [1, 2], "of 2 and of 32 ranks");
+        let told = choice.unheeded(&chosen);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("cache_line has not all that --size says"), "{told:?}");
+        let typed = Choice {
+            benches: vec![Bench::PutLatency, Bench::FopLatency],
+            types: vec![Element::Any(Datatype::double())],
+            ..Choice::default()
+        };
+        let told = typed.unheeded(&cases(&typed));
+        assert!(told.len() == 1 && told[0].starts_with("fop_latency isn't measured"), "{told:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{fs, io, thread};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
-use longshore_benches::case::{Bench, Flavor, Sync};
+use longshore_benches::case::{Bench, Case, Flavor, Sync};
 use longshore_benches::environment::Environment;
 use longshore_benches::peers;
 use longshore_benches::plan::{Choice, Element};
@@ -26,8 +26,8 @@ use crate::representation::Representations;
 /// Measures one-sided operations, datatypes and launching, and what the machine allows
 ///
 /// Two ranks, each pinned to a core, do the work of OSU's micro-benchmarks and more. Without any of --window, --sync,
-/// --route, --hosts, --arch and --type a selection of all that there is is measured. With any of them all combinations of the given
-/// values are, and of what isn't given the plainest: an allocated window, a flush, the best route, like ranks, and doubles.
+/// --route, --hosts, --arch and --type a selection is measured. With any of them, all combinations of the given values are measured;
+/// what isn't given is plainest: an allocated window, a flush, the best route, like ranks, and doubles.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
@@ -171,7 +171,13 @@ pub fn main(arguments: Arguments) -> ExitCode {
             arguments.outputs.create()?;
             arguments.outputs.write(&report)
         }),
-        None => measure(&arguments),
+        None => match arguments.choice().cases() {
+            Ok(cases) => measure(&arguments, &cases),
+            Err(error) => {
+                eprintln!("longshore: {error}");
+                return ExitCode::from(2);
+            }
+        },
     };
     let status = status.unwrap_or_else(|error| {
         eprintln!("longshore: {error}");
@@ -199,7 +205,7 @@ fn hangup_is_ignored() -> bool {
 }
 
 /// Measures and reports. Interrupted, it reports what it has; interrupted again, it doesn't.
-fn measure(arguments: &Arguments) -> Result<u8, Failure> {
+fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     let interrupted = Arc::new(AtomicI32::new(0));
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     // What nohup started outlives its terminal.
@@ -219,7 +225,9 @@ fn measure(arguments: &Arguments) -> Result<u8, Failure> {
         }
     });
     let &Arguments { quick, validate, .. } = arguments;
-    let cases = arguments.choice().cases()?;
+    for unheeded in arguments.choice().unheeded(cases) {
+        eprintln!("longshore: {unheeded}");
+    }
     // What can't be written is to be known now, not after all was measured.
     arguments.outputs.create()?;
     let peers = if arguments.peers { peers::find()? } else { Vec::new() };
@@ -235,7 +243,7 @@ fn measure(arguments: &Arguments) -> Result<u8, Failure> {
         bar.at(done, total, &what);
     };
     let stop = || interrupted.load(Ordering::Relaxed) != 0;
-    let Results { rows, gaps } = run::run(&cases, turns, validate, &mut contenders, stop, step);
+    let Results { rows, gaps } = run::run(cases, turns, validate, &mut contenders, stop, step);
     environment.ended();
     drop(bar);
     let status = arguments.outputs.write(&Report { environment, rows, gaps })?;

@@ -236,11 +236,12 @@ fn what_cannot_be_measured_is_refused() {
         (&["--type", "vector9"], "vector8"),
         (&["--turns", "0"], "1.."),
         (&["--from", "run.json", "--quick"], "cannot be used with"),
-        (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "nothing"),
+        (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "of int64 alone"),
+        (&["fabric"], "need --hosts"),
     ] {
         let Output { status, stdout, stderr } = bench(words);
         let problem = String::from_utf8_lossy(&stderr);
-        assert!(!status.success() && stdout.is_empty(), "{words:?}: {status}");
+        assert!(status.code() == Some(2) && stdout.is_empty(), "{words:?}: {status}");
         assert!(problem.contains(part), "{words:?}: {problem}");
     }
 }
