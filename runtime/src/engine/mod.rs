@@ -54,6 +54,7 @@ pub use exposure::Policy;
 pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
 pub(crate) use fetches::Fetch;
 use fetches::Fetches;
+use folding::fetched_reply;
 pub(crate) use forms::tag_to_wire;
 use incoming::reply_to;
 pub(crate) use ledger::Ledger;
@@ -111,6 +112,8 @@ pub(crate) struct State {
     windows: Numbers<u32, Arc<Exposure>>,
     ledgers: Numbers<u32, Arc<Ledger>>,
     gets: Fetches,
+    /// What the last quick operation of a peer fetched, where it is more than a few bytes.
+    fetched: Vec<u8>,
     locks: sync::Locks,
     tickets: Tickets,
     greetings: hello::Greetings,
@@ -156,6 +159,7 @@ impl Engine {
             windows: Numbers::default(),
             ledgers: Numbers::default(),
             gets: Fetches::default(),
+            fetched: Vec::new(),
             locks: sync::Locks::default(),
             tickets: Tickets::default(),
             accesses: Vec::new(),
@@ -328,11 +332,27 @@ impl Engine {
         let Engine { link, state } = self;
         let entry = &state.peers[peer as usize];
         let room = link.frame_limit(peer).saturating_sub(Header::SMALL_SIZE);
-        if entry.gone.is_none() && entry.outbox.is_empty() && answer.len() <= room as u64 {
-            let len = Header::SMALL_SIZE + answer.len() as usize;
+        let length = match &answer {
+            Answer::Few(few) => few.bytes().len() as u64,
+            Answer::Many => state.fetched.len() as u64,
+            Answer::Memory(_, _, length) => *length,
+        };
+        if entry.gone.is_none() && entry.outbox.is_empty() && length <= room as u64 {
+            let len = Header::SMALL_SIZE + length as usize;
             if let Ok(mut frame) = link.reserve(peer, len) {
                 let (words, data) = frame.split_at_mut(Header::SMALL_SIZE);
-                if answer.fill(data) {
+                let is_there = match &answer {
+                    Answer::Memory(span, at, _) => span.read(*at, data),
+                    Answer::Few(few) => {
+                        data.copy_from_slice(few.bytes());
+                        true
+                    }
+                    Answer::Many => {
+                        data.copy_from_slice(&state.fetched);
+                        true
+                    }
+                };
+                if is_there {
                     words.copy_from_slice(&Header::small_reply(header));
                     state.tap.record(Direction::Sent, peer, &frame);
                     return frame.commit_answer();
@@ -345,6 +365,7 @@ impl Engine {
                 let reply = reply_to(&asked, few.bytes().len() as u64, Source::Few(few));
                 state.push(peer, reply);
             }
+            Answer::Many => state.push(peer, fetched_reply(&asked, state.fetched.clone())),
             Answer::Memory(..) => state.handle_get(peer, &asked),
         }
     }

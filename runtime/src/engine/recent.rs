@@ -47,31 +47,10 @@ const PLACES: usize = 4;
 pub(super) enum Answer {
     /// These bytes.
     Few(Few),
+    /// Those in [`State::fetched`]: more than there is room for here.
+    Many,
     /// So many bytes from this displacement of this memory on, which its window holds.
     Memory(Span, i64, u64),
-}
-
-impl Answer {
-    /// How many bytes.
-    pub(super) fn len(&self) -> u64 {
-        match self {
-            Answer::Few(few) => few.bytes().len() as u64,
-            Answer::Memory(_, _, length) => *length,
-        }
-    }
-
-    /// Writes them to `out`, which is as long; false where it isn't.
-    pub(super) fn fill(&self, out: &mut [u8]) -> bool {
-        match self {
-            Answer::Few(few) => {
-                out.len() == few.bytes().len() && {
-                    out.copy_from_slice(few.bytes());
-                    true
-                }
-            }
-            Answer::Memory(span, at, length) => out.len() as u64 == *length && span.read(*at, out),
-        }
-    }
 }
 
 impl Recents {
@@ -140,6 +119,7 @@ impl Recent {
         header: &Header,
         data: &[u8],
         memory: &Architecture,
+        fetched: &mut Vec<u8>,
     ) -> Option<Option<Answer>> {
         let Recent { span, first, length, ref exposure, .. } = *self;
         let base = header.displacement.checked_mul(exposure.unit.into())?;
@@ -160,10 +140,18 @@ impl Recent {
                     let _held = exposure.lock_accumulates();
                     return Span::with_slice(data, combine).then_some(None);
                 }
-                let mut old = Few::zeroed(length)?;
-                let _held = exposure.lock_accumulates();
-                let done = span.read(at, old.bytes_mut()) && Span::with_slice(data, combine);
-                done.then_some(Some(Answer::Few(old)))
+                let fetch = |old: &mut [u8]| {
+                    let _held = exposure.lock_accumulates();
+                    span.read(at, old) && Span::with_slice(data, combine)
+                };
+                let answer = match Few::zeroed(length) {
+                    Some(mut old) => fetch(old.bytes_mut()).then_some(Answer::Few(old)),
+                    None => {
+                        fetched.resize(data.len(), 0);
+                        fetch(fetched).then_some(Answer::Many)
+                    }
+                };
+                answer.map(Some)
             }
             Kind::Swap if given == 2 * length && span.covers(at, end) => {
                 let swap = swap(&mut self.swap, self.leaf?, memory)?;
@@ -212,11 +200,11 @@ impl State {
         header: &Header,
         data: &[u8],
     ) -> Option<Option<Answer>> {
-        let peer = &mut self.peers[peer as usize];
+        let (peer, fetched) = (&mut self.peers[peer as usize], &mut self.fetched);
         if self.check.is_some() || peer.is_streaming() {
             return None;
         }
-        peer.recents.find(header)?.carry_out(header, data, &self.me.architecture)
+        peer.recents.find(header)?.carry_out(header, data, &self.me.architecture, fetched)
     }
 
     /// Keeps what there is to find of an operation.
