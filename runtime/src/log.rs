@@ -1,6 +1,6 @@
 //! What a rank tells an operator, on its standard error: for programs that listen to `tracing` in no way of their own.
 
-use std::io;
+use std::io::{self, Write};
 
 use crate::job::Error;
 
@@ -14,4 +14,9 @@ pub(crate) fn start() -> Result<(), Error> {
         let _ = log.with_writer(io::stderr).try_init();
     }
     Ok(())
+}
+
+/// Says something in one piece, lest ranks mix their lines. Nobody may read it any more: `eprint!` would panic then.
+pub(crate) fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }

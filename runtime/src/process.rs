@@ -1,7 +1,6 @@
 //! What all handles of a rank share: its engine, its life from `init` to `finalize`, and how its calls wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
@@ -19,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
+use crate::log;
 use crate::types::{Elements, Names};
 use crate::waiter::Waiter;
 use crate::wire::Founding;
@@ -183,7 +183,7 @@ impl Setup {
         if check != Checking::Off {
             process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
             if me.rank == 0 && !process.hosts.is_one() {
-                eprint!("{}", report::SEVERAL_HOSTS);
+                log::say(report::SEVERAL_HOSTS);
             }
         }
         process.engine().state().start_hello()?;
@@ -706,7 +706,7 @@ impl Process {
         let code = i32::from(error.class().wire());
         // Before the launcher hears of it: its signal to all ranks may end this one at once.
         if self.whole {
-            eprintln!("longshore: rank {} ends the job: {error:?}", self.me.rank);
+            log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
         }
         if let Some(environment) = &mut *self.environment() {
             // Where the launcher isn't there to end the job, the segment's word does.
@@ -721,9 +721,7 @@ impl Process {
     /// A rank whose launcher is gone ends: nobody else can end it.
     fn check_launcher(&self) {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
-            // Not eprintln, which panics where the launcher had the other end.
-            let rank = self.me.rank;
-            let _ = writeln!(io::stderr(), "longshore: rank {rank} ends: its launcher is gone");
+            log::say(&format!("longshore: rank {} ends: its launcher is gone\n", self.me.rank));
             std::process::exit(1);
         }
     }

@@ -23,6 +23,7 @@ fn rank() {
     match role.as_str() {
         "barrier" => return barrier(),
         "circle" => return circle(),
+        "conflict" => return conflict(),
         "fences" => return fences(),
         "full" => return full(),
         "fatal" => return fatal(),
@@ -93,6 +94,17 @@ fn circle() {
     let world = rank.world();
     let last = (world.rank() + world.size() - 1) % world.size();
     world.recv(&mut [0u8], last, 0).unwrap();
+}
+
+/// All ranks put to the same bytes of rank 0, which unordered is a conflict (rule 23).
+fn conflict() {
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let mut window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    let byte = rank.type_of::<u8>().unwrap();
+    window.fence(|epoch| epoch.put(&[1u8], 0, 0, 1, &byte)).unwrap();
+    window.free().unwrap();
+    rank.finalize().unwrap();
 }
 
 /// Two windows, fenced in different orders (rule 8).
@@ -196,6 +208,18 @@ fn a_fatal_error_ends_the_job() {
     assert_eq!(finished.status, i32::from(class.wire()), "{}", finished.stderr);
     let words = ["rank 1 ends the job", &class.mpi_name(), "a wait or test without a post"];
     assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
+}
+
+/// What a rank has to say and nobody can hear changes nothing else.
+#[test]
+fn ranks_whose_standard_error_is_lost_do_what_they_would() {
+    let lost = |options: &[&str], name: &str| {
+        let shell = ["sh", "-c", "exec \"$@\" 2> /dev/full", "sh"];
+        let words = options.iter().chain(&shell).map(|&word| word.to_owned());
+        run(&words.chain(role(name)).collect::<Vec<_>>()).status
+    };
+    assert_eq!(lost(&["-n", "3", "--check"], "conflict"), 0);
+    assert_eq!(lost(&["-n", "3"], "fatal"), i32::from(longshore::Class::RmaSync.wire()));
 }
 
 /// A limit on file sizes, in units of 512 bytes, bounds the segment; where it leaves too little, it is named.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::history::{Access, Conflict};
+use crate::log;
 
 /// Different reports that are told by one rank.
 const DIFFERENT: usize = 200;
@@ -43,8 +44,7 @@ impl Reports {
         self.known.insert(kind, 1);
         self.tally.told += 1;
         let text = text();
-        // In one piece, lest ranks mix their lines.
-        eprint!("{text}");
+        log::say(&text);
         self.texts.push(text);
     }
 

@@ -7,6 +7,7 @@ use crate::check::order::{Announcement, Disagreement, compare};
 use crate::check::report::{Tally, summary};
 use crate::check::{Caller, site};
 use crate::error::{Error, ErrorKind, Result};
+use crate::log;
 
 /// The tag of announcements.
 const CALLS: i32 = 5;
@@ -71,7 +72,7 @@ impl Communicator {
         }
         let tallies = self.announce_with(|| "finalize".to_owned(), 0, Some(caller))?;
         if self.rank() == 0 {
-            eprint!("{}", summary(&tallies));
+            log::say(&summary(&tallies));
         }
         let told = tallies.iter().map(|tally| tally.told).sum();
         let fails = self.process().check_fails() && told > 0;
