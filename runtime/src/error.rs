@@ -82,6 +82,14 @@ pub enum ErrorKind {
     /// A group that the call can't take.
     #[error("{0}: give the same group of the communicator's own ranks at all of its members")]
     Group(String),
+    /// A group for a post or start with a process that the window hasn't.
+    #[error(
+        "process {process} of the group isn't in the window's group: name ranks of its communicator alone"
+    )]
+    Outside {
+        /// Who: a rank in the job, whatever its rank in a communicator is.
+        process: u32,
+    },
     /// A communicator that can't be used.
     #[error("the communicator is {0}")]
     CommunicatorHandle(&'static str),
@@ -622,7 +630,7 @@ impl ErrorKind {
             ErrorKind::Datatype(error) => error.class(),
             ErrorKind::Rank { .. } | ErrorKind::RankTwice(_) => Class::Rank,
             ErrorKind::Stride | ErrorKind::Color(_) => Class::Arg,
-            ErrorKind::Group(_) => Class::Group,
+            ErrorKind::Group(_) | ErrorKind::Outside { .. } => Class::Group,
             ErrorKind::Root { .. } => Class::Root,
             ErrorKind::Blocks { .. } | ErrorKind::Ranges(_) => Class::Count,
             ErrorKind::InPlace => Class::Buffer,

@@ -317,8 +317,7 @@ impl Core {
     fn members(&self, group: &Group) -> Result<Vec<u32>> {
         let window = self.control.group();
         let rank = |&process: &u32| {
-            let outside = ErrorKind::Rank { rank: process as i32, size: window.size() as u32 };
-            window.rank_of(process).ok_or_else(|| outside.into())
+            window.rank_of(process).ok_or_else(|| ErrorKind::Outside { process }.into())
         };
         group.processes().iter().map(rank).collect()
     }

@@ -428,7 +428,7 @@ impl<M> Window<M> {
     /// section 12.5.2): all operations are done when it returns. The complete takes place whatever `body` returns.
     ///
     /// # Errors
-    /// RMA_SYNC within another epoch (rule 3), and for operations on other targets (rule 2); RANK for a group with processes
+    /// RMA_SYNC within another epoch (rule 3), and for operations on other targets (rule 2); GROUP for a group with processes
     /// that the window hasn't; ASSERT for another promise than NOCHECK. The body's; else the first of its operations to
     /// fail; else PROC_ABORTED where a target died.
     ///
@@ -469,7 +469,8 @@ impl<M> Window<M> {
     /// an unlike rank that is on its way.
     ///
     /// # Errors
-    /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); RANK, ASSERT.
+    /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); GROUP for a group with
+    /// processes that the window hasn't; ASSERT.
     #[track_caller]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());

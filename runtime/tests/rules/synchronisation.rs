@@ -90,6 +90,24 @@ fn rule_3_access_epochs_are_disjoint() {
     });
 }
 
+/// A process outside is named by its rank in the job, and its rank elsewhere is no excuse.
+#[test]
+fn post_and_start_take_ranks_of_the_window() {
+    everywhere(|_, world| {
+        let me = world.rank();
+        let Some(part) = world.split((me > 0).then_some(0), me).unwrap() else { return };
+        let window = Window::allocate(&part, 8, 8, &Info::default()).unwrap();
+        let outside = world.group().incl(&[0]).unwrap();
+        for error in [
+            window.post(&outside, Assert::NONE).unwrap_err(),
+            window.start(&outside, Assert::NONE, |_| Ok(())).unwrap_err(),
+        ] {
+            expect(&error, Class::Group, &["process 0 of the group", "the window's group"]);
+        }
+        window.free().unwrap();
+    });
+}
+
 #[test]
 fn rules_4_and_5_calls_match() {
     windows(|world, window, _| {
@@ -256,7 +274,7 @@ fn rules_25_and_27_for_windows_that_are_exposed_and_ranks_that_are_none() {
         let part = world.split(Some(world.rank()), 0).unwrap().unwrap();
         let alone = Window::allocate(&part, 8, 8, &Info::default()).unwrap();
         let error = alone.post(world.group(), Assert::NONE).unwrap_err();
-        expect(&error, Class::Rank, &["post at rank"]);
+        expect(&error, Class::Group, &["post at rank"]);
         window.post(world.group(), Assert::NONE).unwrap();
         let error = window.free().unwrap_err();
         expect(&error, Class::RmaSync, &["epoch open", "rule 25", "free at rank"]);
