@@ -390,7 +390,7 @@ impl Key {
     }
 }
 
-/// The calls on names and attributes, for what has a [`Card`].
+/// The calls on names and attributes, for what has a [`Card`], and has errors of its calls `raised`.
 macro_rules! attributes {
     ($kind:ty) => {
         /// Its name (MPI-5.0 section 7.8), at this rank; empty if it has none.
@@ -411,7 +411,7 @@ macro_rules! attributes {
             &self,
             keyval: &$crate::Keyval<$kind, T>,
         ) -> $crate::Result<Option<std::sync::Arc<T>>> {
-            self.card().get(keyval)
+            self.card().get(keyval).map_err(|error| self.raised(error, "get_attr"))
         }
 
         /// Sets the attribute under a keyval. One that is there already is deleted before, by its callback.
@@ -423,7 +423,8 @@ macro_rules! attributes {
             keyval: &$crate::Keyval<$kind, T>,
             value: impl Into<std::sync::Arc<T>>,
         ) -> $crate::Result<()> {
-            self.card().set(keyval, value.into(), None)
+            let set = self.card().set(keyval, value.into(), None);
+            set.map_err(|error| self.raised(error, "set_attr"))
         }
 
         /// Deletes the attribute under a keyval; false if there is none.
@@ -434,7 +435,7 @@ macro_rules! attributes {
             &self,
             keyval: &$crate::Keyval<$kind, T>,
         ) -> $crate::Result<bool> {
-            self.card().delete(keyval, None)
+            self.card().delete(keyval, None).map_err(|error| self.raised(error, "delete_attr"))
         }
     };
 }

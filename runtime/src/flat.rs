@@ -55,7 +55,8 @@ impl Communicator {
     /// # Errors
     /// OTHER after finalize.
     pub fn flat(&self) -> Result<String> {
-        Ok(self.description()?.pack())
+        let described = self.description().map_err(|error| self.raised(error, "flat"))?;
+        Ok(described.pack())
     }
 
     /// How it relates to a communicator that was unpacked, perhaps one of another job, or itself at another time.
@@ -74,10 +75,12 @@ impl Communicator {
     /// # Errors
     /// OTHER after finalize.
     pub fn compare_unpacked(&self, other: &CommunicatorDescription) -> Result<Comparison> {
-        Ok(self.description()?.compare(other))
+        let described = self.description();
+        let described = described.map_err(|error| self.raised(error, "compare_unpacked"))?;
+        Ok(described.compare(other))
     }
 
-    pub(crate) fn description(&self) -> Result<CommunicatorDescription> {
+    fn description(&self) -> Result<CommunicatorDescription> {
         let process = self.process();
         process.ready()?;
         let mut engine = process.engine();

@@ -11,7 +11,7 @@ use shipable::{
 };
 
 use crate::attribute::{Card, Holder, attributes};
-use crate::error::{ErrorKind, Result, locale_target};
+use crate::error::{Error, ErrorKind, Result, locale_target};
 use crate::numbers::Numbers;
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
@@ -314,6 +314,11 @@ impl Type {
         &self.card
     }
 
+    /// Types have no error handler.
+    fn raised(&self, error: Error, _call: &'static str) -> Error {
+        error
+    }
+
     pub(crate) fn shared_card(&self) -> &Arc<Card> {
         &self.card
     }
@@ -417,6 +422,11 @@ impl ForeignType {
 
     fn card(&self) -> &Card {
         &self.card
+    }
+
+    /// Types have no error handler.
+    fn raised(&self, error: Error, _call: &'static str) -> Error {
+        error
     }
 
     pub(crate) fn shared_card(&self) -> &Arc<Card> {

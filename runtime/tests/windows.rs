@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use longshore::job::{Checking, Routes};
 use longshore::sim::{Options, run, run_shared};
 use longshore::{
-    Architecture, Assert, Class, Communicator, Datatype, ErrorHandler, Flavor, Info, LockType,
-    Model, Op, PROC_NULL, Rank, Window,
+    Architecture, Assert, Callbacks, Class, Communicator, Datatype, ErrorHandler, Flavor, Given,
+    Info, Keyval, LockType, Model, Op, PROC_NULL, Rank, Window,
 };
 
 use support::{allocate_shared, crowd};
@@ -648,6 +648,56 @@ fn error_handlers_deal_with_each_error_once() {
         child.free().unwrap();
         mine.free().unwrap();
     });
+}
+
+#[test]
+fn error_handlers_hear_of_memory_attributes_and_flat_forms() {
+    everywhere(3, |rank, world| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let told = || std::mem::take(&mut *heard.lock().unwrap());
+        let mine = world.dup().unwrap();
+        mine.set_name("mine");
+        mine.set_errhandler(listen(&heard));
+        let window = Window::allocate(&mine, 8, 8, &Info::default()).unwrap();
+        window.set_errhandler(listen(&heard));
+        if rank.is_emulated() {
+            let long = rank.type_of::<i64>().unwrap();
+            let typed = || Given::typed(vec![1i64], 1, &long, 0);
+            let body = |epoch: &longshore::Passive<'_, '_>| {
+                assert!(epoch.rput(typed(), 1, 0, 1, &long).is_err());
+                assert!(epoch.rget(typed(), 1, 0, 1, &long).is_err());
+                assert!(epoch.raccumulate(typed(), 1, 0, 1, &long, Op::Sum).is_err());
+                assert!(epoch.rget_accumulate(typed(), typed(), 1, 0, 1, &long, Op::Sum).is_err());
+                Ok(())
+            };
+            window.lock_all(body).unwrap();
+            let calls = ["rput", "rget", "raccumulate", "rget_accumulate"];
+            assert_eq!(told(), calls.map(|call| format!(" {call} MPI_ERR_BUFFER")));
+        }
+        let key: Keyval<Window, i32> = rank.create_keyval(Callbacks::default()).unwrap();
+        key.clone().free();
+        assert!(window.attr(&key).is_err() && window.set_attr(&key, 1).is_err());
+        let error = window.delete_attr(&key).unwrap_err();
+        assert_eq!(error.place().unwrap().window, Some(window.number()));
+        let calls = ["get_attr", "set_attr", "delete_attr"];
+        assert_eq!(told(), calls.map(|call| format!(" {call} MPI_ERR_KEYVAL")));
+        let key: Keyval<Communicator, i32> = rank.create_keyval(Callbacks::default()).unwrap();
+        key.clone().free();
+        assert!(mine.attr(&key).is_err());
+        assert_eq!(told(), ["mine get_attr MPI_ERR_KEYVAL"]);
+        window.free().unwrap();
+    });
+    run(1, &Options::default(), |rank| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let mine = rank.world().dup().unwrap();
+        mine.set_errhandler(listen(&heard));
+        let described = rank.unpack_communicator(mine.flat().unwrap().as_bytes(), &mut 0).unwrap();
+        rank.finalize().unwrap();
+        assert!(mine.flat().is_err() && mine.compare_unpacked(&described).is_err());
+        let words = ["flat", "compare_unpacked"].map(|call| format!(" {call} MPI_ERR_OTHER"));
+        assert_eq!(*heard.lock().unwrap(), words);
+    })
+    .unwrap();
 }
 
 /// Ranks that share a process hear of a fatal error by later calls; those with one each are ended by their launcher.

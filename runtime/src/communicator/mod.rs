@@ -244,6 +244,11 @@ impl Communicator {
         self.card().raise(self.process(), error)
     }
 
+    /// The same with its place.
+    pub(crate) fn raised(&self, error: Error, call: &'static str) -> Error {
+        self.raise(error.at(|| self.place(call)))
+    }
+
     pub(crate) fn place(&self, call: &'static str) -> Place {
         Place { call, rank: self.process().me().rank, ..Place::default() }
     }

@@ -130,8 +130,12 @@ impl<T: Element> Fetched<T> {
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
         let Value::Coming(coming) = &self.0 else { return Ok(true) };
-        let Lane { process, ticket, .. } = &*coming.lane;
-        Ok(ticket.is_done() || process.test(|_| ticket.is_done())?)
+        let Lane { process, ticket, card, .. } = &*coming.lane;
+        if ticket.is_done() {
+            return Ok(true);
+        }
+        let is_done = process.test(|_| ticket.is_done());
+        is_done.map_err(|error| card.raise(process, error.at(|| coming.place())))
     }
 
     /// The value, waited for. The target has to come to a call that makes progress: between unlike ranks, in a fence epoch,

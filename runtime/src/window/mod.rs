@@ -37,7 +37,7 @@ use crate::attribute::{Card, attributes};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
 use crate::errhandler::error_handling;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::memory::{Exposed, Memory};
 use crate::process::Process;
@@ -579,6 +579,10 @@ impl<M> Window<M> {
 
     fn card(&self) -> &Card {
         &self.core.card
+    }
+
+    fn raised(&self, error: Error, call: &'static str) -> Error {
+        self.core.failed(error, call, None)
     }
 
     /// The group of the communicator that it was made on (MPI-5.0 section 12.2.8).

@@ -100,7 +100,11 @@ impl<B: Buffers> Request<B> {
     /// # Errors
     /// PROC_ABORTED where the job is being ended.
     pub fn test(&self) -> Result<bool> {
-        Ok(self.ticket.is_done() || self.process.test(|_| self.ticket.is_done())?)
+        if self.ticket.is_done() {
+            return Ok(true);
+        }
+        let is_done = self.process.test(|_| self.ticket.is_done());
+        is_done.map_err(|error| self.card.raise(&self.process, error.at(|| self.place.clone())))
     }
 
     /// Waits until the operation is done, and gives its memory back.
@@ -197,7 +201,7 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
         let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
-        self.core.request(call, None, vec![Taken::new(origin.into(), &self.core.process)?])
+        self.core.request(call, None, one(Taken::new(origin.into(), &self.core.process)))
     }
 
     /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -229,7 +233,7 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
         let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
-        self.core.request(call, None, vec![Taken::new(destination.into(), &self.core.process)?])
+        self.core.request(call, None, one(Taken::new(destination.into(), &self.core.process)))
     }
 
     /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -262,7 +266,7 @@ impl Epoch<'_, '_> {
     ) -> Result<Request<M>> {
         let call =
             Call::new(Kind::Accumulate, target, target_disp, target_count, target_type.into());
-        self.core.request(call, Some(op), vec![Taken::new(origin.into(), &self.core.process)?])
+        self.core.request(call, Some(op), one(Taken::new(origin.into(), &self.core.process)))
     }
 
     /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
@@ -300,9 +304,14 @@ impl Epoch<'_, '_> {
     ) -> Result<Request<(O, M)>> {
         let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
         let process = &self.core.process;
-        let taken = vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?];
-        self.core.request(call, Some(op), taken)
+        let both =
+            || Ok(vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?]);
+        self.core.request(call, Some(op), both())
     }
+}
+
+fn one(taken: Result<Taken>) -> Result<Vec<Taken>> {
+    taken.map(|taken| vec![taken])
 }
 
 impl Core {
@@ -311,8 +320,10 @@ impl Core {
         &self,
         call: Call<'_>,
         op: Option<Op>,
-        taken: Vec<Taken>,
+        taken: Result<Vec<Taken>>,
     ) -> Result<Request<B>> {
+        let taken =
+            taken.map_err(|error| self.failed(error, call.requested().name, Some(call.target)))?;
         let whats: Vec<_> = taken.iter().map(Taken::what).collect();
         let mut lents = taken.iter().zip(&whats).map(|(taken, what)| Lent {
             span: taken.memory.span(),
