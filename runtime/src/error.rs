@@ -65,13 +65,16 @@ pub enum ErrorKind {
     Segment(#[from] longshore_transport::SegmentError),
     /// A rank outside of the group (rule 27).
     #[error(
-        "no rank {rank} in a communicator or group of {size}: use one from 0 up and below {size}, or PROC_NULL"
+        "no rank {rank} in a communicator or group of {size}: use one from 0 up and below {size}{}",
+        if *null { ", or PROC_NULL" } else { "" }
     )]
     Rank {
         /// What was given.
         rank: i32,
         /// The communicator's or group's size.
         size: u32,
+        /// Whether the call takes PROC_NULL too.
+        null: bool,
     },
     /// A rank that is to be in a group, or out of it, twice.
     #[error("rank {0} is named twice: name each once")]

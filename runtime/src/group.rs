@@ -199,7 +199,10 @@ impl Group {
         match usize::try_from(rank).ok().and_then(|rank| self.0.ranks.get(rank)) {
             Some(process) => Ok(Some(*process)),
             None if rank == PROC_NULL => Ok(None),
-            None => Err(ErrorKind::Rank { rank, size: self.0.ranks.len() as u32 }.into()),
+            None => {
+                let size = self.0.ranks.len() as u32;
+                Err(ErrorKind::Rank { rank, size, null: true }.into())
+            }
         }
     }
 
@@ -245,7 +248,8 @@ impl Group {
         let mut seen = vec![false; self.0.ranks.len()];
         let mut processes = Vec::with_capacity(ranks.len().min(seen.len()));
         for &rank in ranks {
-            let wrong = || ErrorKind::Rank { rank, size: self.0.ranks.len() as u32 };
+            let size = seen.len() as u32;
+            let wrong = || ErrorKind::Rank { rank, size, null: false };
             let place = usize::try_from(rank).map_err(|_| wrong())?;
             match seen.get_mut(place) {
                 None => return Err(wrong().into()),
@@ -342,7 +346,8 @@ mod tests {
         let two = Group::of_job(2, 0);
         let words = |outcome: Result<Group>| outcome.unwrap_err().to_string();
         assert!(words(two.incl(&[0, 2])).contains("no rank 2 in a communicator or group of 2"));
-        assert!(words(two.excl(&[-1])).contains("no rank -1"));
+        let none = words(two.excl(&[PROC_NULL]));
+        assert!(none.contains("no rank -1") && !none.contains("PROC_NULL"), "{none}");
         assert!(words(two.incl(&[1, 1])).contains("rank 1 is named twice"));
         let elsewhere = two.union(&Group::of_job(2, 1)).unwrap_err();
         assert_eq!(elsewhere.class(), Class::Group);

@@ -142,10 +142,11 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`recv`](Communicator::recv); TYPE for a form with an unknown tag (rule T6) or that is none.
+    /// As [`recv`](Communicator::recv); RANK for PROC_NULL, of which no type comes; TYPE for a form with an unknown tag (rule T6) or that
+    /// is none.
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
         self.call("type_recv", Activity::Receive, source, || {
-            if source == PROC_NULL {
+            if source != ANY_SOURCE && !matches!(self.member(source), Ok(Some(_))) {
                 return Err(self.no_rank(source).into());
             }
             let pattern = self.pattern(source, tag, Channel::Types)?;
@@ -294,7 +295,7 @@ impl Communicator {
     }
 
     fn no_rank(&self, rank: i32) -> ErrorKind {
-        ErrorKind::Rank { rank, size: self.size() as u32 }
+        ErrorKind::Rank { rank, size: self.size() as u32, null: false }
     }
 }
 

@@ -339,8 +339,8 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RMA_SYNC within another epoch (rule 3), for a target that this rank has locked (rule 5) or that exposed its window
-    /// (rule 6), or where the info key `no_locks` is true (rule 26); RANK. The body's; else the first of its operations to fail; else
-    /// PROC_ABORTED where the target died.
+    /// (rule 6), or where the info key `no_locks` is true (rule 26); RANK, for PROC_NULL too. The body's; else the first of its operations
+    /// to fail; else PROC_ABORTED where the target died.
     ///
     /// ```
     /// use longshore::{Info, LockType, Window};

@@ -509,8 +509,9 @@ impl Core {
     /// The target with this rank; PROC_NULL has no lock.
     #[inline]
     fn real_target(&self, rank: i32) -> Result<&Target> {
+        let found = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
         let size = self.targets.len() as u32;
-        self.target(rank)?.ok_or_else(|| ErrorKind::Rank { rank, size }.into())
+        found.ok_or_else(|| ErrorKind::Rank { rank, size, null: false }.into())
     }
 
     #[cold]

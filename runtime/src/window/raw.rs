@@ -138,7 +138,8 @@ impl<'w> Raw<'w> {
     /// Completes the operations on a target, and gives its lock back; see [`lock`](Raw::lock).
     ///
     /// # Errors
-    /// RMA_SYNC for a target that isn't locked (rule 5); the first operation to fail; PROC_ABORTED where the target died.
+    /// RMA_SYNC for a target that isn't locked (rule 5); RANK, for PROC_NULL too; the first operation to fail; PROC_ABORTED where the
+    /// target died.
     pub fn unlock(self, target: i32) -> Result<()> {
         self.core.unlock(target)
     }

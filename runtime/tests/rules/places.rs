@@ -35,6 +35,11 @@ fn rule_27_ranks_and_counts() {
         window.fence(|epoch| epoch.put(&[1.0f64], PROC_NULL, 99, 1, &double)).unwrap();
         world.send(&[1.0f64], PROC_NULL, 0).unwrap();
         assert_eq!(world.recv(&mut [0.0f64], PROC_NULL, 0).unwrap().count, 0);
+        // No type comes of nobody: nor is that advised.
+        for source in [PROC_NULL, 3] {
+            let error = world.type_recv(source, 0).unwrap_err();
+            expect(&error, Class::Rank, &["no rank", "below 3 (type_recv"]);
+        }
         window.free().unwrap();
     });
 }
