@@ -75,7 +75,7 @@ impl Codec {
 
     /// By way of the packed stream in the rank's representation, piece by piece.
     fn convert(&self, from: (Span, i64, &Type), to: (Span, i64, &Type), count: u64) -> Result<()> {
-        let overflow = || ErrorKind::Displacement(i64::MAX);
+        let overflow = || shipable::Error::Overflow { what: "a displacement" };
         let source = from.0.shifted(from.1).ok_or_else(overflow)?;
         let target = to.0.shifted(to.1).ok_or_else(overflow)?;
         let packing = from.2.program(&self.architecture)?;
@@ -102,7 +102,9 @@ impl<T: Element> Buffer<T> {
         let codec = Codec::new::<T>(elements, architecture)?;
         let extent = usize::try_from(codec.extent()).unwrap_or(usize::MAX);
         let bytes = extent.checked_mul(len).filter(|bytes| *bytes <= isize::MAX as usize);
-        let bytes = bytes.ok_or(ErrorKind::Count(len as i64))?;
+        let too_large =
+            || ErrorKind::TooLarge { count: len as u64, datatype: codec.memory.to_string() };
+        let bytes = bytes.ok_or_else(too_large)?;
         Ok(Buffer { bytes: vec![0; bytes], len, codec, elements: PhantomData })
     }
 

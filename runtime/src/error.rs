@@ -165,6 +165,16 @@ pub enum ErrorKind {
     /// A negative count (rule 27).
     #[error("count {0} is negative: use 0 or more")]
     Count(i64),
+    /// More elements than there is room for, or than can be counted.
+    #[error(
+        "{count} of {datatype} are more than memory, or a count of 64 bits, can hold: use fewer"
+    )]
+    TooLarge {
+        /// How many.
+        count: u64,
+        /// Their type.
+        datatype: String,
+    },
     /// A tag that isn't one.
     #[error("tag {0} is negative: use 0 to {max}, or ANY_TAG in a receive", max = i32::MAX)]
     Tag(i32),
@@ -645,6 +655,7 @@ impl ErrorKind {
             ErrorKind::CommunicatorHandle(_) => Class::Comm,
             ErrorKind::Contexts => Class::Comm,
             ErrorKind::Count(_) => Class::Count,
+            ErrorKind::TooLarge { .. } => Class::ValueTooLarge,
             ErrorKind::Tag(_) => Class::Tag,
             ErrorKind::LocaleTarget { .. }
             | ErrorKind::ForeignElsewhere { .. }

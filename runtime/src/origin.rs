@@ -246,7 +246,13 @@ impl Elementwise {
     pub(crate) fn part(&self, first: u64) -> Result<Span> {
         let bytes = i128::from(self.datatype.bounds().extent()) * i128::from(first);
         let shifted = i64::try_from(bytes).ok().and_then(|bytes| self.span.shifted(bytes));
-        Ok(shifted.ok_or(ErrorKind::Displacement(i64::MAX))?)
+        Ok(shifted.ok_or(shipable::Error::Overflow { what: "a displacement" })?)
+    }
+
+    /// The hash of the signature of the first `count` elements.
+    pub(crate) fn signature(&self, count: u64) -> Result<u128> {
+        let too_large = || ErrorKind::TooLarge { count, datatype: self.datatype.to_string() };
+        Ok(self.datatype.signature().repeat(count).ok_or_else(too_large)?.hash)
     }
 
     /// Rule 20 on this side: what is written to must not overlap itself.

@@ -263,10 +263,10 @@ impl Communicator {
 
     fn message(&self, span: Span, what: &What<'_>, tag: i32, keep: Keep) -> Result<Message> {
         let process = self.process();
-        let Elementwise { datatype, count, span } = what.resolve(process, span)?;
+        let elements = what.resolve(process, span)?;
+        let signature = elements.signature(elements.count)?;
+        let Elementwise { datatype, count, span } = elements;
         let program = datatype.program(&process.me().architecture)?;
-        let signature = datatype.signature().repeat(count);
-        let signature = signature.ok_or(ErrorKind::Count(count as i64))?.hash;
         Ok(Message {
             context: self.context(Channel::Data),
             tag,

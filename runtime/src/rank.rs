@@ -233,7 +233,7 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// As [`type_of`](Rank::type_of).
+    /// As [`type_of`](Rank::type_of); VALUE_TOO_LARGE for more than this machine can address.
     pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::new(self.process.elements(), &self.process.me().architecture, len)
     }

@@ -613,7 +613,7 @@ impl Communicator {
         let (committed, representation) = (all.datatype.committed(), self.packed_representation());
         let size = committed.pack_size(count, representation)?;
         let mut bytes = vec![0; HEAD + size as usize];
-        bytes[1..HEAD].copy_from_slice(&signature(all, count)?.to_le_bytes());
+        bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
         let from = all.part(first)?;
         from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
             .map_err(conversion)?;
@@ -622,7 +622,7 @@ impl Communicator {
 
     fn unpack_from(&self, all: &Elementwise, first: u64, count: u64, bytes: &[u8]) -> Result<()> {
         let (found, data) = open(bytes)?;
-        if found != signature(all, count)? {
+        if found != all.signature(count)? {
             let datatype = &*all.datatype;
             return Err(ErrorKind::Signature {
                 origin: format!("{} bytes of other types or another count", data.len()),
@@ -667,9 +667,4 @@ fn open(bytes: &[u8]) -> Result<(u128, &[u8])> {
         }
         _ => Err(malformed().into()),
     }
-}
-
-fn signature(all: &Elementwise, count: u64) -> Result<u128> {
-    let whole = all.datatype.signature().repeat(count);
-    Ok(whole.ok_or(ErrorKind::Count(count as i64))?.hash)
 }

@@ -45,6 +45,20 @@ fn rule_27_ranks_and_counts() {
 }
 
 #[test]
+fn too_many_elements_are_too_large() {
+    everywhere(|rank, world| {
+        let error = rank.buffer::<f64>(usize::MAX / 4).err().unwrap();
+        expect(&error, Class::ValueTooLarge, &[&(usize::MAX / 4).to_string(), "use fewer"]);
+        // All in one place.
+        let four = Datatype::contiguous(4, &Datatype::byte()).unwrap();
+        let four = rank.commit(&Datatype::resized(0, 0, &four).unwrap()).unwrap();
+        let all = Origin::typed(&[0u8; 4][..], i64::MAX, &four);
+        let error = world.send(all, world.rank(), 0).unwrap_err();
+        expect(&error, Class::ValueTooLarge, &[&i64::MAX.to_string(), "use fewer", "send at"]);
+    });
+}
+
+#[test]
 fn rule_26_windows_have_sizes_and_units() {
     everywhere(|_, world| {
         let info = Info::default();
