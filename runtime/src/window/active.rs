@@ -32,6 +32,7 @@ impl Core {
         step().map_err(|error| self.failed(error, "fence", None))?;
         self.process.note(Activity::Fence, self.window);
         let truth = self.check_asserts(assert, used);
+        self.stored.set(false);
         let settled = self.settle(None);
         // Puts of the epoch that ends arrive until the meeting is over, those of the next from before this rank sees that it
         // is: none of either is refused for a promise about the other.
@@ -56,8 +57,7 @@ impl Core {
 
     /// Rule 9, as far as this rank can tell.
     fn check_asserts(&self, assert: Assert, used: bool) -> Result<()> {
-        let stored = self.stored.replace(false);
-        if assert.contains(Assert::NOSTORE) && stored {
+        if assert.contains(Assert::NOSTORE) && self.stored.get() {
             return Err(ErrorKind::Epoch(STORED).into());
         }
         if assert.contains(Assert::NOPRECEDE) && used {
@@ -145,6 +145,7 @@ impl Core {
             self.await_unlocked()?;
             let origins = self.members(group)?;
             self.check_asserts(assert, false)?;
+            self.stored.set(false);
             self.control.set_exposed(true);
             self.control.set_no_put(assert.contains(Assert::NOPUT));
             self.note_post(&origins, assert);

@@ -183,6 +183,16 @@ fn rule_9_asserts_tell_the_truth() {
         let error = window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap_err();
         expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
         window.fence_with(Assert::NOSTORE, Assert::NOSTORE, |_| Ok(())).unwrap();
+        // A post that is refused is none, however often.
+        window.set(1, 2.0f64).unwrap();
+        let own = world.group().incl(&[me]).unwrap();
+        for _ in 0..2 {
+            let error = window.post(&own, Assert::NOSTORE).unwrap_err();
+            expect(&error, Class::RmaSync, &["NOSTORE", "rule 9", "post at rank"]);
+        }
+        window.post(&own, Assert::NONE).unwrap();
+        window.start(&own, Assert::NONE, |_| Ok(())).unwrap();
+        window.wait().unwrap();
         // An unlock is a synchronisation as well.
         window.lock(me, LockType::Exclusive, |epoch| epoch.local().set(1, 3.0f64)).unwrap();
         window.lock_all(|epoch| epoch.local().set(1, 3.0f64)).unwrap();
