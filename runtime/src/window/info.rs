@@ -56,14 +56,38 @@ impl Alignment {
     /// A page of any host: what is mapped begins on one.
     const MOST: u32 = 4096;
 
+    /// So many bytes, a power of two up to 4096.
+    ///
+    /// ```
+    /// use longshore::{Alignment, Class, Info};
+    ///
+    /// let info = Info { minimum_memory_alignment: Alignment::new(4096)?, ..Info::default() };
+    /// assert_eq!(info, Info::default().set("mpi_minimum_memory_alignment", "4096")?);
+    /// assert_eq!(Alignment::new(48).unwrap_err().class(), Class::InfoValue);
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// INFO_VALUE for another number.
+    pub fn new(bytes: u32) -> Result<Alignment> {
+        match bytes.is_power_of_two() && bytes <= Alignment::MOST {
+            true => Ok(Alignment(bytes)),
+            false => Err(Alignment::wrong(bytes.to_string())),
+        }
+    }
+
     /// As a number of bytes.
     pub fn bytes(self) -> u32 {
         self.0
     }
 
-    fn parse(value: &str) -> Option<Alignment> {
-        let bytes: u32 = value.parse().ok()?;
-        (bytes.is_power_of_two() && bytes <= Alignment::MOST).then_some(Alignment(bytes))
+    fn parse(value: &str) -> Result<Alignment> {
+        Alignment::new(value.parse().map_err(|_| Alignment::wrong(value.to_owned()))?)
+    }
+
+    fn wrong(value: String) -> Error {
+        let (key, expected) = ("mpi_minimum_memory_alignment", "a power of two up to 4096");
+        ErrorKind::Info { key, value, expected }.into()
     }
 }
 
@@ -218,8 +242,7 @@ impl Info {
             }
             "no_locks" => self.no_locks = flag("no_locks")?,
             "mpi_minimum_memory_alignment" => {
-                let wrong = || wrong("mpi_minimum_memory_alignment", "a power of two up to 4096");
-                self.minimum_memory_alignment = Alignment::parse(value).ok_or_else(wrong)?;
+                self.minimum_memory_alignment = Alignment::parse(value)?;
             }
             _ => tracing::debug!(key, value, "unknown info key: ignored"),
         }
