@@ -282,15 +282,19 @@ impl Letter {
         stream: &Architecture,
         packed: &Architecture,
     ) -> Result<Fit> {
-        let relaxed = self.is_relaxed(datatype, stream, packed);
-        let stream = if relaxed { packed } else { stream };
-        let program = datatype.program(stream)?;
+        let read = |stream| -> Result<_> {
+            let prefix = datatype.committed().signature_in(self.length, stream)?;
+            Ok((datatype.program(stream)?, prefix))
+        };
+        let strict = read(stream);
+        // Mostly they are the same. Where MPI_PACKED is on both sides, it reads the same in every representation.
+        let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
+        let relaxed = !same && self.is_relaxed(datatype, stream, packed);
+        let (program, prefix) = if relaxed { read(packed)? } else { strict? };
         let size = program.stream_size();
         // The last element may be there in part.
         let count = self.length.checked_div(size).unwrap_or(0);
-        let signature = datatype.committed().signature_in(self.length, stream)?;
-        let matching = signature.filter(|prefix| relaxed || prefix.hash == self.signature);
-        let Some(Signature { count: elements, .. }) = matching else {
+        let Some(Signature { count: elements, .. }) = prefix.filter(|_| same || relaxed) else {
             return Err(ErrorKind::Signature {
                 origin: format!("a message of {} bytes", self.length),
                 target: Items { count, form: datatype.form(), text: datatype }.to_string(),
