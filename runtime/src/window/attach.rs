@@ -72,7 +72,8 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// RMA_FLAVOR on another window (rule 16); RMA_ATTACH for memory that has no address, as on a rank that emulates pointers
-    /// too short for it; BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of anything but bytes.
+    /// too short for it; BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of anything but bytes. The memory is
+    /// lost then.
     pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
         let attach = || -> Result<Attached<A>> {
             let attachments = self.core.attachments("attach")?;

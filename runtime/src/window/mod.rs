@@ -184,7 +184,8 @@ impl Window<Allocated> {
     /// Ends the window (MPI-5.0 section 12.2.5). Collective. What is still attached to it goes with it.
     ///
     /// # Errors
-    /// RMA_SYNC within an epoch; PROC_ABORTED where a rank died.
+    /// RMA_SYNC within an epoch, or while it is exposed (rule 25); PROC_ABORTED where a rank died. The window is gone then as well: nobody
+    /// can wait for an exposure any more, and where it is RMA_SYNC the other ranks' free waits for this one's for ever.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.core.free().map(drop)
@@ -213,7 +214,7 @@ impl<M: Memory> Window<M> {
     ///
     /// # Errors
     /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
-    /// anything but bytes.
+    /// anything but bytes. The memory is lost then.
     #[track_caller]
     pub fn create(
         communicator: &Communicator,
