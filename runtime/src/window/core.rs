@@ -39,7 +39,6 @@ pub(crate) struct Core {
     /// What of it like ranks reach directly, if there are any.
     pub(super) directory: Option<Directory>,
     pub(super) measures: Measures,
-    pub(super) policy: Policy,
     /// The hints that are in use.
     pub(super) info: Cell<Info>,
     /// By rank in the window's communicator.
@@ -104,7 +103,7 @@ impl Core {
     }
 
     pub(super) fn policy(&self) -> Policy {
-        self.policy
+        self.info.get().target_types
     }
 
     pub(super) fn route(&self, target: i32) -> Result<Route> {

@@ -532,7 +532,6 @@ fn open_at(
         attachments,
         directory,
         measures,
-        policy: info.target_types,
         info: Cell::new(*info),
         targets,
         flight: Flight::new(ledger),

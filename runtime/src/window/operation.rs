@@ -261,7 +261,7 @@ impl Core {
             }
             TargetType::Own(own) if own.tag() == Tag::Locale => {
                 let like = target.architecture.same_representation(&self.process.me().architecture);
-                let hint = match (self.policy, like) {
+                let hint = match (self.policy(), like) {
                     (Policy::SameLayout, true) => return Ok(()),
                     (Policy::SameLayout, false) => {
                         "; that the window allows same_layout doesn't help, the target's representation differs"
