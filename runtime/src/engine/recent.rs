@@ -166,7 +166,7 @@ impl Recent {
     }
 }
 
-/// How operands are combined with elements of this type. The last is used where it lies: a copy would be read as it wasn't written.
+/// How operands are combined with elements of this type. The last is used where it lies: for a copy store forwarding fails.
 #[inline]
 fn reduction<'a>(
     last: &'a mut Option<(Op, Reduction)>,

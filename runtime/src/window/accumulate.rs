@@ -113,8 +113,8 @@ impl<'scope> Epoch<'scope, '_> {
     }
 }
 
-/// What is ready to be done again: a program does the same over and over. It is used where it lies: of a copy fields are read as they
-/// weren't written, for which the processor waits 5 ns.
+/// What is ready to be done again: a program does the same over and over. It is used where it lies: for a copy
+/// store forwarding fails, 5 ns.
 #[derive(Default)]
 pub(super) struct Ready {
     /// By the target type's id.

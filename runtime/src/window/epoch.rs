@@ -60,7 +60,7 @@ impl<'scope> Epoch<'scope, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<()> {
-        // Apart: of one that is kept as a whole the span would be read as it wasn't written, which takes 3 ns.
+        // Apart: store forwarding fails for the span of one that is kept as a whole: 3 ns.
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
         let target_type = target_type.into();

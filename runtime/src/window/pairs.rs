@@ -17,8 +17,8 @@ use crate::origin::What;
 use crate::types::Type;
 use crate::wire::Kind;
 
-/// The pairs that were found right last, each at its target type's place. What was found is used where it lies: of a copy fields are read
-/// as they weren't written, for which the processor waits.
+/// The pairs that were found right last, each at its target type's place. What was found is used where it lies: for a
+/// copy store forwarding fails.
 #[derive(Default)]
 pub(super) struct Pairs(OnceCell<Box<[RefCell<Option<Found>>; PLACES]>>);
 
