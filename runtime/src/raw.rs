@@ -46,7 +46,8 @@ impl<'a> Origin<'a> {
     ///
     /// # Safety
     /// For as long as the origin and the operation that it is given to last, every byte that the elements consist of is memory
-    /// that may be read, has been written, and is written by nobody.
+    /// that may be read by `place`, has been written, and is written by nobody. What lies between them is left alone, and may be
+    /// anybody's.
     pub unsafe fn raw(place: *const u8, count: i64, datatype: &'a Type) -> Origin<'a> {
         let (span, what) = pointed(place.cast_mut(), count, datatype);
         Origin { loan: Loan::pointed(span), what }
@@ -72,7 +73,7 @@ impl<'a> Destination<'a> {
     ///
     /// # Safety
     /// For as long as the destination and the operation that it is given to last, every byte that the elements consist of is
-    /// memory that may be read and written, and is neither read nor written by anybody else. Where the call reads it (a
+    /// memory that may be read and written by `place`, and is neither read nor written by anybody else. Where the call reads it (a
     /// broadcast's root), it has been written.
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
         let (span, what) = pointed(place, count, datatype);

@@ -6,7 +6,8 @@
 //! computes addresses afterwards. Addresses appear here and in the kernels only.
 //!
 //! A view is not a slice: other processes may write a window's memory at any time, so no reference
-//! to it ever exists.
+//! to it ever exists. Nor is every byte of it reached: what lies between the runs of a program is left alone, and may be
+//! anybody's.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -52,8 +53,8 @@ pub struct ViewMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-/// Invariants: `start..start + len` is one allocated object or mapping, so `len <= isize::MAX`;
-/// `origin` and `len - origin` are representable as `i64`.
+/// Invariants: what is reached of `start..start + len` may be reached by `start`, as the constructors' contracts say;
+/// `len <= isize::MAX`; `origin` and `len - origin` are representable as `i64`.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     start: *mut u8,
@@ -90,7 +91,8 @@ impl Place {
         }
     }
 
-    /// The address of a displacement; in bounds where `covers` says so.
+    /// The address of a displacement; in bounds where `covers` says so and the byte is one that is reached. It wraps, since
+    /// `start` itself need not be.
     #[inline]
     fn at(&self, displacement: i64) -> *mut u8 {
         self.start.wrapping_offset(self.origin.wrapping_add(displacement) as isize)
@@ -121,9 +123,10 @@ impl<'a> View<'a> {
     ///
     /// # Safety
     ///
-    /// During `'a` those bytes must be readable and part of one allocation or mapping, those that are
-    /// read must have been written, and no `&mut` reference to any of them may be alive. Others may write them through pointers, other
-    /// processes included; what a racing read then finds is any mixture of old and new bytes.
+    /// `len` is `isize::MAX` at most. During `'a` those of the bytes that are read through the view, or a copy of it, must be
+    /// readable by `start` and have been written, and no `&mut` reference to any of them may be alive. Programs and kernels
+    /// read what their runs consist of and nothing between. Others may write them through pointers, other processes included;
+    /// what a racing read then finds is any mixture of old and new bytes.
     #[inline]
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
         let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
@@ -184,9 +187,10 @@ impl<'a> ViewMut<'a> {
     ///
     /// # Safety
     ///
-    /// During `'a` those bytes must be readable and writable and part of one allocation or mapping,
-    /// those that are read must have been written, and no reference to any of them may be alive. Others may read and write them through
-    /// pointers, other processes included; racing writes leave any mixture of their bytes.
+    /// `len` is `isize::MAX` at most. During `'a` those of the bytes that are reached through the view must be readable and
+    /// writable by `start`, those that are read must have been written, and no reference to any of them may be alive. Programs
+    /// and kernels reach what their runs consist of and nothing between. Others may read and write them through pointers, other
+    /// processes included; racing writes leave any mixture of their bytes.
     #[inline]
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
         let place = Place { start, len: len as usize, origin: 0 };

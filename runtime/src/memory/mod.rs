@@ -7,7 +7,7 @@
 //! - memory that a user lends is lent in a [`scope`], whose drain lets go of every span before the scope ends, whatever
 //!   the body does: return, fail, panic, or leak what it was given;
 //! - memory that a user points to ([`raw`](crate::raw)) is theirs to keep until the operation is complete, as the
-//!   unsafe call's contract says;
+//!   unsafe call's contract says: what its elements consist of, which is all that is reached, and not what lies between;
 //! - a span's bytes are reached by pointers with a checked length, never as a slice: others may write them at any time.
 //!
 //! What is unsafe about it is behind the safe surface of this module. [`raw`](crate::raw) and the windows' calls without

@@ -27,8 +27,8 @@ impl Span {
         Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
     }
 
-    /// Memory that a user points to: displacement 0 is at `place`, and there is memory from `start` to `end` of it. None where
-    /// no memory is that large.
+    /// Memory that a user points to: displacement 0 is at `place`, and what is reached lies from `start` to `end` of it, perhaps with
+    /// gaps that are somebody else's. None where no memory is that large.
     pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
         let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
         match (isize::try_from(start), len) {
@@ -56,7 +56,8 @@ impl Span {
         Some(Span { origin: self.origin.checked_add(by)?, ..self })
     }
 
-    /// An access to a peer's memory from or to these displacements, while the span is held; `None` where they aren't its memory.
+    /// An access to a peer's memory from or to these displacements, one run of elements, while the span is held; `None` where they aren't
+    /// its memory.
     pub(crate) fn transfer(
         &self,
         rdma: &Arc<dyn Rdma>,
@@ -67,7 +68,7 @@ impl Span {
         let at = usize::try_from(start.checked_add(self.origin)?).ok()?;
         let place =
             NonNull::new(self.start.wrapping_add(at)).filter(|_| self.covers(start, end))?;
-        // SAFETY: all of it is the span's memory, which is alive and nobody else's as long as the span is held, by the module's
+        // SAFETY: all of it is one run of the span's memory, which is alive and nobody else's as long as the span is held, by the module's
         // rules; the transfer is dropped before.
         Some(unsafe { Transfer::of_memory(rdma, place, len) })
     }
@@ -80,8 +81,8 @@ impl Span {
 
     #[inline]
     pub(super) fn view<'a>(self) -> Option<View<'a>> {
-        // SAFETY: a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
-        // reference to it but the lender, who lent it shared, or exclusively to this span's holder.
+        // SAFETY: what is reached of a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
+        // reference to it but the lender, who lent it shared, or exclusively to this span's holder. Programs reach no gaps.
         unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
     }
 
@@ -190,11 +191,10 @@ impl Span {
         if !inside(to_at, self.len) || !inside(from_at, from.len) {
             return false;
         }
-        // SAFETY: both runs lie inside of their spans' memory, alive by the module's rules.
-        unsafe {
-            let (to, from) = (self.start.add(to_at as usize), from.start.add(from_at as usize));
-            shipable::kernels::copy_run(from, to, len as usize);
-        }
+        let to = self.start.wrapping_add(to_at as usize);
+        let from = from.start.wrapping_add(from_at as usize);
+        // SAFETY: both are runs of elements inside of their spans' memory, alive by the module's rules.
+        unsafe { shipable::kernels::copy_run(from, to, len as usize) };
         true
     }
 

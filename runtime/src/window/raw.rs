@@ -30,7 +30,8 @@ use crate::wire::Kind;
 /// them, as MPI says which do ([`flush`](Raw::flush), [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all),
 /// [`complete`](Raw::complete), [`fence`](Raw::fence) and their like; [`wait`](Request::wait) of a request), has returned. A
 /// failure of such a call completes them as well, but if the call is refused (RMA_SYNC, ASSERT, RANK), operations remain pending
-/// and their memory must stay. An operation that fails may use its memory until then too. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
+/// and their memory must stay. An operation that fails may use its memory until then too. What lies between the elements is left
+/// alone, and may be anybody's. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
 /// refused.
 ///
 /// Posts, waits and tests are without scopes anyway: [`Window::post`](crate::Window::post).
@@ -258,7 +259,7 @@ impl<'w> Raw<'w> {
     /// [`Epoch::put`](crate::Epoch::put); examples at [`fence`](Raw::fence) and [`lock`](Raw::lock).
     ///
     /// # Safety
-    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be read, has been written, and is
+    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be read by it, has been written, and is
     /// written by nobody.
     ///
     /// # Errors
@@ -285,7 +286,7 @@ impl<'w> Raw<'w> {
     /// [`lock`](Raw::lock).
     ///
     /// # Safety
-    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be written, and that nobody else reads or
+    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be written by it, and that nobody else reads or
     /// writes.
     ///
     /// # Errors
