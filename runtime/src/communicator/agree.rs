@@ -327,6 +327,22 @@ impl Communicator {
         Circle::new(&shared.process, &shared.group, shared.rank, context, tag)
     }
 
+    /// All its ranks, at a call on one of its windows.
+    pub(super) fn circle_at(&self, window: u32) -> Circle<'_> {
+        let Communicator { shared } = self;
+        let context = self.context(Channel::Windows);
+        Circle::new(&shared.process, &shared.group, shared.rank, context, window as i32)
+    }
+
+    /// Everyone's values, by rank: what a collective call on a window agrees by.
+    pub(crate) fn tell_at<T: Serialize + DeserializeOwned>(
+        &self,
+        window: u32,
+        mine: &T,
+    ) -> Result<Vec<T>> {
+        self.circle_at(window).tell(mine)
+    }
+
     /// Everyone's values, by rank: what a collective call agrees by.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
         self.circle(BYTES).tell(mine)
@@ -334,8 +350,17 @@ impl Communicator {
 
     /// Returns once all ranks have called it. It needs no memory that all share, so it can be what comes before that is
     /// given back.
-    pub(crate) fn rendezvous(&self) -> Result<()> {
+    pub(super) fn rendezvous(&self) -> Result<()> {
         self.process().meet_at(self.venue(), self.group(), self.rank() as u32)
+    }
+
+    /// Likewise, for a window that is closed: all ranks have closed it then.
+    pub(crate) fn rendezvous_behind(&self, window: u32) -> Result<()> {
+        let venue = Venue::Closed(window);
+        self.process().meet_at(venue, self.group(), self.rank() as u32)?;
+        // Who is through has heard all that is said there.
+        self.process().engine().state().close_venue(venue);
+        Ok(())
     }
 
     fn venue(&self) -> Venue {

@@ -30,9 +30,11 @@ pub(crate) enum Channel {
     Internal,
     /// What makes communicators of some of the ranks, by a tag of the user's.
     Groups,
+    /// What windows agree on, by their number: threads may be at several at a time.
+    Windows,
 }
 
-const CHANNELS: u32 = 4;
+const CHANNELS: u32 = 5;
 
 /// What a communicator's messages travel in: a number that none of its ranks uses for another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

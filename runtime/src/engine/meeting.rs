@@ -20,6 +20,8 @@ use crate::wire::{Brief, Kind};
 pub(crate) enum Venue {
     Communicator(u32),
     Window(u32),
+    /// Where a window was that nobody reaches any more.
+    Closed(u32),
 }
 
 impl Venue {
@@ -27,6 +29,7 @@ impl Venue {
         match self {
             Venue::Communicator(number) => (number, 0),
             Venue::Window(number) => (number, 1),
+            Venue::Closed(number) => (number, 2),
         }
     }
 
@@ -34,6 +37,7 @@ impl Venue {
         match kind {
             0 => Some(Venue::Communicator(number)),
             1 => Some(Venue::Window(number)),
+            2 => Some(Venue::Closed(number)),
             _ => None,
         }
     }
