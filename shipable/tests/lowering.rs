@@ -21,6 +21,10 @@ fn what_adjoins_is_one_run() {
     assert_eq!(native(&Datatype::contiguous(6, &d()).unwrap()), "extent 48 { 48 @0 }");
     assert_eq!(native(&Datatype::vector(3, 2, 2, &d()).unwrap()), "extent 48 { 48 @0 }");
     assert_eq!(native(&Datatype::indexed(&[2, 3], &[1, 3], &d()).unwrap()), "extent 40 { 40 @8 }");
+    let (lengths, mut end) = ((1..10).collect::<Vec<i64>>(), 0);
+    let starts: Vec<i64> = lengths.iter().map(|length| (end, end += length).0).collect();
+    let many = Datatype::indexed(&lengths, &starts, &d()).unwrap();
+    assert_eq!(native(&many), "extent 360 { 360 @0 }");
     // A struct without gaps, of members of different types, and many of them.
     let members = [d(), Datatype::int(), Datatype::float()];
     let packed = Datatype::simple_struct(&[1, 1, 1], &members).unwrap();

@@ -194,7 +194,7 @@ fn array(
     }
     if let Some(table) = table(&ops[child.clone()], runs, unit, extent, room)? {
         room.take::<Op>(1)?;
-        ops.push(Op::Gather(table));
+        ops.push(table);
         return Ok(ops.len() - 1);
     }
     if child.len() > 1 && child.len() * runs.len() > MANY {
@@ -223,14 +223,14 @@ fn grow(ops: &mut Vec<Op>, more: usize) {
 }
 
 /// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
-/// make a table at once.
+/// make a table at once, or one run if all of them adjoin.
 fn table(
     child: &[Op],
     runs: &[Run],
     unit: i64,
     extent: i64,
     room: &mut Room,
-) -> Result<Option<Gather>> {
+) -> Result<Option<Op>> {
     let (blocks, copies) = runs.iter().fold((0u64, 0u64), |(blocks, copies), run| {
         // The bounds of the array were found, so what it holds has a size.
         (blocks.saturating_add(run.count), copies.wrapping_add(run.count.wrapping_mul(run.length)))
@@ -386,7 +386,7 @@ fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
                     _ => None,
                 });
                 let items = sequence.iter().map(Op::items).sum();
-                ops.push(Op::Gather(gather(first.item(), runs, items, room)?));
+                ops.push(gather(first.item(), runs, items, room)?);
             }
             _ => ops.extend_from_slice(sequence),
         }
@@ -394,13 +394,14 @@ fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
     Ok(())
 }
 
-/// A table of runs, each an offset and its units; those that adjoin are joined. They are walked twice, to measure and to make it.
+/// A table of runs, each an offset and its units; those that adjoin are joined, and where that leaves one it is no table. They are
+/// walked twice, to measure and to make it.
 fn gather(
     item: Item,
     runs: impl Iterator<Item = (i64, u64)> + Clone,
     items: u64,
     room: &mut Room,
-) -> Result<Gather> {
+) -> Result<Op> {
     let (memory, stream) = (item.memory(), item.stream());
     let mut start = None;
     let (mut all, mut units, mut step) = (0u64, 0u64, 0u64);
@@ -415,6 +416,9 @@ fn gather(
         }
     });
     let start = start.unwrap_or(0);
+    if all == 1 {
+        return Ok(Op::Block(Block::run(start, item, units, items)));
+    }
     let parts = units / step;
     let (table, kernel) = if parts <= EXPANSION * all && (parts <= CUT || parts <= 2 * all) {
         // Parts of equal length: what a length of its own for each run costs is more than they do.
@@ -434,7 +438,7 @@ fn gather(
         (Table::Ragged { pieces: pieces.into() }, Kernel::new(item.pack, 1))
     };
     let (leaf, stream) = (item.leaf, units * stream);
-    Ok(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest })
+    Ok(Op::Gather(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest }))
 }
 
 /// Hands on runs of units of so many bytes, those that adjoin as one.
