@@ -232,20 +232,19 @@ impl Walk<'_> {
         displacements: &[i64],
         unit: i64,
     ) -> Result<Bounds> {
-        let blocks = || lengths.clone().zip(displacements);
+        let filled = || lengths.clone().zip(displacements).filter(|(length, _)| *length > 0);
         let extent = child.extent();
-        // Of empty blocks too: a form multiplies their displacements before it leaves them out.
-        let (longest, farthest) = blocks().fold((0, 0), |(longest, farthest), (length, at)| {
+        // Where nothing lies, a displacement has no meaning.
+        let (longest, farthest) = filled().fold((0, 0), |(longest, farthest), (length, at)| {
             (length.max(longest), at.unsigned_abs().max(farthest))
         });
         self.meet(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
         self.meet_steps(longest, extent);
-        let filled = blocks().filter(|(length, _)| *length > 0);
         let (mut copies, mut all) = (0i128, None::<Span>);
         if self.near {
             // So each of these products is near.
             let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-            for (length, at) in filled {
+            for (length, at) in filled() {
                 let (first, last) = (at * unit, at * unit + (length - 1) * extent);
                 (least, greatest) = (least.min(first).min(last), greatest.max(first).max(last));
                 copies += i128::from(length);
@@ -254,7 +253,7 @@ impl Walk<'_> {
                 all = Some(Span { least: least.into(), greatest: greatest.into() });
             }
         } else {
-            for (length, &at) in filled {
+            for (length, &at) in filled() {
                 let block = Span::steps(length, extent.into())?;
                 let block = block.plus(&Span::at(i128::from(at) * i128::from(unit)))?;
                 // At most 2^63 blocks of at most 2^63 elements.

@@ -114,6 +114,16 @@ fn portable_bytes_are_the_same_wherever_they_are_compiled() {
 }
 
 #[test]
+fn empty_blocks_lie_nowhere() {
+    let bytes = Datatype::hvector(2, 1, 24, &d()).unwrap();
+    for child in [d(), bytes] {
+        let far = Datatype::indexed(&[1, 0], &[0, i64::MAX], &child).unwrap();
+        let near = Datatype::indexed(&[1], &[0], &child).unwrap();
+        assert_eq!(compile(&far).encode(), compile(&near).encode(), "{far}");
+    }
+}
+
+#[test]
 fn the_tag_follows_the_constructors() {
     let column = Datatype::vector(3, 1, 2, &record()).unwrap();
     let portable = [

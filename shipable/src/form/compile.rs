@@ -201,7 +201,8 @@ impl Compiler<'_> {
         };
         let runs = runs.into_iter();
         let mut joined = Runs::of(runs.size_hint().0);
-        for run in runs {
+        // Where nothing lies, a displacement has no meaning, and need not fit.
+        for run in runs.filter(|run| run.length > 0 && run.count > 0) {
             joined.run(Run {
                 displacement: layout::scaled(run.displacement, unit)?,
                 stride: layout::scaled(run.stride, unit)?,
