@@ -22,6 +22,9 @@ const FORMATS: [(FloatFormat, &str); 5] = [
     (FloatFormat::Binary64, "d64"),
 ];
 
+/// More bytes than any has: those that are known have 120. It may come from a peer, and stands in errors.
+const LONGEST: usize = 400;
+
 impl Architecture {
     /// The descriptor: equal representations have equal ones.
     ///
@@ -78,6 +81,11 @@ impl Architecture {
             if text == named.name {
                 return Ok(named);
             }
+        }
+        if text.len() > LONGEST {
+            let descriptor = text.chars().take(LONGEST / 4).collect::<String>() + "...";
+            let problem = format!("{} bytes, where none has more than {LONGEST}", text.len());
+            return Err(Error::Descriptor { descriptor, problem });
         }
         let read = Fields(text.split(',')).architecture().and_then(|described| {
             described.validate()?;
@@ -166,7 +174,7 @@ impl<'a> Fields<'a> {
             real,
             double_precision,
             logical,
-            truth: number(truth.trim_start_matches('t'))?,
+            truth: number(truth.strip_prefix('t').unwrap_or(truth))?,
         };
         let quad_align = number(self.next("q")?)?;
         let char_signed = match self.next("c=")? {
@@ -276,6 +284,7 @@ mod tests {
             ("sr=natural", "sr=natural,x", "after the last"),
             ("t1", "t0", ".TRUE."),
             ("t1", "t4294967296", ".TRUE."),
+            ("t1", "tt1", "not a number"),
         ];
         for (from, to, says) in bad {
             let text = good.replacen(from, to, 1);
@@ -283,6 +292,8 @@ mod tests {
             let error = Architecture::from_descriptor(&text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
+        let error = Architecture::from_descriptor(&"e=l,".repeat(1 << 20)).unwrap_err().to_string();
+        assert!(error.len() < 400 && error.contains("4194304 bytes"), "{error}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 pub struct Width {
     /// Bytes.
     pub size: u8,
-    /// Alignment as a member of a struct, in bytes.
+    /// Natural alignment, in bytes; for that as a member of a struct see [`LeafLayout::align`].
     pub align: u8,
 }
 
