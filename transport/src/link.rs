@@ -17,7 +17,8 @@ use crate::segment::RankState;
 /// calling [`receive`](Link::receive), as who waits for a frame does.
 ///
 /// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit),
-/// [`piece`](Link::piece) and [`doorbell`](Link::doorbell); [`reserve`](Link::reserve) sends; [`receive`](Link::receive) is polled,
+/// [`piece`](Link::piece), [`doorbell`](Link::doorbell) and [`rdma`](Link::rdma); [`reserve`](Link::reserve) sends, and
+/// [`send_held`](Link::send_held) before a pause what it held back; [`receive`](Link::receive) is polled,
 /// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame; and [`give_up`](Link::give_up) and
 /// [`leave`](Link::leave) end it, with one peer and with all.
 ///

@@ -127,14 +127,13 @@ impl Reduction {
     fn check(&self, target: &Sides<'_>, range: Range<u64>) -> Result<()> {
         let length = target.program.stream_length(target.count)?;
         let within = |at: u64| at % self.element() != 0;
-        let problem = match range {
-            _ if range.end > length => format!("the packed stream has {length} bytes"),
-            _ if within(range.start) || within(range.end) => {
-                format!("it lies within an element of {} bytes", self.element)
-            }
-            _ => return Ok(()),
+        let amid = [range.start, range.end].into_iter().find(|&at| within(at));
+        let (position, problem) = match amid {
+            _ if range.end > length => (range.end, format!("the packed stream has {length} bytes")),
+            Some(at) => (at, format!("it lies within an element of {} bytes", self.element)),
+            None => return Ok(()),
         };
-        Err(Error::Position { position: range.end, problem })
+        Err(Error::Position { position, problem })
     }
 }
 
