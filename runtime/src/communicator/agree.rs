@@ -327,20 +327,15 @@ impl Communicator {
         Circle::new(&shared.process, &shared.group, shared.rank, context, tag)
     }
 
-    /// All its ranks, at a call on one of its windows.
-    pub(super) fn circle_at(&self, window: u32) -> Circle<'_> {
-        let Communicator { shared } = self;
-        let context = self.context(Channel::Windows);
-        Circle::new(&shared.process, &shared.group, shared.rank, context, window as i32)
-    }
-
     /// Everyone's values, by rank: what a collective call on a window agrees by.
     pub(crate) fn tell_at<T: Serialize + DeserializeOwned>(
         &self,
         window: u32,
         mine: &T,
     ) -> Result<Vec<T>> {
-        self.circle_at(window).tell(mine)
+        let Communicator { shared } = self;
+        let (context, tag) = (self.context(Channel::Windows), window as i32);
+        Circle::new(&shared.process, &shared.group, shared.rank, context, tag).tell(mine)
     }
 
     /// Everyone's values, by rank: what a collective call agrees by.

@@ -1,7 +1,6 @@
 //! Collective calls as they are announced under `--check`, before they are made (rules 8 and 9).
 
 use super::Communicator;
-use super::agree::Circle;
 use crate::check::clock::Clock;
 use crate::check::note::longest;
 use crate::check::order::{Announcement, Disagreement, compare};
@@ -21,34 +20,16 @@ impl Communicator {
     #[inline]
     pub(crate) fn announce(&self, call: impl FnOnce() -> String, caller: Caller) -> Result<()> {
         match self.process().checks() {
-            true => self.announce_in(&self.circle(CALLS), call(), 0, Some(caller)).map(drop),
+            true => self.announce_with(call, 0, Some(caller)).map(drop),
             false => Ok(()),
         }
     }
 
-    /// Likewise, of a call on a window, with a fence's promises.
-    pub(crate) fn announce_at(
-        &self,
-        window: u32,
-        call: &str,
-        promises: u32,
-        caller: Option<Caller>,
-    ) -> Result<()> {
-        match self.process().checks() {
-            true => {
-                let call = format!("{call} of window {window}");
-                self.announce_in(&self.circle_at(window), call, promises, caller).map(drop)
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// Gives what each rank has found.
+    /// Likewise, with a fence's promises, where uses of windows are checked. Gives what each rank has found.
     #[cold]
-    fn announce_in(
+    pub(crate) fn announce_with(
         &self,
-        circle: &Circle<'_>,
-        call: String,
+        call: impl FnOnce() -> String,
         promises: u32,
         caller: Option<Caller>,
     ) -> Result<Vec<Tally>> {
@@ -57,9 +38,9 @@ impl Communicator {
             Some(check) => (check.release_to_all(), check.tally()),
             None => return Ok(Vec::new()),
         };
-        let mine = Announcement { call, site: site(caller), promises, clock, tally };
+        let mine = Announcement { call: call(), site: site(caller), promises, clock, tally };
         let ranks = self.group().processes();
-        let said = circle.tell_within(&mine, longest(process.me().size))?;
+        let said = self.circle(CALLS).tell_within(&mine, longest(process.me().size))?;
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));
@@ -89,8 +70,7 @@ impl Communicator {
         if !self.process().checks() {
             return Ok(None);
         }
-        let circle = self.circle(CALLS);
-        let tallies = self.announce_in(&circle, "finalize".to_owned(), 0, Some(caller))?;
+        let tallies = self.announce_with(|| "finalize".to_owned(), 0, Some(caller))?;
         if self.rank() == 0 {
             log::say(&summary(&tallies));
         }

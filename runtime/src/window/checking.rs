@@ -23,12 +23,13 @@ impl Core {
     /// This rank comes to a fence, in this state. Where the others don't, nothing begins.
     #[cold]
     pub(super) fn announce_fence(&self, assert: Assert, before: EpochState) -> Result<()> {
-        let (promises, caller) = (assert.bits(), self.caller.get());
-        let agreed = self.communicator.announce_at(self.window, "fence", promises, caller);
+        let call = || format!("fence of window {}", self.window);
+        let caller = self.caller.get();
+        let agreed = self.communicator.announce_with(call, assert.bits(), caller);
         if agreed.is_err() && self.is_fenced() {
             self.epoch.set(before);
         }
-        agreed
+        agreed.map(drop)
     }
 
     /// This rank's operations on a target, or on all, are done: the targets come to know that this rank has seen it.

@@ -134,7 +134,7 @@ impl Core {
         const CALL: &str = "set_info";
         let caller = Location::caller();
         let tell = || {
-            self.communicator.announce_at(self.window, CALL, 0, Some(caller))?;
+            self.communicator.announce(|| format!("{CALL} of window {}", self.window), caller)?;
             self.communicator.tell_at(self.window, info)
         };
         let set = || -> Result<()> {
@@ -239,7 +239,8 @@ impl Core {
             // Once all are here nobody begins anything; where not all come, the engine keeps the memory, as of a window that is
             // dropped. An unlock may still be on its way. All close the window before any memory is freed; the second meeting makes
             // sure. It goes by messages, because the flags are part of what is freed.
-            let agreed = self.communicator.announce_at(self.window, "free", 0, Some(caller));
+            let call = || format!("free of window {}", self.window);
+            let agreed = self.communicator.announce(call, caller);
             let met = agreed.and_then(|()| self.communicator.meet(&self.meeting));
             let closed = met.and_then(|()| {
                 self.process.engine().state().close_window(self.window);
