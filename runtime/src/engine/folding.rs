@@ -49,6 +49,11 @@ impl Folding {
             .map_err(conversion)
     }
 
+    /// Where what it fetches will lie, while there is nothing.
+    pub(super) fn room(&mut self) -> Option<&mut Vec<u8>> {
+        self.fetched.as_mut().filter(|fetched| fetched.is_empty())
+    }
+
     /// What it fetched, if it does.
     pub(super) fn into_fetched(self) -> Option<Vec<u8>> {
         self.fetched
@@ -80,7 +85,7 @@ pub(super) fn fetched_reply(header: &Header, fetched: Vec<u8>) -> Outgoing {
             few.bytes_mut().copy_from_slice(&fetched);
             Source::Few(few)
         }
-        None => Source::Bytes(fetched.into()),
+        None => Source::Fetched(fetched),
     };
     reply_to(header, length, source)
 }

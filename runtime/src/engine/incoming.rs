@@ -215,7 +215,13 @@ impl State {
                 let admitted = self.admit(peer, header);
                 let folding = admitted.and_then(|it| self.admit_folding(it, peer, header));
                 Ok(match folding {
-                    Ok(folding) => Sink::Fold(Box::new(folding)),
+                    Ok(mut folding) => {
+                        if let Some(room) = folding.room() {
+                            *room = std::mem::take(&mut self.fetched);
+                            room.clear();
+                        }
+                        Sink::Fold(Box::new(folding))
+                    }
                     Err(error) => Sink::Refused(error),
                 })
             }

@@ -112,7 +112,7 @@ pub(crate) struct State {
     windows: Numbers<u32, Arc<Exposure>>,
     ledgers: Numbers<u32, Arc<Ledger>>,
     gets: Fetches,
-    /// What the last quick operation of a peer fetched, where it is more than a few bytes.
+    /// What the last quick operation of a peer fetched, where it is more than a few bytes; and room for what others fetch.
     fetched: Vec<u8>,
     locks: sync::Locks,
     tickets: Tickets,
@@ -491,7 +491,8 @@ impl State {
     }
 
     fn finish_outgoing(&mut self, peer: u32, outcome: Result<()>) {
-        if let Some(outgoing) = self.peers[peer as usize].outbox.pop_front() {
+        if let Some(mut outgoing) = self.peers[peer as usize].outbox.pop_front() {
+            outgoing.give_back(&mut self.fetched);
             self.stream_ended(peer, outgoing.into_purpose(), outcome);
         }
     }

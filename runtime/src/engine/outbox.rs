@@ -42,6 +42,8 @@ pub(crate) enum Source {
     Empty,
     /// Bytes as they are.
     Bytes(Arc<[u8]>),
+    /// Likewise, in memory that is used again.
+    Fetched(Vec<u8>),
     /// As many as lie here.
     Few(Few),
     /// Elements, packed on the way.
@@ -97,6 +99,9 @@ pub(crate) enum Purpose {
     /// A message of this number.
     Message(u64),
 }
+
+/// The most that is kept for what the next operation fetches.
+const KEPT: usize = 4 << 20;
 
 /// What became of an attempt to send.
 pub(super) enum Sent {
@@ -158,6 +163,16 @@ impl Outgoing {
     /// Lets go of the memory that it packs from. A stream of no bytes is whole with its opening frame: nothing of it is cut.
     pub(super) fn abandon(&mut self) {
         self.source = if self.length > 0 { Source::Abandoned } else { Source::Empty };
+    }
+
+    /// Gives memory back that it sent from, for the next to fetch, unless what is there is larger: for megabytes the system
+    /// would give and take pages each time.
+    pub(super) fn give_back(&mut self, spare: &mut Vec<u8>) {
+        if let Source::Fetched(bytes) = &mut self.source {
+            if (spare.capacity()..=KEPT).contains(&bytes.capacity()) {
+                *spare = std::mem::take(bytes);
+            }
+        }
     }
 
     pub(super) fn into_purpose(self) -> Purpose {
@@ -248,7 +263,7 @@ impl Source {
 
     /// Whether its bytes are there, whatever happens.
     fn is_sure(&self) -> bool {
-        matches!(self, Source::Empty | Source::Bytes(_) | Source::Few(_))
+        matches!(self, Source::Empty | Source::Bytes(_) | Source::Fetched(_) | Source::Few(_))
     }
 
     /// All of its bytes.
@@ -269,6 +284,10 @@ impl Source {
             Source::Empty => {}
             Source::Abandoned => return Err(ErrorKind::Aborting { by: None }.into()),
             Source::Bytes(bytes) => {
+                let position = position as usize;
+                out.copy_from_slice(&bytes[position..position + out.len()]);
+            }
+            Source::Fetched(bytes) => {
                 let position = position as usize;
                 out.copy_from_slice(&bytes[position..position + out.len()]);
             }
