@@ -84,6 +84,10 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
         if self.is_far(peer) { self.far.give_up(peer) } else { self.near.give_up(peer) }
     }
 
+    fn may_speak(&self, peer: u32) -> bool {
+        if self.is_far(peer) { self.far.may_speak(peer) } else { self.near.may_speak(peer) }
+    }
+
     fn leave(&mut self) {
         self.near.leave();
         self.far.leave();

@@ -219,6 +219,11 @@ impl<L: Link> Link for Faulty<L> {
         self.inner.give_up(peer);
     }
 
+    fn may_speak(&self, peer: u32) -> bool {
+        self.inner.may_speak(peer)
+            || self.held.get(peer as usize).is_some_and(|held| !held.is_empty())
+    }
+
     fn leave(&mut self) {
         self.inner.leave();
     }

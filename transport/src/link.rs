@@ -17,7 +17,7 @@ use crate::segment::RankState;
 /// calling [`receive`](Link::receive), as who waits for a frame does.
 ///
 /// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit),
-/// [`piece`](Link::piece), [`doorbell`](Link::doorbell) and [`rdma`](Link::rdma); [`reserve`](Link::reserve) sends, and
+/// [`piece`](Link::piece), [`may_speak`](Link::may_speak), [`doorbell`](Link::doorbell) and [`rdma`](Link::rdma); [`reserve`](Link::reserve) sends, and
 /// [`send_held`](Link::send_held) before a pause what it held back; [`receive`](Link::receive) is polled,
 /// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame; and [`give_up`](Link::give_up) and
 /// [`leave`](Link::leave) end it, with one peer and with all.
@@ -87,6 +87,13 @@ pub trait Link: Send {
         let _ = peer;
     }
 
+    /// Whether more may come of a peer that the job knows to have finalized: the news may be faster than its last frames. Good for
+    /// a time at which [`receive`](Link::receive) finds nothing.
+    fn may_speak(&self, peer: u32) -> bool {
+        let _ = peer;
+        false
+    }
+
     /// Says to all peers what the job knows of this rank's end, behind all that was committed, and waits as long as they take
     /// it. The last call on a link, once the rank is marked as finalized or dead; nothing where peers see that mark.
     fn leave(&mut self) {}
@@ -139,6 +146,10 @@ impl<L: Link + ?Sized> Link for Box<L> {
 
     fn give_up(&mut self, peer: u32) {
         (**self).give_up(peer);
+    }
+
+    fn may_speak(&self, peer: u32) -> bool {
+        (**self).may_speak(peer)
     }
 
     fn leave(&mut self) {

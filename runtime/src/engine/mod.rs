@@ -127,6 +127,8 @@ pub(crate) struct State {
     broken: Option<LinkError>,
     /// Those who died, of whom the link hasn't been told.
     dead: Vec<u32>,
+    /// Those who have finalized, and of whom more may come.
+    leaving: Vec<u32>,
     /// Whether a frame came that was no answer.
     asked: bool,
     founding: Option<Founding>,
@@ -171,6 +173,7 @@ impl Engine {
             bereft: Arc::default(),
             broken: None,
             dead: Vec::new(),
+            leaving: Vec::new(),
             asked: false,
             founding,
         };
@@ -186,6 +189,9 @@ impl Engine {
     pub(crate) fn progress(&mut self) -> bool {
         self.state.retire();
         let mut moved = self.receive();
+        if !self.state.leaving.is_empty() {
+            moved |= self.see_off();
+        }
         moved |= self.state.grant();
         moved |= self.state.end_accesses();
         self.give_up_dead();
@@ -270,10 +276,27 @@ impl Engine {
     /// The job knows something new of its ranks, whose states these are.
     pub(crate) fn handle_rank_states(&mut self, states: &[RankState]) {
         self.drain();
+        self.state.leaving.clear();
         for (rank, &state) in (0..).zip(states) {
-            self.state.handle_rank_state(rank, state);
+            if state == RankState::Finalized && self.link.may_speak(rank) {
+                self.state.leaving.push(rank);
+            } else {
+                self.state.handle_rank_state(rank, state);
+            }
         }
         self.give_up_dead();
+    }
+
+    /// Takes those for gone that have finalized and of whom nothing more comes by now; true if there are any.
+    #[cold]
+    fn see_off(&mut self) -> bool {
+        self.drain();
+        let Engine { link, state } = self;
+        let (leaving, left): (Vec<_>, Vec<_>) =
+            state.leaving.iter().partition(|&&rank| link.may_speak(rank));
+        state.leaving = leaving;
+        left.iter().for_each(|&rank| state.handle_rank_state(rank, RankState::Finalized));
+        !left.is_empty()
     }
 
     /// Takes in all that has arrived: what a rank sent before it went counts, and is here once its end is heard of.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longshore_transport::fault::{Faults, Faulty};
 use longshore_transport::sim::{Cluster, SimLink};
 use longshore_transport::{Cause, Link, RankState, Segment};
 use shipable::{Architecture, Class, Datatype, Form, Signature};
@@ -36,10 +37,14 @@ impl Pair {
     }
 
     fn strangers() -> Pair {
+        Pair::strangers_by(|link| Box::new(link))
+    }
+
+    fn strangers_by(link: impl FnOnce(SimLink) -> Box<dyn Link>) -> Pair {
         let cluster = Cluster::new(2, 0).unwrap();
         let architecture = Architecture::X86_64;
         let me = Me { rank: 0, size: 2, architecture, emulated: false };
-        let link = Box::new(cluster.link(0).unwrap());
+        let link = link(cluster.link(0).unwrap());
         let mut engine = Engine::new(me, link, SECRET.to_vec(), Arc::new(Names::default()), None);
         let exposed = Arc::new(Exposed::created(vec![0u8; 80]).unwrap());
         let group = Group::of_job(2, 0);
@@ -363,6 +368,31 @@ fn the_last_words_of_a_rank_that_has_finalized_may_come_late() {
     assert_eq!(pair.engine.state().awaited_in_meeting(venue), None);
     while pair.engine.progress() {}
     assert!(pair.engine.state().is_flushed());
+}
+
+/// Nor does who waits for them give up.
+#[test]
+fn a_rank_that_has_finalized_is_gone_behind_its_last_words() {
+    let faults = Faults { delay: 1000, ..Faults::default() };
+    let mut pair = Pair::strangers_by(|link| Box::new(Faulty::new(link, faults)));
+    let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
+    let number = pair.engine.state().start_receive(pattern, Landing::Bytes);
+    let header = Header { length: 2, ..Header::new(Kind::Eager) };
+    for frame in [hello(Hello { ..greeting() }), [&header.encode()[..], b"ab"].concat()] {
+        pair.send(&frame);
+    }
+    pair.engine.handle_rank_states(&[RankState::Alive, RankState::Finalized]);
+    assert!(pair.engine.state().gone(1).is_none());
+    let received = loop {
+        pair.engine.progress();
+        if let Some(received) = pair.engine.state().take_received(number) {
+            break received.unwrap();
+        }
+    };
+    assert_eq!(received.bytes, b"ab");
+    while pair.engine.state().gone(1).is_none() {
+        pair.engine.progress();
+    }
 }
 
 /// It was announced in time, but its sender's death was heard of first.

@@ -183,6 +183,15 @@ impl Inbox {
         Ok(Some(Frame::new(peer, bytes, &mut self.read)))
     }
 
+    /// Whether frames of a peer are unread, or its connection stands, over which it hasn't said farewell.
+    pub(super) fn may_speak(&self, peer: u32, peers: &Peers) -> bool {
+        let mut guests = self.inbound.values().filter(|guest| guest.greeting.from == peer);
+        guests.any(|guest| {
+            let is_open = !guest.closed && peers.may_speak(peer, guest.peer().is_some());
+            is_open || guest.unread > 0
+        })
+    }
+
     /// Whether a farewell is still on its way to one who may take it.
     pub(super) fn is_unsent(&self, peers: &Peers) -> bool {
         let is_gone = |guest: &Inbound| guest.peer().is_some_and(|peer| peers.is_gone(peer));

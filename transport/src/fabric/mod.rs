@@ -290,7 +290,10 @@ impl Link for FabricLink {
         }
         let state = self.peers.segment.rank_state(peer);
         if state.is_gone() {
-            return Err(LinkError::PeerGone { peer, state }.into());
+            // Whoever hears that it is gone waits for nothing more of it.
+            let is_final = state != RankState::Finalized || !self.may_speak(peer);
+            let gone = LinkError::PeerGone { peer, state };
+            return Err(if is_final { gone.into() } else { Refused::WouldBlock });
         }
         if let Some(broken) = &self.broken {
             return Err(broken.clone().into());
@@ -329,6 +332,10 @@ impl Link for FabricLink {
         }
         self.dialled.end(peer);
         self.inbox.close(|inbound| inbound.greeting.from == peer);
+    }
+
+    fn may_speak(&self, peer: u32) -> bool {
+        self.broken.is_none() && self.inbox.may_speak(peer, &self.peers)
     }
 
     fn leave(&mut self) {

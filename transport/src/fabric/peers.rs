@@ -25,6 +25,8 @@ pub(super) struct Peers {
 struct Standing {
     /// It has proved itself on a connection that it made.
     has_joined: bool,
+    /// It has said to this rank that it says nothing more.
+    has_parted: bool,
     /// This rank takes it for dead: no connection leads to it, or comes from it.
     is_given_up: bool,
 }
@@ -49,6 +51,12 @@ impl Peers {
 
     pub(super) fn is_given_up(&self, peer: u32) -> bool {
         self.all[peer as usize].is_given_up
+    }
+
+    /// Whether a guest that says, or has proved, to be a peer may still have something to say.
+    pub(super) fn may_speak(&self, peer: u32, is_proved: bool) -> bool {
+        let standing = &self.all[peer as usize];
+        !standing.has_parted && (is_proved || !standing.has_joined)
     }
 
     /// Whether a greeting is one that this rank may get.
@@ -82,7 +90,8 @@ impl Peers {
     }
 
     /// A peer's last word.
-    pub(super) fn part(&self, peer: u32, state: RankState) {
+    pub(super) fn part(&mut self, peer: u32, state: RankState) {
+        self.all[peer as usize].has_parted = true;
         if !self.is_gone(peer) {
             self.segment.mark(peer, state);
         }

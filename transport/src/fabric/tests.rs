@@ -119,6 +119,44 @@ fn a_farewell_comes_behind_the_frames() {
 }
 
 #[test]
+fn news_of_an_end_that_others_had_first_waits_for_the_last_frames() {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    for _ in 0..3 {
+        assert!(send(&mut right, 0, 8));
+    }
+    let refusal = |left: &mut FabricLink| left.reserve(1, 8).err();
+    assert!(!left.may_speak(0) && left.may_speak(1));
+    // As a neighbour does that heard it.
+    left.peers.segment.mark(1, RankState::Finalized);
+    assert!(matches!(refusal(&mut left), Some(Refused::WouldBlock)));
+    let leaves = thread::spawn(|| finalize(right));
+    let mut received = 0;
+    wait(|| {
+        received += usize::from(left.receive().unwrap().is_some());
+        (!left.may_speak(1)).then_some(())
+    });
+    assert_eq!(received, 3);
+    let gone = LinkError::PeerGone { peer: 1, state: RankState::Finalized };
+    assert!(matches!(refusal(&mut left), Some(Refused::Failed(error)) if error == gone));
+    leaves.join().unwrap();
+}
+
+#[test]
+fn who_goes_without_a_farewell_may_say_no_more_once_its_connection_ends() {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    left.peers.segment.mark(1, RankState::Finalized);
+    right.give_up(0);
+    wait(|| {
+        assert!(left.receive().unwrap().is_none());
+        (!left.may_speak(1)).then_some(())
+    });
+}
+
+#[test]
 fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
     let [mut left, mut right] = pair();
     pass(&mut left, &mut right);
