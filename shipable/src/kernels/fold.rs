@@ -1,7 +1,8 @@
 //! Folds: loops that combine packed operands with packed values in place, for what the machine's own instructions compute.
 //!
 //! Keyed by width and meaning, not by basic type: sums and bits of two's complement need no sign. Each loop has a version
-//! for values in the other byte order, and, on x86, one with AVX2 and one with AVX-512.
+//! for values in the other byte order, one for operands alone that are, where they are single words, and, on x86, one with AVX2 and
+//! one with AVX-512.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -20,6 +21,8 @@ type Body = unsafe fn(*const u8, *mut u8, usize);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
     body: Body,
+    /// The loop for operands in the other byte order than what they are combined with, if there is one: to be asked for.
+    across: Option<fn() -> Body>,
     element: usize,
 }
 
@@ -28,12 +31,12 @@ impl Fold {
     pub(crate) fn find(op: Op, scalars: &[Scalar], complex: bool) -> Option<Fold> {
         let first = scalars.first()?;
         let element = scalars.iter().map(|scalar| usize::from(scalar.size)).sum();
-        let body = match (op, scalars) {
-            (Op::Band, _) => body::<Words<u8, And, false>>(),
-            (Op::Bor, _) => body::<Words<u8, Or, false>>(),
-            (Op::Bxor, _) => body::<Words<u8, Xor, false>>(),
-            (Op::Maxloc | Op::Minloc, [value, index]) => pairs(op, *value, *index)?,
-            (Op::Prod, _) if complex => products(*first)?,
+        let (body, across) = match (op, scalars) {
+            (Op::Band, _) => (body::<Words<u8, And, false, false>>(), None),
+            (Op::Bor, _) => (body::<Words<u8, Or, false, false>>(), None),
+            (Op::Bxor, _) => (body::<Words<u8, Xor, false, false>>(), None),
+            (Op::Maxloc | Op::Minloc, [value, index]) => (pairs(op, *value, *index)?, None),
+            (Op::Prod, _) if complex => (products(*first)?, None),
             _ => words(op, *first)?,
         };
         // What works scalar by scalar, or byte by byte, takes an element for several.
@@ -43,7 +46,12 @@ impl Fold {
             Op::Prod if complex => element,
             _ => usize::from(first.size),
         };
-        Some(Fold { body, element: unit })
+        Some(Fold { body, across, element: unit })
+    }
+
+    /// The same of operands in the other byte order, each a scalar or several.
+    pub(crate) fn across(&self) -> Option<Fold> {
+        Some(Fold { body: self.across?(), across: None, element: self.element })
     }
 
     /// Combines `bytes` of operands, from displacement 0 on, with what lies at `at`.
@@ -252,10 +260,10 @@ bits! {
     Xor ^;
 }
 
-/// Word by word.
-struct Words<T, C, const SWAPPED: bool>(PhantomData<(T, C)>);
+/// Word by word: `FROM` says whether operands are in the other byte order than this machine's, `AT` the same of what is there.
+struct Words<T, C, const FROM: bool, const AT: bool>(PhantomData<(T, C)>);
 
-impl<T: Word, C: Combine<T>, const SWAPPED: bool> Loop for Words<T, C, SWAPPED> {
+impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T, C, FROM, AT> {
     #[inline(always)]
     unsafe fn run(operands: *const u8, target: *mut u8, count: usize) {
         for index in 0..count {
@@ -263,8 +271,8 @@ impl<T: Word, C: Combine<T>, const SWAPPED: bool> Loop for Words<T, C, SWAPPED> 
             // SAFETY: the caller's promise: element `index` is below `count`.
             unsafe {
                 let there = target.add(at);
-                let operand = load::<T, SWAPPED>(operands.add(at));
-                store::<T, SWAPPED>(there, C::combine(operand, load::<T, SWAPPED>(there)));
+                let operand = load::<T, FROM>(operands.add(at));
+                store::<T, AT>(there, C::combine(operand, load::<T, AT>(there)));
             }
         }
     }
@@ -315,17 +323,21 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     }
 }
 
+fn loops<L: Loop, A: Loop>() -> (Body, Option<fn() -> Body>) {
+    (body::<L>(), Some(body::<A>))
+}
+
 fn is_swapped(scalar: Scalar) -> bool {
     scalar.order != ByteOrder::NATIVE
 }
 
-/// The loop for words of this meaning and width.
-fn words(op: Op, scalar: Scalar) -> Option<Body> {
+/// The loop for words of this meaning and width, and that for operands in the other byte order.
+fn words(op: Op, scalar: Scalar) -> Option<(Body, Option<fn() -> Body>)> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
             match is_swapped(scalar) {
-                true => body::<Words<$word, $combine, true>>(),
-                false => body::<Words<$word, $combine, false>>(),
+                true => loops::<Words<$word, $combine, true, true>, Words<$word, $combine, false, true>>(),
+                false => loops::<Words<$word, $combine, false, false>, Words<$word, $combine, true, false>>(),
             }
         };
     }

@@ -92,6 +92,12 @@ impl Reduction {
         Ok(Reduction { op, element: layout.size, body })
     }
 
+    /// The same of operands in the other byte order, if there is a loop for it.
+    fn across(&self) -> Option<Reduction> {
+        let Body::Fold(fold) = &self.body else { return None };
+        Some(Reduction { body: Body::Fold(fold.across()?), ..*self })
+    }
+
     /// The operation.
     pub fn op(&self) -> Op {
         self.op

@@ -21,6 +21,8 @@ pub struct Stage {
     to: u64,
     lanes: SmallVec<[Part; 2]>,
     copies: bool,
+    /// Whether it reverses the bytes of each scalar, and does no more.
+    swaps: bool,
 }
 
 /// A scalar of an element, or all of those of a complex number.
@@ -41,6 +43,12 @@ struct Part {
 pub struct Carry {
     bytes: [u8; LONGEST],
     held: usize,
+}
+
+impl Part {
+    fn swaps(&self) -> bool {
+        matches!(self.conversion, Conversion::Swap { .. }) && self.units == 1
+    }
 }
 
 impl Stage {
@@ -67,7 +75,8 @@ impl Stage {
             to_at += i64::from(b.scalar.size);
         }
         let copies = lanes.iter().all(|part: &Part| part.conversion.is_copy());
-        Ok(Stage { leaf, from: there.size.into(), to: here.size.into(), lanes, copies })
+        let swaps = lanes.iter().all(Part::swaps);
+        Ok(Stage { leaf, from: there.size.into(), to: here.size.into(), lanes, copies, swaps })
     }
 
     /// Bytes of an element before it is converted.
@@ -199,8 +208,13 @@ impl Reduction {
             (index, input) = (index + 1, rest);
         }
         let (elements, rest) = input.split_at(input.len() - input.len() % whole);
-        if stage.copies {
-            fetch(self, index * self.element(), elements, target)?;
+        let at_once = match (stage.copies, stage.swaps) {
+            (true, _) => Some(*self),
+            (_, true) => self.across(),
+            _ => None,
+        };
+        if let Some(reduction) = at_once {
+            fetch(&reduction, index * self.element(), elements, target)?;
         } else {
             let mut out = [0; PIECE];
             let piece = PIECE / whole.max(self.element as usize) * whole;
