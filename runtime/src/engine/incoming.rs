@@ -153,6 +153,7 @@ impl State {
             taken => {
                 // Where this fails, whoever waits for the stream is told with all that wait for the peer.
                 self.peers[peer as usize].incoming = Incoming::Stream(Box::new(stream));
+                self.streaming.insert(peer);
                 taken
             }
         }
@@ -175,7 +176,7 @@ impl State {
         if !stream.is_whole() {
             return Ok(());
         }
-        match std::mem::take(incoming) {
+        match self.take_stream(peer) {
             Incoming::Stream(stream) => self.finish(peer, *stream, None),
             Incoming::Idle => Ok(()),
         }
@@ -184,11 +185,16 @@ impl State {
     /// The peer can't send the rest of its stream.
     pub(super) fn handle_cut(&mut self, peer: u32, reason: u32) -> Result<(), String> {
         let cut = Cut::from_wire(reason).ok_or_else(|| format!("a cut for reason {reason}"))?;
-        let Incoming::Stream(stream) = std::mem::take(&mut self.peers[peer as usize].incoming)
-        else {
+        let Incoming::Stream(stream) = self.take_stream(peer) else {
             return Err("the end of no stream".to_owned());
         };
         self.finish(peer, *stream, Some(cut))
+    }
+
+    /// The stream that a peer had under way, which it has no more.
+    pub(super) fn take_stream(&mut self, peer: u32) -> Incoming {
+        self.streaming.remove(peer);
+        std::mem::take(&mut self.peers[peer as usize].incoming)
     }
 
     /// Decides where a stream goes.

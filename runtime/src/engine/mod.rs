@@ -45,7 +45,7 @@ use crate::tap::{Direction, Tap};
 use crate::types::{Names, TargetType};
 use crate::wire::{Brief, Founding, Frame, Header, Kind};
 use outbox::Sent;
-use peer::{Busy, Gone, Peer};
+use peer::{Gone, Peer, PeerSet};
 pub(crate) use ticket::Ticket;
 use ticket::Tickets;
 
@@ -106,7 +106,9 @@ pub(crate) struct State {
     secret: Vec<u8>,
     peers: Vec<Peer>,
     /// Those to whom something may have to be sent.
-    busy: Busy,
+    busy: PeerSet,
+    /// Those who have a stream under way to this rank.
+    streaming: PeerSet,
     /// Waited for when dropped, by looks at the network, which reaches the windows: so before them.
     accesses: Vec<accesses::Accessing>,
     windows: Numbers<u32, Arc<Exposure>>,
@@ -157,7 +159,8 @@ impl Engine {
             check: None,
             secret,
             peers: (0..me.size).map(|_| Peer::default()).collect(),
-            busy: Busy::new(me.size),
+            busy: PeerSet::new(me.size),
+            streaming: PeerSet::new(me.size),
             windows: Numbers::default(),
             ledgers: Numbers::default(),
             gets: Fetches::default(),
@@ -598,7 +601,7 @@ impl State {
         peer.gone = Some(gone);
         let outbox = std::mem::take(&mut peer.outbox);
         // Of a stream under way, what had arrived is in place, and the rest never comes.
-        let cut = std::mem::take(&mut peer.incoming).into_receiving();
+        let cut = self.take_stream(rank).into_receiving();
         let gone = |rank| Error::from(ErrorKind::Gone { rank, state: why.clone() });
         for outgoing in outbox {
             self.stream_ended(rank, outgoing.into_purpose(), Err(gone(rank)));
@@ -696,9 +699,9 @@ impl State {
 
     /// Whether there is no operation of which memory is held, or somebody to be told.
     pub(crate) fn holds_nothing(&self) -> bool {
-        let is_idle = |peer: &Peer| peer.outbox.is_empty() && !peer.is_streaming();
         let is_empty = self.gets.is_empty() && self.tickets.is_empty() && self.accesses.is_empty();
-        is_empty && self.peers.iter().all(is_idle)
+        // Asked by each flush: a look at each of a thousand peers costs more than its message.
+        is_empty && self.busy.is_empty() && self.streaming.is_empty()
     }
 
     /// Likewise, of operations that nobody waits for any more, and ends whoever waits for one alone. Where the job ends they will never

@@ -130,12 +130,12 @@ impl Peer {
 }
 
 /// A set of peers.
-pub(super) struct Busy(Box<[u64]>);
+pub(super) struct PeerSet(Box<[u64]>);
 
-impl Busy {
+impl PeerSet {
     /// None of so many.
-    pub(super) fn new(size: u32) -> Busy {
-        Busy(vec![0; size.div_ceil(64) as usize].into())
+    pub(super) fn new(size: u32) -> PeerSet {
+        PeerSet(vec![0; size.div_ceil(64) as usize].into())
     }
 
     pub(super) fn insert(&mut self, peer: u32) {
@@ -144,6 +144,10 @@ impl Busy {
 
     pub(super) fn remove(&mut self, peer: u32) {
         self.0[peer as usize / 64] &= !(1 << (peer % 64));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.from(0).is_none()
     }
 
     /// The first from this one on.
@@ -166,18 +170,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn busy_peers_are_found_in_order() {
-        let mut busy = Busy::new(200);
-        let all = |busy: &Busy| {
-            let first = busy.from(0);
-            std::iter::successors(first, |peer| busy.from(peer + 1)).collect::<Vec<_>>()
+    fn a_set_gives_its_peers_in_order() {
+        let mut set = PeerSet::new(200);
+        let all = |set: &PeerSet| {
+            let first = set.from(0);
+            std::iter::successors(first, |peer| set.from(peer + 1)).collect::<Vec<_>>()
         };
-        assert_eq!(all(&busy), []);
+        assert_eq!((all(&set), set.is_empty()), (vec![], true));
         let some = [0, 1, 63, 64, 130, 199];
-        some.iter().for_each(|&peer| busy.insert(peer));
-        assert_eq!(all(&busy), some);
-        [0, 63].iter().for_each(|&peer| busy.remove(peer));
-        assert_eq!(all(&busy), [1, 64, 130, 199]);
-        assert_eq!(busy.from(256), None);
+        some.iter().for_each(|&peer| set.insert(peer));
+        assert_eq!((all(&set), set.is_empty()), (some.to_vec(), false));
+        [0, 63].iter().for_each(|&peer| set.remove(peer));
+        assert_eq!(all(&set), [1, 64, 130, 199]);
+        assert_eq!(set.from(256), None);
     }
 }
