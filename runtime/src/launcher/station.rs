@@ -10,11 +10,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 
-use longshore_transport::{Note, RankState, Segment};
+use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use nix::sys::socket::{MsgFlags, send};
+use nix::sys::socket::{MsgFlags, recv, send};
 use nix::unistd::{AccessFlags, access};
 
 use super::Error;
@@ -211,9 +211,17 @@ impl Station {
     }
 
     fn handle_end(&mut self, place: usize, events: &mut Vec<Event>) -> io::Result<()> {
-        let ended = &mut self.ranks[place];
-        let Some(process) = ended.process.take() else { return Ok(()) };
+        let Some(process) = self.ranks[place].process.take() else { return Ok(()) };
         let status = process.reap()?;
+        // What it said last is heard first, and before that what another did who ends the job, for which this one may have ended: both
+        // may have come since the look that found the end.
+        if let JobState::Aborting { by: Some(rank), .. } = self.segment.job_state() {
+            if let Some(rank) = self.find(rank) {
+                rank.listen(events);
+            }
+        }
+        let ended = &mut self.ranks[place];
+        ended.listen(events);
         ended.connection = None;
         drain(&mut ended.stdout, ended.rank, Sink::Stdout, events)?;
         drain(&mut ended.stderr, ended.rank, Sink::Stderr, events)?;
@@ -306,9 +314,9 @@ impl Rank {
     fn listen(&mut self, events: &mut Vec<Event>) {
         let Some(connection) = &mut self.connection else { return };
         let mut bytes = [0; LINE_LIMIT];
-        match connection.socket.read(&mut bytes) {
+        match recv(connection.socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT) {
             Ok(count @ 1..) => connection.input.extend_from_slice(&bytes[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
+            Err(Errno::EINTR | Errno::EAGAIN) => return,
             Ok(0) | Err(_) => return self.connection = None,
         }
         while let Some(line) = connection.line() {
