@@ -7,6 +7,8 @@
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
+use longshore_transport::signals;
+
 use crate::process::Process;
 use crate::waiter::Waiter;
 
@@ -17,10 +19,8 @@ pub(crate) fn start(
 ) -> std::io::Result<JoinHandle<()>> {
     let process = Arc::downgrade(process);
     let name = "longshore-progress".to_owned();
-    std::thread::Builder::new()
-        .name(name)
-        .stack_size(256 << 10)
-        .spawn(move || serve(&process, &waiter))
+    let builder = std::thread::Builder::new().name(name).stack_size(256 << 10);
+    signals::blocked(|| builder.spawn(move || serve(&process, &waiter)))
 }
 
 fn serve(process: &Weak<Process>, waiter: &Waiter) {

@@ -26,6 +26,7 @@ pub mod protocol;
 pub mod rdma;
 pub mod segment;
 pub mod shm;
+pub mod signals;
 pub mod sim;
 
 pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};

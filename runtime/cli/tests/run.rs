@@ -29,6 +29,7 @@ fn rank() {
         "fatal" => return fatal(),
         "idle" => return idle(),
         "join" => return join(),
+        "signals" => return signals(),
         _ => {}
     }
     let mut job = Environment::from_env().unwrap().expect("a launcher");
@@ -168,6 +169,44 @@ fn idle() {
     window.free().unwrap();
     rank.finalize().unwrap();
     std::process::exit(0);
+}
+
+/// Signals are for threads that the program knows of: those that there are since init take none.
+fn signals() {
+    let own = threads();
+    let rank = longshore::init().unwrap();
+    let (world, info) = (rank.world(), longshore::Info::default());
+    let window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
+    let others = || threads().into_iter().filter(|thread| !own.contains(thread));
+    assert!(others().count() > 0, "nobody makes progress");
+    for thread in others() {
+        let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
+        let line = |name: &str| {
+            let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            found.trim_start_matches(':').trim()
+        };
+        let blocked = u64::from_str_radix(line("SigBlk"), 16).unwrap();
+        for signal in Signal::iterator() {
+            use Signal::*;
+            // Two that nobody can block, and those that a thread causes itself.
+            if !matches!(
+                signal,
+                SIGKILL | SIGSTOP | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP
+            ) {
+                let bit = 1 << (signal as i32 - 1);
+                assert_ne!(blocked & bit, 0, "{signal} may end up at {}", line("Name"));
+            }
+        }
+    }
+    window.free().unwrap();
+    rank.finalize().unwrap();
+    std::process::exit(0);
+}
+
+/// Of this process, by number.
+fn threads() -> Vec<i32> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// What this process has had of the processor, with all its threads.
@@ -442,6 +481,12 @@ fn who_waits_takes_no_processor_time_processes() {
         let options = options.iter().map(|&word| word.to_owned()).collect();
         run(&[options, role("idle")].concat()).expect(0, &[]);
     }
+}
+
+#[test]
+fn a_signal_that_the_program_blocks_ends_up_at_no_thread_of_the_runtime() {
+    let words = ["--route", "message", "-n", "2"].map(str::to_owned).to_vec();
+    run(&[words, role("signals")].concat()).expect(0, &[]);
 }
 
 /// A rank tells an operator what it does, if asked, and by itself nothing.

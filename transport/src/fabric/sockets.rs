@@ -30,6 +30,8 @@ use nix::sys::socket::{
     self, SetSockOpt, SockaddrLike, SockaddrStorage, getpeername, getsockname, getsockopt,
 };
 
+use crate::signals;
+
 /// Probes before a connection is given up.
 const PROBES: u32 = 4;
 
@@ -83,12 +85,14 @@ impl Keeper {
     pub(super) fn start(ends: Ends, patience: Duration) -> io::Result<Keeper> {
         let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
         let (held, end) = mpsc::channel();
-        let thread = Builder::new().name("longshore-keeper".to_owned()).spawn(move || {
+        let keep = move || {
             while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // What can't be listed now is looked at later.
                 let _ = tend(&ends, patience);
             }
-        })?;
+        };
+        let builder = Builder::new().name("longshore-keeper".to_owned());
+        let thread = signals::blocked(|| builder.spawn(keep))?;
         Ok(Keeper { held: Some(held), thread: Some(thread) })
     }
 }

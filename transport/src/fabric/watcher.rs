@@ -14,6 +14,7 @@ use super::handles::Network;
 use super::memory::Memory;
 use crate::link::{Doorbell, LinkError};
 use crate::segment::Segment;
+use crate::signals;
 
 /// The thread, which ends when this is dropped.
 pub(super) struct Watcher {
@@ -74,14 +75,16 @@ impl Watcher {
             uses: AtomicU32::new(0),
         });
         let (alarm, heard) = UnixStream::pair()?;
-        let thread = Builder::new().name("longshore-fabric".to_owned()).spawn({
+        let serve = {
             let watch = watch.clone();
             move || {
                 let may_wait =
                     || network.may_wait() && memory.as_ref().is_none_or(|memory| memory.may_wait());
                 watch.serve(may_wait, descriptors, &heard);
             }
-        })?;
+        };
+        let builder = Builder::new().name("longshore-fabric".to_owned());
+        let thread = signals::blocked(|| builder.spawn(serve))?;
         Ok(Watcher { watch, alarm: Some(alarm), thread: Some(thread) })
     }
 

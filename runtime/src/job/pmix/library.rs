@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix::{Library as Loaded, RTLD_GLOBAL, RTLD_NOW, Symbol};
+use longshore_transport::signals;
 
 use crate::job::env;
 
@@ -182,8 +183,10 @@ impl Library {
     /// Connects to the server; gives back this process's namespace and rank.
     pub(super) fn init(&self) -> io::Result<(CString, u32)> {
         let mut own = Proc { namespace: [0; 256], rank: 0 };
+        // The library starts a thread of its own.
         // SAFETY: `own` is written, and no information is passed.
-        self.check("PMIx_Init", unsafe { (self.init)(&mut own, ptr::null_mut(), 0) })?;
+        let status = signals::blocked(|| unsafe { (self.init)(&mut own, ptr::null_mut(), 0) });
+        self.check("PMIx_Init", status)?;
         let mut codes = [LOST_CONNECTION];
         // SAFETY: the codes are copied; with neither callback nor data for it the call is synchronous. `lost` is `'static`.
         let watched = unsafe {
