@@ -206,9 +206,18 @@ impl Conversion {
         self == Conversion::Copy
     }
 
-    /// Whether a value can be refused.
+    /// Whether a value can be refused: an integer or character that the destination has no room for. Of floating point in
+    /// another format it is said of all.
     pub fn can_fail(self) -> bool {
-        matches!(self, Conversion::Resize(_) | Conversion::Refloat(_))
+        match self {
+            Conversion::Copy | Conversion::Swap { .. } | Conversion::Logical(_) => false,
+            Conversion::Resize(Ends { from, to }) => match (from.value, to.value) {
+                (Value::Int { signed: true }, Value::Int { signed: false }) => true,
+                (Value::Int { signed: false }, Value::Int { signed: true }) => from.size >= to.size,
+                _ => from.size > to.size,
+            },
+            Conversion::Refloat(_) => true,
+        }
     }
 
     /// Converts one unit: `from_size` bytes to `to_size` bytes.

@@ -59,6 +59,9 @@ fn integers_keep_their_value_or_are_refused() {
                 let from = int(from_signed, from_size, from_order);
                 let conversion =
                     Conversion::between(from, int(to_signed, to_size, to_order)).unwrap();
+                let upper_half = (from_signed, from_size, to_signed) == (false, 16, true);
+                let fits = to_least <= least && greatest <= to_greatest && !upper_half;
+                assert_eq!(conversion.can_fail(), !fits, "{conversion}");
                 for &value in edges.iter().filter(|&&value| least <= value && value <= greatest) {
                     let bytes = image(value, from_size, from_order);
                     let to_units = to_size / conversion.to_size();
@@ -130,6 +133,23 @@ fn characters_in_four_bytes_may_have_been_extended_either_way() {
     assert_eq!(applied(xdr, char, &[0xff, 0xff, 0xff, 0xe9]), Ok(vec![0xe9]));
     assert!(applied(xdr, char, &[0, 0, 1, 0]).is_err());
     assert!(applied(xdr, char, &[0xff, 0xff, 0xff, 0x7f]).is_err());
+}
+
+#[test]
+fn characters_fit_unless_there_is_less_room() {
+    for value in [Value::Char, Value::Wide] {
+        for (from, to) in [(1, 4), (2, 4), (3, 3), (4, 4), (4, 2), (4, 1)] {
+            let [from, to] = [scalar(value, from, Little), scalar(value, to, Big)];
+            let conversion = Conversion::between(from, to).unwrap();
+            let sizes = [conversion.from_size(), conversion.to_size()].map(usize::from);
+            let mut all = (0..=0xffff).chain(0xff_0000..=0xff_ffff).chain(0xffff_0000..=u32::MAX);
+            let refused = all.any(|bits| {
+                let mut out = [0; MAX_SIZE];
+                conversion.apply(&bits.to_le_bytes()[..sizes[0]], &mut out[..sizes[1]]).is_err()
+            });
+            assert_eq!(conversion.can_fail(), refused, "{conversion}");
+        }
+    }
 }
 
 #[test]

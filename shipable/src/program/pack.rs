@@ -415,14 +415,15 @@ impl<'p> Tile<'p> {
             .try_for_each(|strip| strip.transfer(way, source, target, position))
     }
 
-    /// Whether a value can't be converted: nothing may be written of what lies behind it.
+    /// Whether a value can't be converted: nothing may be written of what lies behind it. A block with a leaf can fail one way
+    /// or the other; where that is the other way, nothing is tried.
     fn is_refused(&self, way: Way, source: View<'_>, position: u64) -> bool {
         let mut trial = [0; TRIAL];
         let mut trial = ViewMut::new(&mut trial);
         self.part(0..self.iterations).any(|strip| match strip {
             Strip::Grid {
                 block, counts, memory, memory_strides, stream, stream_strides, ..
-            } if block.leaf.is_some() => {
+            } if block.leaf.is_some() && way.conversion(&block.item()).can_fail() => {
                 let kernel = way.of(&block.kernel);
                 let memory = Lane { start: memory, strides: memory_strides };
                 let (from, _) = way.order(memory, packed(stream, position, stream_strides));
