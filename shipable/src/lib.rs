@@ -6,7 +6,7 @@
 //!  Datatype ──commit──► Form ──lower(memory, stream)──► Program ──► kernels
 //!  constructor tree;    shipable form;                  displacements in bytes and    loops keyed
 //!  never rewritten      host-independent, encoded,      conversions; a host's own,    by width
-//!                       hashed, what ships              never ships
+//!                       what ships                      never ships
 //! ```
 //!
 //! An [`Architecture`] says how a machine represents each [`Basic`] type; it is a value, so that any

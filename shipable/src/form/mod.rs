@@ -19,10 +19,7 @@ mod wire;
 
 pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Run, Span};
-pub(crate) use wire::hash;
 pub use wire::{DecodeError, Limits};
-
-use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
@@ -69,8 +66,6 @@ pub struct Form {
     builder: Option<Architecture>,
     /// Children before parents, the root last.
     nodes: Box<[Node]>,
-    /// Found when it is first asked for: it takes the form's bytes.
-    hash: OnceLock<u128>,
     culprit: Option<Datatype>,
 }
 
@@ -104,7 +99,7 @@ impl Form {
     }
 
     fn new(builder: Option<Architecture>, nodes: Box<[Node]>, culprit: Option<Datatype>) -> Form {
-        Form { builder, nodes, hash: OnceLock::new(), culprit }
+        Form { builder, nodes, culprit }
     }
 
     /// Whether the form is portable or locale-specific.
@@ -141,11 +136,6 @@ impl Form {
     /// The nodes, children before parents, the root last.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    /// A hash of the form's bytes, the same in every process: a key for caches.
-    pub fn hash(&self) -> u128 {
-        *self.hash.get_or_init(|| wire::hash(&self.encode()))
     }
 
     /// The bytes that ship: the tag, then the nodes.

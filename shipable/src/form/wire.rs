@@ -173,7 +173,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
         Ok(_) | Err(Error::NoSuchKind { .. }) => {}
         Err(error) => return Err(unsound(error)),
     }
-    // A number can be encoded in more bytes than it needs: the hash is that of the shortest.
+    // A number can be encoded in more bytes than it needs: encoded again it has the fewest.
     Ok(Form::new(builder, nodes.into(), None))
 }
 
@@ -343,11 +343,4 @@ fn from_wire(index: usize, wire: IncomingNode, tag: Tag) -> Result<Node, &'stati
         WireNode::Simple(_) => return Err("a simple struct in a locale-specific form"),
         WireNode::Struct(..) => return Err("displacements in bytes in a portable form"),
     })
-}
-
-/// FNV-1a of 128 bits: peers of one job don't forge forms, they repeat them.
-pub(crate) fn hash(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
