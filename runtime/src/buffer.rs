@@ -6,6 +6,7 @@ use shipable::{Architecture, Element, Partial};
 
 use crate::error::{ErrorKind, Result, conversion};
 use crate::memory::{Loan, LoanMut, Scope, Span, zeroed};
+use crate::sequence::excerpt;
 use crate::types::{Elements, Type};
 
 /// Elements in the representation of a rank, made by [`Rank::buffer`](crate::Rank::buffer).
@@ -103,7 +104,7 @@ impl<T: Element> Buffer<T> {
         let extent = usize::try_from(codec.extent()).unwrap_or(usize::MAX);
         let bytes = extent.checked_mul(len).filter(|bytes| *bytes <= isize::MAX as usize);
         let too_large =
-            || ErrorKind::TooLarge { count: len as u64, datatype: codec.memory.to_string() };
+            || ErrorKind::TooLarge { count: len as u64, datatype: excerpt(&codec.memory) };
         let bytes = bytes.ok_or_else(too_large)?;
         Ok(Buffer { bytes: vec![0; bytes], len, codec, elements: PhantomData })
     }
@@ -212,7 +213,7 @@ impl<T: Element> Buffer<T> {
         let start = index as i128 * i128::from(extent);
         Err(ErrorKind::Buffer {
             count: count as i64,
-            datatype: self.codec.memory.to_string(),
+            datatype: excerpt(&self.codec.memory),
             start,
             end: start + count as i128 * i128::from(extent),
             size: self.bytes.len() as u64,

@@ -6,6 +6,7 @@ use shipable::datatype::Combiner;
 use shipable::{Class, Datatype, Form};
 
 use crate::job;
+use crate::sequence::excerpt;
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -42,6 +43,7 @@ pub struct Place {
 }
 
 /// What was wrong. The rules are numbered as in docs/rules.md. Ranks and processes that are named here are ranks in the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
+/// Of a long type the beginning is shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -722,8 +724,8 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
         Some(Combiner::ValueIndex) => "use one of MPI's named pair types",
         _ => "build it of portable constructors",
     };
-    let culprit = culprit.map_or("byte displacements".to_owned(), Datatype::to_string);
-    ErrorKind::LocaleTarget { datatype: datatype.to_string(), culprit, remedy, hint }
+    let culprit = culprit.map_or("byte displacements".to_owned(), |culprit| excerpt(culprit));
+    ErrorKind::LocaleTarget { datatype: excerpt(datatype), culprit, remedy, hint }
 }
 
 /// What made a type locale-specific, unless it is the type itself.

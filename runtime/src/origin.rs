@@ -10,6 +10,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Loan, LoanMut, Span};
 use crate::process::Process;
+use crate::sequence::excerpt;
 use crate::types::{Compiled, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed for as long as the operation's scope.
@@ -139,8 +140,8 @@ impl NativeElement {
         match read.iter().zip(&data).position(|(read, data)| *read != 0 && *data == 0) {
             None => Ok(()),
             Some(byte) => Err(ErrorKind::Padding {
-                datatype: picked.datatype.to_string(),
-                element: element.to_string(),
+                datatype: excerpt(picked.datatype),
+                element: excerpt(&element),
                 byte: byte as u64,
             }
             .into()),
@@ -215,7 +216,7 @@ impl What<'_> {
         if !span.covers(reach.start, reach.end) {
             return Err(ErrorKind::Buffer {
                 count: count as i64,
-                datatype: datatype.to_string(),
+                datatype: excerpt(&*datatype),
                 start: reach.start.into(),
                 end: reach.end.into(),
                 size: memory.len(),
@@ -251,7 +252,7 @@ impl Elementwise {
 
     /// The hash of the signature of the first `count` elements.
     pub(crate) fn signature(&self, count: u64) -> Result<u128> {
-        let too_large = || ErrorKind::TooLarge { count, datatype: self.datatype.to_string() };
+        let too_large = || ErrorKind::TooLarge { count, datatype: excerpt(&*self.datatype) };
         Ok(self.datatype.signature().repeat(count).ok_or_else(too_large)?.hash)
     }
 
@@ -260,7 +261,7 @@ impl Elementwise {
         if !self.datatype.native().overlaps(self.count) {
             return Ok(());
         }
-        let (count, datatype) = (self.count as i64, self.datatype.to_string());
+        let (count, datatype) = (self.count as i64, excerpt(&*self.datatype));
         Err(Error::from(ErrorKind::Overlap { count, datatype }))
     }
 }

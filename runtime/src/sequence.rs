@@ -50,10 +50,16 @@ impl Display for Items<'_> {
                 f.write_str(&out.text)?;
             }
         }
-        let mut of = Cut { text: String::new(), room: SHOWN };
-        let _ = write!(of, "{text}");
-        write!(f, " ({count} of {})", of.text)
+        write!(f, " ({count} of {})", excerpt(text))
     }
+}
+
+/// A type in an error: its beginning, since it may have millions of blocks.
+pub(crate) fn excerpt(datatype: &dyn Display) -> String {
+    let mut shown = Cut { text: String::new(), room: SHOWN };
+    // What is cut has said so.
+    let _ = write!(shown, "{datatype}");
+    shown.text
 }
 
 /// Rule 19, of the elements of the two sides.

@@ -135,6 +135,13 @@ fn value_and_index_make_pairs() {
     assert_eq!(made.combiner().mpi_name(), "MPI_COMBINER_VALUE_INDEX");
     let made = Datatype::value_index(&Datatype::int8(), &Datatype::double());
     refused(made, Class::Type, "i8 and d make no pair");
+    let long = Datatype::indexed(
+        &[1; 9999],
+        &Vec::from_iter((0..9999).map(|at| 3 * at)),
+        &Datatype::int(),
+    );
+    let error = Datatype::value_index(&long.unwrap(), &Datatype::int()).unwrap_err().to_string();
+    assert!(error.len() < 200 && error.contains("and i make no pair"), "{error}");
     let made = Datatype::value_index(&Datatype::c_float_complex(), &Datatype::int());
     refused(made, Class::Type, "fC and i make no pair");
 }

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
-use crate::sequence::{Items, MATCH};
+use crate::sequence::{Items, MATCH, excerpt};
 
 /// The tag of messages of collective calls on data.
 const DATA: i32 = 4;
@@ -473,7 +473,7 @@ impl Communicator {
             if matches!(op, Op::Replace | Op::NoOp) {
                 return Err(ErrorKind::NotReducing.into());
             }
-            let mixed = || ErrorKind::NotReducible { datatype: all.datatype.to_string() };
+            let mixed = || ErrorKind::NotReducible { datatype: excerpt(&*all.datatype) };
             if all.count > 0 {
                 let leaf = all.datatype.single_leaf().ok_or_else(mixed)?;
                 let representation = self.packed_representation();

@@ -15,7 +15,7 @@ use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
-use crate::sequence::{Items, MATCH};
+use crate::sequence::{Items, MATCH, excerpt};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
@@ -157,7 +157,7 @@ impl Exposure {
             let same = shared.is_some_and(|built| built.same_representation(architecture));
             if self.policy != Policy::SameLayout || !same {
                 return Err(ErrorKind::ForeignTarget {
-                    datatype: form.form.to_string(),
+                    datatype: excerpt(&form.form),
                     builder: form.builder,
                     target: me,
                 }

@@ -12,6 +12,7 @@ use super::incoming::{Admitted, reply_to};
 use super::outbox::{Few, Outgoing, Source};
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Span, Typed};
+use crate::sequence::excerpt;
 use crate::wire::{Header, Kind};
 
 /// An accumulate under way.
@@ -98,7 +99,7 @@ fn operation(header: &Header) -> Result<Op> {
 
 /// Rule 21: the one predefined type of the target's items.
 fn leaf(form: &Received, pairs: bool) -> Result<shipable::Leaf> {
-    let mixed = || ErrorKind::MixedTypes { datatype: form.form.to_string(), role: "target", pairs };
+    let mixed = || ErrorKind::MixedTypes { datatype: excerpt(&form.form), role: "target", pairs };
     Ok(form.leaf().ok_or_else(mixed)?)
 }
 
@@ -119,7 +120,7 @@ impl State {
         let length = program.stream_length(header.count)?;
         // What doesn't overlap itself, as rule 20 has it, is no longer than its memory: so much of it may be fetched.
         if length > span.len() {
-            let (count, datatype) = (header.count as i64, form.form.to_string());
+            let (count, datatype) = (header.count as i64, excerpt(&form.form));
             return Err(ErrorKind::Overlap { count, datatype }.into());
         }
         let fetches = header.kind == Kind::Fetch;

@@ -29,6 +29,7 @@ use crate::error::{ErrorKind, Result};
 use crate::flat;
 use crate::process::Process;
 use crate::rank::Rank;
+use crate::sequence::excerpt;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
 
 /// Names a type. Numbers aren't used again.
@@ -560,6 +561,6 @@ const PREDEFINED_FREED: ErrorKind =
     ErrorKind::TypeHandle("of a predefined type: only types that were made can be freed");
 
 fn misused(foreign: &ForeignType, role: &'static str) -> crate::Error {
-    let (datatype, builder) = (foreign.to_string(), foreign.builder());
+    let (datatype, builder) = (excerpt(foreign), foreign.builder());
     ErrorKind::ForeignElsewhere { datatype, builder, role }.into()
 }

@@ -22,6 +22,7 @@ use crate::error::{ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::sequence::excerpt;
 use crate::types::{Compiled, TargetType, Type};
 use crate::wire::{Header, Kind};
 
@@ -322,7 +323,7 @@ impl Core {
             result.elements.check_disjoint()?;
         }
         if call.target_type.overlaps(count)? {
-            let datatype = call.target_type.to_string();
+            let datatype = excerpt(&call.target_type);
             return Err(ErrorKind::Overlap { count: call.count, datatype }.into());
         }
         let sides = [("origin", &origin), ("result", &result)];
@@ -458,11 +459,11 @@ fn check_leaves<'a>(
     let pairs = matches!(op, Op::Maxloc | Op::Minloc);
     let mixed = |datatype: String, role| ErrorKind::MixedTypes { datatype, role, pairs };
     let wanted = call.target_type.single_leaf();
-    let wanted = wanted.ok_or_else(|| mixed(call.target_type.to_string(), "target"))?;
+    let wanted = wanted.ok_or_else(|| mixed(excerpt(&call.target_type), "target"))?;
     for (role, datatype) in sides {
-        let found = datatype.single_leaf().ok_or_else(|| mixed(datatype.to_string(), role))?;
+        let found = datatype.single_leaf().ok_or_else(|| mixed(excerpt(datatype), role))?;
         if found != wanted {
-            let datatype = datatype.to_string();
+            let datatype = excerpt(datatype);
             let (found, wanted) = (found.to_string(), wanted.to_string());
             return Err(ErrorKind::OtherType { datatype, found, wanted }.into());
         }

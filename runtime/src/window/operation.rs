@@ -18,7 +18,7 @@ use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::route::{Plan, Route, plan};
-use crate::sequence::{Items, differ};
+use crate::sequence::{Items, differ, excerpt};
 use crate::types::TargetType;
 use crate::wire::{Header, Kind};
 
@@ -220,7 +220,7 @@ impl Core {
         match call.kind {
             Kind::Get => origin.check_disjoint()?,
             _ if call.target_type.overlaps(count)? => {
-                let datatype = call.target_type.to_string();
+                let datatype = excerpt(&call.target_type);
                 return Err(ErrorKind::Overlap { count: call.count, datatype }.into());
             }
             _ => {}
@@ -254,7 +254,7 @@ impl Core {
         match target_type {
             TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
                 Err(ErrorKind::ForeignTarget {
-                    datatype: foreign.to_string(),
+                    datatype: excerpt(foreign),
                     builder: foreign.builder(),
                     target: target.peer,
                 }

@@ -18,6 +18,7 @@ use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::job::Activity;
 use crate::memory::{Span, Typed, zeroed};
 use crate::origin::Elementwise;
+use crate::sequence::excerpt;
 use crate::types::{TargetType, Type};
 use crate::wire::Kind;
 
@@ -391,7 +392,7 @@ impl Single<'_> {
     /// Rule 21: the predefined type that the element is of, here and there.
     fn check(&self) -> Result<Leaf> {
         let not_predefined = || {
-            let datatype = self.here.datatype().to_string();
+            let datatype = excerpt(self.here.datatype());
             Error::from(ErrorKind::NotPredefined { call: self.one.name(), datatype })
         };
         let leaf = self.here.compiled().single_leaf().ok_or_else(not_predefined)?;

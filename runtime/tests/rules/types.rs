@@ -21,6 +21,37 @@ fn rule_t2_a_locale_specific_type_is_no_target_type() {
 }
 
 #[test]
+fn a_long_type_makes_no_long_error() {
+    everywhere(|rank, world| {
+        let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
+        let gaps = Vec::from_iter((0..9999).map(|block| 16 * block));
+        let [single, twice] = [gaps, vec![0; 9999]].map(|places| {
+            let datatype = Datatype::hindexed(&[1; 9999], &places, &Datatype::double());
+            rank.commit(&datatype.unwrap()).unwrap()
+        });
+        let beginning = &single.to_string()[..60];
+        let error = window.fence(|epoch| epoch.put(&[1.0f64], 1, 0, 1, &single)).unwrap_err();
+        expect(&error, Class::Type, &["locale-specific", beginning, "type_send", "put at rank"]);
+        assert!(error.to_string().len() < 500, "{error}");
+        let double = rank.type_of::<f64>().unwrap();
+        let mut memory = rank.buffer::<f64>(10).unwrap();
+        for (datatype, words) in [(&single, "reach bytes"), (&twice, "touch a byte twice")] {
+            let mut error = None;
+            let outcome = window.fence(|epoch| {
+                let to = Destination::typed(&mut memory, 1, datatype);
+                error = epoch.get(to, 1, 0, 9999, &double).err();
+                Ok(())
+            });
+            outcome.unwrap();
+            let error = error.unwrap();
+            expect(&error, error.class(), &[words, "1 of U1(HX:d:9999:"]);
+            assert!(error.to_string().len() < 500, "{error}");
+        }
+        window.free().unwrap();
+    });
+}
+
+#[test]
 fn the_policy_same_layout_allows_them_between_like_ranks() {
     let architectures = [Architecture::S390X, Architecture::S390X, Architecture::I686];
     for (architectures, routes) in [

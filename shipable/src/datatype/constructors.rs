@@ -8,6 +8,7 @@ use super::check::Call;
 use super::{Datatype, Node};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::error::{Class, Result};
+use crate::notation::excerpt;
 
 impl Datatype {
     /// `count` elements, one extent apart (`MPI_Type_contiguous`).
@@ -323,8 +324,10 @@ impl Datatype {
             _ => Err(call.refuse(
                 Class::Type,
                 format!(
-                    "{value} and {index} make no pair: the value is a predefined integer or real \
-                     type, the index a predefined integer type"
+                    "{} and {} make no pair: the value is a predefined integer or real type, the \
+                     index a predefined integer type",
+                    excerpt(&value.to_string()),
+                    excerpt(&index.to_string())
                 ),
             )),
         }

@@ -536,8 +536,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// For messages: hostile text may have words of any length.
-fn excerpt(text: &str) -> String {
+/// For messages: hostile text may have words of any length, and types millions of blocks.
+pub(crate) fn excerpt(text: &str) -> String {
     const MOST: usize = 40;
     match text.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}...", &text[..end]),
