@@ -17,11 +17,13 @@ use crate::reduce::Op;
 /// instruction set must be this machine's.
 type Body = unsafe fn(*const u8, *mut u8, usize);
 
+/// A loop, and that for operands in the other byte order than what they are combined with, if there is one: to be asked for.
+type Loops = (Body, Option<fn() -> Body>);
+
 /// A loop, and the bytes of its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
     body: Body,
-    /// The loop for operands in the other byte order than what they are combined with, if there is one: to be asked for.
     across: Option<fn() -> Body>,
     element: usize,
 }
@@ -323,7 +325,7 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     }
 }
 
-fn loops<L: Loop, A: Loop>() -> (Body, Option<fn() -> Body>) {
+fn loops<L: Loop, A: Loop>() -> Loops {
     (body::<L>(), Some(body::<A>))
 }
 
@@ -332,7 +334,7 @@ fn is_swapped(scalar: Scalar) -> bool {
 }
 
 /// The loop for words of this meaning and width, and that for operands in the other byte order.
-fn words(op: Op, scalar: Scalar) -> Option<(Body, Option<fn() -> Body>)> {
+fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
             match is_swapped(scalar) {
