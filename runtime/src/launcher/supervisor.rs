@@ -171,7 +171,7 @@ impl<'a> Supervisor<'a> {
     /// Stands by until all have ended and all that they printed is written.
     pub(super) fn supervise(mut self) -> Result<u8, Error> {
         loop {
-            if !self.ranks.iter().any(|rank| rank.runs) {
+            if !self.is_any_running() {
                 self.remotes().for_each(Remote::close);
                 if !self.remotes().any(|remote| remote.is_running()) {
                     break;
@@ -255,6 +255,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    fn is_any_running(&self) -> bool {
+        self.ranks.iter().any(|rank| rank.runs)
+    }
+
     fn remotes(&mut self) -> impl Iterator<Item = &mut Remote> {
         self.places.iter_mut().filter_map(|place| match place {
             Place::Here(_) => None,
@@ -264,6 +268,7 @@ impl<'a> Supervisor<'a> {
 
     fn time_left(&self) -> PollTimeout {
         let next = match self.phase {
+            Phase::Running if !self.is_any_running() => None,
             Phase::Running => self.deadline.into_iter().chain(self.look).min(),
             Phase::Ending(at) | Phase::Killed(at) => Some(at),
             Phase::GivenUp => None,
@@ -281,6 +286,8 @@ impl<'a> Supervisor<'a> {
     fn handle_time(&mut self) {
         let now = Instant::now();
         match self.phase {
+            // Agents may still take their time, with all ranks done.
+            Phase::Running if !self.is_any_running() => {}
             Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => {
                 self.status = Some(TIMED_OUT);
                 let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
