@@ -704,15 +704,18 @@ impl Process {
     /// Ends the job for an error, and this process if it is this rank's alone.
     pub(crate) fn abort(&self, error: &Error) {
         let code = i32::from(error.class().wire());
-        // Before the launcher hears of it: its signal to all ranks may end this one at once.
-        if self.whole {
-            log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
+        // Where another ends it, its word counts.
+        if self.check_job().is_ok() {
+            // Before the launcher hears of it: its signal to all ranks may end this one at once.
+            if self.whole {
+                log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
+            }
+            if let Some(environment) = &mut *self.environment() {
+                // Where the launcher isn't there to end the job, the segment's word does.
+                let _ = environment.abort(code);
+            }
+            self.segment.abort(code);
         }
-        if let Some(environment) = &mut *self.environment() {
-            // Where the launcher isn't there to end the job, the segment's word does.
-            let _ = environment.abort(code);
-        }
-        self.segment.abort(code);
         if self.whole {
             std::process::exit(code);
         }

@@ -27,6 +27,7 @@ fn rank() {
         "fences" => return fences(),
         "full" => return full(),
         "fatal" => return fatal(),
+        "leave" => return leave(),
         "idle" => return idle(),
         "join" => return join(),
         "signals" => return signals(),
@@ -133,17 +134,33 @@ fn full() {
     puts.unwrap();
 }
 
-/// Rank 1 makes an error, of which the window's handler ends the job.
+/// Rank 1 makes an error, of which the window's handler ends the job, whose end another rank's handler hears of.
 fn fatal() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
     let window = longshore::Window::allocate(world, 8, 8, &longshore::Info::default()).unwrap();
     window.set_errhandler(longshore::ErrorHandler::Fatal);
+    if world.rank() == 0 {
+        world.set_errhandler(longshore::ErrorHandler::Fatal);
+    }
     if world.rank() == 1 {
         let _ = window.wait();
         unreachable!();
     }
     world.barrier().unwrap();
+}
+
+/// Rank 1 leaves without finalize, and the others for it.
+fn leave() {
+    let rank = longshore::init().unwrap();
+    let me = rank.world().rank();
+    rank.world().barrier().unwrap();
+    if me == 1 {
+        drop(rank);
+        std::process::exit(7);
+    }
+    rank.world().barrier().unwrap_err();
+    std::process::exit(9);
 }
 
 /// Rank 0 is at its own work for a second, all others wait, and nobody needs the processor.
@@ -239,14 +256,26 @@ fn statuses() {
     );
 }
 
-/// The exit status is the error's class.
+/// The exit status is the error's class, whoever ends first.
 #[test]
 fn a_fatal_error_ends_the_job() {
-    let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("fatal")].concat());
     let class = longshore::Class::RmaSync;
-    assert_eq!(finished.status, i32::from(class.wire()), "{}", finished.stderr);
-    let words = ["rank 1 ends the job", &class.mpi_name(), "a wait or test without a post"];
-    assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
+    for _ in 0..10 {
+        let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("fatal")].concat());
+        assert_eq!(finished.status, i32::from(class.wire()), "{}", finished.stderr);
+        let words = ["rank 1 ends the job", &class.mpi_name(), "a wait or test without a post"];
+        assert!(words.iter().all(|word| finished.stderr.contains(word)), "{}", finished.stderr);
+        assert!(!finished.stderr.contains("rank 0 ends the job"), "{}", finished.stderr);
+    }
+}
+
+/// And not one that ended for it.
+#[test]
+fn who_leaves_without_finalize_is_named() {
+    for _ in 0..10 {
+        let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("leave")].concat());
+        finished.expect(7, &["longshore: rank 1 (env) exited with status 7, during its own work; ending the other 2 ranks"]);
+    }
 }
 
 /// What a rank has to say and nobody can hear changes nothing else.

@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
 
 use longshore_transport::{JobState, Note, RankState, Segment};
 use nix::errno::Errno;
@@ -28,11 +29,16 @@ const LINE_LIMIT: usize = 4096;
 /// How often the output of a dead rank, or agent, is read before its death is told: more than a pipe holds.
 pub(super) const LAST_READS: usize = 64;
 
+/// How long, in all, the station does nothing but wait for a rank that should end before others.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The ranks of one host.
 pub(super) struct Station {
     segment: Segment,
     ranks: Vec<Rank>,
     input: Input,
+    /// How long it still waits for ranks that are to end before others.
+    patience: Duration,
 }
 
 struct Rank {
@@ -88,6 +94,7 @@ impl Station {
             segment: Segment::create(orders.size)?,
             ranks: Vec::new(),
             input: Input::default(),
+            patience: PATIENCE,
         };
         let descriptors = Descriptors::allow(orders.members.len())?;
         for member in &orders.members {
@@ -220,6 +227,9 @@ impl Station {
                 rank.listen(events);
             }
         }
+        if !status.success() {
+            self.await_leaver(events)?;
+        }
         let ended = &mut self.ranks[place];
         ended.listen(events);
         ended.connection = None;
@@ -228,6 +238,21 @@ impl Station {
         let rank = ended.rank;
         events.push(Event::Ended(rank, status.into_raw(), self.segment.noted(rank)));
         Ok(())
+    }
+
+    /// Whoever leaves without finalize says so to its peers before it ends, and they may be the quicker ones to end: it is heard first.
+    fn await_leaver(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        let first = self.segment.first_dead();
+        let Some(place) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
+            return Ok(());
+        };
+        let Some(process) = &self.ranks[place].process else { return Ok(()) };
+        let began = Instant::now();
+        let mut end = [PollFd::new(process.end().as_fd(), PollFlags::POLLIN)];
+        let most = PollTimeout::try_from(self.patience).unwrap_or(PollTimeout::ZERO);
+        let has_ended = matches!(poll(&mut end, most), Ok(1..));
+        self.patience = self.patience.saturating_sub(began.elapsed());
+        if has_ended { self.handle_end(place, events) } else { Ok(()) }
     }
 
     /// Writes to rank 0 what waits for it. One who reads nothing any more gets no more.

@@ -133,6 +133,10 @@ impl Segment {
     /// launcher marks the dead. Nobody returns from death: a later mark is ignored.
     pub fn mark(&self, rank: u32, state: RankState) {
         let Some(block) = self.block(rank) else { return };
+        if matches!(state, RankState::Dead(_)) {
+            // Before anybody can end for it.
+            let _ = self.header().first_dead.replace(0, rank + 1, SeqCst);
+        }
         let mut seen = block.state.load(Relaxed);
         while !matches!(RankState::decode(seen), RankState::Dead(_)) {
             match block.state.replace(seen, state.encode(), SeqCst) {
@@ -143,6 +147,11 @@ impl Segment {
         if state.is_gone() {
             self.announce();
         }
+    }
+
+    /// The rank that was marked dead before all others, if one is: those may have died for it.
+    pub fn first_dead(&self) -> Option<u32> {
+        self.header().first_dead.load(Acquire).checked_sub(1)
     }
 
     /// Whether the job is to go on.

@@ -37,7 +37,7 @@ pub(crate) const SIZE: u64 = 1 << 40;
 /// ```text
 ///    0 magic: u64        8 version: u32    12 ranks: u32
 ///   16 ring bytes: u32  20 zero: u32       24 size: u64
-///   64 job state: u64   72 events: u32
+///   64 job state: u64   72 events: u32   76 first dead: u32, rank + 1
 ///  128 lock: head u32, zero
 ///  192 ranges: u32, the entries ever used
 /// ```
@@ -52,7 +52,8 @@ pub(crate) struct Header {
     pad0: [u64; 4],
     pub job: Le64,
     pub events: Le32,
-    pad1: [u32; 13],
+    pub first_dead: Le32,
+    pad1: [u32; 12],
     pub lock: LockHead,
     pad2: [u64; 7],
     pub ranges: Le32,
