@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  operands packed, in their sender's representation
-//!      │ Stage: converted, element by element            (nothing where both are alike)
+//!      │ Stage: converted, element by element            (nothing where both are alike, or a loop swaps as well)
 //!      ▼
 //!  operands packed, in the memory's representation ──Reduction──► items of a Program's memory, changed in place
 //!                                                       │
