@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
+use shipable::excerpt::Excerpt;
 use shipable::form::Node;
 use shipable::{Basic, Form, Leaf};
 
@@ -34,7 +35,7 @@ impl Display for Items<'_> {
         let Items { count, form, text } = self;
         let nodes = form.nodes();
         let root = nodes.len() - 1;
-        let mut out = Cut { text: String::new(), room: SHOWN };
+        let mut out = Excerpt::new(SHOWN);
         if let Node::Leaf(leaf) = &nodes[root] {
             return write!(f, "{count} {}", name(*leaf));
         }
@@ -47,7 +48,7 @@ impl Display for Items<'_> {
                 sequence.count();
                 // What is cut has said so.
                 let _ = sequence.times(root as u32, (*count).into(), LEVELS, &mut out);
-                f.write_str(&out.text)?;
+                f.write_str(&out.into_text())?;
             }
         }
         write!(f, " ({count} of {})", excerpt(text))
@@ -56,10 +57,7 @@ impl Display for Items<'_> {
 
 /// A type in an error: its beginning, since it may have millions of blocks.
 pub(crate) fn excerpt(datatype: &dyn Display) -> String {
-    let mut shown = Cut { text: String::new(), room: SHOWN };
-    // What is cut has said so.
-    let _ = write!(shown, "{datatype}");
-    shown.text
+    shipable::excerpt::excerpt(datatype, SHOWN)
 }
 
 /// Rule 19, of the elements of the two sides.
@@ -180,7 +178,7 @@ impl Sequence<'_> {
     }
 
     /// A peer's form may nest deeper than a small stack goes, and tell nothing on the way: what is beyond so many `levels` is left out.
-    fn write(&self, node: u32, levels: usize, out: &mut Cut) -> fmt::Result {
+    fn write(&self, node: u32, levels: usize, out: &mut Excerpt) -> fmt::Result {
         let Some(levels) = levels.checked_sub(1) else { return out.end() };
         match &self.nodes[node as usize] {
             Node::Leaf(leaf) => out.write_str(&name(*leaf)),
@@ -202,7 +200,7 @@ impl Sequence<'_> {
         &self,
         members: impl Iterator<Item = (u32, u64)>,
         levels: usize,
-        out: &mut Cut,
+        out: &mut Excerpt,
     ) -> fmt::Result {
         let mut first = true;
         for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
@@ -214,7 +212,7 @@ impl Sequence<'_> {
         Ok(())
     }
 
-    fn times(&self, child: u32, copies: u128, levels: usize, out: &mut Cut) -> fmt::Result {
+    fn times(&self, child: u32, copies: u128, levels: usize, out: &mut Excerpt) -> fmt::Result {
         match &self.nodes[child as usize] {
             Node::Leaf(leaf) => write!(out, "{copies} {}", name(*leaf)),
             _ if copies == 1 => self.write(child, levels, out),
@@ -224,32 +222,6 @@ impl Sequence<'_> {
                 out.write_char(')')
             }
         }
-    }
-}
-
-/// Text that takes no more than so much, and ends in dots then.
-struct Cut {
-    text: String,
-    room: usize,
-}
-
-impl Cut {
-    fn end(&mut self) -> fmt::Result {
-        self.text.push_str("...");
-        Err(fmt::Error)
-    }
-}
-
-impl Write for Cut {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for letter in text.chars() {
-            if self.room == 0 {
-                return self.end();
-            }
-            self.text.push(letter);
-            self.room -= 1;
-        }
-        Ok(())
     }
 }
 

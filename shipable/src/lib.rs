@@ -49,6 +49,7 @@ pub mod convert;
 pub mod datatype;
 pub mod element;
 pub mod error;
+pub mod excerpt;
 pub mod flat;
 pub mod float;
 pub mod form;

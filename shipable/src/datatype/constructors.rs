@@ -8,7 +8,7 @@ use super::check::Call;
 use super::{Datatype, Node};
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::error::{Class, Result};
-use crate::notation::excerpt;
+use crate::excerpt::excerpt;
 
 impl Datatype {
     /// `count` elements, one extent apart (`MPI_Type_contiguous`).
@@ -326,8 +326,8 @@ impl Datatype {
                 format!(
                     "{} and {} make no pair: the value is a predefined integer or real type, the \
                      index a predefined integer type",
-                    excerpt(&value.to_string()),
-                    excerpt(&index.to_string())
+                    excerpt(value, 40),
+                    excerpt(index, 40)
                 ),
             )),
         }

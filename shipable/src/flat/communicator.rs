@@ -267,7 +267,7 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
     for item in list(text, ',') {
         let (index, count) = item
             .split_once('*')
-            .ok_or_else(|| wrong(format!("`{}` is not index*count", excerpt(item))))?;
+            .ok_or_else(|| wrong(format!("`{}` is not index*count", excerpt(&item))))?;
         let (index, count) = (decimal("runs", index)?, decimal("runs", count)?);
         let index = match usize::try_from(index) {
             Ok(index) if index < table && index <= used => index,
@@ -278,7 +278,7 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
             }
         };
         if count == 0 || runs.last().is_some_and(|(last, _)| *last == index) {
-            return Err(wrong(format!("`{}` is empty, or the same as before it", excerpt(item))));
+            return Err(wrong(format!("`{}` is empty, or the same as before it", excerpt(&item))));
         }
         ranks = match ranks.checked_add(count) {
             Some(ranks) if ranks <= size => ranks,
@@ -301,7 +301,7 @@ fn hexadecimal(name: &'static str, digits: &str, length: usize) -> Result<u128, 
     match number.filter(|_| lowercase && digits.len() == length) {
         Some(number) => Ok(number),
         None => {
-            let digits = excerpt(digits);
+            let digits = excerpt(&digits);
             Err(field(name, format!("`{digits}` is not {length} lowercase hexadecimal digits")))
         }
     }
@@ -310,6 +310,6 @@ fn hexadecimal(name: &'static str, digits: &str, length: usize) -> Result<u128, 
 fn decimal(name: &'static str, digits: &str) -> Result<u64, FlatError> {
     match digits.parse::<u64>() {
         Ok(number) if number.to_string() == digits => Ok(number),
-        _ => Err(field(name, format!("`{}` is not a number of plain digits", excerpt(digits)))),
+        _ => Err(field(name, format!("`{}` is not a number of plain digits", excerpt(&digits)))),
     }
 }

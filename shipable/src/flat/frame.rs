@@ -1,5 +1,7 @@
 //! What both flat forms share: how they begin, their length, and the checksum at their end.
 
+use std::fmt::Display;
+
 use super::FlatError;
 
 /// `;` and 8 digits.
@@ -86,7 +88,7 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some(more) => Err(FlatError::Field {
                 field: "checksum",
-                problem: format!("`{}` before it is no field", excerpt(more)),
+                problem: format!("`{}` before it is no field", excerpt(&more)),
             }),
         }
     }
@@ -121,10 +123,6 @@ fn beginning(bytes: &[u8]) -> String {
 }
 
 /// For messages: hostile text may be long.
-pub(super) fn excerpt(text: &str) -> String {
-    const MOST: usize = 60;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_string(),
-    }
+pub(super) fn excerpt(text: &dyn Display) -> String {
+    crate::excerpt::excerpt(text, 60)
 }

@@ -200,7 +200,7 @@ fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatErro
     let datatype = notation::parse(text)?;
     match form::culprit(&datatype) {
         Some(culprit) if portable => {
-            Err(FlatError::NotPortable { culprit: frame::excerpt(&culprit.to_string()) })
+            Err(FlatError::NotPortable { culprit: frame::excerpt(&culprit) })
         }
         _ => Ok((datatype, frame.length)),
     }

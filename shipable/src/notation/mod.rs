@@ -63,5 +63,4 @@ mod parse;
 mod print;
 
 pub use describe::Description;
-pub(crate) use parse::excerpt;
 pub use parse::{MAX_LIST, MAX_TEXT, ParseError, ParseProblem, parse};

@@ -536,13 +536,9 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// For messages: hostile text may have words of any length, and types millions of blocks.
-pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 40;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_string(),
-    }
+/// For messages: hostile text may have words of any length.
+fn excerpt(text: &str) -> String {
+    crate::excerpt::excerpt(&text, 40)
 }
 
 /// What goes wrong at an index, which is one less than the column.
