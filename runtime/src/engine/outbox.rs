@@ -280,25 +280,18 @@ impl Source {
 
     /// Fills `out` with the stream's bytes from `position` on.
     fn fill(&self, position: u64, out: &mut [u8]) -> Result<(), Error> {
-        match self {
-            Source::Empty => {}
+        let bytes: &[u8] = match self {
+            Source::Empty => return Ok(()),
             Source::Abandoned => return Err(ErrorKind::Aborting { by: None }.into()),
-            Source::Bytes(bytes) => {
-                let position = position as usize;
-                out.copy_from_slice(&bytes[position..position + out.len()]);
-            }
-            Source::Fetched(bytes) => {
-                let position = position as usize;
-                out.copy_from_slice(&bytes[position..position + out.len()]);
-            }
-            Source::Few(few) => {
-                let position = position as usize;
-                out.copy_from_slice(&few.bytes()[position..position + out.len()]);
-            }
+            Source::Bytes(bytes) => bytes,
+            Source::Fetched(bytes) => bytes,
+            Source::Few(few) => few.bytes(),
             Source::Typed { program, count, span, .. } => {
-                span.pack(program, *count, position, out).map_err(conversion)?;
+                return span.pack(program, *count, position, out).map(drop).map_err(conversion);
             }
-        }
+        };
+        let position = position as usize;
+        out.copy_from_slice(&bytes[position..position + out.len()]);
         Ok(())
     }
 }
