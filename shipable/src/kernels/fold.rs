@@ -325,8 +325,10 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     }
 }
 
-fn loops<L: Loop, A: Loop>() -> Loops {
-    (body::<L>(), Some(body::<A>))
+/// For words in the other byte order where `AT`, else in this machine's.
+fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> Loops {
+    const { assert!(AT != ACROSS) }
+    (body::<Words<T, C, AT, AT>>(), Some(body::<Words<T, C, ACROSS, AT>>))
 }
 
 fn is_swapped(scalar: Scalar) -> bool {
@@ -338,8 +340,8 @@ fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
             match is_swapped(scalar) {
-                true => loops::<Words<$word, $combine, true, true>, Words<$word, $combine, false, true>>(),
-                false => loops::<Words<$word, $combine, false, false>, Words<$word, $combine, true, false>>(),
+                true => loops::<$word, $combine, true, false>(),
+                false => loops::<$word, $combine, false, true>(),
             }
         };
     }
