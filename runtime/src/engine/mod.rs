@@ -193,6 +193,7 @@ impl Engine {
         self.state.retire();
         let mut moved = self.receive();
         if !self.state.leaving.is_empty() {
+            self.drain();
             moved |= self.see_off();
         }
         moved |= self.state.grant();
@@ -281,25 +282,27 @@ impl Engine {
         self.drain();
         self.state.leaving.clear();
         for (rank, &state) in (0..).zip(states) {
-            if state == RankState::Finalized && self.link.may_speak(rank) {
-                self.state.leaving.push(rank);
-            } else {
-                self.state.handle_rank_state(rank, state);
+            match state {
+                RankState::Finalized => self.state.leaving.push(rank),
+                state => self.state.handle_rank_state(rank, state),
             }
         }
+        self.see_off();
         self.give_up_dead();
     }
 
-    /// Takes those for gone that have finalized and of whom nothing more comes by now; true if there are any.
+    /// Takes those for gone that have finalized, once nothing more comes of them: behind a drain. True if there are any.
     #[cold]
     fn see_off(&mut self) -> bool {
-        self.drain();
         let Engine { link, state } = self;
-        let (leaving, left): (Vec<_>, Vec<_>) =
-            state.leaving.iter().partition(|&&rank| link.may_speak(rank));
-        state.leaving = leaving;
-        left.iter().for_each(|&rank| state.handle_rank_state(rank, RankState::Finalized));
-        !left.is_empty()
+        let before = state.leaving.len();
+        for rank in std::mem::take(&mut state.leaving) {
+            match link.may_speak(rank) {
+                true => state.leaving.push(rank),
+                false => state.handle_rank_state(rank, RankState::Finalized),
+            }
+        }
+        state.leaving.len() < before
     }
 
     /// Takes in all that has arrived: what a rank sent before it went counts, and is here once its end is heard of.
