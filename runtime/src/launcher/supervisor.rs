@@ -268,7 +268,6 @@ impl<'a> Supervisor<'a> {
 
     fn time_left(&self) -> PollTimeout {
         let next = match self.phase {
-            Phase::Running if !self.is_any_running() => None,
             Phase::Running => self.deadline.into_iter().chain(self.look).min(),
             Phase::Ending(at) | Phase::Killed(at) => Some(at),
             Phase::GivenUp => None,
@@ -286,8 +285,6 @@ impl<'a> Supervisor<'a> {
     fn handle_time(&mut self) {
         let now = Instant::now();
         match self.phase {
-            // Agents may still take their time, with all ranks done.
-            Phase::Running if !self.is_any_running() => {}
             Phase::Running if self.deadline.is_some_and(|deadline| deadline <= now) => {
                 self.status = Some(TIMED_OUT);
                 let seconds = self.job.timeout.unwrap_or_default().as_secs_f64();
@@ -533,6 +530,10 @@ impl<'a> Supervisor<'a> {
         ended.runs = false;
         ended.stdout.flush(&mut self.queue);
         ended.stderr.flush(&mut self.queue);
+        if !self.is_any_running() {
+            // The job is done in time, whatever time its agents take.
+            self.deadline = None;
+        }
     }
 
     /// A rank's process has ended.
