@@ -66,6 +66,14 @@ fn pass(from: &mut FabricLink, to: &mut FabricLink) {
     });
 }
 
+/// Two with a connection each way.
+fn acquainted() -> [FabricLink; 2] {
+    let [mut left, mut right] = pair();
+    pass(&mut left, &mut right);
+    pass(&mut right, &mut left);
+    [left, right]
+}
+
 /// It ends in good order, and its connections with it.
 fn finalize(link: FabricLink) {
     link.peers.segment.mark(link.rank(), RankState::Finalized);
@@ -102,9 +110,7 @@ fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
 
 #[test]
 fn a_farewell_comes_behind_the_frames() {
-    let [mut left, mut right] = pair();
-    pass(&mut left, &mut right);
-    pass(&mut right, &mut left);
+    let [mut left, mut right] = acquainted();
     // More than have room at once.
     let sent = (0..100).filter(|_| send(&mut right, 0, FRAME)).count();
     let leaves = thread::spawn(|| finalize(right));
@@ -120,9 +126,7 @@ fn a_farewell_comes_behind_the_frames() {
 
 #[test]
 fn news_of_an_end_that_others_had_first_waits_for_the_last_frames() {
-    let [mut left, mut right] = pair();
-    pass(&mut left, &mut right);
-    pass(&mut right, &mut left);
+    let [mut left, mut right] = acquainted();
     for _ in 0..3 {
         assert!(send(&mut right, 0, 8));
     }
@@ -145,9 +149,7 @@ fn news_of_an_end_that_others_had_first_waits_for_the_last_frames() {
 
 #[test]
 fn who_goes_without_a_farewell_may_say_no_more_once_its_connection_ends() {
-    let [mut left, mut right] = pair();
-    pass(&mut left, &mut right);
-    pass(&mut right, &mut left);
+    let [mut left, mut right] = acquainted();
     left.peers.segment.mark(1, RankState::Finalized);
     right.give_up(0);
     wait(|| {
@@ -158,9 +160,7 @@ fn who_goes_without_a_farewell_may_say_no_more_once_its_connection_ends() {
 
 #[test]
 fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
-    let [mut left, mut right] = pair();
-    pass(&mut left, &mut right);
-    pass(&mut right, &mut left);
+    let [mut left, mut right] = acquainted();
     // Both come together: the second is held while the first is on its way.
     for len in [1, 2] {
         left.reserve(1, len).unwrap().commit_lazily();
@@ -179,9 +179,7 @@ fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
 
 #[test]
 fn who_computed_while_a_peer_left_hears_all_that_it_said() {
-    let [mut left, mut right] = pair();
-    pass(&mut left, &mut right);
-    pass(&mut right, &mut left);
+    let [mut left, mut right] = acquainted();
     // Messages of their own, of which the system's buffers hold what the link doesn't.
     for _ in 0..60 {
         wait(|| {
