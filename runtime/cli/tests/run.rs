@@ -274,7 +274,9 @@ fn a_fatal_error_ends_the_job() {
 fn who_leaves_without_finalize_is_named() {
     for _ in 0..10 {
         let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("leave")].concat());
-        finished.expect(7, &["longshore: rank 1 (env) exited with status 7, during its own work; ending the other 2 ranks"]);
+        let line = "longshore: rank 1 (env) exited with status 7, during its own work; \
+                    ending the other 2 ranks";
+        finished.expect(7, &[line]);
     }
 }
 
