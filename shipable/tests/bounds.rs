@@ -32,6 +32,8 @@ fn random_types_have_the_bounds_of_their_maps_everywhere() {
         let datatype = Random::new(seed, options(seed)).datatype();
         for architecture in Architecture::all() {
             check_bounds(&datatype, architecture);
+            let items = oracle::expand(&datatype, architecture, 1).unwrap().len() as u64;
+            assert!(items <= oracle::effort(&datatype), "{datatype}: {items} items");
         }
     }
 }

@@ -11,4 +11,4 @@ mod typemap;
 
 pub use pack::{Refusal, pack, unpack};
 pub use random::{Options, Random, cases};
-pub use typemap::{Item, NaiveBounds, bounds, expand, flatten, overlaps};
+pub use typemap::{Item, NaiveBounds, bounds, effort, expand, flatten, overlaps};

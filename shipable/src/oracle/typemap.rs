@@ -43,6 +43,43 @@ pub fn expand(datatype: &Datatype, architecture: &Architecture, count: u64) -> R
     Ok(all.items)
 }
 
+/// A bound of the entries that the map of one element is made of on the way: a type without items may take long, too.
+pub fn effort(datatype: &Datatype) -> u64 {
+    let node = datatype.node();
+    let lengths = |lengths: &[i64]| lengths.iter().map(|n| product(&[*n])).collect();
+    // Of each child.
+    let copies: Vec<u64> = match node {
+        Node::Leaf(_) | Node::ValueIndex { .. } => vec![],
+        Node::Dup { .. } | Node::Resized { .. } => vec![1],
+        Node::Contiguous { count, .. } => vec![product(&[*count])],
+        Node::Vector { count, blocklength, .. } | Node::Hvector { count, blocklength, .. } => {
+            vec![product(&[*count, *blocklength])]
+        }
+        Node::Indexed { blocklengths, .. } | Node::Hindexed { blocklengths, .. } => {
+            let lengths: Vec<_> = lengths(blocklengths);
+            vec![lengths.into_iter().fold(0, u64::saturating_add)]
+        }
+        Node::IndexedBlock { blocklength, displacements, .. }
+        | Node::HindexedBlock { blocklength, displacements, .. } => {
+            vec![product(&[*blocklength, displacements.len() as i64])]
+        }
+        Node::Struct { blocklengths, .. } | Node::SimpleStruct { blocklengths, .. } => {
+            lengths(blocklengths)
+        }
+        // Each index is looked at, whoever owns it.
+        Node::Subarray { sizes, .. } => vec![product(sizes)],
+        Node::Darray { gsizes, .. } => vec![product(gsizes)],
+    };
+    let children = copies.iter().zip(node.children());
+    let efforts = children.map(|(n, child)| n.saturating_add(1).saturating_mul(effort(child)));
+    efforts.fold(2, u64::saturating_add)
+}
+
+/// None of the factors less than one.
+fn product(factors: &[i64]) -> u64 {
+    factors.iter().fold(1, |product, factor| product.saturating_mul(factor.unsigned_abs().max(1)))
+}
+
 /// Bounds and size of one element.
 ///
 /// # Errors
