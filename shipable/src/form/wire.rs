@@ -166,7 +166,7 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
         return Err(DecodeError::Empty);
     }
     drop(depths);
-    // What no architecture could hold is refused here; what another one couldn't, when it is asked for.
+    // What this process, or the builder, couldn't hold is refused here; what another one couldn't, when it is asked for.
     let memory = builder.unwrap_or(Architecture::NATIVE);
     layout::signature(&nodes).map_err(unsound)?;
     match layout::bounds(&nodes, tag == Tag::Portable, &memory) {

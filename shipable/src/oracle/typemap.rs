@@ -37,8 +37,8 @@ pub fn expand(datatype: &Datatype, architecture: &Architecture, count: u64) -> R
     let one = Map::of(datatype, architecture)?;
     let extent = one.ub() - one.lb();
     let mut all = Map::default();
-    for element in 0..count as i64 {
-        all.copy(&one, element * extent);
+    if !one.items.is_empty() {
+        (0..count as i64).for_each(|element| all.copy(&one, element * extent));
     }
     Ok(all.items)
 }
@@ -155,6 +155,10 @@ impl Map {
             Node::Leaf(leaf) => return Map::of_leaf(*leaf, architecture),
             Node::Dup { .. } => map.copy(&child, 0),
             Node::Contiguous { count, .. } => map.block(&child, *count, 0),
+            // Blocks of nothing may lie where no address is.
+            Node::Vector { blocklength: 0, .. }
+            | Node::Hvector { blocklength: 0, .. }
+            | Node::IndexedBlock { blocklength: 0, .. } => {}
             Node::Vector { count, blocklength, stride, .. } => {
                 (0..*count).for_each(|n| map.block(&child, *blocklength, n * stride * extent));
             }
@@ -162,7 +166,7 @@ impl Map {
                 (0..*count).for_each(|n| map.block(&child, *blocklength, n * stride));
             }
             Node::Indexed { blocklengths, displacements, .. } => {
-                let blocks = blocklengths.iter().zip(displacements);
+                let blocks = blocklengths.iter().zip(displacements).filter(|(n, _)| **n > 0);
                 blocks.for_each(|(&n, &at)| map.block(&child, n, at * extent));
             }
             Node::Hindexed { blocklengths, displacements, .. } => {
