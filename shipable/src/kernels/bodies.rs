@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
+use std::ops::RangeInclusive;
 
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -236,6 +237,7 @@ mod widest {
     use std::sync::LazyLock;
 
     use super::*;
+    use crate::kernels::moves::CopyLines;
     use crate::kernels::x86::Masked;
 
     instruction_set!(avx512, target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"));
@@ -250,6 +252,11 @@ mod widest {
         let bodies =
             const { &Bodies { sparse: avx512::grid::<Masked<16>>, ..*baseline::bodies::<M>() } };
         has_avx512().then_some(bodies)
+    }
+
+    /// The loops that copy runs of some KiB, if the machine has such registers.
+    pub(super) fn lines() -> Option<&'static Bodies> {
+        has_avx512().then(avx512::bodies::<CopyLines>)
     }
 
     /// Copies 128 bytes or more, if the machine has such registers.
@@ -277,6 +284,10 @@ mod widest {
     }
 
     pub(super) fn sparse<M: super::Move>() -> Option<&'static super::Bodies> {
+        None
+    }
+
+    pub(super) fn lines() -> Option<&'static super::Bodies> {
         None
     }
 
@@ -319,11 +330,15 @@ fn masked_copy(run: u64) -> Option<&'static Bodies> {
     }
 }
 
-/// The longest of many runs that are copied by a loop of their own; the C library's memcpy is as fast or faster with what is longer. On a
-/// Zen 5, 600 runs of 256 bytes take 0.85 of its time and 128 runs of 1 KiB 0.7, but 64 of 2.5 KiB 1.15
-/// (`longshore bench put_latency --type wrf_y --type nas_mg_z --type nas_lu_y`). Registers of 32 bytes do: one of 64 touches two lines of the
-/// cache wherever it isn't aligned, and takes a fifth more.
+/// The longest of many runs that are copied by a loop of their own with registers of 32 bytes: one of 64 touches two lines of the cache
+/// wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
 const LONGEST: u64 = 1024;
+
+/// Many runs of these lengths are copied with stores of 64 bytes that are aligned, where there are such registers. On a Zen 5, 128 runs of
+/// 2.5 KiB take 0.9 of memcpy's time and 128 of 1 KiB 0.92 to 0.97 of that of registers of 32 bytes
+/// (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y --type nas_mg_z`). Of 3 KiB, memcpy's `rep movsb` takes 1.17 of the
+/// time on a core of one's own, but 0.85 where another thread shares it.
+const IN_LINES: RangeInclusive<u64> = 512..=2560;
 
 /// The longest single run that is copied so, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
 /// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
@@ -342,6 +357,10 @@ fn long_copy(run: u64) -> &'static Bodies {
                 _ => $set::bodies::<CopyAny>(),
             }
         };
+    }
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if let Some(bodies) = IN_LINES.contains(&run).then(widest::lines).flatten() {
+        return bodies;
     }
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     if is_x86_feature_detected!("avx2") {

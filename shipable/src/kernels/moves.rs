@@ -31,6 +31,11 @@ pub(super) struct CopyPair<const W: usize>;
 /// Copies `CHUNK` bytes or more, as many at a time.
 pub(super) struct CopyChunks<const CHUNK: usize>;
 
+/// Copies 128 bytes or more; but for the first and the last 64, each store is of a whole line of the cache.
+#[rustversion::since(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+pub(super) struct CopyLines;
+
 /// Copies any number of bytes.
 pub(super) struct CopyAny;
 
@@ -74,6 +79,28 @@ impl<const CHUNK: usize> Move for CopyChunks<CHUNK> {
                 at += CHUNK;
             }
             ptr::copy(from.add(last), to.add(last), CHUNK);
+        }
+    }
+}
+
+#[rustversion::since(1.89)]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+impl Move for CopyLines {
+    const LOOPS: bool = true;
+
+    #[inline(always)]
+    unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
+        const LINE: usize = 64;
+        let last = run - LINE;
+        // SAFETY: the caller's promise; lines start before `last`, so they end within the run.
+        unsafe {
+            ptr::copy(from, to, LINE);
+            let mut at = LINE - to.addr() % LINE;
+            while at < last {
+                ptr::copy(from.add(at), to.add(at), LINE);
+                at += LINE;
+            }
+            ptr::copy(from.add(last), to.add(last), LINE);
         }
     }
 }
