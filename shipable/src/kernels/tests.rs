@@ -243,6 +243,24 @@ fn many_runs_far_apart_are_copied() {
 }
 
 #[test]
+fn long_runs_are_copied_wherever_they_begin() {
+    let counts = [2, 2];
+    for run in [129, 511, 512, 513, 576, 1024, 1025, 2559, 2560, 2561] {
+        let kernel = Kernel::new(Conversion::Copy, run as u64);
+        for start in (0..=64).step_by(7).chain([1, 63, 64]) {
+            let from = lane(counts, run, [3, 64], [false, true], 5);
+            let to = lane(counts, run, [64, 1], [true, false], start);
+            let source: Vec<u8> = (0..5 * run + 300).map(|i| (i * 89 + i / 256) as u8).collect();
+            let (mut expected, mut found) = (vec![0xee; source.len()], vec![0xee; source.len()]);
+            naive(Conversion::Copy, run as u64, places(counts, from, to), &source, &mut expected);
+            let mut target = ViewMut::new(&mut found);
+            kernel.transfer(counts, View::new(&source), from, &mut target, to).unwrap();
+            assert!(found == expected, "{run} at {start}");
+        }
+    }
+}
+
+#[test]
 fn a_value_that_does_not_fit_stops_the_kernel_there() {
     let int = |size| Scalar { value: Value::Int { signed: true }, size, order: ByteOrder::Little };
     let kernel = Kernel::new(Conversion::between(int(4), int(2)).unwrap(), 2);
