@@ -112,13 +112,14 @@ pub fn many_blocks() -> Result<Named, Failure> {
     })
 }
 
-/// The one with a name, kernels of applications among them.
+/// The one with a name, kernels of applications and [`many_blocks`] among them.
 ///
 /// # Errors
 /// The names that there are.
 pub fn named(name: &str) -> Result<Named, Failure> {
     let mut all = all()?;
     all.extend(kernels::all()?);
+    all.push(many_blocks()?);
     let names: Vec<_> = all.iter().map(|named| named.name).collect();
     let unknown = format!("no type is named `{name}`; there are {}", names.join(", "));
     all.into_iter().find(|named| named.name == name).ok_or_else(|| unknown.into())

@@ -14,11 +14,7 @@ fn names() -> Vec<&'static str> {
 }
 
 fn datatype(name: &str) -> Datatype {
-    let named = match name {
-        "blocks" => types::many_blocks(),
-        _ => types::named(name),
-    };
-    named.expect("one of them").notation.parse().expect("its own notation")
+    types::named(name).expect("one of them").notation.parse().expect("its own notation")
 }
 
 fn form(name: &str) -> Form {

@@ -54,6 +54,20 @@ fn unlike_ranks_and_types_of_any_kind_move_the_right_data_processes() {
 }
 
 #[test]
+fn help_names_every_type() {
+    let Output { status, stderr, .. } = bench(&["--type", "nothing"]);
+    assert_eq!(status.code(), Some(2));
+    let refusal = String::from_utf8(stderr).unwrap();
+    let (_, named) = refusal.split_once("there are ").unwrap();
+    let names: Vec<_> = named.lines().next().unwrap().split(", ").collect();
+    assert!(names.len() > 20, "{refusal}");
+    let help = measured(&["--help"]);
+    for name in names {
+        assert!(help.contains(name), "{name}\n{help}");
+    }
+}
+
+#[test]
 fn types_alone_and_limits_need_no_ranks() {
     let words =
         ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
