@@ -14,7 +14,7 @@ use shipable::{Architecture, Committed, Error, View, ViewMut, notation, oracle};
 const ROOM: u64 = 1 << 12;
 
 /// What the oracle, which writes a type's items out one by one, may take.
-const EFFORT: u64 = 1 << 15;
+const EFFORT: u64 = 1 << 17;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&[memory, stream, count, position], rest)) = bytes.split_first_chunk() else {

@@ -39,6 +39,20 @@ fn random_types_have_the_bounds_of_their_maps_everywhere() {
 }
 
 #[test]
+fn what_a_map_takes_is_known_before_it_is_made() {
+    // A child that is there twice at each of so many levels.
+    let mut tree = Datatype::int();
+    for _ in 0..60 {
+        tree = Datatype::struct_(&[1, 1], &[0, 0], &[tree.clone(), tree]).unwrap();
+    }
+    assert!(oracle::effort(&tree) >= 1 << 60);
+    let nothing = Datatype::contiguous(0, &Datatype::int()).unwrap();
+    assert!(oracle::effort(&Datatype::contiguous(1 << 40, &nothing).unwrap()) >= 1 << 40);
+    let dup = (0..60).fold(Datatype::int(), |child, _| Datatype::dup(&child).unwrap());
+    assert!(oracle::effort(&dup) < 20_000);
+}
+
+#[test]
 fn shares_of_a_dimension_are_those_of_its_owners() {
     use shipable::datatype::{Distribution, Order};
     let here = Architecture::NATIVE;

@@ -472,6 +472,23 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_swapped_is_compared_with_a_swap() {
+        // There are rows of memcpy, and none of a swap.
+        for (arch, known) in [("x86_64,i686", true), ("x86_64,s390x", false)] {
+            let mut report = report();
+            for row in report.rows.iter_mut().filter(|row| row.case.bench == Bench::PutBw) {
+                let case =
+                    format!("bench=put_bw bytes={} route=message arch={arch}", row.case.bytes);
+                row.case = case.parse().unwrap();
+            }
+            let sections = report.sections();
+            let of_rates = |section: &&Section<'_>| section.heading.starts_with("put_bw");
+            let line = &sections.iter().find(of_rates).unwrap().lines[0];
+            assert_eq!(line.ratio(LIMIT).is_some(), known, "{arch}");
+        }
+    }
+
+    #[test]
     fn wrong_data_and_lost_jobs_are_failures() {
         let mut report = report();
         assert!(!report.failed());

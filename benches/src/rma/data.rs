@@ -32,7 +32,7 @@ pub trait Data {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// Bytes of a page, at whose start all contenders' memory lies: where an allocator puts it is luck, and worth a third of the time of
+/// Bytes of a page, at whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of
 /// 1 KiB.
 const PAGE: usize = 4096;
 

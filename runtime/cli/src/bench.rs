@@ -55,12 +55,12 @@ pub struct Arguments {
     /// The representations of origin and target, or of memory and stream; may be repeated
     #[arg(long, value_name = "NAME,NAME", value_parser = pair)]
     arch: Vec<[String; 2]>,
-    /// A datatype in the type notation, or a named one; may be repeated
+    /// A datatype in the type notation, or a named one (vector1, vector8, indexed, struct, ...); may be repeated
     ///
-    /// Named are the types of most comparisons of MPI libraries: vector1, vector8, indexed, struct, subarray, face, contiguous, and blocks;
-    /// simple_struct, which is struct made portable; and what applications exchange: wrf_x, wrf_x_simple, wrf_y, milc_su3_zdown, nas_mg_x,
-    /// nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y, fft_rows, fft_columns, lammps_full, lammps_atomic, specfem3d_oc, specfem3d_cm.
-    /// benches/src/types.rs and kernels.rs say what each is
+    /// Named are the types of most comparisons of MPI libraries: vector1, vector8, indexed, struct, subarray, face and contiguous;
+    /// simple_struct, which is struct made portable; blocks, which is indexed with 16,384 of them; and what applications exchange: wrf_x,
+    /// wrf_x_simple, wrf_y, milc_su3_zdown, nas_mg_x, nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y, fft_rows, fft_columns, lammps_full,
+    /// lammps_atomic, specfem3d_oc and specfem3d_cm
     #[arg(long = "type", value_name = "TYPE", value_parser = Element::from_str)]
     types: Vec<Element>,
     /// Measures every operation once, in less than two minutes

@@ -62,8 +62,9 @@ fn help_names_every_type() {
     let names: Vec<_> = named.lines().next().unwrap().split(", ").collect();
     assert!(names.len() > 20, "{refusal}");
     let help = measured(&["--help"]);
+    let words: Vec<_> = help.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     for name in names {
-        assert!(help.contains(name), "{name}\n{help}");
+        assert!(words.contains(&name), "{name}\n{help}");
     }
 }
 

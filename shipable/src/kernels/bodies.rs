@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use std::ops::RangeInclusive;
 
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, Move, Swap};
@@ -330,17 +331,17 @@ fn masked_copy(run: u64) -> Option<&'static Bodies> {
     }
 }
 
-/// The longest of many runs that are copied by a loop of their own with registers of 32 bytes: one of 64 touches two lines of the cache
-/// wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
+/// The longest run of a grid that is copied by a loop with registers of 32 bytes or less, but for those [`IN_LINES`]: one of 64 touches two
+/// lines of the cache wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
 const LONGEST: u64 = 1024;
 
-/// Many runs of these lengths are copied with stores of 64 bytes that are aligned, where there are such registers. On a Zen 5, 128 runs of
-/// 2.5 KiB take 0.9 of memcpy's time and 128 of 1 KiB 0.92 to 0.97 of that of registers of 32 bytes
-/// (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y --type nas_mg_z`). Of 3 KiB, memcpy's `rep movsb` takes 1.17 of the
-/// time on a core of one's own, but 0.85 where another thread shares it.
+/// Runs of a grid of these lengths are copied with stores of 64 bytes that are aligned, where there are such registers. On a Zen 5, 128 runs of
+/// 2.5 KiB take 0.8 of memcpy's time and 128 of 1 KiB 0.7 of that of registers of 32 bytes on a core of one's own, and 0.9 and 0.97 where another
+/// thread shares it (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y`). 16 of 3 KiB take 0.85 and 1.15 of memcpy's.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 const IN_LINES: RangeInclusive<u64> = 512..=2560;
 
-/// The longest single run that is copied so, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
+/// The longest single run that is copied by a loop, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
 /// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
 const LONGEST_ALONE: usize = 4096;
 

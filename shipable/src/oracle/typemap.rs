@@ -2,7 +2,7 @@
 
 use crate::arch::{Architecture, Scalar, StructRule};
 use crate::basic::{Basic, Leaf, Makeup};
-use crate::datatype::{Datatype, Distribution, Node, Order};
+use crate::datatype::{Datatype, Distribution, Node, Order, Visited};
 use crate::error::Result;
 
 /// One scalar of a type map.
@@ -43,12 +43,48 @@ pub fn expand(datatype: &Datatype, architecture: &Architecture, count: u64) -> R
     Ok(all.items)
 }
 
-/// A bound of the entries that the map of one element is made of on the way: a type without items may take long, too.
+/// How many entries the map of one element is made of on the way, or more, but for what pads: a type without items may take long, too.
 pub fn effort(datatype: &Datatype) -> u64 {
-    let node = datatype.node();
+    Efforts { known: Visited::new() }.of(datatype).work
+}
+
+/// A walk over a tree that visits each shared subtree once, which [`Map::of`] visits each time that it occurs.
+struct Efforts {
+    known: Visited<Effort>,
+}
+
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Of the map.
+    entries: u64,
+    /// Of all maps that it is made of, too.
+    work: u64,
+}
+
+impl Efforts {
+    fn of(&mut self, datatype: &Datatype) -> Effort {
+        if let Some(known) = self.known.get(datatype) {
+            return known;
+        }
+        // Items and bounds of a scalar.
+        const LEAST: u64 = 4;
+        let mut effort = Effort { entries: LEAST, work: LEAST };
+        let node = datatype.node();
+        for (n, child) in copies(node).into_iter().zip(node.children()) {
+            let child = self.of(child);
+            let copied = n.saturating_mul(child.entries);
+            effort.entries = effort.entries.saturating_add(copied);
+            effort.work = effort.work.saturating_add(copied).saturating_add(child.work);
+        }
+        self.known.insert(datatype, effort);
+        effort
+    }
+}
+
+/// How often each child is copied.
+fn copies(node: &Node) -> Vec<u64> {
     let lengths = |lengths: &[i64]| lengths.iter().map(|n| product(&[*n])).collect();
-    // Of each child.
-    let copies: Vec<u64> = match node {
+    match node {
         Node::Leaf(_) | Node::ValueIndex { .. } => vec![],
         Node::Dup { .. } | Node::Resized { .. } => vec![1],
         Node::Contiguous { count, .. } => vec![product(&[*count])],
@@ -69,10 +105,7 @@ pub fn effort(datatype: &Datatype) -> u64 {
         // Each index is looked at, whoever owns it.
         Node::Subarray { sizes, .. } => vec![product(sizes)],
         Node::Darray { gsizes, .. } => vec![product(gsizes)],
-    };
-    let children = copies.iter().zip(node.children());
-    let efforts = children.map(|(n, child)| n.saturating_add(1).saturating_mul(effort(child)));
-    efforts.fold(2, u64::saturating_add)
+    }
 }
 
 /// None of the factors less than one.
@@ -160,6 +193,8 @@ impl Map {
             | Node::Hvector { blocklength: 0, .. }
             | Node::IndexedBlock { blocklength: 0, .. } => {}
             Node::Vector { count, blocklength, stride, .. } => {
+                // Strides of nothing may be any number.
+                let stride = if extent == 0 { 0 } else { *stride };
                 (0..*count).for_each(|n| map.block(&child, *blocklength, n * stride * extent));
             }
             Node::Hvector { count, blocklength, stride, .. } => {
@@ -368,7 +403,7 @@ impl Map {
 /// Which process of a dimension owns an index.
 fn owner(index: i64, gsize: i64, how: Distribution, darg: Option<i64>, psize: i64) -> i64 {
     match how {
-        Distribution::Block => index / darg.unwrap_or((gsize + psize - 1) / psize),
+        Distribution::Block => index / darg.unwrap_or((gsize - 1) / psize + 1),
         Distribution::Cyclic => index / darg.unwrap_or(1) % psize,
         Distribution::None => 0,
     }
