@@ -187,39 +187,33 @@ impl Map {
         match datatype.node() {
             Node::Leaf(leaf) => return Map::of_leaf(*leaf, architecture),
             Node::Dup { .. } => map.copy(&child, 0),
-            Node::Contiguous { count, .. } => map.block(&child, *count, 0),
-            // Blocks of nothing may lie where no address is.
-            Node::Vector { blocklength: 0, .. }
-            | Node::Hvector { blocklength: 0, .. }
-            | Node::IndexedBlock { blocklength: 0, .. } => {}
+            Node::Contiguous { count, .. } => map.block(&child, *count, &[0]),
             Node::Vector { count, blocklength, stride, .. } => {
-                // Strides of nothing may be any number.
-                let stride = if extent == 0 { 0 } else { *stride };
-                (0..*count).for_each(|n| map.block(&child, *blocklength, n * stride * extent));
+                (0..*count).for_each(|n| map.block(&child, *blocklength, &[n, *stride, extent]));
             }
             Node::Hvector { count, blocklength, stride, .. } => {
-                (0..*count).for_each(|n| map.block(&child, *blocklength, n * stride));
+                (0..*count).for_each(|n| map.block(&child, *blocklength, &[n, *stride]));
             }
             Node::Indexed { blocklengths, displacements, .. } => {
-                let blocks = blocklengths.iter().zip(displacements).filter(|(n, _)| **n > 0);
-                blocks.for_each(|(&n, &at)| map.block(&child, n, at * extent));
+                let blocks = blocklengths.iter().zip(displacements);
+                blocks.for_each(|(&n, &at)| map.block(&child, n, &[at, extent]));
             }
             Node::Hindexed { blocklengths, displacements, .. } => {
                 let blocks = blocklengths.iter().zip(displacements);
-                blocks.for_each(|(&n, &at)| map.block(&child, n, at));
+                blocks.for_each(|(&n, &at)| map.block(&child, n, &[at]));
             }
             Node::IndexedBlock { blocklength, displacements, .. } => {
-                displacements.iter().for_each(|at| map.block(&child, *blocklength, at * extent));
+                displacements.iter().for_each(|&at| map.block(&child, *blocklength, &[at, extent]));
             }
             Node::HindexedBlock { blocklength, displacements, .. } => {
-                displacements.iter().for_each(|&at| map.block(&child, *blocklength, at));
+                displacements.iter().for_each(|&at| map.block(&child, *blocklength, &[at]));
             }
             Node::Struct { blocklengths, displacements, children, .. } => {
                 let mut lowest = None;
                 for ((&n, &at), child) in blocklengths.iter().zip(displacements).zip(children) {
                     let child = Map::of(child, architecture)?;
                     let mut block = Map::default();
-                    block.block(&child, n, at);
+                    block.block(&child, n, &[at]);
                     let low = block.items.iter().map(|item| item.offset).min();
                     if low.is_some() && (lowest.is_none() || low < lowest) {
                         (lowest, map.leading) = (low, child.leading);
@@ -334,11 +328,16 @@ impl Map {
         self.leading = self.leading.max(self.align);
     }
 
-    /// `count` copies, an extent apart.
-    fn block(&mut self, child: &Map, count: i64, displacement: i64) {
+    /// `count` copies, an extent apart; the first lies at the product of some factors. Where one is 0, or nothing lies, the others may be
+    /// any numbers.
+    fn block(&mut self, child: &Map, count: i64, factors: &[i64]) {
+        if count == 0 {
+            return;
+        }
+        let displacement: i64 = if factors.contains(&0) { 0 } else { factors.iter().product() };
         let extent = child.ub() - child.lb();
         (0..count).for_each(|n| self.copy(child, displacement + n * extent));
-        if count > 0 && self.align == 0 {
+        if self.align == 0 {
             (self.align, self.leading) = (child.align, child.leading);
         }
     }
@@ -358,7 +357,7 @@ impl Map {
         let mut first = true;
         for (&n, child) in blocklengths.iter().zip(children) {
             let mut block = Map::default();
-            block.block(child, n, 0);
+            block.block(child, n, &[0]);
             if block.is_empty() {
                 continue;
             }
