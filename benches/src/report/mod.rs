@@ -121,20 +121,18 @@ impl Report {
     /// What the machine needs for the same, at least: to copy so many bytes, or to move a cache line; between hosts, libfabric to write them.
     fn limit<'a>(&'a self, line: &Line<'_>) -> Option<Figures<'a>> {
         let Case { bench, sync, hosts, .. } = line.case;
-        let swapped = || {
-            let ends = line.case.architectures();
-            ends.is_ok_and(|[near, far]| near.order() != far.order())
+        let ends = line.case.architectures();
+        let swapped = ends.is_ok_and(|[near, far]| near.order() != far.order());
+        let of = match bench {
+            Bench::PutLatency | Bench::GetLatency if *hosts > 1 => Bench::Fabric,
+            Bench::PutBw | Bench::GetBw if *hosts > 1 => Bench::FabricBw,
+            Bench::PutLatency | Bench::GetLatency | Bench::PutBw | Bench::GetBw => match swapped {
+                true => Bench::ByteSwap,
+                false => Bench::Memcpy,
+            },
+            Bench::Sync if matches!(sync, Sync::Fence | Sync::Pscw) => Bench::CacheLine,
+            _ => return None,
         };
-        let of =
-            match bench {
-                Bench::PutLatency | Bench::GetLatency if *hosts > 1 => Bench::Fabric,
-                Bench::PutBw | Bench::GetBw if *hosts > 1 => Bench::FabricBw,
-                Bench::PutLatency | Bench::GetLatency | Bench::PutBw | Bench::GetBw => {
-                    if swapped() { Bench::ByteSwap } else { Bench::Memcpy }
-                }
-                Bench::Sync if matches!(sync, Sync::Fence | Sync::Pscw) => Bench::CacheLine,
-                _ => return None,
-            };
         let same = |row: &&Row| match row.case.bench {
             Bench::CacheLine => {
                 of == Bench::CacheLine && row.sample.distance() == Some(line.distance)
