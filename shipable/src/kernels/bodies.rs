@@ -360,12 +360,13 @@ fn long_copy(run: u64) -> &'static Bodies {
         };
     }
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if let Some(bodies) = IN_LINES.contains(&run).then(widest::lines).flatten() {
-        return bodies;
-    }
-    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if is_x86_feature_detected!("avx2") {
-        return choose!(avx2);
+    {
+        if let Some(bodies) = IN_LINES.contains(&run).then(widest::lines).flatten() {
+            return bodies;
+        }
+        if is_x86_feature_detected!("avx2") {
+            return choose!(avx2);
+        }
     }
     choose!(baseline)
 }
