@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-use std::ops::RangeInclusive;
 
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::moves::CopyLines;
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::x86::Shuffle;
@@ -238,7 +238,6 @@ mod widest {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::kernels::moves::CopyLines;
     use crate::kernels::x86::Masked;
 
     instruction_set!(avx512, target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"));
@@ -331,15 +330,24 @@ fn masked_copy(run: u64) -> Option<&'static Bodies> {
     }
 }
 
-/// The longest run of a grid that is copied by a loop with registers of 32 bytes or less, but for those [`IN_LINES`]: one of 64 touches two
+/// The longest run of a grid that is copied by a loop with registers of 32 bytes or less, but for those that are copied in lines: one of 64 touches two
 /// lines of the cache wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
 const LONGEST: u64 = 1024;
 
-/// Runs of a grid of these lengths are copied with stores of 64 bytes that are aligned, where there are such registers. On a Zen 5, 128 runs of
-/// 2.5 KiB take 0.8 of memcpy's time and 128 of 1 KiB 0.7 of that of registers of 32 bytes on a core of one's own, and 0.9 and 0.97 where another
-/// thread shares it (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y`). 16 of 3 KiB take 0.85 and 1.15 of memcpy's.
+/// The loops that copy runs of a grid of this length, from half a KiB to some, with stores that are aligned. On a Zen 5, with registers of 64
+/// bytes, 128 runs of 2.5 KiB take 0.8 of memcpy's time and 128 of 1 KiB 0.7 of that of loads and stores of 32 bytes on a core of one's own, and 0.9 and 0.97 where
+/// another thread shares it; 16 of 3 KiB take 0.85 and 1.15 of memcpy's. On a Zen 3, with registers of 32, the three take 0.8, 0.8, and
+/// 1.0 and 0.85 (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y --type milc_su3_zdown`).
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-const IN_LINES: RangeInclusive<u64> = 512..=2560;
+fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
+    match widest::lines() {
+        Some(bodies) => (512..=2560).contains(&run).then_some(bodies),
+        None if is_x86_feature_detected!("avx2") => {
+            (512..=4096).contains(&run).then(avx2::bodies::<CopyLines>)
+        }
+        None => None,
+    }
+}
 
 /// The longest single run that is copied by a loop, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
 /// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
@@ -361,7 +369,7 @@ fn long_copy(run: u64) -> &'static Bodies {
     }
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     {
-        if let Some(bodies) = IN_LINES.contains(&run).then(widest::lines).flatten() {
+        if let Some(bodies) = copy_in_lines(run) {
             return bodies;
         }
         if is_x86_feature_detected!("avx2") {

@@ -32,7 +32,6 @@ pub(super) struct CopyPair<const W: usize>;
 pub(super) struct CopyChunks<const CHUNK: usize>;
 
 /// Copies 128 bytes or more; but for the first and the last 64, each store is of a whole line of the cache.
-#[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) struct CopyLines;
 
@@ -83,7 +82,6 @@ impl<const CHUNK: usize> Move for CopyChunks<CHUNK> {
     }
 }
 
-#[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 impl Move for CopyLines {
     const LOOPS: bool = true;
