@@ -1,6 +1,7 @@
 //! The loops around a move, and their versions for instruction sets.
 #![allow(unsafe_code)]
 
+use std::array;
 use std::hint::black_box;
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -44,6 +45,27 @@ impl Rows {
         let runs = self.counts[0].saturating_mul(self.counts[1]);
         apart >= APART && (1024..=8192).contains(&runs)
     }
+
+    /// Whether runs next to each other in the outer dimension share a line of the cache on one side, where so many others come between
+    /// them that the line is gone by then: a matrix that is transposed. Those that are written must be apart, since their order changes.
+    /// On a Zen 3 256 by 256 complex numbers pack in 0.23 of the time, and unpack in 0.13 (`longshore bench pack unpack --type fft_columns`).
+    #[inline]
+    fn share_lines(&self) -> bool {
+        const LINE: usize = 64;
+        const MANY: usize = 64;
+        let ([rows, columns], run) = (self.counts, self.run);
+        let apart = |strides: [isize; 2]| strides.map(isize::unsigned_abs);
+        let share = |[outer, inner]: [usize; 2]| outer < LINE && inner >= LINE;
+        let within = |count: usize, stride: usize, other: usize| {
+            stride >= run && other >= stride.saturating_mul(count)
+        };
+        let (from, to) = (apart(self.from), apart(self.to));
+        let [outer, inner] = to;
+        rows >= 2
+            && columns >= MANY
+            && (share(from) || share(to))
+            && (within(columns, inner, outer) || within(rows, outer, inner))
+    }
 }
 
 pub(super) type GridBody = unsafe fn(&Rows, *const u8, *mut u8);
@@ -62,6 +84,8 @@ pub(super) struct Bodies {
     grid: GridBody,
     /// Likewise, of runs that are sparse.
     sparse: GridBody,
+    /// Likewise, of runs that share lines with those of the next row.
+    tiled: GridBody,
     /// From a table's offsets to a packed stream.
     pub gather: TableBody,
     /// From a packed stream to a table's offsets.
@@ -74,7 +98,11 @@ impl Bodies {
     /// The loop for this grid.
     #[inline]
     pub(super) fn grid(&self, rows: &Rows) -> GridBody {
-        if rows.are_sparse() { self.sparse } else { self.grid }
+        match rows {
+            _ if rows.share_lines() => self.tiled,
+            _ if rows.are_sparse() => self.sparse,
+            _ => self.grid,
+        }
     }
 }
 
@@ -90,6 +118,38 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
+}
+
+/// Some columns of all rows, and then the next ones: what a row leaves of a line is moved before the line is gone.
+///
+/// # Safety
+///
+/// See [`Bodies`].
+#[inline(always)]
+unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
+    const COLUMNS: usize = 8;
+    let ([outer, inner], run) = (rows.counts, rows.run);
+    let at: [[isize; 2]; COLUMNS] = array::from_fn(|i| {
+        [rows.from[1], rows.to[1]].map(|stride| stride.wrapping_mul(i as isize))
+    });
+    for _ in 0..inner / COLUMNS {
+        let (mut row_from, mut row_to) = (from, to);
+        for _ in 0..outer {
+            for [from_at, to_at] in at {
+                // SAFETY: the caller's promise. Pointers wrap as in `grid`.
+                unsafe {
+                    M::run(row_from.wrapping_offset(from_at), row_to.wrapping_offset(to_at), run);
+                }
+            }
+            row_from = row_from.wrapping_offset(rows.from[0]);
+            row_to = row_to.wrapping_offset(rows.to[0]);
+        }
+        from = from.wrapping_offset(rows.from[1].wrapping_mul(COLUMNS as isize));
+        to = to.wrapping_offset(rows.to[1].wrapping_mul(COLUMNS as isize));
+    }
+    let rest = Rows { counts: [outer, inner % COLUMNS], ..*rows };
+    // SAFETY: the caller's promise, of the columns that are left.
+    unsafe { grid::<M>(&rest, from, to) }
 }
 
 /// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a
@@ -191,6 +251,15 @@ macro_rules! instruction_set {
             ///
             /// See [`Bodies`].
             $(#[$attribute])?
+            unsafe fn tiled<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
+                // SAFETY: the caller's promise.
+                unsafe { super::tiled::<M>(rows, from, to) }
+            }
+
+            /// # Safety
+            ///
+            /// See [`Bodies`].
+            $(#[$attribute])?
             unsafe fn gather<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
                 unsafe { super::gather::<M>(table, run, from, to) }
@@ -215,13 +284,17 @@ macro_rules! instruction_set {
             }
 
             pub(super) const fn bodies<M: Move>() -> &'static Bodies {
-                &Bodies {
-                    run: run::<M>,
-                    grid: grid::<M>,
-                    sparse: grid::<M>,
-                    gather: gather::<M>,
-                    scatter: scatter::<M>,
-                    mirror: mirror::<M>,
+                const {
+                    &Bodies {
+                        run: run::<M>,
+                        grid: grid::<M>,
+                        sparse: grid::<M>,
+                        // What is shorter than a line is moved without a loop.
+                        tiled: if M::LOOPS { grid::<M> } else { tiled::<M> },
+                        gather: gather::<M>,
+                        scatter: scatter::<M>,
+                        mirror: mirror::<M>,
+                    }
                 }
             }
         }

@@ -243,9 +243,49 @@ fn many_runs_far_apart_are_copied() {
 }
 
 #[test]
+fn matrices_are_transposed() {
+    let swap = Conversion::Swap { unit: Unit::Four };
+    let copies = [1, 3, 4, 8, 12, 16, 31, 40, 70].map(|run| (Conversion::Copy, run));
+    for (conversion, units) in copies.into_iter().chain([1, 2, 3, 4, 7].map(|units| (swap, units)))
+    {
+        let kernel = Kernel::new(conversion, units);
+        let run = kernel.from_run();
+        for counts in [[2, 64], [5, 67], [33, 71], [1, 64], [9, 63]] {
+            let packed = Lane::packed(3, counts, run);
+            let inner = (run * counts[0] + 13) as i64;
+            let column = Lane { start: 5, strides: [run as i64, inner] };
+            let last = (counts[0] as i64 - 1) * run as i64;
+            let backwards = Lane { start: 5 + last, strides: [-(run as i64), inner] };
+            // Where places overlap, what comes last stays.
+            let shared = Lane { start: 9, strides: [(run as i64 + 1) / 2, inner] };
+            let crossing = Lane { start: 7, strides: [2 * run as i64, run as i64] };
+            let len = inner * counts[1] as i64 + 100;
+            let source: Vec<u8> = (0..len).map(|i| (i * 89 + i / 256) as u8).collect();
+            for (from, to) in [
+                (column, packed),
+                (packed, column),
+                (backwards, packed),
+                (packed, backwards),
+                (column, backwards),
+                (packed, shared),
+                (shared, packed),
+                (column, crossing),
+            ] {
+                let (mut expected, mut found) =
+                    (vec![0xee; source.len()], vec![0xee; source.len()]);
+                naive(conversion, units, places(counts, from, to), &source, &mut expected);
+                let mut target = ViewMut::new(&mut found);
+                kernel.transfer(counts, View::new(&source), from, &mut target, to).unwrap();
+                assert!(found == expected, "{conversion} {run} {counts:?} {from:?} {to:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn long_runs_are_copied_wherever_they_begin() {
     let counts = [2, 2];
-    for run in [129, 511, 512, 513, 576, 1024, 1025, 2559, 2560, 2561] {
+    for run in [129, 511, 512, 513, 576, 1024, 1025, 2559, 2560, 2561, 4095, 4096, 4097] {
         let kernel = Kernel::new(Conversion::Copy, run as u64);
         for start in (0..=64).step_by(7).chain([1, 63, 64]) {
             let from = lane(counts, run, [3, 64], [false, true], 5);
