@@ -23,7 +23,7 @@ impl Pair<'_> {
         let rounds = i64::from(case.rounds);
         let memory = self.rank.buffer::<f64>(case.rounds as usize)?;
         let window = Window::create(self.world, memory, double.extent(), &Info::default())?;
-        let before = self.line(case)?;
+        let before = self.line()?;
         let (mut took, mut late) = (Vec::new(), false);
         for round in 0..rounds {
             let value = [1.5 + round as f64];
@@ -47,7 +47,7 @@ impl Pair<'_> {
             late |= !there;
             took.push(if there { put } else { COMPUTES }.as_secs_f64() * 1e6);
         }
-        let line = [before, self.line(case)?];
+        let line = [before, self.line()?];
         window.free()?;
         let sample = Sample::of(took, line, !late);
         Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))

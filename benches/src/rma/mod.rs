@@ -9,6 +9,7 @@
 mod computing;
 mod data;
 mod layout;
+mod line;
 mod operation;
 #[cfg(test)]
 mod tests;
@@ -23,9 +24,10 @@ use longshore::{
 use crate::Failure;
 use crate::case::{Bench, Case, Flavor, Sync, Way};
 use crate::row::{Outcome, Refusal, Sample};
-use crate::{limits, pattern, pin};
+use crate::{pattern, pin};
 use data::{Data, Slices, Typed};
 use layout::Layout;
+use line::Line;
 use operation::{
     Accumulate, CompareAndSwap, FetchAndOp, Get, GetAccumulate, Nothing, Operation, Put, Target,
 };
@@ -52,7 +54,8 @@ pub fn measure(
         return Err("one-sided operations are measured on two ranks".into());
     }
     pin(world.rank() as usize);
-    let pair = Pair { rank, world, me: world.rank(), other: 1 - world.rank() };
+    let line = Some(Line::new(world)?);
+    let pair = Pair { rank, world, me: world.rank(), other: 1 - world.rank(), line };
     for (index, case) in cases.iter().enumerate() {
         let outcome = match case.bench {
             Bench::Computing => pair.computing(case)?,
@@ -72,6 +75,8 @@ struct Pair<'a> {
     world: &'a Communicator,
     me: i32,
     other: i32,
+    /// None in a simulation, whose ranks wait for each other in calls alone.
+    line: Option<Line<'a>>,
 }
 
 /// A case that is being measured.
@@ -87,23 +92,9 @@ struct Work<'a> {
 }
 
 impl Pair<'_> {
-    /// Nanoseconds of a barrier between the two: about what a cache line takes from core to core. Between hosts, where it crosses the
-    /// network, that is measured without the other rank.
-    fn line(&self, case: &Case) -> Result<f64, Failure> {
-        const BARRIERS: u32 = 30;
-        if case.hosts > 1 {
-            let mine = if self.me == 0 { limits::line()? } else { 0.0 };
-            return Ok(self.world.allgather(&[mine])?[0]);
-        }
-        let mut lowest = f64::MAX;
-        for _ in 0..10 {
-            let start = Instant::now();
-            for _ in 0..BARRIERS {
-                self.world.barrier()?;
-            }
-            lowest = lowest.min(start.elapsed().as_nanos() as f64 / f64::from(BARRIERS));
-        }
-        Ok(lowest)
+    /// Nanoseconds of a cache line from one rank's core to the other's; 0 where none goes.
+    fn line(&self) -> Result<f64, Failure> {
+        self.line.as_ref().map_or(Ok(0.0), Line::time)
     }
 
     /// What either rank couldn't do, known to both.
@@ -289,12 +280,14 @@ impl Pair<'_> {
         if let Err(why) = self.agree(tried)? {
             return Ok(Err(Refusal::Unsupported(why)));
         }
-        let before = self.line(case)?;
+        let before = self.line()?;
         let took = self.run(window, work, operation, case.rounds, case.calls)?;
-        let after = self.line(case)?;
+        let after = self.line()?;
 
         let checked = work.validate && layout.pattern.is_some() && case.bench != Bench::Sync;
         if checked {
+            // The target has no part in what was timed, and may be here first.
+            self.world.barrier()?;
             let local = window.local();
             let places = (start as u64, layout.len() as u64);
             let mut memory = vec![0; layout.len()];

@@ -17,7 +17,8 @@ fn outcome(
     let options = Options { architectures: architectures.to_vec(), ..Options::default() };
     let outcomes = sim::run(2, &options, |rank| {
         let world = rank.world();
-        let pair = Pair { rank: &rank, world, me: world.rank(), other: 1 - world.rank() };
+        let pair =
+            Pair { rank: &rank, world, me: world.rank(), other: 1 - world.rank(), line: None };
         let outcome = work(&pair).unwrap();
         rank.finalize().unwrap();
         outcome

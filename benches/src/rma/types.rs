@@ -19,7 +19,7 @@ impl Pair<'_> {
             Err(why) => return Ok(Err(Refusal::Unsupported(why))),
         };
         let (other, first) = (self.other, self.me == 0);
-        let before = self.line(case)?;
+        let before = self.line()?;
         let took = self.rounds((case.rounds, 2 * case.calls, false), || {
             (0..case.calls).try_for_each(|_| {
                 if first {
@@ -29,7 +29,7 @@ impl Pair<'_> {
                 if first { Ok(()) } else { self.world.type_send(&datatype, other, 0) }
             })
         })?;
-        let sample = Sample::of(took, [before, self.line(case)?], false);
+        let sample = Sample::of(took, [before, self.line()?], false);
         Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
     }
 }
