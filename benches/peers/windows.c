@@ -101,6 +101,7 @@ static const struct {
     {"put_bibw", put, 1, 1},
     {"get_bibw", get, 1, 1},
     {"put_mr", put, 0, 1},
+    {"get_mr", get, 0, 1},
     {"sync", nothing, 0, 0},
     {"computing", put, 0, 0},
 };

@@ -82,6 +82,8 @@ words! {
         GetBibw = "get_bibw",
         /// Puts to changing places, [`IN_FLIGHT`] to each synchronisation: how many operations a second.
         PutMr = "put_mr",
+        /// Gets from changing places, likewise.
+        GetMr = "get_mr",
         /// A synchronisation without an operation.
         Sync = "sync",
         /// A put and flush to a rank that computes for 200 ms and calls nothing. At the end of that the rank looks whether the value
@@ -117,6 +119,14 @@ words! {
         Launch = "launch",
         /// A rank's memory after init and a barrier, its share of shared pages (Pss) included. Its unit is kB, not microseconds.
         Memory = "memory",
+    }
+}
+
+impl Bench {
+    /// Whether one synchronisation completes several operations.
+    pub fn streams(self) -> bool {
+        use Bench::*;
+        matches!(self, PutBw | GetBw | PutBibw | GetBibw | PutMr | GetMr)
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Choice {
     pub types: Vec<Element>,
     /// Each kind of case once or twice, and short.
     pub quick: bool,
+    /// Rounds of each case but those that take so long that they have few.
+    pub rounds: Option<u32>,
 }
 
 /// A type that was asked for.
@@ -70,6 +72,7 @@ const LATENCIES: [Bench; 4] =
 /// Operations on one number.
 const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
 const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
+const RATES: [Bench; 2] = [Bench::PutMr, Bench::GetMr];
 /// What is done with a type alone.
 const OF_TYPES: [Bench; 6] =
     [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
@@ -102,6 +105,9 @@ impl Choice {
         // What works on types alone is no rank's.
         for case in cases.iter().filter(|case| !OF_TYPES.contains(&case.bench)) {
             case.arch.iter().try_for_each(|name| case::of_rank(name))?;
+        }
+        for case in &mut cases {
+            case.rounds = self.rounds.filter(|_| case.rounds > FEW_ROUNDS).unwrap_or(case.rounds);
         }
         let mut met = HashSet::new();
         cases.retain(|case| met.insert(case.to_string()));
@@ -153,7 +159,7 @@ impl Choice {
         let mut list = List::new(self.quick);
 
         // Limits stand next to what they limit.
-        list.sized(&[Bench::Memcpy, Bench::ByteSwap], &some(), &Case::default());
+        list.sized(&[Bench::Memcpy, Bench::ByteSwap], &all(), &Case::default());
         list.sized(&LATENCIES[..2], &all(), &Case::default());
         list.sized(&LATENCIES[2..], &some(), &Case::default());
         list.singles(&Case::default());
@@ -171,10 +177,11 @@ impl Choice {
             list.singles(&by);
         }
         list.sized(&BANDWIDTHS, &some(), &Case::default());
-        list.sized(&[Bench::PutMr], &self.sizes([1, 8, 64, 1 << 10]), &Case::default());
+        list.sized(&RATES, &self.sizes([1, 8, 64, 1 << 10]), &Case::default());
         let created = Case { window: Flavor::Create, ..Case::default() };
         list.sized(&BANDWIDTHS, &few(), &created);
-        list.sized(&[Bench::PutMr, Bench::Computing], &[8], &created);
+        list.sized(&RATES, &[8], &created);
+        list.sized(&[Bench::Computing], &[8], &created);
         for on in [Case::default(), created.clone()] {
             list.typed(&LATENCIES[..2], &named, &on)?;
         }
@@ -233,7 +240,7 @@ impl Choice {
             list.sized(&[Bench::Sync, Bench::PutLatency], &[8], &Case { sync, ..Case::default() });
         }
         list.sized(&BANDWIDTHS, &sizes(), &Case::default());
-        list.sized(&[Bench::PutMr], &[8], &Case::default());
+        list.sized(&RATES, &[8], &Case::default());
         let created = Case { window: Flavor::Create, ..Case::default() };
         list.sized(&[Bench::Computing], &[8], &created);
         list.typed(&[Bench::PutLatency, Bench::TypeSend], &named, &Case::default())?;
@@ -252,7 +259,7 @@ impl Choice {
             if given.is_empty() { vec![plain] } else { given.to_vec() }
         }
         let usual: Vec<Bench> =
-            LATENCIES.into_iter().chain(SINGLES).chain(BANDWIDTHS).chain([Bench::PutMr]).collect();
+            LATENCIES.into_iter().chain(SINGLES).chain(BANDWIDTHS).chain(RATES).collect();
         let benches = if self.benches.is_empty() { &usual } else { &self.benches };
         let sizes = self.sizes(ALL.step_by(2).map(|power| 1 << power));
         let mut list = List::new(self.quick);
@@ -379,6 +386,8 @@ impl List {
         let plain = Case::default();
         let Case { bench, name, bytes, datatype, count, way, arch, ranks, .. } = case.clone();
         let kept = match bench {
+            // Doubles are swapped, as a whole.
+            Bench::ByteSwap if datatype != "d" => return,
             _ if limits::has(bench) || LAUNCHES.contains(&bench) => {
                 let ranks = if limits::has(bench) { plain.ranks } else { ranks };
                 match bench {
@@ -423,6 +432,9 @@ fn alike(case: &Case) -> bool {
     case.architectures().is_ok_and(|[near, far]| near.same_representation(&far))
 }
 
+/// Rounds of what takes long, and of all if it is to be quick.
+const FEW_ROUNDS: u32 = 5;
+
 /// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
 /// it is to be quick.
 fn effort(case: &Case, quick: bool) -> (u32, u32) {
@@ -446,7 +458,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         _ => few,
     };
     let (calls, rounds) = match case.bench {
-        Bench::Computing => return (1, 5),
+        Bench::Computing => return (1, FEW_ROUNDS),
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
         Bench::Tcp => (calls / 4, 41),
@@ -455,14 +467,9 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         }
         _ => (calls, 41),
     };
-    let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
+    let (calls, rounds) = if quick { (calls / 10, FEW_ROUNDS) } else { (calls, rounds) };
     match case.bench {
-        Bench::PutBw
-        | Bench::GetBw
-        | Bench::PutBibw
-        | Bench::GetBibw
-        | Bench::PutMr
-        | Bench::FabricBw => {
+        bench if bench.streams() || bench == Bench::FabricBw => {
             // Whatever a synchronisation has of them, no more are done than are counted.
             match calls {
                 0..=IN_FLIGHT => (calls.max(1).next_power_of_two(), rounds),
@@ -507,6 +514,17 @@ mod tests {
     fn every_case_is_read_back_as_it_is() {
         for case in cases(&Choice::default()) {
             assert_eq!(case.to_string().parse().as_ref(), Ok(&case));
+        }
+    }
+
+    #[test]
+    fn rounds_are_as_many_as_are_asked_for() {
+        let benches = vec![Bench::PutLatency, Bench::Computing, Bench::Launch];
+        let usual = cases(&Choice { benches: benches.clone(), ..Choice::default() });
+        let many = cases(&Choice { benches, rounds: Some(5000), ..Choice::default() });
+        for (many, usual) in many.iter().zip(&usual) {
+            let expected = if many.bench == Bench::PutLatency { 5000 } else { usual.rounds };
+            assert_eq!(many.rounds, expected, "{many}");
         }
     }
 

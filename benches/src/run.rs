@@ -261,7 +261,8 @@ impl Ours {
             part.environment.push((env::INTERFACE.into(), "lo".into()));
         }
         // Nothing takes nearly so long but a hang, which is to cost no more than its job.
-        let timeout = Some(Duration::from_secs(30 + 5 * cases.len() as u64));
+        let each = |case: &Case| 5 * u64::from(case.rounds.div_ceil(41));
+        let timeout = Some(Duration::from_secs(30 + cases.iter().map(each).sum::<u64>()));
         let job =
             Job { parts: vec![part], hosts: all, start, routes: route, timeout, ..Job::default() };
         let status = launcher::run(&job, &Control::none())?;

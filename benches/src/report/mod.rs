@@ -110,6 +110,13 @@ impl Report {
             });
             sections[at].add(row, distance);
         }
+        for section in &mut sections {
+            // Sizes that were measured later than others take their place among them; named types stay behind them.
+            section.lines.sort_by_key(|Line { case, .. }| match is_typed(case) {
+                true => (true, 0),
+                false => (false, case.bytes),
+            });
+        }
         for line in sections.iter_mut().flat_map(|section| &mut section.lines) {
             if line.of(LIMIT).is_none() {
                 line.results.extend(self.limit(line));
@@ -123,13 +130,16 @@ impl Report {
         let Case { bench, sync, hosts, .. } = line.case;
         let ends = line.case.architectures();
         let swapped = ends.is_ok_and(|[near, far]| near.order() != far.order());
+        let swapped = swapped && line.case.datatype != "i8";
         let of = match bench {
             Bench::PutLatency | Bench::GetLatency if *hosts > 1 => Bench::Fabric,
-            Bench::PutBw | Bench::GetBw if *hosts > 1 => Bench::FabricBw,
-            Bench::PutLatency | Bench::GetLatency | Bench::PutBw | Bench::GetBw => match swapped {
-                true => Bench::ByteSwap,
-                false => Bench::Memcpy,
-            },
+            Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr if *hosts > 1 => {
+                Bench::FabricBw
+            }
+            Bench::PutLatency | Bench::GetLatency if swapped => Bench::ByteSwap,
+            Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr if swapped => Bench::ByteSwap,
+            Bench::PutLatency | Bench::GetLatency => Bench::Memcpy,
+            Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr => Bench::Memcpy,
             Bench::Sync if matches!(sync, Sync::Fence | Sync::Pscw) => Bench::CacheLine,
             _ => return None,
         };
@@ -210,12 +220,13 @@ fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
             names.push(result.contender);
         }
     }
-    names.sort_by_key(|name| match *name {
+    let place = |name: &str| match name {
         OURS => 0,
         LOOP => 2,
         LIMIT => 3,
         _ => 1,
-    });
+    };
+    names.sort_by_key(|name| (place(name), *name));
     names
 }
 
@@ -287,6 +298,11 @@ fn heading(case: &Case) -> String {
     heading
 }
 
+/// Whether the type, and not the size, is what a case is about.
+fn is_typed(case: &Case) -> bool {
+    case.name.is_some() || case.datatype.contains('(')
+}
+
 /// What is in a line beside its section's heading: the type, and the size.
 fn label(case: &Case) -> String {
     if matches!(case.bench, Bench::Launch | Bench::Memory) {
@@ -328,7 +344,7 @@ impl Unit {
             Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw => Unit::Gigabytes,
             Bench::Pack | Bench::Unpack | Bench::Copy => Unit::Gigabytes,
             Bench::Memcpy | Bench::ByteSwap => Unit::Gigabytes,
-            Bench::PutMr => Unit::Operations,
+            Bench::PutMr | Bench::GetMr => Unit::Operations,
             Bench::Launch => Unit::Milliseconds,
             Bench::Memory => Unit::Megabytes,
             _ => Unit::Microseconds,
@@ -361,13 +377,15 @@ impl Unit {
 mod tests {
     use super::*;
 
+    /// What a contender took in a turn.
+    fn row(line: &str, contender: &str, turn: u32, low: f64, line_of: [f64; 2]) -> Row {
+        let (median, high) = (2.0 * low, 4.0 * low);
+        let sample = Sample { low, median, high, line: line_of, validated: true };
+        Row { case: line.parse().unwrap(), contender: contender.to_owned(), turn, sample }
+    }
+
     /// A run of two turns with all that a report can hold.
     pub(super) fn report() -> Report {
-        let row = |line: &str, contender: &str, turn, low: f64, line_of: [f64; 2]| {
-            let (median, high) = (2.0 * low, 4.0 * low);
-            let sample = Sample { low, median, high, line: line_of, validated: true };
-            Row { case: line.parse().unwrap(), contender: contender.to_owned(), turn, sample }
-        };
         let (near, far, both) = ([45.0, 46.0], [250.0, 240.0], [45.0, 250.0]);
         let mut rows = Vec::new();
         let sizes = [(8u64, 1.0), (64, 1.0), (1024, 1.5), (65_536, 100.0), (1 << 20, 1000.0)];
@@ -441,6 +459,28 @@ mod tests {
             .collect();
         assert_eq!(lines, expected);
         assert_eq!(report.moved(), 10);
+    }
+
+    #[test]
+    fn sizes_stand_in_their_order_and_types_behind_them() {
+        let mut report = report();
+        for case in ["type=U1(V:d:4:1:5) name=column bytes=32", "bytes=16"] {
+            let case = format!("bench=put_latency {case}");
+            report.rows.push(row(&case, OURS, 2, 0.04, [250.0; 2]));
+        }
+        let sections = report.sections();
+        let mut lines: Vec<_> = sections[0].lines.iter().map(|line| label(line.case)).collect();
+        lines.dedup();
+        assert_eq!(lines, ["8 B", "16 B", "64 B", "1 KiB", "64 KiB", "1 MiB", "column 32 B"]);
+    }
+
+    #[test]
+    fn contenders_stand_in_one_order() {
+        let mut report = report();
+        report.rows.reverse();
+        let sections = report.sections();
+        let puts = sections.iter().find(|section| section.heading.ends_with("flush")).unwrap();
+        assert_eq!(contenders(&puts.lines), [OURS, "MPICH", "Open MPI", LIMIT]);
     }
 
     #[test]

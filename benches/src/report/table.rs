@@ -122,14 +122,14 @@ fn summary(sections: &[Section<'_>]) -> Option<Table> {
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
     for section in sections {
         let others = contenders(&section.lines).into_iter();
-        for other in others.filter(|name| ![OURS, LIMIT].contains(name)) {
+        for other in others.filter(|name| *name != OURS) {
             let ratios = section.lines.iter().filter_map(|line| line.ratio(other));
             let mut ratios: Vec<_> = ratios.collect();
             ratios.sort_unstable_by(|a, b| a.median.total_cmp(&b.median));
             let Some(worst) = ratios.last() else { continue };
             let medians: Vec<f64> = ratios.iter().map(|ratio| ratio.median).collect();
             let behind = match other {
-                LOOP => "-".to_owned(),
+                LOOP | LIMIT => "-".to_owned(),
                 _ => ratios.iter().filter(|ratio| ratio.behind).count().to_string(),
             };
             let [middle, worst] =

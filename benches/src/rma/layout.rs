@@ -4,7 +4,7 @@ use longshore::{Datatype, Rank, Type};
 
 use super::data::Data;
 use crate::Failure;
-use crate::case::{Bench, Case, IN_FLIGHT};
+use crate::case::{Case, IN_FLIGHT};
 use crate::pattern::{self, Pattern};
 
 /// Bytes that the places of operations which are under way together may take.
@@ -61,9 +61,7 @@ impl Layout {
         let span = apart(bytes).filter(|&span| span <= 1 << 30);
         let span = span.ok_or("more than 1 GiB of memory")? as usize;
         let places = match case.bench {
-            Bench::PutBw | Bench::GetBw | Bench::PutBibw | Bench::GetBibw | Bench::PutMr => {
-                batch(span, case.calls)
-            }
+            bench if bench.streams() => batch(span, case.calls),
             _ => 1,
         };
         let count = i64::try_from(case.count)?;

@@ -242,7 +242,7 @@ impl Pair<'_> {
             Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr => {
                 self.timed(window, start, work, &mut Put { target, data: &mut filled()? })
             }
-            Bench::GetLatency | Bench::GetBw | Bench::GetBibw => {
+            Bench::GetLatency | Bench::GetBw | Bench::GetBibw | Bench::GetMr => {
                 self.timed(window, start, work, &mut Get { target, results: &mut data() })
             }
             Bench::AccLatency => {

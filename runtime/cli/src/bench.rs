@@ -75,12 +75,16 @@ pub struct Arguments {
     /// How often each case is measured, in turns with all others. [default: 5, with --quick 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
+    /// How many rounds a measurement has, for a profiler or one's own patience: the usual 41 are over in milliseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rounds: Option<u32>,
     /// Measures nothing, and reports an earlier run, from the file that --json wrote
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
             "benches", "window", "sync", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
+            "rounds",
         ]
     )]
     from: Option<PathBuf>,
@@ -276,6 +280,7 @@ impl Arguments {
             archs: self.arch.clone(),
             types: self.types.clone(),
             quick: self.quick,
+            rounds: self.rounds,
         }
     }
 }
