@@ -11,6 +11,13 @@ use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, Move, Swap};
 use super::x86::Shuffle;
 use crate::convert::Unit;
 
+/// Bytes of a line of the cache, as most have.
+const LINE: usize = 64;
+/// Bytes of a way of a first-level cache, a page as most have,
+const PAGE: usize = 4096;
+/// and of all of a small one.
+const FIRST_LEVEL: usize = 32 << 10;
+
 /// A grid in a pointer's width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
@@ -46,24 +53,27 @@ impl Rows {
         apart >= APART && (1024..=8192).contains(&runs)
     }
 
-    /// Whether runs next to each other in the outer dimension share a line of the cache on one side, where so many others come between
-    /// them that the line is gone by then: a matrix that is transposed. Those that are written must be apart, since their order changes.
-    /// On a Zen 3 256 by 256 complex numbers pack in 0.23 of the time, and unpack in 0.13 (`longshore bench pack unpack --type fft_columns`).
+    /// Whether runs next to each other in the outer dimension share a line of the cache on one side, and so many others come between
+    /// them that a first-level cache has lost the line by then: a matrix that is transposed. Those that are written must be apart,
+    /// since their order changes. On a Zen 3 256 by 256 complex numbers, of rows of 8 KiB, pack in 0.23 of the time, and unpack in 0.14
+    /// (`longshore bench pack unpack --type fft_columns`).
     #[inline]
-    fn share_lines(&self) -> bool {
-        const LINE: usize = 64;
-        const MANY: usize = 64;
+    pub(super) fn share_lines(&self) -> bool {
         let ([rows, columns], run) = (self.counts, self.run);
         let apart = |strides: [isize; 2]| strides.map(isize::unsigned_abs);
-        let share = |[outer, inner]: [usize; 2]| outer < LINE && inner >= LINE;
+        let lost = |[outer, inner]: [usize; 2]| {
+            // Lines a power of two apart have a share of the cache's places only, and those a page apart one of each way.
+            let places = 1 << inner.trailing_zeros().clamp(LINE.ilog2(), PAGE.ilog2());
+            outer < LINE && inner >= LINE && columns.saturating_mul(places) > FIRST_LEVEL
+        };
         let within = |count: usize, stride: usize, other: usize| {
             stride >= run && other >= stride.saturating_mul(count)
         };
         let (from, to) = (apart(self.from), apart(self.to));
         let [outer, inner] = to;
-        rows >= 2
-            && columns >= MANY
-            && (share(from) || share(to))
+        rows > 1
+            && run < LINE
+            && (lost(from) || lost(to))
             && (within(columns, inner, outer) || within(rows, outer, inner))
     }
 }
@@ -98,10 +108,12 @@ impl Bodies {
     /// The loop for this grid.
     #[inline]
     pub(super) fn grid(&self, rows: &Rows) -> GridBody {
-        match rows {
-            _ if rows.share_lines() => self.tiled,
-            _ if rows.are_sparse() => self.sparse,
-            _ => self.grid,
+        if rows.share_lines() {
+            self.tiled
+        } else if rows.are_sparse() {
+            self.sparse
+        } else {
+            self.grid
         }
     }
 }
@@ -284,17 +296,14 @@ macro_rules! instruction_set {
             }
 
             pub(super) const fn bodies<M: Move>() -> &'static Bodies {
-                const {
-                    &Bodies {
-                        run: run::<M>,
-                        grid: grid::<M>,
-                        sparse: grid::<M>,
-                        // What is shorter than a line is moved without a loop.
-                        tiled: if M::LOOPS { grid::<M> } else { tiled::<M> },
-                        gather: gather::<M>,
-                        scatter: scatter::<M>,
-                        mirror: mirror::<M>,
-                    }
+                &Bodies {
+                    run: run::<M>,
+                    grid: grid::<M>,
+                    sparse: grid::<M>,
+                    tiled: tiled::<M>,
+                    gather: gather::<M>,
+                    scatter: scatter::<M>,
+                    mirror: mirror::<M>,
                 }
             }
         }
@@ -407,10 +416,13 @@ fn masked_copy(run: u64) -> Option<&'static Bodies> {
 /// lines of the cache wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
 const LONGEST: u64 = 1024;
 
-/// The loops that copy runs of a grid of this length, from half a KiB to some, with stores that are aligned. On a Zen 5, with registers of 64
-/// bytes, 128 runs of 2.5 KiB take 0.8 of memcpy's time and 128 of 1 KiB 0.7 of that of loads and stores of 32 bytes on a core of one's own, and 0.9 and 0.97 where
-/// another thread shares it; 16 of 3 KiB take 0.85 and 1.15 of memcpy's. On a Zen 3, with registers of 32, the three take 0.8, 0.8, and
-/// 1.0 and 0.85 (`longshore bench put_latency get_latency --type nas_lu_y --type nas_mg_y --type milc_su3_zdown`).
+/// The loops that copy runs of this length with stores that are aligned, where those win. Of the time of what else there is (up to 1 KiB
+/// registers of 32 bytes, unaligned, and memcpy beyond; `longshore bench put_latency get_latency --type nas_mg_y --type nas_lu_y --type
+/// milc_su3_zdown`), on a core of one's own and on one that another thread shares,
+///
+/// - 128 runs of 1 KiB take 0.7 and 0.97 on a Zen 5 with registers of 64 bytes, 0.7 and 0.8 on a Zen 3 with those of 32;
+/// - 64 runs of 2.5 KiB 0.8 and 0.9, and, unpacked, 0.8 and 0.7;
+/// - 16 runs of 3 KiB 0.85 and 1.15, and 1.05 and 0.85.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
     match widest::lines() {

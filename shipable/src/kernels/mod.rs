@@ -11,9 +11,9 @@
 //! - `fold`: operations in place, for reductions;
 //! - `items`: the slow loop, unit by unit, for conversions that can refuse a value.
 //!
-//! Calls are safe: each checks once that all it reaches lies in its views. Runs are moved in the
-//! order of the grid or the table; if source and destination overlap, what is left there is
-//! unspecified.
+//! Calls are safe: each checks once that all it reaches lies in its views. Runs that overlap in the
+//! destination are moved in the order of the grid or the table, so that the last one stays; if source
+//! and destination overlap, what is left there is unspecified.
 #![allow(unsafe_code)]
 
 mod bodies;

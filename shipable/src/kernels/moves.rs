@@ -31,7 +31,7 @@ pub(super) struct CopyPair<const W: usize>;
 /// Copies `CHUNK` bytes or more, as many at a time.
 pub(super) struct CopyChunks<const CHUNK: usize>;
 
-/// Copies 128 bytes or more; but for the first and the last 64, each store is of a whole line of the cache.
+/// Copies 128 bytes or more; but for those of the first and the last 64, stores are aligned, so that none touches two lines of the cache.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) struct CopyLines;
 

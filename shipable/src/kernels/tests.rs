@@ -244,39 +244,50 @@ fn many_runs_far_apart_are_copied() {
 
 #[test]
 fn matrices_are_transposed() {
+    const PAGE: i64 = 4096;
     let swap = Conversion::Swap { unit: Unit::Four };
     let copies = [1, 3, 4, 8, 12, 16, 31, 40, 70].map(|run| (Conversion::Copy, run));
     for (conversion, units) in copies.into_iter().chain([1, 2, 3, 4, 7].map(|units| (swap, units)))
     {
         let kernel = Kernel::new(conversion, units);
-        let run = kernel.from_run();
-        for counts in [[2, 64], [5, 67], [33, 71], [1, 64], [9, 63]] {
-            let packed = Lane::packed(3, counts, run);
-            let inner = (run * counts[0] + 13) as i64;
-            let column = Lane { start: 5, strides: [run as i64, inner] };
-            let last = (counts[0] as i64 - 1) * run as i64;
-            let backwards = Lane { start: 5 + last, strides: [-(run as i64), inner] };
+        let run = kernel.from_run() as i64;
+        for counts in [[2, 64], [5, 67], [33, 71], [9, 9], [9, 8], [1, 64]] {
+            let [rows, columns] = counts.map(|count: u64| count as i64);
+            let packed = Lane::packed(3, counts, run as u64);
+            let inner = (run * rows / PAGE + 1) * PAGE;
+            let column = Lane { start: 5, strides: [run, inner] };
+            let last = [(rows - 1) * run, (columns - 1) * inner];
+            let upwards = Lane { start: 5 + last[0], strides: [-run, inner] };
+            let backwards = Lane { start: 5 + last[1], strides: [run, -inner] };
             // Where places overlap, what comes last stays.
-            let shared = Lane { start: 9, strides: [(run as i64 + 1) / 2, inner] };
-            let crossing = Lane { start: 7, strides: [2 * run as i64, run as i64] };
-            let len = inner * counts[1] as i64 + 100;
-            let source: Vec<u8> = (0..len).map(|i| (i * 89 + i / 256) as u8).collect();
-            for (from, to) in [
-                (column, packed),
-                (packed, column),
-                (backwards, packed),
-                (packed, backwards),
-                (column, backwards),
-                (packed, shared),
-                (shared, packed),
-                (column, crossing),
+            let shared = Lane { start: 9, strides: [(run + 1) / 2, inner] };
+            let crossing = Lane { start: 7, strides: [2 * run, run] };
+            let source: Vec<u8> =
+                (0..inner * columns + 100).map(|i| (i * 89 + i / 256) as u8).collect();
+            let is_transposed = rows > 1 && columns > 8 && run < 64;
+            for (from, to, is_tiled) in [
+                (column, packed, is_transposed),
+                (packed, column, is_transposed),
+                (upwards, packed, is_transposed),
+                (packed, upwards, is_transposed),
+                (column, backwards, is_transposed),
+                (backwards, packed, is_transposed),
+                (shared, packed, is_transposed),
+                (packed, shared, is_transposed && run == 1),
+                (column, crossing, false),
             ] {
-                let (mut expected, mut found) =
-                    (vec![0xee; source.len()], vec![0xee; source.len()]);
+                let what = format!("{conversion} {run} {counts:?} {from:?} {to:?}");
+                let grid = Rows::new(counts, from.strides, to.strides, run as usize);
+                assert_eq!(grid.share_lines(), is_tiled, "{what}");
+                let mut expected = vec![0xee; source.len()];
                 naive(conversion, units, places(counts, from, to), &source, &mut expected);
-                let mut target = ViewMut::new(&mut found);
-                kernel.transfer(counts, View::new(&source), from, &mut target, to).unwrap();
-                assert!(found == expected, "{conversion} {run} {counts:?} {from:?} {to:?}");
+                let (view, mut found) = (View::new(&source), vec![0xee; source.len()]);
+                kernel.transfer(counts, view, from, &mut ViewMut::new(&mut found), to).unwrap();
+                assert!(found == expected, "{what}");
+                let mut found = vec![0xee; source.len()];
+                let ready = kernel.prepare(counts, from, to).unwrap();
+                ready.carry_out(view, &mut ViewMut::new(&mut found)).unwrap();
+                assert!(found == expected, "{what}, prepared");
             }
         }
     }
