@@ -128,6 +128,11 @@ impl Bench {
         use Bench::*;
         matches!(self, PutBw | GetBw | PutBibw | GetBibw | PutMr | GetMr)
     }
+
+    /// Whether one round takes so long, or tells so much, that there are few.
+    pub fn has_few_rounds(self) -> bool {
+        matches!(self, Bench::Computing | Bench::Launch | Bench::Memory)
+    }
 }
 
 words! {

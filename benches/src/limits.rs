@@ -87,7 +87,7 @@ pub(crate) fn swap(from: &[u8], to: &mut [u8]) {
 }
 
 /// Nanoseconds of a cache line from core to core.
-pub(crate) fn line() -> Result<f64, Failure> {
+fn line() -> Result<f64, Failure> {
     Ok(1e3 * lowest(&trips(30, 10)?))
 }
 
@@ -98,34 +98,47 @@ fn lowest(times: &[f64]) -> f64 {
 /// Half round trips of a cache line between the first two cores, in microseconds.
 fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
     let number = Arc::new(AtomicU64::new(0));
-    let total = 2 * u64::from(calls) * u64::from(rounds);
     let other = number.clone();
-    let wait = |number: &AtomicU64, value| {
-        while number.load(Ordering::Acquire) != value {
-            std::hint::spin_loop();
-        }
-    };
     let answers = thread::spawn(move || {
         pin(1);
-        for at in (1..=total).step_by(2) {
-            wait(&other, at);
-            other.store(at + 1, Ordering::Release);
-        }
+        pass(&other, 0, calls * rounds, false)
     });
-    let mut at = 0;
-    let took = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            for _ in 0..calls {
-                number.store(at + 1, Ordering::Release);
-                at += 2;
-                wait(&number, at);
-            }
-            start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * calls)
-        })
-        .collect();
-    answers.join().map_err(|_| "the other core's thread panicked")?;
-    Ok(took)
+    let took = (0..rounds).map(|round| {
+        let start = Instant::now();
+        pass(&number, 2 * u64::from(calls * round), calls, true)?;
+        Ok(start.elapsed().as_secs_f64() * 1e6 / f64::from(2 * calls))
+    });
+    let took = took.collect();
+    answers.join().map_err(|_| "the other core's thread panicked")??;
+    took
+}
+
+/// Passes a number to another core and back so many times, by counting: who is first makes it odd, the other even again.
+///
+/// # Errors
+/// No answer for some seconds.
+pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Result<(), Failure> {
+    const PATIENCE: u32 = 1 << 28;
+    let wait = |value| {
+        let came = |_| {
+            std::hint::spin_loop();
+            number.load(Ordering::Acquire) == value
+        };
+        match number.load(Ordering::Acquire) == value || (0..PATIENCE).any(came) {
+            true => Ok(()),
+            false => Err("a cache line doesn't come back from the other core"),
+        }
+    };
+    for at in (from..).step_by(2).take(times as usize) {
+        if first {
+            number.store(at + 1, Ordering::Release);
+            wait(at + 2)?;
+        } else {
+            wait(at + 1)?;
+            number.store(at + 2, Ordering::Release);
+        }
+    }
+    Ok(())
 }
 
 /// Half round trips of messages over TCP between the first two cores.

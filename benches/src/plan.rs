@@ -35,7 +35,7 @@ pub struct Choice {
     pub types: Vec<Element>,
     /// Each kind of case once or twice, and short.
     pub quick: bool,
-    /// Rounds of each case but those that take so long that they have few.
+    /// Rounds of each case but those that have few.
     pub rounds: Option<u32>,
 }
 
@@ -78,8 +78,8 @@ const OF_TYPES: [Bench; 6] =
     [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
-const NO_CASE: &str = "there is no case with what is given: fop_latency and cas_latency are of int64 alone, fabric and fabric_bw need \
-     --hosts, and types that need one layout on both sides need like ranks";
+const NO_CASE: &str = "there is no case with what is given: fop_latency and cas_latency are of int64 alone, byte_swap is \
+     of doubles alone, fabric and fabric_bw need --hosts, and types that need one layout on both sides need like ranks";
 
 /// Pairs of unlike ranks that are usually looked at.
 const UNLIKE: [[&str; 2]; 3] = [["native", "s390x"], ["native", "i686"], ["s390x", "native"]];
@@ -106,8 +106,8 @@ impl Choice {
         for case in cases.iter().filter(|case| !OF_TYPES.contains(&case.bench)) {
             case.arch.iter().try_for_each(|name| case::of_rank(name))?;
         }
-        for case in &mut cases {
-            case.rounds = self.rounds.filter(|_| case.rounds > FEW_ROUNDS).unwrap_or(case.rounds);
+        for case in cases.iter_mut().filter(|case| !case.bench.has_few_rounds()) {
+            case.rounds = self.rounds.unwrap_or(case.rounds);
         }
         let mut met = HashSet::new();
         cases.retain(|case| met.insert(case.to_string()));
@@ -132,6 +132,7 @@ impl Choice {
                 ("--route", misses(&self.routes, &of, |case| case.route)),
                 ("--arch", misses(&self.archs, &of, |case| case.arch.clone())),
                 ("--size", sized && misses(&self.sizes, &of, |case| case.bytes)),
+                ("--rounds", self.rounds.is_some() && bench.has_few_rounds()),
             ];
             let unheeded = options.into_iter().filter(|&(_, is_unheeded)| is_unheeded);
             match of.is_empty() {
@@ -432,9 +433,6 @@ fn alike(case: &Case) -> bool {
     case.architectures().is_ok_and(|[near, far]| near.same_representation(&far))
 }
 
-/// Rounds of what takes long, and of all if it is to be quick.
-const FEW_ROUNDS: u32 = 5;
-
 /// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
 /// it is to be quick.
 fn effort(case: &Case, quick: bool) -> (u32, u32) {
@@ -458,7 +456,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         _ => few,
     };
     let (calls, rounds) = match case.bench {
-        Bench::Computing => return (1, FEW_ROUNDS),
+        Bench::Computing => return (1, 5),
         Bench::Launch => return (1, 3),
         Bench::Memory => return (1, 1),
         Bench::Tcp => (calls / 4, 41),
@@ -467,7 +465,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
         }
         _ => (calls, 41),
     };
-    let (calls, rounds) = if quick { (calls / 10, FEW_ROUNDS) } else { (calls, rounds) };
+    let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
     match case.bench {
         bench if bench.streams() || bench == Bench::FabricBw => {
             // Whatever a synchronisation has of them, no more are done than are counted.
@@ -519,12 +517,19 @@ mod tests {
 
     #[test]
     fn rounds_are_as_many_as_are_asked_for() {
-        let benches = vec![Bench::PutLatency, Bench::Computing, Bench::Launch];
-        let usual = cases(&Choice { benches: benches.clone(), ..Choice::default() });
-        let many = cases(&Choice { benches, rounds: Some(5000), ..Choice::default() });
-        for (many, usual) in many.iter().zip(&usual) {
-            let expected = if many.bench == Bench::PutLatency { 5000 } else { usual.rounds };
-            assert_eq!(many.rounds, expected, "{many}");
+        for quick in [false, true] {
+            let benches = vec![Bench::PutLatency, Bench::Computing, Bench::Launch];
+            let usual = Choice { benches, quick, ..Choice::default() };
+            let many = Choice { rounds: Some(5000), ..usual.clone() };
+            let (usual, chosen) = (cases(&usual), cases(&many));
+            assert_eq!(usual.len(), chosen.len());
+            for (case, usual) in chosen.iter().zip(&usual) {
+                let few = case.bench.has_few_rounds();
+                assert_eq!(case.rounds, if few { usual.rounds } else { 5000 }, "{case}");
+            }
+            let told = many.unheeded(&chosen);
+            assert!(told.iter().all(|told| told.contains("--rounds")), "{told:?}");
+            assert!(told.iter().any(|told| told.starts_with("launch")), "{told:?}");
         }
     }
 

@@ -136,10 +136,15 @@ impl Report {
             Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr if *hosts > 1 => {
                 Bench::FabricBw
             }
-            Bench::PutLatency | Bench::GetLatency if swapped => Bench::ByteSwap,
-            Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr if swapped => Bench::ByteSwap,
-            Bench::PutLatency | Bench::GetLatency => Bench::Memcpy,
-            Bench::PutBw | Bench::GetBw | Bench::PutMr | Bench::GetMr => Bench::Memcpy,
+            Bench::PutLatency
+            | Bench::GetLatency
+            | Bench::PutBw
+            | Bench::GetBw
+            | Bench::PutMr
+            | Bench::GetMr => match swapped {
+                true => Bench::ByteSwap,
+                false => Bench::Memcpy,
+            },
             Bench::Sync if matches!(sync, Sync::Fence | Sync::Pscw) => Bench::CacheLine,
             _ => return None,
         };
@@ -298,9 +303,13 @@ fn heading(case: &Case) -> String {
     heading
 }
 
-/// Whether the type, and not the size, is what a case is about.
+/// Whether the type was asked for, and isn't what goes with the size.
 fn is_typed(case: &Case) -> bool {
-    case.name.is_some() || case.datatype.contains('(')
+    let plain = match case.bench {
+        Bench::FopLatency | Bench::CasLatency => &["i64"][..],
+        _ => &["d", "i8"],
+    };
+    case.name.is_some() || !plain.contains(&&*case.datatype)
 }
 
 /// What is in a line beside its section's heading: the type, and the size.
@@ -308,10 +317,8 @@ fn label(case: &Case) -> String {
     if matches!(case.bench, Bench::Launch | Bench::Memory) {
         return format!("{} ranks", case.ranks);
     }
-    let named = case.name.as_deref().unwrap_or(match case.datatype.contains('(') {
-        true => &case.datatype,
-        false => "",
-    });
+    let datatype = if is_typed(case) { &*case.datatype } else { "" };
+    let named = case.name.as_deref().unwrap_or(datatype);
     match case.bytes {
         0 => named.to_owned(),
         bytes => format!("{named} {}", size(bytes)).trim_start().to_owned(),

@@ -1,7 +1,7 @@
 //! A report as pictures: a curve for each contender against the size, and all ratios in one.
 
 use super::svg::{Axis, BLUE, GREEN, GREY, ORANGE, PURPLE, Pen, Shape, Sheet, VERMILION};
-use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, size};
+use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, is_typed, size};
 use crate::environment::Environment;
 use crate::row::Distance;
 
@@ -32,7 +32,7 @@ impl Report {
     }
 
     fn curves(&self, section: &Section<'_>) -> Option<Picture> {
-        let plain = |line: &&Line<'_>| line.case.bytes > 0 && !line.case.datatype.contains('(');
+        let plain = |line: &&Line<'_>| line.case.bytes > 0 && !is_typed(line.case);
         let lines: Vec<&Line<'_>> = section.lines.iter().filter(plain).collect();
         let mut sizes: Vec<u64> = lines.iter().map(|line| line.case.bytes).collect();
         sizes.sort_unstable();

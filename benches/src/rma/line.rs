@@ -6,77 +6,69 @@ use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::process;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use longshore::Communicator;
 use longshore_transport::{Mapping, Range, Segment};
 
-use crate::{Failure, cores};
+use crate::{Failure, cores, limits};
 
 /// A line of memory that both ranks' processes map.
-pub(super) struct Line<'a> {
-    world: &'a Communicator,
+pub(super) struct Line {
     memory: Mapping,
-    /// What lies in it, an even number, when neither rank is at it.
+    /// What lies in it when neither rank is at it.
     number: Cell<u64>,
+    /// Whether both have a core: ranks that wait for each other on one take the system's time slices.
+    crosses: bool,
 }
 
-impl Line<'_> {
+impl Line {
     /// Collective, of two ranks on one machine, whatever hosts they take themselves to be on.
-    pub(super) fn new(world: &Communicator) -> Result<Line<'_>, Failure> {
-        let segment = Segment::create(1)?.as_rank(0)?;
-        let Range { offset, len } = segment.allocate(64)?;
-        let mine = [process::id().into(), segment.as_fd().as_raw_fd() as u64, offset, len];
-        let [pid, fd, offset, len] = world.allgather(&mine)?[..4] else {
-            return Err("rank 0 didn't say where the line is".into());
+    pub(super) fn new(world: &Communicator) -> Result<Line, Failure> {
+        let cores = cores().len() as u64;
+        let (segment, mine) = match world.rank() {
+            0 => {
+                let segment = Segment::create(1)?.as_rank(0)?;
+                let Range { offset, len } = segment.allocate(64)?;
+                let fd = segment.as_fd().as_raw_fd() as u64;
+                (Some(segment), [cores, process::id().into(), fd, offset, len])
+            }
+            _ => (None, [cores, 0, 0, 0, 0]),
         };
-        let of_first = match world.rank() {
-            0 => segment,
-            _ => {
-                let file =
-                    File::options().read(true).write(true).open(format!("/proc/{pid}/fd/{fd}"))?;
-                Segment::attach(file.into(), 0)?
+        let &[first, pid, fd, offset, len, second, ..] = &world.allgather(&mine)?[..] else {
+            return Err("two ranks are wanted".into());
+        };
+        let segment = match segment {
+            Some(segment) => segment,
+            None => {
+                let path = format!("/proc/{pid}/fd/{fd}");
+                Segment::attach(File::options().read(true).write(true).open(path)?.into(), 0)?
             }
         };
-        let memory = of_first.map(Range { offset, len })?;
-        // Nobody's descriptor is closed before all have opened it.
+        let memory = segment.map(Range { offset, len })?;
+        // Rank 0's descriptor is open until the other has opened it.
         world.barrier()?;
-        Ok(Line { world, memory, number: Cell::new(0) })
+        Ok(Line { memory, number: Cell::new(0), crosses: first > 1 && second > 1 })
     }
 
     /// Nanoseconds that it takes from core to core, the lowest of some tries; 0 where there is one core alone. Collective.
-    pub(super) fn time(&self) -> Result<f64, Failure> {
+    pub(super) fn time(&self, world: &Communicator) -> Result<f64, Failure> {
         const TRIES: u32 = 10;
         const TRIPS: u32 = 30;
-        // Ranks that wait for each other on one core take the system's time slices.
-        if cores().len() < 2 {
+        if !self.crosses {
             return Ok(0.0);
         }
-        let number = self.memory.word64(0);
-        let wait = |value| {
-            while number.load(Ordering::Acquire) != value {
-                std::hint::spin_loop();
-            }
+        let pass = |trips: u32| {
+            let from = self.number.replace(self.number.get() + 2 * u64::from(trips));
+            limits::pass(self.memory.word64(0), from, trips, world.rank() == 0)
         };
         let mut lowest = f64::MAX;
         for _ in 0..TRIES {
-            self.world.barrier()?;
+            world.barrier()?;
+            // Both are there once it has come back.
+            pass(1)?;
             let start = Instant::now();
-            for _ in 0..TRIPS {
-                let at = self.number.get();
-                match self.world.rank() {
-                    0 => {
-                        number.store(at + 1, Ordering::Release);
-                        wait(at + 2);
-                    }
-                    _ => {
-                        wait(at + 1);
-                        number.store(at + 2, Ordering::Release);
-                    }
-                }
-                self.number.set(at + 2);
-            }
+            pass(TRIPS)?;
             lowest = lowest.min(start.elapsed().as_nanos() as f64 / f64::from(2 * TRIPS));
         }
         Ok(lowest)

@@ -76,7 +76,7 @@ struct Pair<'a> {
     me: i32,
     other: i32,
     /// None in a simulation, whose ranks wait for each other in calls alone.
-    line: Option<Line<'a>>,
+    line: Option<Line>,
 }
 
 /// A case that is being measured.
@@ -94,7 +94,7 @@ struct Work<'a> {
 impl Pair<'_> {
     /// Nanoseconds of a cache line from one rank's core to the other's; 0 where none goes.
     fn line(&self) -> Result<f64, Failure> {
-        self.line.as_ref().map_or(Ok(0.0), Line::time)
+        self.line.as_ref().map_or(Ok(0.0), |line| line.time(self.world))
     }
 
     /// What either rank couldn't do, known to both.

@@ -253,6 +253,8 @@ fn what_cannot_be_measured_is_refused() {
         (&["--from", "run.json", "--quick"], "cannot be used with"),
         (&["fop_latency", "--type", "U1(V:d:4:1:5)"], "of int64 alone"),
         (&["fabric"], "need --hosts"),
+        (&["byte_swap", "--size", "4"], "of doubles alone"),
+        (&["--rounds", "0"], "1.."),
     ] {
         let Output { status, stdout, stderr } = bench(words);
         let problem = String::from_utf8_lossy(&stderr);
