@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use longshore_transport::fault::{Chance, Faults, Faulty};
-use longshore_transport::{JobState, Link, Range, RankState, Rdma, Segment};
+use longshore_transport::{Cause, JobState, Link, Range, RankState, Rdma, Segment};
 use shipable::Architecture;
 
 use crate::barrier::{Barrier, Meeting};
@@ -681,6 +681,13 @@ impl Process {
         }
     }
 
+    /// Whether the job is being ended. A rank that aborts it is dead to all, by the launcher's word, a moment before the job is said to end.
+    fn is_ended(&self) -> bool {
+        let state = |rank| self.segment.rank_state(rank);
+        let aborted = |rank| matches!(state(rank), RankState::Dead(Cause::Abort(_)));
+        self.check_job().is_err() || (0..self.me.size).any(aborted)
+    }
+
     /// Where uses of windows are checked: whether this rank waits in a circle of ranks, each in one call for so long that no
     /// frame can be under way which ends it.
     fn check_circle(&self, seen: &mut Option<Circle>) -> Result<()> {
@@ -705,7 +712,7 @@ impl Process {
     pub(crate) fn abort(&self, error: &Error) {
         let code = i32::from(error.class().wire());
         // Where another ends it, its word counts.
-        if self.check_job().is_ok() {
+        if !self.is_ended() {
             // Before the launcher hears of it: its signal to all ranks may end this one at once.
             if self.whole {
                 log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
@@ -755,7 +762,6 @@ impl Drop for Process {
     fn drop(&mut self) {
         // A rank in a thread that ends without finalize: its peers must not wait for it.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
-            use longshore_transport::Cause;
             // What it sent counts, as far as there is room for it.
             let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..LAST_TRIES {
