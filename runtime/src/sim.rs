@@ -9,6 +9,8 @@
 #[cfg(feature = "fabric")]
 mod apart;
 
+use std::sync::Mutex;
+
 use longshore_transport::shm::ShmLink;
 use longshore_transport::sim::{Cluster, Limits};
 use longshore_transport::{Link, Segment};
@@ -104,18 +106,7 @@ pub fn run<T: Send>(
     options: &Options,
     body: impl Fn(Rank) -> T + Sync,
 ) -> Result<Vec<T>> {
-    #[cfg(feature = "fabric")]
-    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
-        return apart::run(hosts, options, body);
-    }
-    let limits = Limits { frame: options.frame, frames: options.frames, ..Limits::default() };
-    let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
-    let outcomes = cluster.run(|seat| {
-        let mut setup = options.setup(seat.segment, Box::new(seat.link));
-        setup.spin = false;
-        Rank::start(setup).map(&body)
-    });
-    outcomes.into_iter().collect()
+    collect(ranks, options, &body, simulate)
 }
 
 /// Runs `body` once for each of `ranks` ranks, in threads that share real shared memory; what each returned, by rank.
@@ -142,6 +133,45 @@ pub fn run_shared<T: Send>(
     options: &Options,
     body: impl Fn(Rank) -> T + Sync,
 ) -> Result<Vec<T>> {
+    collect(ranks, options, &body, share)
+}
+
+/// What a rank runs. Of one type, so that a job isn't compiled anew for each body.
+type Body<'a> = &'a (dyn Fn(Rank) + Sync);
+
+/// What `body` returned for each rank of a job, when `run` has run it once for each.
+fn collect<T: Send>(
+    ranks: u32,
+    options: &Options,
+    body: &(dyn Fn(Rank) -> T + Sync),
+    run: fn(u32, &Options, Body<'_>) -> Result<()>,
+) -> Result<Vec<T>> {
+    let results: Vec<_> = (0..ranks).map(|_| Mutex::new(None)).collect();
+    run(ranks, options, &|rank| {
+        let place = rank.world().rank() as usize;
+        let result = body(rank);
+        *results[place].lock().expect("its own rank's alone") = Some(result);
+    })?;
+    let result = |kept: Mutex<Option<T>>| kept.into_inner().ok().flatten();
+    Ok(results.into_iter().map(|kept| result(kept).expect("each rank has run")).collect())
+}
+
+fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
+    #[cfg(feature = "fabric")]
+    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
+        return apart::run(hosts, options, body);
+    }
+    let limits = Limits { frame: options.frame, frames: options.frames, ..Limits::default() };
+    let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
+    let outcomes = cluster.run(|seat| {
+        let mut setup = options.setup(seat.segment, Box::new(seat.link));
+        setup.spin = false;
+        Rank::start(setup).map(body)
+    });
+    outcomes.into_iter().collect()
+}
+
+fn share(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
     #[cfg(feature = "fabric")]
     if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
         return apart::run(hosts, options, body);
@@ -152,26 +182,25 @@ pub fn run_shared<T: Send>(
         let link = Box::new(ShmLink::new(segment.clone())?);
         let mut setup = options.setup(segment, link);
         setup.progress = options.progress;
-        Rank::start(setup).map(&body)
+        Rank::start(setup).map(body)
     };
     join(0..ranks, start)
 }
 
-/// Runs `start` in a thread for each of these; what each gave.
-fn join<R: Send, T: Send>(
+/// Runs `start` in a thread for each of these.
+fn join<R: Send>(
     ranks: impl Iterator<Item = R>,
-    start: impl Fn(R) -> Result<T> + Sync,
-) -> Result<Vec<T>> {
+    start: impl Fn(R) -> Result<()> + Sync,
+) -> Result<()> {
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let start = &start;
         let threads: Vec<_> = ranks.map(|rank| scope.spawn(move || start(rank))).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
-    let mut results = Vec::new();
     for outcome in outcomes {
-        results.push(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     }
-    Ok(results)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use longshore_transport::{RankState, Segment};
 
 use shipable::Architecture;
 
-use super::{Options, join};
+use super::{Body, Options, join};
 use crate::endpoint::{self, Endpoint};
 use crate::error::Result;
 use crate::hosts::Hosts;
@@ -43,11 +43,7 @@ impl Drop for Mourner<'_> {
 }
 
 /// Runs `body` once for each rank.
-pub(super) fn run<T: Send>(
-    of: Vec<u32>,
-    options: &Options,
-    body: impl Fn(Rank) -> T + Sync,
-) -> Result<Vec<T>> {
+pub(super) fn run(of: Vec<u32>, options: &Options, body: Body<'_>) -> Result<()> {
     let network =
         |error: longshore_transport::fabric::OpenError| job::Error::Network(error.to_string());
     let (hosts, ranks) = (Hosts::new(of.clone()), of.len() as u32);
@@ -80,7 +76,7 @@ pub(super) fn run<T: Send>(
         let mut setup = options.setup(segment, Box::new(Composed::new(near, far, is_near)));
         setup.hosts = hosts.clone();
         setup.progress = options.progress;
-        Rank::start(setup).map(&body)
+        Rank::start(setup).map(body)
     };
     join((0..).zip(listeners), start)
 }

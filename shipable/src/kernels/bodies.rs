@@ -132,18 +132,24 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     }
 }
 
-/// Some columns of all rows, and then the next ones: what a row leaves of a line is moved before the line is gone.
+const COLUMNS: usize = 8;
+
+/// Where the columns of a strip begin. Apart from [`tiled`], like [`multiples`] from [`row`], so that there is one and not one for
+/// each move.
+fn column_offsets(rows: &Rows) -> [[isize; 2]; COLUMNS] {
+    array::from_fn(|i| [rows.from[1], rows.to[1]].map(|stride| stride.wrapping_mul(i as isize)))
+}
+
+/// Some columns of all rows, and then the next ones: what a row leaves of a line is moved before the line is gone. The last columns, too
+/// few for a strip, go by `grid`.
 ///
 /// # Safety
 ///
 /// See [`Bodies`].
 #[inline(always)]
-unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
-    const COLUMNS: usize = 8;
+unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid: GridBody) {
     let ([outer, inner], run) = (rows.counts, rows.run);
-    let at: [[isize; 2]; COLUMNS] = array::from_fn(|i| {
-        [rows.from[1], rows.to[1]].map(|stride| stride.wrapping_mul(i as isize))
-    });
+    let at = column_offsets(rows);
     for _ in 0..inner / COLUMNS {
         let (mut row_from, mut row_to) = (from, to);
         for _ in 0..outer {
@@ -161,7 +167,12 @@ unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     }
     let rest = Rows { counts: [outer, inner % COLUMNS], ..*rows };
     // SAFETY: the caller's promise, of the columns that are left.
-    unsafe { grid::<M>(&rest, from, to) }
+    unsafe { grid(&rest, from, to) }
+}
+
+#[inline(always)]
+fn multiples(stride: isize) -> [isize; 3] {
+    [2, 3, 4].map(|i| black_box(stride.wrapping_mul(i)))
 }
 
 /// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a
@@ -177,7 +188,6 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
     let mut left = rows.counts[1];
     if left >= 4 && !M::LOOPS {
-        let multiples = |stride: isize| [2, 3, 4].map(|i| black_box(stride.wrapping_mul(i)));
         let ([from_2, from_3, from_4], [to_2, to_3, to_4]) =
             (multiples(from_stride), multiples(to_stride));
         while left >= 4 {
@@ -265,7 +275,7 @@ macro_rules! instruction_set {
             $(#[$attribute])?
             unsafe fn tiled<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
-                unsafe { super::tiled::<M>(rows, from, to) }
+                unsafe { super::tiled::<M>(rows, from, to, grid::<M>) }
             }
 
             /// # Safety
