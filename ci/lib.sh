@@ -21,6 +21,18 @@ skip() { say "skipped: $*"; exit "$SKIPPED"; }
 # The examples that are jobs: all programs but the one that makes another's file.
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
+# Steps select what they run and not what they build: cargo takes other features of what crates depend on for a part of the
+# workspace than for all of it, and would compile nearly everything again.
+# Words for the integration tests of these folders' crates.
+tests_of() {
+    local test
+    for test in $(printf '%s/tests/*.rs\n' "$@") $(printf '%s/tests/*/main.rs\n' "$@"); do
+        [ -e "$test" ] || continue
+        test=${test%/main.rs}
+        printf '%s\n' --test "$(basename -s .rs "$test")"
+    done
+}
+
 # Installs Debian's packages, which needs root and the network; who can't go on without them is skipped.
 apt_install() {
     have apt-get && [ "$(id -u)" = 0 ] || skip "missing here, install by hand: $*"
