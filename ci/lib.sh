@@ -21,9 +21,8 @@ skip() { say "skipped: $*"; exit "$SKIPPED"; }
 # The examples that are jobs: all programs but the one that makes another's file.
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
-# Steps select what they run and not what they build: cargo takes other features of what crates depend on for a part of the
-# workspace than for all of it, and would compile nearly everything again.
-# Words for the integration tests of these folders' crates.
+# Words that have `cargo test --workspace` run the integration tests of these folders' crates alone. Steps select what they run, not
+# what is built: for a part of the workspace cargo takes other features of the crates below, and compiles nearly all of it again.
 tests_of() {
     local test
     for test in $(printf '%s/tests/*.rs\n' "$@") $(printf '%s/tests/*/main.rs\n' "$@"); do

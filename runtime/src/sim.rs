@@ -9,7 +9,8 @@
 #[cfg(feature = "fabric")]
 mod apart;
 
-use std::sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use longshore_transport::shm::ShmLink;
 use longshore_transport::sim::{Cluster, Limits};
@@ -146,14 +147,13 @@ fn collect<T: Send>(
     body: &(dyn Fn(Rank) -> T + Sync),
     run: fn(u32, &Options, Body<'_>) -> Result<()>,
 ) -> Result<Vec<T>> {
-    let results: Vec<_> = (0..ranks).map(|_| Mutex::new(None)).collect();
+    let results = Mutex::new(BTreeMap::new());
     run(ranks, options, &|rank| {
-        let place = rank.world().rank() as usize;
+        let place = rank.world().rank();
         let result = body(rank);
-        *results[place].lock().expect("its own rank's alone") = Some(result);
+        results.lock().unwrap_or_else(PoisonError::into_inner).insert(place, result);
     })?;
-    let result = |kept: Mutex<Option<T>>| kept.into_inner().ok().flatten();
-    Ok(results.into_iter().map(|kept| result(kept).expect("each rank has run")).collect())
+    Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect())
 }
 
 fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {

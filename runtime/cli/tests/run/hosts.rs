@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -293,7 +294,9 @@ fn the_secret_is_in_the_environment_of_ranks_alone() {
 fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) {
     let (run, mut stderr) = waiting(&[], &format!("printf .; {WAIT}"));
     for victim in victims(agent(&run, 2)) {
-        kill(victim, Signal::SIGKILL).unwrap();
+        // The front takes the agent with it, sometimes before its turn.
+        let killed = kill(victim, Signal::SIGKILL);
+        assert!(matches!(killed, Ok(()) | Err(Errno::ESRCH)), "{killed:?}");
     }
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
