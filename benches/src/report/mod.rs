@@ -415,7 +415,7 @@ mod tests {
             }
             let case = format!("bench=memcpy bytes={bytes}");
             rows.push(row(&case, LIMIT, 0, 0.004 * unit, [0.0; 2]));
-            let case = format!("bench=put_bw bytes={bytes} route=message arch=native,s390x");
+            let case = format!("bench=put_bw bytes={bytes} route=message arch=i686,s390x");
             rows.push(row(&case, OURS, 0, 0.5 * unit, near));
         }
         rows.push(row(
@@ -451,7 +451,7 @@ mod tests {
                 "put_latency, allocate, flush",
                 "put_latency, allocate, fence",
                 "memcpy",
-                "put_bw, allocate, flush, route message, native to s390x",
+                "put_bw, allocate, flush, route message, i686 to s390x",
                 "pack",
                 "launch"
             ]

@@ -238,7 +238,7 @@ mod tests {
                 "put_latency-allocate-flush",
                 "put_latency-allocate-fence",
                 "memcpy",
-                "put_bw-allocate-flush-route-message-native-to-s390x"
+                "put_bw-allocate-flush-route-message-i686-to-s390x"
             ]
         );
         for picture in &pictures {

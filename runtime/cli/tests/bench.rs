@@ -138,7 +138,7 @@ fn what_is_printed_to_nobody_is_no_failure_and_to_a_full_device_is_one_processes
 fn an_interrupted_run_reports_what_it_measured_processes() {
     let file = std::env::temp_dir().join(format!("longshore-stop-{}.json", std::process::id()));
     let path = file.to_str().unwrap();
-    let words = ["bench", "put_latency", "--size", "8", "--turns", "9999"];
+    let words = ["bench", "put_latency", "--type", "d", "--size", "8", "--turns", "9999"];
     let mut run = Command::new(env!("CARGO_BIN_EXE_longshore"));
     let run = run.args(words).args(["--json", path]).stdout(Stdio::piped()).spawn().unwrap();
     thread::sleep(Duration::from_secs(1));
@@ -163,8 +163,9 @@ fn what_needs_two_cores_is_refused_on_one() {
 #[test]
 fn what_nohup_starts_outlives_its_terminal_processes() {
     let mut run = Command::new("nohup");
-    run.args([env!("CARGO_BIN_EXE_longshore"), "bench", "put_latency", "--size", "8"]);
-    let run = run.args(["--turns", "9999"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run.args([env!("CARGO_BIN_EXE_longshore"), "bench", "put_latency", "--type", "d"]);
+    let run =
+        run.args(["--size", "8", "--turns", "9999"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = run.spawn().unwrap();
     let pid = Pid::from_raw(run.id() as i32);
     thread::sleep(Duration::from_secs(1));
