@@ -89,6 +89,7 @@ mod tests {
     use longshore_transport::Cause;
     use shipable::Class;
 
+    use super::super::collect;
     use super::*;
 
     /// Rank 0 loses the connection to rank 2, and with it rank 1 on the same host, to which rank 2 has one as well.
@@ -97,7 +98,7 @@ mod tests {
         let (failed, awaited) = channel();
         let (awaited, connected) = (Mutex::new(awaited), Barrier::new(3));
         let within = Duration::from_secs(30);
-        let ends = run(vec![0, 0, 1], &Options::default(), |rank| {
+        let body = |rank: Rank| {
             let (world, mut word) = (rank.world(), [0i32]);
             world.barrier().unwrap();
             match world.rank() {
@@ -124,7 +125,9 @@ mod tests {
                     (class, true)
                 }
             }
-        });
+        };
+        let two_hosts = |_, options: &Options, body: Body<'_>| run(vec![0, 0, 1], options, body);
+        let ends = collect(3, &Options::default(), &body, two_hosts);
         assert_eq!(ends.unwrap(), [(Class::ProcAborted, true); 3]);
     }
 }
