@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use multiversion::multiversion;
 
@@ -116,18 +116,27 @@ fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
 /// Passes a number to another core and back so many times, by counting: who is first makes it odd, the other even again.
 ///
 /// # Errors
-/// No answer for some seconds.
+/// No answer for ten seconds.
 pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Result<(), Failure> {
-    const PATIENCE: u32 = 1 << 28;
+    const PATIENCE: Duration = Duration::from_secs(10);
     let wait = |value| {
-        let came = |_| {
-            std::hint::spin_loop();
-            number.load(Ordering::Acquire) == value
+        let came = || {
+            (0..1 << 16).any(|_| {
+                let came = number.load(Ordering::Acquire) == value;
+                if !came {
+                    std::hint::spin_loop();
+                }
+                came
+            })
         };
-        match number.load(Ordering::Acquire) == value || (0..PATIENCE).any(came) {
-            true => Ok(()),
-            false => Err("a cache line doesn't come back from the other core"),
+        // Mostly it comes long before a clock would have been read.
+        let mut since = None;
+        while !came() {
+            if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Err("a cache line doesn't come back from the other core");
+            }
         }
+        Ok(())
     };
     for at in (from..).step_by(2).take(times as usize) {
         if first {

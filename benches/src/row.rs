@@ -40,9 +40,9 @@ pub struct Sample {
 pub enum Distance {
     /// No other core took part.
     Alone,
-    /// A line takes some 50 ns.
+    /// A line takes some 25 ns.
     Near,
-    /// It takes some 250.
+    /// It takes some 200.
     Far,
 }
 
