@@ -6,13 +6,11 @@ use std::hint::black_box;
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::moves::CopyLines;
-use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, Move, Swap};
+use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, LINE, Move, Swap};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::x86::Shuffle;
 use crate::convert::Unit;
 
-/// Bytes of a line of the cache, as most have.
-const LINE: usize = 64;
 /// Bytes of a way of a first-level cache, a page as most have,
 const PAGE: usize = 4096;
 /// and of all of a small one.
@@ -132,10 +130,10 @@ unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     }
 }
 
+/// Columns of a strip: a page apart, their lines are what a first-level cache of eight ways holds.
 const COLUMNS: usize = 8;
 
-/// Where the columns of a strip begin. Apart from [`tiled`], like [`multiples`] from [`row`], so that there is one and not one for
-/// each move.
+/// Where the columns of a strip begin. Apart from [`tiled`], so that there is one and not one for each move.
 fn column_offsets(rows: &Rows) -> [[isize; 2]; COLUMNS] {
     array::from_fn(|i| [rows.from[1], rows.to[1]].map(|stride| stride.wrapping_mul(i as isize)))
 }

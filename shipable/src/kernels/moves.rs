@@ -8,6 +8,9 @@ use std::ptr;
 
 use crate::convert::Unit;
 
+/// Bytes of a line of the cache, as most have.
+pub(super) const LINE: usize = 64;
+
 /// One way to move a run.
 pub(super) trait Move {
     /// Whether it is a loop of its own, and not a few instructions.
@@ -88,7 +91,6 @@ impl Move for CopyLines {
 
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        const LINE: usize = 64;
         let last = run - LINE;
         // SAFETY: the caller's promise; lines start before `last`, so they end within the run.
         unsafe {

@@ -243,6 +243,18 @@ fn many_runs_far_apart_are_copied() {
 }
 
 #[test]
+fn strips_are_for_columns_that_a_cache_loses() {
+    let goes_by_strips = |columns: u64, apart: i64| {
+        Rows::new([4, columns], [8, apart], [8 * columns as i64, 8], 8).share_lines()
+    };
+    // Pages apart their lines share one place of each way, a line more and they have all of the cache.
+    for (apart, most) in [(4096, 8), (4096 + 64, 512), (4096 + 128, 256)] {
+        assert!(!goes_by_strips(most, apart), "{most} columns {apart} apart");
+        assert!(goes_by_strips(most + 1, apart), "{most} columns and one, {apart} apart");
+    }
+}
+
+#[test]
 fn matrices_are_transposed() {
     const PAGE: i64 = 4096;
     let swap = Conversion::Swap { unit: Unit::Four };
