@@ -300,6 +300,8 @@ fn a_form_is_retired_once_when_the_last_of_its_types_goes() {
         types.commit(pair).unwrap();
         let dup = types.dup(pair).unwrap();
         let again = types.insert_own(types.as_own(pair, Role::Origin).unwrap()).unwrap();
+        let double = types.insert_own(rank.type_of::<f64>().unwrap()).unwrap();
+        assert_eq!(double, Handle::predefined(Basic::Double));
         rank.tap(true);
         let frames = || {
             // What is due to be said is said by the end of a fence.

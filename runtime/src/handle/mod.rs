@@ -202,14 +202,17 @@ impl Types {
         }
     }
 
-    /// A handle of a committed type, with the type's name and attributes.
+    /// A handle of a committed type, with the type's name and attributes; of a predefined type the one that it has.
     ///
     /// # Errors
     /// TYPE for a type of another rank.
     pub fn insert_own(&self, own: Type) -> Result<Handle> {
-        match own.is_of(self.process.names()) {
-            true => Ok(self.table().push(Named::Committed(own))),
-            false => Err(OTHER_RANK.into()),
+        if !own.is_of(self.process.names()) {
+            return Err(OTHER_RANK.into());
+        }
+        match own.datatype().node() {
+            Node::Leaf(_) => self.insert(own.datatype().clone()),
+            _ => Ok(self.table().push(Named::Committed(own))),
         }
     }
 
