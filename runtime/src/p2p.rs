@@ -223,7 +223,7 @@ impl Communicator {
     ) -> Result<T> {
         let process = self.process();
         let made = || {
-            process.ready()?;
+            self.ready()?;
             let peer = self.member(other).ok().flatten();
             process.during(activity, peer.unwrap_or(other as u32), body)
         };

@@ -6,7 +6,9 @@ use longshore::handle::{
     CommunicatorHandle, Communicators, Handle, Role, Types, pack, pack_size, unpack,
 };
 use longshore::sim::{Options, run};
-use longshore::{Architecture, Class, Comparison, Datatype, Destination, Origin, Rank};
+use longshore::{
+    Architecture, Class, Comparison, Datatype, Destination, Info, Origin, Rank, Window,
+};
 
 const NONE: Option<&[u8]> = None;
 const NO_ROOM: Option<&mut [u8]> = None;
@@ -130,6 +132,28 @@ fn an_unpacked_communicator_is_compared_and_nothing_else() {
         assert_eq!(comms.compare(dup, CommunicatorHandle::WORLD).unwrap(), Comparison::Congruent);
         comms.free(dup).unwrap();
         expect(comms.own(dup), Class::Comm, "freed");
+    });
+}
+
+#[test]
+fn a_communicator_is_freed_once_whoever_else_has_it() {
+    job(&[Architecture::S390X, Architecture::I686], |rank| {
+        let comms = Communicators::new(rank);
+        for first in [CommunicatorHandle::WORLD, CommunicatorHandle::SELF] {
+            expect(comms.own(first).unwrap().free(), Class::Comm, "from the start");
+        }
+        let dup = comms.insert(rank.world().dup().unwrap());
+        let [other, another] = [0; 2].map(|_| comms.own(dup).unwrap());
+        other.barrier().unwrap();
+        let window = Window::allocate(&other, 8, 8, &Info::default()).unwrap();
+        comms.free(dup).unwrap();
+        expect(other.barrier(), Class::Comm, "freed");
+        expect(other.send(&[1i32], 0, 0), Class::Comm, "freed");
+        expect(other.dup(), Class::Comm, "freed");
+        expect(Window::allocate(&other, 8, 8, &Info::default()), Class::Comm, "freed");
+        expect(another.free(), Class::Comm, "freed");
+        // What was made on it goes on.
+        window.free().unwrap();
     });
 }
 

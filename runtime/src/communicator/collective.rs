@@ -427,7 +427,7 @@ impl Communicator {
     ) -> Result<R> {
         let caller = Location::caller();
         let made = || {
-            self.process().ready()?;
+            self.ready()?;
             self.process().during(activity, 0, || {
                 self.announce(|| call.to_owned(), caller)?;
                 body()

@@ -5,11 +5,12 @@
 //! each other may have the same one.
 
 use std::panic::Location;
+use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use super::agree::{Circle, told};
-use super::{Communicator, Shared};
+use super::{Communicator, FIRST, FREED, Shared};
 use crate::attribute::Card;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
@@ -204,7 +205,7 @@ impl Communicator {
     /// GROUP for one without this rank, or with ranks from elsewhere; TAG; PROC_ABORTED where a rank of the group died.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Communicator> {
         let made = || -> Result<Option<Communicator>> {
-            self.process().ready()?;
+            self.ready()?;
             if tag < 0 {
                 return Err(ErrorKind::Tag(tag).into());
             }
@@ -223,16 +224,22 @@ impl Communicator {
     /// Ends the communicator (MPI-5.0 section 7.4.3) and deletes its attributes. Collective. Windows made on it go on.
     ///
     /// # Errors
-    /// What a delete callback of this rank returns, and the communicator is gone all the same;
-    /// PROC_ABORTED where a rank died.
+    /// COMM for the communicators that are there from the start, and one that is freed. What a delete callback of this rank
+    /// returns, and the communicator is gone all the same; PROC_ABORTED where a rank died.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let caller = Location::caller();
         let end = || {
-            self.process().ready()?;
+            self.ready()?;
+            if [Context::WORLD, Context::SELF].contains(&self.shared.context) {
+                return Err(FIRST.into());
+            }
             self.announce(|| "free of a communicator".to_owned(), caller)?;
             // The others count on this rank, whatever its callbacks say.
             let cleared = self.clear_attributes();
+            if self.shared.freed.swap(true, Ordering::Relaxed) {
+                return Err(FREED.into());
+            }
             self.rendezvous()?;
             self.release_meeting()?;
             cleared
@@ -249,7 +256,7 @@ impl Communicator {
     ) -> Result<Option<Communicator>> {
         let caller = Location::caller();
         let made = || {
-            self.process().ready()?;
+            self.ready()?;
             self.announce(|| call.to_owned(), caller)?;
             let (proposal, wrong) = match propose() {
                 Ok(proposal) => (proposal, None),

@@ -9,6 +9,7 @@ mod create;
 mod varying;
 
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use shipable::Architecture;
@@ -18,7 +19,7 @@ use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::errhandler::error_handling;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
 use crate::process::Process;
@@ -60,6 +61,12 @@ pub struct Communicator {
     shared: Arc<Shared>,
 }
 
+pub(crate) const FREED: ErrorKind =
+    ErrorKind::CommunicatorHandle("freed: use communicators before they are freed");
+pub(crate) const FIRST: ErrorKind = ErrorKind::CommunicatorHandle(
+    "there from the start: only communicators that were made can be freed",
+);
+
 /// What a communicator shares with the windows that are made on it.
 struct Shared {
     process: Arc<Process>,
@@ -72,6 +79,8 @@ struct Shared {
     /// What packed buffers are in; found when it is first asked for.
     packed: OnceLock<Architecture>,
     card: Card,
+    /// Whether it is freed, for those that share it.
+    freed: AtomicBool,
 }
 
 impl Communicator {
@@ -103,8 +112,8 @@ impl Communicator {
         rank: u32,
         card: Card,
     ) -> Communicator {
-        let (meeting, packed) = (OnceLock::new(), OnceLock::new());
-        let shared = Shared { process, context, group, rank, meeting, packed, card };
+        let (meeting, packed, freed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
+        let shared = Shared { process, context, group, rank, meeting, packed, card, freed };
         Communicator { shared: Arc::new(shared) }
     }
 
@@ -122,6 +131,15 @@ impl Communicator {
     /// The same communicator, for what is made on it and outlives the caller's.
     pub(crate) fn share(&self) -> Communicator {
         Communicator { shared: self.shared.clone() }
+    }
+
+    /// Whether calls can be made on it.
+    #[inline]
+    pub(crate) fn ready(&self) -> Result<()> {
+        match self.shared.freed.load(Ordering::Relaxed) {
+            true => Err(FREED.into()),
+            false => self.process().ready(),
+        }
     }
 
     /// This process's rank.
@@ -209,7 +227,7 @@ impl Communicator {
     pub(crate) fn barrier_as(&self, activity: Activity, caller: Caller) -> Result<()> {
         let process = self.process();
         let met = || {
-            process.ready()?;
+            self.ready()?;
             process.during(activity, 0, || {
                 let found = match activity {
                     Activity::Finalize => self.announce_end(caller)?,

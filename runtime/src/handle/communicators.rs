@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shipable::flat::{CommunicatorDescription, Comparison};
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, FIRST, FREED};
 use crate::error::{ErrorKind, Result};
 use crate::rank::Rank;
 
@@ -161,11 +161,6 @@ impl Table {
 
 const NULL: ErrorKind = ErrorKind::CommunicatorHandle("null");
 const UNKNOWN: ErrorKind = ErrorKind::CommunicatorHandle("unknown to this rank");
-const FREED: ErrorKind =
-    ErrorKind::CommunicatorHandle("freed: use communicators before they are freed");
-const FIRST: ErrorKind = ErrorKind::CommunicatorHandle(
-    "there from the start: only communicators that were made can be freed",
-);
 const UNPACKED: ErrorKind = ErrorKind::CommunicatorHandle(
     "unpacked: it can be compared with others and freed, and nothing else, since its ranks may be gone",
 );

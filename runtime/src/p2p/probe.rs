@@ -236,7 +236,7 @@ impl Communicator {
     ) -> Result<Option<Option<T>>> {
         let process = self.process();
         let look = || -> Result<Option<Option<T>>> {
-            process.ready()?;
+            self.ready()?;
             if source == PROC_NULL {
                 return Ok(Some(None));
             }

@@ -196,7 +196,7 @@ impl Communicator {
     ) -> Result<Sending<M>> {
         let process = self.process();
         let start = || -> Result<Sending<M>> {
-            process.ready()?;
+            self.ready()?;
             let taken = Taken::new(data.into(), process)?;
             let (tag, peer) = (checked_tag(tag)?, self.member(dest)?);
             let (span, keep) = (taken.memory.span(), taken.keep());
@@ -226,7 +226,7 @@ impl Communicator {
     ) -> Result<Receiving<M>> {
         let process = self.process();
         let start = || -> Result<Receiving<M>> {
-            process.ready()?;
+            self.ready()?;
             let taken = Taken::new(room.into(), process)?;
             let landing = self.landing(taken.memory.span(), &taken.what(), taken.keep())?;
             let number = match source {
