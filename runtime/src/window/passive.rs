@@ -66,12 +66,10 @@ impl Core {
             self.check_locks()?;
             assert.allowed("lock", Assert::NOCHECK)?;
             let target = self.real_target(rank)?;
-            if target.access.get() != Access::Closed
-                && !matches!(self.epoch.get(), EpochState::Started(_))
-            {
+            let locked = self.next(Step::Lock)?;
+            if target.access.get() != Access::Closed {
                 return Err(ErrorKind::Epoch(TWICE).into());
             }
-            let locked = self.next(Step::Lock)?;
             let access = match assert.contains(Assert::NOCHECK) {
                 true => Access::Unchecked,
                 false => self.claim(target, lock_type.into())?,

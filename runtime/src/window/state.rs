@@ -94,6 +94,7 @@ impl EpochState {
             (_, Step::Lock) => Err(ErrorKind::Epoch(LOCK_WITHIN)),
             (Locks(1), Step::Unlock) => Ok(Closed),
             (Locks(held), Step::Unlock) => Ok(Locks(held - 1)),
+            (LockAll { .. }, Step::Unlock) => Err(ErrorKind::Epoch(UNLOCK_WITHIN)),
             (_, Step::Unlock) => Err(ErrorKind::Epoch(UNLOCK_WITHOUT)),
             (_, Step::LockAll { unchecked }) if free => Ok(LockAll { unchecked }),
             (_, Step::LockAll { .. }) => Err(ErrorKind::Epoch(LOCK_WITHIN)),
@@ -194,13 +195,14 @@ const NOT_LOCKED: &str = "the target isn't locked: lock it too, or use lock_all 
 const NOT_STARTED: &str = "the target isn't in the start group: start to it too (rule 2)";
 const NOT_PASSIVE: &str =
     "this call needs a passive epoch: make it within a lock or lock_all (rules 11 and 12)";
-const FENCE_WITHIN: &str =
-    "a fence within another access epoch: end that by complete or unlock first (rule 3)";
+const FENCE_WITHIN: &str = "a fence within another access epoch: end that by complete, unlock or unlock_all first (rule 3)";
 const START_WITHIN: &str =
     "a start within another access epoch: end that by complete, unlock or a fence first (rule 3)";
-const LOCK_WITHIN: &str = "a lock within another access epoch: end that by complete, unlock_all or a fence first (rule 3)";
+const LOCK_WITHIN: &str = "a lock within another access epoch: end that by complete, unlock, unlock_all or a fence first (rule 3)";
 const COMPLETE_WITHOUT: &str = "a complete without a start: call start before it (rule 4)";
 const UNLOCK_WITHOUT: &str = "an unlock without a lock: lock the target before (rule 5)";
+const UNLOCK_WITHIN: &str =
+    "an unlock within lock_all, which ends as a whole: call unlock_all (rule 4)";
 const UNLOCK_ALL_WITHOUT: &str = "an unlock_all without a lock_all: call lock_all before (rule 4)";
 pub(super) const FREE_IN_EPOCH: &str = "a window isn't freed with an epoch open or operations under way: end the epoch first \
      (rule 25)";
