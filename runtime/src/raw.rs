@@ -109,10 +109,10 @@ impl Pointed {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
-    /// Until a window that is made over it has been freed with success (or it has been detached with success from one that it was
-    /// attached to), or the job has ended, it is memory that may be read
-    /// and written from any thread, each byte of it has been written, and no reference to it is used: others write it at any
-    /// time that MPI lets them.
+    /// It is memory that may be read and written from any thread, each byte of it has been written, and no reference to it is used,
+    /// since others write it at any time that MPI lets them, as long as something has it: a window that is made over it, until that has
+    /// been freed with success, one that it was attached to, until it has been detached with success, an operation or message with
+    /// a request, until that has been waited for; or all of them until the job has ended.
     pub unsafe fn new(start: *mut u8, len: usize) -> Pointed {
         Pointed { start, len }
     }
@@ -123,7 +123,7 @@ impl Pointed {
     /// use longshore::Pointed;
     ///
     /// let mut bytes = [0u8; 8];
-    /// // SAFETY: no window is made over it.
+    /// // SAFETY: nothing is given it.
     /// let memory = unsafe { Pointed::new(bytes.as_mut_ptr(), 8) };
     /// assert!(!memory.is_empty() && memory.len() == 8 && memory.start() == bytes.as_mut_ptr());
     /// ```
