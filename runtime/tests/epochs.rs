@@ -506,7 +506,7 @@ fn windows_of_one_communicator_are_threads_of_a_rank() {
     run_shared(4, &options, body).unwrap();
 }
 
-fn class(outcome: longshore::Result<()>) -> Option<Class> {
+fn class<T>(outcome: longshore::Result<T>) -> Option<Class> {
     outcome.err().map(|error| error.class())
 }
 
@@ -663,4 +663,121 @@ fn memory_by_pointer_is_a_windows_and_comes_back() {
         let (before, sum) = ((me + size - 1) % size, size * (size - 1) / 2);
         assert_eq!(own.to_vec().unwrap(), [0, i64::from(before), i64::from(sum)]);
     });
+}
+
+/// Rank 0 reaches rank 1's memory directly, and is reached by messages itself: it has to answer them while it computes, and to wait for
+/// unlocks that travel so.
+#[test]
+#[allow(unsafe_code)]
+fn who_is_out_of_direct_reach_answers_whichever_way_it_goes_itself() {
+    const ROUNDS: i64 = 50;
+    for progress in [true, false] {
+        let put = AtomicBool::new(false);
+        let body = |rank: Rank| {
+            let (world, info) = (rank.world(), Info::default());
+            let long = rank.type_of::<i64>().unwrap();
+            match world.rank() {
+                0 => {
+                    let mut own = rank.buffer::<i64>(1).unwrap();
+                    // SAFETY: the buffer outlives the window, and isn't looked at by itself meanwhile.
+                    let memory = unsafe { Pointed::new(own.bytes_mut().as_mut_ptr(), 8) };
+                    let window = Window::create(world, memory, 8, &info).unwrap();
+                    assert_eq!(window.route(1).unwrap(), Route::Direct);
+                    let start = Instant::now();
+                    while progress && !put.load(Ordering::Acquire) {
+                        assert!(start.elapsed() < Duration::from_secs(60), "nobody answers");
+                        std::thread::yield_now();
+                    }
+                    let other = world.group().incl(&[1]).unwrap();
+                    for _ in 0..ROUNDS {
+                        world.barrier().unwrap();
+                        window.post(&other, Assert::NONE).unwrap();
+                        window.wait().unwrap();
+                        world.barrier().unwrap();
+                    }
+                    assert_eq!(window.get::<i64>(0).unwrap(), ROUNDS - 1);
+                    window.free().unwrap();
+                }
+                _ => {
+                    let window = Window::create(world, vec![0i64], 8, &info).unwrap();
+                    assert_eq!(window.route(0).unwrap(), Route::Message);
+                    let store = |value: i64| {
+                        let value = [value];
+                        let stored = window.lock(0, LockType::Exclusive, |epoch| {
+                            epoch.put(&value, 0, 0, 1, &long)
+                        });
+                        stored.unwrap();
+                    };
+                    store(-1);
+                    put.store(true, Ordering::Release);
+                    let other = world.group().incl(&[0]).unwrap();
+                    for round in 0..ROUNDS {
+                        store(round);
+                        world.barrier().unwrap();
+                        window.start(&other, Assert::NONE, |_| Ok(())).unwrap();
+                        world.barrier().unwrap();
+                    }
+                    window.free().unwrap();
+                }
+            }
+            rank.finalize().unwrap();
+        };
+        run_shared(2, &Options { progress, ..Options::default() }, body).unwrap();
+    }
+}
+
+/// A request that was dropped behind its epoch, refused by its target: the next call that can says so, once it has met the others.
+#[test]
+fn what_a_dropped_request_came_to_is_told_and_keeps_nobody_waiting() {
+    let told = Options { routes: Routes::Message, ..Options::default() };
+    for is_last in [false, true] {
+        let body = |rank: Rank| {
+            let world = rank.world();
+            let long = rank.type_of::<i64>().unwrap();
+            let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
+            let is_first = world.rank() == 0;
+            if is_first {
+                let request = window.lock_all(|epoch| epoch.rput(vec![1i64], 1, 4096, 1, &long));
+                drop(request.unwrap());
+            }
+            world.barrier().unwrap();
+            let mut epochs = 0;
+            if !is_last {
+                let outcome = window.fences(|chain| {
+                    for _ in 0..3 {
+                        chain.epoch(|_| Ok(()))?;
+                        epochs += 1;
+                    }
+                    Ok(())
+                });
+                assert_eq!((class(outcome), epochs), (is_first.then_some(Class::RmaRange), 3));
+            }
+            let expected = (is_first && is_last).then_some(Class::RmaRange);
+            assert_eq!(class(window.free()), expected);
+            rank.finalize().unwrap();
+        };
+        run(2, &told, body).unwrap();
+    }
+}
+
+/// An origin that dies completes no more: a test says so, and the exposure has ended.
+#[test]
+fn a_test_ends_the_exposure_to_who_is_gone() {
+    let body = |rank: Rank| {
+        let world = rank.world();
+        let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        if world.rank() == 1 {
+            return;
+        }
+        window.post(&world.group().incl(&[1]).unwrap(), Assert::NONE).unwrap();
+        let gone = loop {
+            match window.test() {
+                Ok(false) => std::thread::yield_now(),
+                done => break class(done),
+            }
+        };
+        assert_eq!(gone, Some(Class::ProcAborted));
+        assert_eq!(class(window.test()), Some(Class::RmaSync));
+    };
+    run_shared(2, &Options::default(), body).unwrap();
 }

@@ -66,6 +66,18 @@ impl Core {
         Ok(())
     }
 
+    /// A fence behind which a scope begins: an error where it didn't take place, else what came of it, which may be an error of what was
+    /// before.
+    #[inline]
+    pub(super) fn opening_fence(&self, assert: Assert) -> Result<Result<()>> {
+        let before = self.epoch.get();
+        let opened = self.fence(assert);
+        match self.is_fenced() && self.epoch.get() != before {
+            true => Ok(opened),
+            false => opened.map(Ok),
+        }
+    }
+
     /// Whether a fence has opened an epoch.
     pub(super) fn is_fenced(&self) -> bool {
         matches!(self.epoch.get(), EpochState::Fence(_))
@@ -167,9 +179,11 @@ impl Core {
             // Whether its lock was needed so far or not.
             return Err(ErrorKind::LockedWindow { by: own }.into());
         }
+        // Out of the others' direct reach, whichever way this rank goes to theirs.
+        let is_away = self.targets[own as usize].offset.is_none();
         while let Some(by) = self.control.locker(own) {
             let locker = &self.targets[by as usize];
-            if by != own && locker.route != Route::Direct {
+            if by != own && (is_away || locker.route != Route::Direct) {
                 let ping = |state: &mut State, number| {
                     state.start_ping(locker.peer, self.window, number);
                 };
@@ -233,7 +247,8 @@ impl Core {
             }
         };
         let done = call();
-        if matches!(done, Ok(true)) {
+        // As after a wait: an origin that is gone completes no more.
+        if !matches!(done, Ok(false)) && self.posted.borrow().is_some() {
             self.end_exposure();
         }
         done.map_err(|error| self.failed(error, "test", None))

@@ -251,7 +251,9 @@ impl Core {
         };
         let place = |error: Error| self.failed(error, "free", None);
         end().map_err(place)?;
-        let cleared = cleared.map_err(place);
+        // What requests that were dropped came to behind the last epoch's end is told nowhere else.
+        let left = self.flight.ledger.take_failure(None).map_or(Ok(()), Err);
+        let wrong = cleared.and(left).map_err(place);
         let Core { process, exposed, whole, targets, meeting, control, ranges, .. } = self;
         let attached = self.attachments.map_or_else(Vec::new, |attachments| attachments.clear());
         drop((whole, targets, meeting, control, self.directory));
@@ -261,7 +263,7 @@ impl Core {
         let ranges = ranges.into_iter().chain(attached);
         let freed: Vec<_> = ranges.map(|range| process.segment().free(range)).collect();
         freed.into_iter().collect::<Result<Vec<()>, _>>()?;
-        cleared?;
+        wrong?;
         exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
     }
 

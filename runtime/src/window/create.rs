@@ -321,7 +321,7 @@ fn open(
 ) -> Result<Core> {
     let (process, caller) = (communicator.process(), Location::caller());
     let made = || {
-        process.ready()?;
+        communicator.ready()?;
         process.during(Activity::CreateWindow, 0, || {
             communicator.announce(|| format!("{} of a window", flavor.call()), caller)?;
             make(communicator, flavor, bring, info)
@@ -400,8 +400,9 @@ fn agree(
     let failures = match communicator.tell(&failed) {
         Ok(failures) => failures,
         Err(error) => {
-            // Others may have heard that all could, and use the memory: it stays theirs.
+            // Others may have heard that all could, and use the memory: it stays theirs. What doesn't lie in the segment they reach no more.
             ranges.clear();
+            close();
             return Err(error);
         }
     };
@@ -517,8 +518,9 @@ fn open_at(
     engine.state().open_window(Arc::new(exposure), ledger.clone());
     drop(engine);
     let others = |route| targets.by(route).any(|target| target != rank as usize);
-    // What is attached may be out of direct reach.
-    if others(Route::Message) || others(Route::Rdma) || is_dynamic && others(Route::Direct) {
+    // What is attached may be out of direct reach. And this rank may reach the memory of a like one, which doesn't reach its own.
+    let is_reached = !is_dynamic && targets[rank as usize].offset.is_some();
+    if others(Route::Message) || others(Route::Rdma) || others(Route::Direct) && !is_reached {
         process.answer_peers()?;
     }
     let direct = targets.by(Route::Direct).count();
