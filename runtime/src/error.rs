@@ -5,6 +5,7 @@ use std::fmt;
 use shipable::datatype::Combiner;
 use shipable::{Class, Datatype, Form};
 
+use crate::flavor::Flavor;
 use crate::job;
 use crate::sequence::excerpt;
 
@@ -427,9 +428,9 @@ pub enum ErrorKind {
         /// The call.
         call: &'static str,
         /// The window's flavor.
-        flavor: crate::window::Flavor,
+        flavor: Flavor,
         /// The one that the call takes.
-        wanted: crate::window::Flavor,
+        wanted: Flavor,
     },
     /// Rule 15: memory that is attached already.
     #[error(

@@ -48,6 +48,7 @@ mod engine;
 mod errhandler;
 pub mod error;
 mod flat;
+mod flavor;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod given;
@@ -81,6 +82,7 @@ pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use errhandler::ErrorHandler;
 pub use error::{Error, ErrorKind, Place, Result};
+pub use flavor::{Flavor, Model};
 pub use given::Given;
 pub use group::{Comparison, Group};
 pub use memory::Memory;
@@ -100,7 +102,7 @@ pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
     AccumulateOps, AccumulateOrdering, Alignment, Allocated, Assert, Attached, Buffers, Chain,
-    Epoch, Fetched, Flavor, Info, Local, LockType, Model, Passive, Raw, Request, Window,
+    Epoch, Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use longshore_transport::Range;
 
 use super::directory::Directory;
-use super::flavor::Flavor;
 use super::flight::Flight;
 use super::info::{AccumulateOps, Info};
 use super::pairs::Pairs;
@@ -20,6 +19,7 @@ use crate::communicator::Communicator;
 use crate::control::Control;
 use crate::engine::{Attachments, Measures, Policy};
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::Exposed;
 use crate::process::Process;

@@ -11,7 +11,6 @@ use shipable::{Architecture, Class};
 use super::accumulate::Ready;
 use super::core::{Core, Whole};
 use super::directory::Directory;
-use super::flavor::Flavor;
 use super::flight::Flight;
 use super::info::{AccumulateOps, Alignment, Info, check};
 use super::pairs::Pairs;
@@ -27,6 +26,7 @@ use crate::engine::{
     Addresses, Attachments, Exposure, Ledger, Measures, Opened, Venue, address_space, fits,
 };
 use crate::error::{Error, ErrorKind, Result};
+use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory, Registered};

@@ -7,13 +7,13 @@ use shipable::Tag;
 
 use super::accumulate::Lent;
 use super::core::{Core, Match};
-use super::flavor::Flavor;
 use super::part::Part;
 use super::targets::{Door, Held, Reached, Target};
 use crate::engine::{
     BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
 };
 use crate::error::{ErrorKind, Result, conversion, locale_target};
+use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};

@@ -8,11 +8,11 @@ use longshore_transport::lock::{Claim, Sharing, User};
 
 use super::assert::Assert;
 use super::core::Core;
-use super::flavor::Flavor;
 use super::state::{Access, EpochState, Step};
 use super::targets::Target;
 use crate::engine::{EXPOSED, Operation, State, Ticket};
 use crate::error::{Error, ErrorKind, Result};
+use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::full_barrier;
 use crate::route::Route;
