@@ -7,6 +7,7 @@ use shipable::{Class, Datatype, Form};
 
 use crate::flavor::Flavor;
 use crate::job;
+use crate::pointer::address_space;
 use crate::sequence::excerpt;
 
 /// The result of a call of this crate.
@@ -799,7 +800,7 @@ impl std::error::Error for Error {
 
 /// What to do about a displacement that pointers don't reach.
 fn within(size: u64, pointer: u8) -> String {
-    match size == crate::engine::address_space(pointer) {
+    match size == address_space(pointer) {
         true => "give an address of what it attached".to_owned(),
         false => format!("stay within its window of {size} bytes"),
     }

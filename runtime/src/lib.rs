@@ -63,6 +63,7 @@ mod numbers;
 mod origin;
 mod p2p;
 mod packed;
+mod pointer;
 mod process;
 mod progress;
 mod rank;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longshore_transport::Range;
 
-use super::exposure::fits;
 use crate::error::{ErrorKind, Result};
 use crate::memory::Exposed;
+use crate::pointer::fits;
 
 /// What is attached to a window of this rank at the moment.
 pub(crate) struct Attachments {

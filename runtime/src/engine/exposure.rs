@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
+use crate::pointer::address_space;
 use crate::sequence::{Items, MATCH, excerpt};
 use crate::wire::{Header, Kind};
 
@@ -109,16 +110,6 @@ pub(crate) fn reach(
         return Err(ErrorKind::Range { start, end, size, displacement, unit, own: false }.into());
     }
     Ok(Reach { base, bytes: (start, end) })
-}
-
-/// Whether pointers of so many bytes reach all of so much memory.
-pub(crate) fn fits(bytes: u64, pointer: u8) -> bool {
-    bytes <= address_space(pointer)
-}
-
-/// How much memory pointers of so many bytes reach, as far as displacements do.
-pub(crate) fn address_space(pointer: u8) -> u64 {
-    1 << (8 * u32::from(pointer)).min(63)
 }
 
 impl Exposure {

@@ -51,7 +51,7 @@ use ticket::Tickets;
 
 pub(crate) use attachments::{Addresses, Attachments};
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, address_space, fits, reach};
+pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, reach};
 pub(crate) use fetches::Fetch;
 use fetches::Fetches;
 use folding::fetched_reply;

@@ -22,14 +22,13 @@ use crate::barrier::{Barrier, Meeting};
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
 use crate::endpoint::Endpoint;
-use crate::engine::{
-    Addresses, Attachments, Exposure, Ledger, Measures, Opened, Venue, address_space, fits,
-};
+use crate::engine::{Addresses, Attachments, Exposure, Ledger, Measures, Opened, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory, Registered};
+use crate::pointer::{address_space, fits};
 use crate::process::Process;
 use crate::route::{Pair, Route, choose};
 

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use shipable::Class;
 
-use crate::engine::{Policy, fits};
+use crate::engine::Policy;
 use crate::error::{Error, ErrorKind, Result};
+use crate::pointer::fits;
 
 /// Hints and assurances, the same at all ranks.
 ///
