@@ -4,9 +4,8 @@ use std::marker::PhantomData;
 
 use shipable::{Architecture, Element, Partial};
 
-use crate::error::{ErrorKind, Result, conversion};
+use crate::error::{ErrorKind, Result, conversion, excerpt};
 use crate::memory::{Loan, LoanMut, Scope, Span, zeroed};
-use crate::sequence::excerpt;
 use crate::types::{Elements, Type};
 
 /// Elements in the representation of a rank, made by [`Rank::buffer`](crate::Rank::buffer).

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use shipable::{Datatype, Element, Partial, Program, ViewMut};
 
 use crate::buffer::Buffer;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::memory::{Loan, LoanMut, Span};
 use crate::process::Process;
-use crate::sequence::excerpt;
 use crate::types::{Compiled, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed for as long as the operation's scope.

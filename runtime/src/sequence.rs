@@ -6,10 +6,7 @@ use shipable::excerpt::Excerpt;
 use shipable::form::Node;
 use shipable::{Basic, Form, Leaf};
 
-use crate::error::ErrorKind;
-
-/// How many letters of a sequence or of a type are shown.
-const SHOWN: usize = 120;
+use crate::error::{ErrorKind, SHOWN, excerpt};
 
 /// Elements of a type, as one side of an operation has them.
 pub(crate) struct Items<'a> {
@@ -53,11 +50,6 @@ impl Display for Items<'_> {
         }
         write!(f, " ({count} of {})", excerpt(text))
     }
-}
-
-/// A type in an error: its beginning, since it may have millions of blocks.
-pub(crate) fn excerpt(datatype: &dyn Display) -> String {
-    shipable::excerpt::excerpt(datatype, SHOWN)
 }
 
 /// Rule 19, of the elements of the two sides.

@@ -17,11 +17,11 @@ use shipable::{Element, View, ViewMut};
 
 use super::Communicator;
 use super::agree::told;
-use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::error::{Error, ErrorKind, Result, conversion, excerpt};
 use crate::job::Activity;
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
-use crate::sequence::{Items, MATCH, excerpt};
+use crate::sequence::{Items, MATCH};
 
 /// The tag of messages of collective calls on data.
 const DATA: i32 = 4;

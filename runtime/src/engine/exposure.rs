@@ -12,11 +12,11 @@ use super::attachments::Attachments;
 use super::forms::Received;
 use super::ticket::Ticket;
 use crate::control::Control;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, excerpt};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
 use crate::pointer::address_space;
-use crate::sequence::{Items, MATCH, excerpt};
+use crate::sequence::{Items, MATCH};
 use crate::wire::{Header, Kind};
 
 /// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.

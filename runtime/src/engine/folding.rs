@@ -10,9 +10,8 @@ use super::exposure::{Exposure, Keep};
 use super::forms::{Fold, Received};
 use super::incoming::{Admitted, reply_to};
 use super::outbox::{Few, Outgoing, Source};
-use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::error::{Error, ErrorKind, Result, conversion, excerpt};
 use crate::memory::{Span, Typed};
-use crate::sequence::excerpt;
 use crate::wire::{Header, Kind};
 
 /// An accumulate under way.

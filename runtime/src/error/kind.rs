@@ -3,10 +3,10 @@
 use shipable::datatype::Combiner;
 use shipable::{Class, Datatype, Form};
 
+use super::excerpt::excerpt;
 use crate::flavor::Flavor;
 use crate::job;
 use crate::pointer::address_space;
-use crate::sequence::excerpt;
 
 /// What was wrong. The rules are numbered as in docs/rules.md. Ranks and processes that are named here are ranks in the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
 /// Of a long type the beginning is shown.

@@ -1,11 +1,13 @@
 //! What can go wrong, where it did, and the MPI error class of each.
 
+mod excerpt;
 mod kind;
 
 use std::fmt;
 
 use shipable::Class;
 
+pub(crate) use excerpt::{SHOWN, excerpt};
 pub use kind::ErrorKind;
 pub(crate) use kind::locale_target;
 

@@ -25,11 +25,10 @@ use shipable::datatype::Node;
 use shipable::{Bounds, Datatype, Signature};
 
 use crate::attribute::{Card, Holder, Keyval};
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, Result, excerpt};
 use crate::flat;
 use crate::process::Process;
 use crate::rank::Rank;
-use crate::sequence::excerpt;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
 
 /// Names a type. Numbers aren't used again.

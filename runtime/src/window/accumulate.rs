@@ -18,11 +18,10 @@ use super::frame::{Burst, Shapes};
 use super::operation::{Call, Run};
 use super::targets::{Reached, Target};
 use crate::engine::{BY_NUMBER, Fetch, Keep, Operation, Outgoing, Purpose, Source, Ticket, reach};
-use crate::error::{ErrorKind, Result, conversion};
+use crate::error::{ErrorKind, Result, conversion, excerpt};
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Destination, Elementwise, Origin, What};
-use crate::sequence::excerpt;
 use crate::types::{Compiled, TargetType, Type};
 use crate::wire::{Header, Kind};
 

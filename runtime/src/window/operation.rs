@@ -12,13 +12,13 @@ use super::targets::{Door, Held, Reached, Target};
 use crate::engine::{
     BY_NUMBER, Engine, Fetch, Keep, Operation, Outgoing, Policy, Purpose, Source, Ticket, reach,
 };
-use crate::error::{ErrorKind, Result, conversion, locale_target};
+use crate::error::{ErrorKind, Result, conversion, excerpt, locale_target};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
 use crate::route::{Plan, Route, plan};
-use crate::sequence::{Items, differ, excerpt};
+use crate::sequence::{Items, differ};
 use crate::types::TargetType;
 use crate::wire::{Header, Kind};
 

@@ -13,12 +13,11 @@ use super::fetched::{Called, Fetched};
 use super::operation::Call;
 use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};
-use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::error::{Error, ErrorKind, Result, conversion, excerpt};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::{Span, Typed, zeroed};
 use crate::origin::Elementwise;
-use crate::sequence::excerpt;
 use crate::types::{TargetType, Type};
 use crate::wire::Kind;
 
