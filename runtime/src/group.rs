@@ -10,8 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 pub use shipable::flat::Comparison;
 
-use crate::communicator::PROC_NULL;
 use crate::error::{ErrorKind, Result};
+
+/// The rank to which an operation does nothing (MPI-5.0 section 3.10).
+///
+/// Beware: it is -1, so `world.rank() - 1` at rank 0 is no error, but silently does nothing. At an edge that is what is
+/// wanted; on a ring write `(me + size - 1) % size`.
+pub const PROC_NULL: i32 = -1;
 
 /// An ordered set of processes of the job.
 ///

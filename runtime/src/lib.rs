@@ -79,13 +79,13 @@ pub mod wire;
 
 pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
 pub use buffer::Buffer;
-pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL, SplitType};
+pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
 pub use errhandler::ErrorHandler;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};
 pub use given::Given;
-pub use group::{Comparison, Group};
+pub use group::{Comparison, Group, PROC_NULL};
 pub use memory::Memory;
 pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};
 pub use p2p::{Envelope, Matched, Receiving, Sending};

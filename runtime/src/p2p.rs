@@ -9,12 +9,13 @@ use std::cell::Cell;
 
 use shipable::{Form, Tag, form::Limits};
 
-use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator, PROC_NULL};
+use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
     Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
+use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};

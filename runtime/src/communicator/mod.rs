@@ -27,12 +27,6 @@ use crate::process::Process;
 pub(crate) use agree::told;
 pub use create::SplitType;
 
-/// The rank to which an operation does nothing (MPI-5.0 section 3.10).
-///
-/// Beware: it is -1, so `world.rank() - 1` at rank 0 is no error, but silently does nothing. At an edge that is what is
-/// wanted; on a ring write `(me + size - 1) % size`.
-pub const PROC_NULL: i32 = -1;
-
 /// In a receive: from any rank.
 pub const ANY_SOURCE: i32 = -2;
 

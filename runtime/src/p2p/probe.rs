@@ -3,9 +3,10 @@
 use shipable::Architecture;
 
 use super::{NOTHING, in_group};
-use crate::communicator::{Communicator, PROC_NULL};
+use crate::communicator::Communicator;
 use crate::engine::{Channel, Keep, Letter, Pattern, State, Status};
 use crate::error::Result;
+use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::scope;
 use crate::origin::Destination;

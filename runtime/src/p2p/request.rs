@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{NOTHING, checked_tag, in_group};
-use crate::communicator::{Communicator, PROC_NULL};
+use crate::communicator::Communicator;
 use crate::engine::{Channel, State, Status};
 use crate::error::{ErrorKind, Result};
 use crate::given::{Given, Taken};
+use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
 
