@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 pub use shipable::flat::Comparison;
 
 use crate::error::{ErrorKind, Result};
+use crate::hosts::Hosts;
 
 /// The rank to which an operation does nothing (MPI-5.0 section 3.10).
 ///
@@ -301,6 +302,21 @@ impl fmt::Debug for Group {
     }
 }
 
+/// Groups on hosts.
+impl Hosts {
+    /// Whether all of a group share one.
+    pub(crate) fn hold(&self, group: &Group) -> bool {
+        let mut processes = group.processes().iter();
+        self.is_one() || processes.all(|&process| self.share(process, group.process(0)))
+    }
+
+    /// The first rank of a group on the host of one of its processes, by its rank in the group.
+    pub(crate) fn first_beside(&self, group: &Group, process: u32) -> u32 {
+        let beside = |&other: &u32| self.share(other, process);
+        group.processes().iter().position(beside).unwrap_or(0) as u32
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,5 +372,15 @@ mod tests {
         assert!(words(two.incl(&[1, 1])).contains("rank 1 is named twice"));
         let elsewhere = two.union(&Group::of_job(2, 1)).unwrap_err();
         assert_eq!(elsewhere.class(), Class::Group);
+    }
+
+    #[test]
+    fn groups_find_who_shares_a_host() {
+        let hosts = Hosts::new(vec![4, 4, 7, 4]);
+        let all = Group::of_job(4, 0);
+        assert!(!hosts.hold(&all) && hosts.hold(&Group::new(vec![3, 0], 0)));
+        assert_eq!((hosts.first_beside(&all, 3), hosts.first_beside(&all, 2)), (0, 2));
+        assert_eq!(hosts.first_beside(&Group::new(vec![2, 3, 1], 1), 1), 1);
+        assert!(Hosts::one().hold(&all));
     }
 }

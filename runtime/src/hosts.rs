@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::group::Group;
-
 /// The hosts of a job's ranks. Hosts are numbers, of no other meaning than that they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hosts {
@@ -65,18 +63,6 @@ impl Hosts {
         self.of(one) == self.of(other)
     }
 
-    /// Whether all of a group share one.
-    pub(crate) fn hold(&self, group: &Group) -> bool {
-        let mut processes = group.processes().iter();
-        self.is_one() || processes.all(|&process| self.share(process, group.process(0)))
-    }
-
-    /// The first rank of a group on the host of one of its processes, by its rank in the group.
-    pub(crate) fn first_beside(&self, group: &Group, process: u32) -> u32 {
-        let beside = |&other: &u32| self.share(other, process);
-        group.processes().iter().position(beside).unwrap_or(0) as u32
-    }
-
     /// How many of `size` ranks share the host of one.
     pub(crate) fn count_beside(&self, rank: u32, size: u32) -> u32 {
         (0..size).filter(|&other| self.share(rank, other)).count() as u32
@@ -92,15 +78,11 @@ mod tests {
         let hosts = Hosts::new(vec![4, 4, 7, 4]);
         assert!(hosts.share(0, 3) && !hosts.share(0, 2) && !hosts.is_one());
         assert_eq!((hosts.count_beside(3, 4), hosts.count_beside(2, 4)), (3, 1));
-        let all = Group::of_job(4, 0);
-        assert!(!hosts.hold(&all) && hosts.hold(&Group::new(vec![3, 0], 0)));
-        assert_eq!((hosts.first_beside(&all, 3), hosts.first_beside(&all, 2)), (0, 2));
-        assert_eq!(hosts.first_beside(&Group::new(vec![2, 3, 1], 1), 1), 1);
         assert_eq!(Hosts::new(vec![1, 1, 3]).to_text(3), "2,1");
         assert_eq!(Hosts::parse("2,1", 3), Some(Hosts::new(vec![0, 0, 1])));
         for wrong in ["", "2,2", "2,x", "-1,4", "3,", "4000000000,1"] {
             assert_eq!(Hosts::parse(wrong, 3), None, "{wrong}");
         }
-        assert!(Hosts::new(vec![3, 3]).is_one() && Hosts::one().hold(&all));
+        assert!(Hosts::new(vec![3, 3]).is_one());
     }
 }
