@@ -2,18 +2,12 @@
 
 use std::io::{self, Write};
 
-use crate::job::Error;
+use tracing::level_filters::LevelFilter;
 
-/// Begins, if the environment wants it. Where the program listens already, what it wants counts.
-///
-/// # Errors
-/// A level that is none.
-pub(crate) fn start() -> Result<(), Error> {
-    if let Some(most) = crate::job::log_level()? {
-        let log = tracing_subscriber::fmt().with_max_level(most).without_time().with_ansi(false);
-        let _ = log.with_writer(io::stderr).try_init();
-    }
-    Ok(())
+/// Begins to tell so much. Where the program listens already, what it wants counts.
+pub(crate) fn start(most: LevelFilter) {
+    let log = tracing_subscriber::fmt().with_max_level(most).without_time().with_ansi(false);
+    let _ = log.with_writer(io::stderr).try_init();
 }
 
 /// Says something in one piece, lest ranks mix their lines. Nobody may read it any more: `eprint!` would panic then.

@@ -45,7 +45,9 @@ pub struct Rank {
 /// # Errors
 /// A launcher that can't be spoken to, an unknown architecture or route, a rank that dies before it has called this too.
 pub fn init() -> Result<Rank> {
-    crate::log::start()?;
+    if let Some(most) = crate::job::log_level()? {
+        crate::log::start(most);
+    }
     let adversary = crate::job::adversary()?;
     let check = crate::job::checking()?;
     let Some(mut environment) = Environment::from_env()? else {
