@@ -36,6 +36,7 @@
 //! Whoever installs a subscriber of the crate `tracing` is told of what an operator asks about: a rank's start, windows and
 //! the route to each target, refusals sent and received, peers lost.
 
+mod assert;
 mod attribute;
 mod barrier;
 mod buffer;
@@ -77,6 +78,7 @@ mod waiter;
 mod window;
 pub mod wire;
 
+pub use assert::Assert;
 pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
 pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, SplitType};
@@ -102,8 +104,8 @@ pub use shipable::{
 pub use tap::{Direction, Tapped};
 pub use types::{ForeignType, TargetType, Type};
 pub use window::{
-    AccumulateOps, AccumulateOrdering, Alignment, Allocated, Assert, Attached, Buffers, Chain,
-    Epoch, Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
+    AccumulateOps, AccumulateOrdering, Alignment, Allocated, Attached, Buffers, Chain, Epoch,
+    Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
 };
 
 /// The Rust on the documentation's pages, as tests.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::report::Tally;
-use crate::window::Assert;
+use crate::assert::Assert;
 
 /// What a rank says of a collective call before it makes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Active target synchronisation: fence; start and complete, post and wait (MPI-5.0 sections 12.5.1 and 12.5.2).
 
-use super::assert::Assert;
 use super::core::Core;
 use super::state::{Access, EpochState, Step};
 use super::targets::Target;
+use crate::assert::Assert;
 use crate::control::Tally;
 use crate::counter;
 use crate::engine::State;

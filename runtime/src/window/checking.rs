@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use longshore_transport::lock::Sharing;
 
-use super::assert::Assert;
 use super::core::Core;
 use super::state::EpochState;
 use super::targets::Target;
+use crate::assert::Assert;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
 

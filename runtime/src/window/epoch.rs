@@ -3,11 +3,11 @@
 use std::ops::Deref;
 use std::panic::Location;
 
+use crate::assert::Assert;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::TargetType;
-use crate::window::assert::Assert;
 use crate::window::core::Core;
 use crate::window::local::Local;
 use crate::wire::Kind;

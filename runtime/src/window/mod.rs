@@ -2,7 +2,6 @@
 
 mod accumulate;
 mod active;
-mod assert;
 mod attach;
 mod checking;
 mod core;
@@ -32,6 +31,7 @@ use std::panic::Location;
 
 use shipable::Element;
 
+use crate::assert::Assert;
 use crate::attribute::{Card, attributes};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
@@ -45,7 +45,6 @@ use crate::route::Route;
 use crate::window::core::Core;
 use crate::window::epoch::{in_epoch, in_passive};
 
-pub use assert::Assert;
 pub use attach::Attached;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use longshore_transport::lock::{Claim, Sharing, User};
 
-use super::assert::Assert;
 use super::core::Core;
 use super::state::{Access, EpochState, Step};
 use super::targets::Target;
+use crate::assert::Assert;
 use crate::engine::{EXPOSED, Operation, State, Ticket};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flavor::Flavor;

@@ -12,12 +12,12 @@ use std::panic::Location;
 use shipable::reduce::Op;
 
 use super::accumulate::Lent;
-use super::assert::Assert;
 use super::core::Core;
 use super::operation::Call;
 use super::passive::LockType;
 use super::request::Request;
 use super::single::One;
+use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
 use crate::raw::pointed;

@@ -2,7 +2,8 @@
 
 use shipable::{Architecture, Class};
 
-use super::{Assert, Info, LockType, Window};
+use super::{Info, LockType, Window};
+use crate::assert::Assert;
 use crate::error::Result;
 use crate::memory::{Loan, Scope};
 use crate::origin::Origin;

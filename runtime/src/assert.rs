@@ -63,13 +63,13 @@ impl Assert {
     }
 
     /// Rule 10 for a fence.
-    pub(super) fn allowed_to_fence(self) -> Result<()> {
+    pub(crate) fn allowed_to_fence(self) -> Result<()> {
         let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
         self.allowed("fence", known)
     }
 
     /// Rule 10: a call takes these only.
-    pub(super) fn allowed(self, call: &'static str, known: Assert) -> Result<()> {
+    pub(crate) fn allowed(self, call: &'static str, known: Assert) -> Result<()> {
         match self.0 & !known.0 {
             0 => Ok(()),
             unknown => Err(Error::from(ErrorKind::Assert { call, unknown })),
