@@ -13,19 +13,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use longshore_transport::{Mapping, Range, Segment, SegmentError};
 
 use crate::counter;
-use crate::engine::Venue;
 use crate::group::Group;
 
 /// Bytes from line to line: two cache lines, since neighbours are fetched in pairs.
 const LINE: usize = 128;
-
-/// How the ranks of a group meet.
-pub(crate) enum Meeting {
-    /// By flags, in the memory that they share.
-    Flags(Barrier),
-    /// By messages, on a communicator or window: they are on several hosts.
-    Messages(Venue),
-}
 
 /// One rank's part in a barrier.
 pub(crate) struct Barrier {

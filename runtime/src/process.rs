@@ -9,7 +9,7 @@ use longshore_transport::fault::{Chance, Faults, Faulty};
 use longshore_transport::{Cause, JobState, Link, Range, RankState, Rdma, Segment};
 use shipable::Architecture;
 
-use crate::barrier::{Barrier, Meeting};
+use crate::barrier::Barrier;
 use crate::check::circle::Circle;
 use crate::check::{Check, report};
 use crate::endpoint::{self, Endpoint};
@@ -77,6 +77,14 @@ pub(crate) struct Process {
     environment: Mutex<Option<Environment>>,
     /// Whether the process is this rank's alone.
     whole: bool,
+}
+
+/// How the ranks of a group meet.
+pub(crate) enum Meeting {
+    /// By flags, in the memory that they share.
+    Flags(Barrier),
+    /// By messages, on a communicator or window: they are on several hosts.
+    Messages(Venue),
 }
 
 /// The states of a rank, in their order.

@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Communicator;
-use crate::barrier::{Barrier, Meeting};
+use crate::barrier::Barrier;
 use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, State, Venue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
-use crate::process::Process;
+use crate::process::{Meeting, Process};
 
 /// The tag of messages of bytes for this crate's own use; elements go with 0.
 const BYTES: i32 = 1;

@@ -15,14 +15,13 @@ use std::sync::{Arc, OnceLock};
 use shipable::Architecture;
 
 use crate::attribute::{Card, attributes};
-use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::errhandler::error_handling;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
-use crate::process::Process;
+use crate::process::{Meeting, Process};
 
 pub(crate) use agree::told;
 pub use create::SplitType;

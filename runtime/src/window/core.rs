@@ -13,7 +13,6 @@ use super::pairs::Pairs;
 use super::state::{EpochState, FREE_IN_EPOCH, Step};
 use super::targets::{Target, Targets};
 use crate::attribute::Card;
-use crate::barrier::Meeting;
 use crate::check::Caller;
 use crate::communicator::Communicator;
 use crate::control::Control;
@@ -22,7 +21,7 @@ use crate::error::{Error, ErrorKind, Place, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::Exposed;
-use crate::process::Process;
+use crate::process::{Meeting, Process};
 use crate::route::Route;
 use crate::window::accumulate::Ready;
 

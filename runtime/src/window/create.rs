@@ -18,7 +18,7 @@ use super::part::{Part, lead};
 use super::state::EpochState;
 use super::targets::{Known, Targets};
 use crate::attribute::Card;
-use crate::barrier::{Barrier, Meeting};
+use crate::barrier::Barrier;
 use crate::communicator::{Communicator, told};
 use crate::control::Control;
 use crate::endpoint::Endpoint;
@@ -29,7 +29,7 @@ use crate::group::Group;
 use crate::job::{Activity, Routes};
 use crate::memory::{Exposed, Memory, Registered};
 use crate::pointer::{address_space, fits};
-use crate::process::Process;
+use crate::process::{Meeting, Process};
 use crate::route::{Pair, Route, choose};
 
 /// Where something lies in a host's segment.
