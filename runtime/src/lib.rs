@@ -66,7 +66,6 @@ mod p2p;
 mod packed;
 mod pointer;
 mod process;
-mod progress;
 mod rank;
 mod raw;
 mod route;

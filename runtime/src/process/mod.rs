@@ -1,5 +1,7 @@
 //! What all handles of a rank share: its engine, its life from `init` to `finalize`, and how its calls wait.
 
+mod progress;
+
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -497,21 +499,6 @@ impl Process {
             std::hint::spin_loop();
         }
         false
-    }
-
-    /// Peers reach a window of this rank by messages: starts the progress thread, unless there is one, or is to be none.
-    pub(crate) fn answer_peers(self: &Arc<Process>) -> Result<()> {
-        if !self.progress {
-            self.unserved.store(true, Ordering::Relaxed);
-            return Ok(());
-        }
-        let mut server = self.server();
-        if server.is_none() {
-            self.waiter.serve();
-            let thread = crate::progress::start(self, self.waiter.clone());
-            *server = Some(thread.map_err(crate::job::Error::Thread)?);
-        }
-        Ok(())
     }
 
     /// Peers may access memory of this rank from here on.
