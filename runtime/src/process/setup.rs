@@ -1,0 +1,170 @@
+//! What a rank is made of, and how it comes to know the others: `init`.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use longshore_transport::fault::{Chance, Faults, Faulty};
+use longshore_transport::{Link, Range, RankState, Segment};
+use shipable::Architecture;
+
+use super::{Life, Meeting, Process};
+use crate::barrier::Barrier;
+use crate::check::{Check, report};
+use crate::engine::{Context, Engine, Me, Venue};
+use crate::error::Result;
+use crate::group::Group;
+use crate::hosts::Hosts;
+use crate::job::{Activity, Checking, Environment, Routes};
+use crate::log;
+use crate::types::{Elements, Names};
+use crate::waiter::Waiter;
+use crate::wire::Founding;
+
+/// What a rank is made of.
+pub(crate) struct Setup {
+    pub segment: Segment,
+    pub link: Box<dyn Link>,
+    pub hosts: Hosts,
+    pub architecture: Architecture,
+    pub routes: Routes,
+    /// The seed of what decides all that may be one way or another; it implies messages.
+    pub adversary: Option<u64>,
+    /// Whether uses of windows are checked; it implies messages.
+    pub check: Checking,
+    pub secret: Vec<u8>,
+    pub environment: Option<Environment>,
+    /// Whether the process is this rank's alone, to be ended with it.
+    pub whole: bool,
+    /// Whether waiting may spin.
+    pub spin: bool,
+    /// Whether a thread answers while the program computes.
+    pub progress: bool,
+}
+
+impl Setup {
+    pub(crate) fn new(segment: Segment, link: Box<dyn Link>) -> Setup {
+        Setup {
+            segment,
+            link,
+            hosts: Hosts::one(),
+            architecture: Architecture::NATIVE,
+            routes: Routes::Best,
+            adversary: None,
+            check: Checking::Off,
+            secret: Vec::new(),
+            environment: None,
+            whole: false,
+            spin: true,
+            progress: false,
+        }
+    }
+
+    /// Comes to know everyone, and waits until everyone does. Gives what all ranks meet by as well.
+    pub(crate) fn start(self) -> Result<(Arc<Process>, Meeting)> {
+        let Setup {
+            segment,
+            link,
+            hosts,
+            architecture,
+            routes,
+            adversary,
+            check,
+            secret,
+            environment,
+            whole,
+            spin,
+            progress,
+        } = self;
+        let (link, routes): (Box<dyn Link>, _) = match adversary {
+            Some(seed) => (Box::new(Faulty::new(link, Faults::adversary(seed))), Routes::Message),
+            None if check != Checking::Off => (link, Routes::Message),
+            None => (link, routes),
+        };
+        let me = Me {
+            rank: link.rank(),
+            size: link.size(),
+            architecture,
+            emulated: !architecture.same_representation(&Architecture::NATIVE),
+        };
+        segment.mark(me.rank, RankState::Alive);
+        let waiter = match spin {
+            true => Waiter::new(me.rank, link.doorbell(), hosts.count_beside(me.rank, me.size)),
+            false => Waiter::sleeping(me.rank, link.doorbell()),
+        };
+        let waiter = Arc::new(waiter);
+        let founding = match me.rank {
+            0 => {
+                // Ranks of several hosts meet by messages.
+                let barrier = match hosts.is_one() {
+                    true => segment.allocate(Barrier::bytes(me.size))?,
+                    false => Range { offset: 0, len: 0 },
+                };
+                Some(Founding { barrier: (barrier.offset, barrier.len), job: random_identity() })
+            }
+            _ => None,
+        };
+        let names = Arc::new(Names::default());
+        let rdma = link.rdma();
+        let mut engine = Engine::new(me, link, secret, names.clone(), founding);
+        let bereft = engine.state().bereft.clone();
+        let process = Arc::new(Process {
+            rdma,
+            me,
+            hosts,
+            routes,
+            check,
+            elements: Elements::new(names.clone(), architecture),
+            engine: Mutex::new(engine),
+            names,
+            events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
+            bereft,
+            segment,
+            waiter,
+            progress,
+            unserved: AtomicBool::new(false),
+            server: Mutex::default(),
+            life: AtomicU8::new(Life::Starting as u8),
+            making: Mutex::default(),
+            next_window: AtomicU32::new(1),
+            next_context: AtomicU32::new(Context::FIRST),
+            environment: Mutex::new(environment),
+            whole,
+        });
+        process.note(Activity::Init, 0);
+        process.engine().state().chance =
+            adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        if check != Checking::Off {
+            process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
+            if me.rank == 0 && !process.hosts.is_one() {
+                log::say(report::SEVERAL_HOSTS);
+            }
+        }
+        process.engine().state().start_hello()?;
+        process.hear_of_ranks(&mut process.engine());
+        let founding = process.wait(|state, _| {
+            let taken = state.take_hello();
+            if taken.is_none() {
+                process.note_wait(state.awaited_hello());
+            }
+            taken
+        })?;
+        let group = Group::of_job(me.size, me.rank);
+        let meeting = match process.hosts.is_one() {
+            true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, me.rank)?),
+            false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
+        };
+        // Those to whom this one is unknown would take nothing else of it.
+        process.meet(&meeting, &group, me.rank)?;
+        process.note(Activity::Computing, 0);
+        process.life.store(Life::Ready as u8, Ordering::Release);
+        tracing::info!(rank = me.rank, size = me.size, architecture = %me.architecture, ?routes, "initialized");
+        Ok((process, meeting))
+    }
+}
+
+/// A number that no other run has drawn.
+fn random_identity() -> u128 {
+    let word = || u128::from(RandomState::new().build_hasher().finish());
+    word() << 64 | word()
+}
