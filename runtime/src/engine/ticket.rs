@@ -4,11 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Ledger, Operation};
-use crate::error::{Error, Result};
-use crate::job::Activity;
+use crate::error::Error;
 use crate::memory::Room;
 use crate::numbers::Numbers;
-use crate::process::Process;
 
 /// Whether an operation is done, and how it ended. Shared by the engine and whoever waits.
 #[derive(Default)]
@@ -92,21 +90,6 @@ impl Ticket {
     /// Where the element is that it fetched.
     pub(crate) fn room(&self) -> &Room {
         &self.room
-    }
-
-    /// Waits until the operation on `target`, a rank of the job, is done; gives what went wrong.
-    pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
-        let poll = |arming: bool| {
-            if arming {
-                process.note_wait(target);
-            }
-            self.is_done().then_some(Ok(()))
-        };
-        // Nobody is waited for in vain: what reaches no rank is done at once.
-        process.during(Activity::Request, target.unwrap_or(0), || {
-            process.wait(|_, arming| poll(arming))
-        })?;
-        self.take_failure().map_or(Ok(()), Err)
     }
 
     /// What went wrong, unless something else did before; given back where nobody asks for it any more.

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use super::{Meeting, Process};
 use crate::barrier::Barrier;
 use crate::check::circle::Circle;
-use crate::engine::{Engine, State, Venue};
+use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
+use crate::job::Activity;
 
 impl Process {
     /// Makes progress until `poll` gives something. It is told when this rank is about to sleep, so that whoever it waits
@@ -245,6 +246,23 @@ impl Process {
             }
         }
         Ok(())
+    }
+}
+
+impl Ticket {
+    /// Waits until the operation on `target`, a rank of the job, is done; gives what went wrong.
+    pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
+        let poll = |arming: bool| {
+            if arming {
+                process.note_wait(target);
+            }
+            self.is_done().then_some(Ok(()))
+        };
+        // Nobody is waited for in vain: what reaches no rank is done at once.
+        process.during(Activity::Request, target.unwrap_or(0), || {
+            process.wait(|_, arming| poll(arming))
+        })?;
+        self.take_failure().map_or(Ok(()), Err)
     }
 }
 
