@@ -4,13 +4,13 @@ use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
-use shipable::{Datatype, Element, Partial, Program, ViewMut};
+use shipable::{Element, Partial, Program, ViewMut};
 
 use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Result, excerpt};
 use crate::memory::{Loan, LoanMut, Span};
 use crate::process::Process;
-use crate::types::{Compiled, Elements, OTHER_RANK, Type};
+use crate::types::{Compiled, ElementType, Elements, OTHER_RANK, Type};
 
 /// Data to send or put, borrowed for as long as the operation's scope.
 ///
@@ -68,30 +68,6 @@ pub(crate) enum What<'a> {
     Slice { count: u64, element: ElementType },
     /// Of an explicit type, from a displacement in bytes on.
     Typed { count: i64, datatype: &'a Type, at: i64, native: Option<NativeElement> },
-}
-
-/// A Rust type, not yet committed.
-#[derive(Clone, Copy)]
-pub struct ElementType {
-    pub(crate) id: TypeId,
-    commit: fn(&Elements) -> Result<Type>,
-    datatype: fn() -> Datatype,
-}
-
-impl ElementType {
-    #[inline]
-    pub(crate) fn of<T: Element>() -> ElementType {
-        ElementType {
-            id: TypeId::of::<T>(),
-            commit: Elements::in_slices::<T>,
-            datatype: T::datatype,
-        }
-    }
-
-    /// The type that it is in slices.
-    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
-        (self.commit)(elements)
-    }
 }
 
 /// The elements of a slice in which an explicit type picks bytes.

@@ -11,8 +11,8 @@
 use crate::error::Result;
 use crate::memory::sealed::{Held, Place};
 use crate::memory::{Elements, Loan, LoanMut, Memory, Span};
-use crate::origin::{Destination, ElementType, Origin, What};
-use crate::types::Type;
+use crate::origin::{Destination, Origin, What};
+use crate::types::{ElementType, Type};
 
 /// `count` elements of a type around a place, and which they are.
 pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Span, What<'a>) {

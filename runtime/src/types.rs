@@ -593,6 +593,30 @@ impl fmt::Display for TargetType<'_> {
     }
 }
 
+/// A Rust type, not yet committed.
+#[derive(Clone, Copy)]
+pub struct ElementType {
+    pub(crate) id: TypeId,
+    commit: fn(&Elements) -> Result<Type>,
+    pub(crate) datatype: fn() -> Datatype,
+}
+
+impl ElementType {
+    #[inline]
+    pub(crate) fn of<T: Element>() -> ElementType {
+        ElementType {
+            id: TypeId::of::<T>(),
+            commit: Elements::in_slices::<T>,
+            datatype: T::datatype,
+        }
+    }
+
+    /// The type that it is in slices.
+    pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
+        (self.commit)(elements)
+    }
+}
+
 /// The types of Rust's elements, committed on first use.
 pub(crate) struct Elements {
     names: Arc<Names>,

@@ -9,8 +9,7 @@ use shipable::{Architecture, Committed, Element};
 use super::span::{Span, Typed};
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::origin::ElementType;
-use crate::types::Type;
+use crate::types::{ElementType, Type};
 
 /// Memory that a window can be made over. It belongs to the window from `create` to `free`, which gives it back. Elements
 /// with padding are copied once, since peers may ask for bytes and padding has none.
