@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use shipable::{Architecture, Element, Partial};
 
 use crate::error::{ErrorKind, Result, conversion, excerpt};
-use crate::memory::{Loan, LoanMut, Scope, Span, zeroed};
+use crate::memory::sealed::{Held, Place};
+use crate::memory::{self, Loan, LoanMut, Memory, Scope, Span, zeroed};
 use crate::types::{Elements, Type};
 
 /// Elements in the representation of a rank, made by [`Rank::buffer`](crate::Rank::buffer).
@@ -218,5 +219,26 @@ impl<T: Element> Buffer<T> {
             size: self.bytes.len() as u64,
         }
         .into())
+    }
+}
+
+impl<T: Element + Send> Memory for Buffer<T> {}
+
+impl<T: Element + Send> Held for Buffer<T> {
+    fn elements(&self) -> memory::Elements {
+        memory::Elements::Typed { count: self.len() as i64, datatype: self.datatype().clone() }
+    }
+    type Held = Buffer<T>;
+    fn hold(self) -> Result<Buffer<T>> {
+        Ok(self)
+    }
+    fn give_back(held: Buffer<T>) -> Buffer<T> {
+        held
+    }
+    fn place(held: &mut Buffer<T>) -> Place {
+        Vec::place(held.memory())
+    }
+    fn native_element() -> Option<usize> {
+        None
     }
 }

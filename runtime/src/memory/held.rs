@@ -7,7 +7,6 @@ use std::cell::UnsafeCell;
 use shipable::{Architecture, Committed, Element};
 
 use super::span::{Span, Typed};
-use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::types::{ElementType, Type};
 
@@ -15,12 +14,11 @@ use crate::types::{ElementType, Type};
 /// with padding are copied once, since peers may ask for bytes and padding has none.
 ///
 /// A vector or box holds elements in this machine's representation, so a rank that emulates another one takes it of bytes
-/// only. A [`Buffer`] has the rank's own.
+/// only. A [`Buffer`](crate::Buffer) has the rank's own.
 pub trait Memory: sealed::Held + Sized {}
 
 impl<T: Element + Send> Memory for Vec<T> {}
 impl<T: Element + Send> Memory for Box<[T]> {}
-impl<T: Element + Send> Memory for Buffer<T> {}
 
 /// The elements of memory that is all of one Rust type.
 pub enum Elements {
@@ -99,25 +97,6 @@ pub(crate) mod sealed {
         }
         fn native_element() -> Option<usize> {
             Vec::<T>::native_element()
-        }
-    }
-
-    impl<T: Element + Send> Held for Buffer<T> {
-        fn elements(&self) -> Elements {
-            Elements::Typed { count: self.len() as i64, datatype: self.datatype().clone() }
-        }
-        type Held = Buffer<T>;
-        fn hold(self) -> Result<Buffer<T>> {
-            Ok(self)
-        }
-        fn give_back(held: Buffer<T>) -> Buffer<T> {
-            held
-        }
-        fn place(held: &mut Buffer<T>) -> Place {
-            Vec::place(held.memory())
-        }
-        fn native_element() -> Option<usize> {
-            None
         }
     }
 }
