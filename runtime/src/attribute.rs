@@ -16,11 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shipable::Datatype;
 
-use crate::communicator::Communicator;
 use crate::errhandler::ErrorHandler;
 use crate::error::{ErrorKind, Result};
-use crate::types::{Names, Type};
-use crate::window::Window;
+use crate::types::Names;
 
 /// What a callback returns: any error will do.
 pub type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -31,19 +29,12 @@ type Value = Arc<dyn Any + Send + Sync>;
 type CopyCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<Option<Value>> + Send + Sync>;
 type DeleteCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<()> + Send + Sync>;
 
-/// What attributes can be cached on: [`Type`] (and foreign types), [`Communicator`], [`Window`]. Keyvals of one of them can't be
-/// used with another.
+/// What attributes can be cached on: [`Type`](crate::Type) (and foreign types), [`Communicator`](crate::Communicator),
+/// [`Window`](crate::Window). Keyvals of one of them can't be used with another.
 pub trait Cacheable: sealed::Cacheable {}
 
-impl Cacheable for Type {}
-impl Cacheable for Communicator {}
-impl Cacheable for Window {}
-
-mod sealed {
+pub(crate) mod sealed {
     pub trait Cacheable {}
-    impl Cacheable for super::Type {}
-    impl Cacheable for super::Communicator {}
-    impl Cacheable for super::Window {}
 }
 
 /// A key for attributes of type `T` on objects of kind `K`, made by [`Rank::create_keyval`](crate::Rank::create_keyval).

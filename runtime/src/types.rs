@@ -10,7 +10,7 @@ use shipable::{
     Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
 };
 
-use crate::attribute::{Card, Holder, attributes};
+use crate::attribute::{Cacheable, Card, Holder, attributes, sealed};
 use crate::error::{Error, ErrorKind, Result, locale_target};
 use crate::numbers::Numbers;
 
@@ -239,6 +239,9 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
     ];
     datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
 }
+
+impl sealed::Cacheable for Type {}
+impl Cacheable for Type {}
 
 impl Type {
     pub(crate) fn new(

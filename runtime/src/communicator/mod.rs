@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use shipable::Architecture;
 
-use crate::attribute::{Card, attributes};
+use crate::attribute::{Cacheable, Card, attributes, sealed};
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
 use crate::errhandler::error_handling;
@@ -75,6 +75,9 @@ struct Shared {
     /// Whether it is freed, for those that share it.
     freed: AtomicBool,
 }
+
+impl sealed::Cacheable for Communicator {}
+impl Cacheable for Communicator {}
 
 impl Communicator {
     pub(crate) fn world(process: Arc<Process>, meeting: Meeting) -> Communicator {

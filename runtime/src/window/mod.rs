@@ -32,7 +32,7 @@ use std::panic::Location;
 use shipable::Element;
 
 use crate::assert::Assert;
-use crate::attribute::{Card, attributes};
+use crate::attribute::{Cacheable, Card, attributes, sealed};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
 use crate::errhandler::error_handling;
@@ -82,6 +82,9 @@ pub struct Window<M = Allocated> {
     core: Core,
     memory: PhantomData<fn() -> M>,
 }
+
+impl sealed::Cacheable for Window {}
+impl Cacheable for Window {}
 
 impl Window<Allocated> {
     /// Makes a window of `size` bytes, all zero, in shared memory (MPI-5.0 section 12.2.2). Collective; sizes and units may
