@@ -37,7 +37,6 @@
 //! the route to each target, refusals sent and received, peers lost.
 
 mod assert;
-mod attribute;
 mod barrier;
 mod buffer;
 mod check;
@@ -46,7 +45,6 @@ mod control;
 mod counter;
 pub mod endpoint;
 mod engine;
-mod errhandler;
 pub mod error;
 mod flat;
 mod flavor;
@@ -61,6 +59,7 @@ pub mod launcher;
 mod log;
 mod memory;
 mod numbers;
+mod object;
 mod origin;
 mod p2p;
 mod packed;
@@ -78,16 +77,15 @@ mod window;
 pub mod wire;
 
 pub use assert::Assert;
-pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
 pub use buffer::Buffer;
 pub use communicator::{ANY_SOURCE, ANY_TAG, Communicator, SplitType};
 pub use engine::{Policy as TargetTypes, Status, UNDEFINED};
-pub use errhandler::ErrorHandler;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use flavor::{Flavor, Model};
 pub use given::Given;
 pub use group::{Comparison, Group, PROC_NULL};
 pub use memory::Memory;
+pub use object::{Cacheable, Callbacks, ErrorHandler, Holder, Keyval, Outcome};
 pub use origin::{Destination, IN_PLACE, InPlace, Origin, RankMemory, RankMemoryMut};
 pub use p2p::{Envelope, Matched, Receiving, Sending};
 pub use rank::{Rank, init};

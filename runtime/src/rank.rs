@@ -8,12 +8,12 @@ use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, Segment};
 use shipable::{Architecture, Datatype, Element};
 
-use crate::attribute::{Cacheable, Callbacks, Holder, Keyval};
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::Result;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Environment, Network};
+use crate::object::{Cacheable, Callbacks, Holder, Keyval};
 use crate::process::{Process, Setup};
 use crate::tap::Tapped;
 use crate::types::Type;

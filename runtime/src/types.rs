@@ -3,16 +3,15 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use shipable::{
     Architecture, Bounds, Committed, Datatype, Element, Form, Leaf, Program, Signature, Tag,
 };
 
-use crate::attribute::{Cacheable, Card, Holder, attributes, sealed};
 use crate::error::{Error, ErrorKind, Result, locale_target};
 use crate::numbers::Numbers;
+use crate::object::{Cacheable, Card, Holder, Names, attributes, sealed};
 
 /// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
 ///
@@ -90,63 +89,18 @@ struct Identity {
     names: Arc<Names>,
 }
 
+impl Identity {
+    fn new(names: &Arc<Names>) -> Identity {
+        Identity { id: names.next(), shipped: OnceLock::new(), names: names.clone() }
+    }
+}
+
 impl Drop for Identity {
     fn drop(&mut self) {
         // Only forms that were shipped are known anywhere.
         if self.shipped.get().is_some() {
-            self.names.retired.lock().unwrap_or_else(PoisonError::into_inner).push(self.id);
-            self.names.retirements.fetch_add(1, Ordering::Release);
+            self.names.retire(self.id);
         }
-    }
-}
-
-/// What is told of types that are freed; see [`Rank::type_free_handler`](crate::Rank::type_free_handler).
-pub(crate) type FreeHandler = Arc<dyn Fn(&Holder<'_>) + Send + Sync>;
-
-/// The names that a rank gives to forms, and those that have gone out of use. It stands for the rank: types and keyvals that
-/// have another one are another rank's.
-#[derive(Default)]
-pub(crate) struct Names {
-    last: AtomicU64,
-    retired: Mutex<Vec<u64>>,
-    retirements: AtomicU64,
-    free_handlers: Mutex<Vec<FreeHandler>>,
-}
-
-impl Names {
-    fn next(self: &Arc<Self>) -> Identity {
-        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        Identity { id, shipped: OnceLock::new(), names: self.clone() }
-    }
-
-    /// How many names have gone out of use so far: costs nothing to look at.
-    pub(crate) fn retirements(&self) -> u64 {
-        self.retirements.load(Ordering::Acquire)
-    }
-
-    /// The names that went out of use since the last call.
-    pub(crate) fn take_retired(&self) -> Vec<u64> {
-        std::mem::take(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn add_free_handler(&self, handler: FreeHandler) {
-        self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).push(handler);
-    }
-
-    /// Nobody is told any more.
-    pub(crate) fn forget_free_handlers(&self) {
-        let mut handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner);
-        let forgotten = std::mem::take(&mut *handlers);
-        // What they hold may call in when it goes.
-        drop(handlers);
-        drop(forgotten);
-    }
-
-    /// Tells all free handlers of a type that is about to be freed, in the order in which they were registered.
-    pub(crate) fn tell_free_handlers(&self, holder: &Holder<'_>) {
-        // A copy: a handler may register another.
-        let handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        handlers.iter().for_each(|handler| handler(holder));
     }
 }
 
@@ -159,7 +113,7 @@ impl Compiled {
     ) -> Result<Arc<Compiled>> {
         Ok(Arc::new(Compiled {
             committed: Committed::new(datatype, architecture)?,
-            identity: names.next(),
+            identity: Identity::new(names),
             element: element.or_else(|| element_of(datatype)),
             elsewhere: Elsewhere::default(),
             leaf: OnceLock::new(),
@@ -385,7 +339,7 @@ impl ForeignType {
             form,
             text,
             builder,
-            identity: names.next(),
+            identity: Identity::new(names),
             native: OnceLock::new(),
             elsewhere: Elsewhere::default(),
         };

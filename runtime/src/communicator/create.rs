@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::agree::{Circle, told};
 use super::{Communicator, FIRST, FREED, Shared};
-use crate::attribute::Card;
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
+use crate::object::Card;
 
 /// What ranks have to have in common to be together (MPI-5.0 section 7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,13 +14,12 @@ use std::sync::{Arc, OnceLock};
 
 use shipable::Architecture;
 
-use crate::attribute::{Cacheable, Card, attributes, sealed};
 use crate::check::Caller;
 use crate::engine::{Channel, Context};
-use crate::errhandler::error_handling;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::group::{Comparison, Group};
 use crate::job::Activity;
+use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::{Meeting, Process};
 
 pub(crate) use agree::told;

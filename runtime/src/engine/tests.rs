@@ -14,7 +14,7 @@ use super::{
 use crate::control::Control;
 use crate::group::Group;
 use crate::memory::Exposed;
-use crate::types::Names;
+use crate::object::Names;
 use crate::wire::{
     Brief, CONTROL_LIMIT, Frame, Header, Hello, Introduction, Kind, PROTOCOL, Refusal,
 };

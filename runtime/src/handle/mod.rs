@@ -12,6 +12,7 @@ mod communicators;
 mod contents;
 mod pack;
 
+pub use crate::object::Handle;
 pub use communicators::{CommunicatorHandle, Communicators};
 pub use contents::Arrays;
 pub use pack::{Argument, pack, pack_size, unpack};
@@ -24,34 +25,12 @@ use shipable::basic::{Basic, Leaf};
 use shipable::datatype::Node;
 use shipable::{Bounds, Datatype, Signature};
 
-use crate::attribute::{Card, Holder, Keyval};
 use crate::error::{ErrorKind, Result, excerpt};
 use crate::flat;
+use crate::object::{Card, Holder, Keyval};
 use crate::process::Process;
 use crate::rank::Rank;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
-
-/// Names a type. Numbers aren't used again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Handle(u64);
-
-/// Set in handles of predefined types; the rest is the type's wire code.
-const PREDEFINED: u64 = 1 << 63;
-
-impl Handle {
-    /// Names none: MPI_DATATYPE_NULL.
-    pub const NULL: Handle = Handle(0);
-
-    /// The handle of a predefined type, at every rank: it is committed, and can't be freed.
-    pub const fn predefined(basic: Basic) -> Handle {
-        Handle(PREDEFINED | basic.wire() as u64)
-    }
-
-    fn as_predefined(self) -> Option<Basic> {
-        let code = u8::try_from(self.0 ^ PREDEFINED).ok()?;
-        Basic::from_wire(code)
-    }
-}
 
 /// What a handle names. A clone is another reference to the same.
 #[derive(Clone)]

@@ -19,7 +19,8 @@ use crate::group::Group;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
-use crate::types::{Elements, Names};
+use crate::object::{Card, ErrorHandler, Holder, Names};
+use crate::types::Elements;
 use crate::waiter::Waiter;
 
 pub(crate) use setup::Setup;
@@ -342,6 +343,25 @@ impl Process {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
             log::say(&format!("longshore: rank {} ends: its launcher is gone\n", self.me.rank));
             std::process::exit(1);
+        }
+    }
+}
+
+impl Card {
+    /// Has the object's handler deal with an error that none has dealt with.
+    pub(crate) fn raise(&self, process: &Process, mut error: Error) -> Error {
+        if error.first_raised() {
+            self.handle(process, &error);
+        }
+        error
+    }
+
+    /// Has the object's handler deal with an error.
+    pub(crate) fn handle(&self, process: &Process, error: &Error) {
+        match self.errhandler() {
+            ErrorHandler::Return => {}
+            ErrorHandler::Abort | ErrorHandler::Fatal => process.abort(error),
+            ErrorHandler::Own(handler) => handler(&Holder::new(self, None), error),
         }
     }
 }

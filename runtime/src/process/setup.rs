@@ -17,7 +17,8 @@ use crate::group::Group;
 use crate::hosts::Hosts;
 use crate::job::{Activity, Checking, Environment, Routes};
 use crate::log;
-use crate::types::{Elements, Names};
+use crate::object::Names;
+use crate::types::Elements;
 use crate::waiter::Waiter;
 use crate::wire::Founding;
 

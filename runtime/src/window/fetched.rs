@@ -7,9 +7,9 @@ use shipable::Element;
 
 use super::core::Core;
 use super::state::EpochState;
-use crate::attribute::Card;
 use crate::engine::{Ledger, Ticket};
 use crate::error::{ErrorKind, Place, Result};
+use crate::object::Card;
 use crate::process::Process;
 
 /// What was in the target's window before an operation changed it.

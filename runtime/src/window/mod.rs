@@ -32,14 +32,13 @@ use std::panic::Location;
 use shipable::Element;
 
 use crate::assert::Assert;
-use crate::attribute::{Cacheable, Card, attributes, sealed};
 use crate::communicator::Communicator;
 use crate::engine::Policy;
-use crate::errhandler::error_handling;
 use crate::error::{Error, Result};
 use crate::flavor::{Flavor, Model};
 use crate::group::Group;
 use crate::memory::{Exposed, Memory};
+use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::Process;
 use crate::route::Route;
 use crate::window::core::Core;

@@ -7,9 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::attribute::{Card, Holder};
+use super::Holder;
 use crate::error::Error;
-use crate::process::Process;
 
 type Callback = Arc<dyn Fn(&Holder<'_>, &Error) + Send + Sync>;
 
@@ -73,26 +72,7 @@ impl fmt::Debug for ErrorHandler {
     }
 }
 
-impl Card {
-    /// Has the object's handler deal with an error that none has dealt with.
-    pub(crate) fn raise(&self, process: &Process, mut error: Error) -> Error {
-        if error.first_raised() {
-            self.handle(process, &error);
-        }
-        error
-    }
-
-    /// Has the object's handler deal with an error.
-    pub(crate) fn handle(&self, process: &Process, error: &Error) {
-        match self.errhandler() {
-            ErrorHandler::Return => {}
-            ErrorHandler::Abort | ErrorHandler::Fatal => process.abort(error),
-            ErrorHandler::Own(handler) => handler(&Holder::new(self, None), error),
-        }
-    }
-}
-
-/// The calls on error handlers, for what has a [`Card`] and a process.
+/// The calls on error handlers, for what has a [`Card`](super::Card) and a process.
 macro_rules! error_handling {
     () => {
         /// What is done about errors of calls on it (MPI-5.0 section 9.3).

@@ -11,20 +11,19 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use shipable::Datatype;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::errhandler::ErrorHandler;
+use super::{Card, Handle, Names};
 use crate::error::{ErrorKind, Result};
-use crate::types::Names;
 
 /// What a callback returns: any error will do.
 pub type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A value, whatever it is.
-type Value = Arc<dyn Any + Send + Sync>;
+pub(super) type Value = Arc<dyn Any + Send + Sync>;
 
 type CopyCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<Option<Value>> + Send + Sync>;
 type DeleteCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<()> + Send + Sync>;
@@ -55,16 +54,16 @@ pub(crate) mod sealed {
 /// # Ok::<(), longshore::Error>(())
 /// ```
 pub struct Keyval<K, T> {
-    key: Arc<Key>,
+    pub(super) key: Arc<Key>,
     types: PhantomData<fn(K) -> T>,
 }
 
-struct Key {
+pub(super) struct Key {
     /// The rank that it belongs to.
-    names: Arc<Names>,
-    copy: Option<CopyCallback>,
+    pub(super) names: Arc<Names>,
+    pub(super) copy: Option<CopyCallback>,
     delete: Option<DeleteCallback>,
-    freed: AtomicBool,
+    pub(super) freed: AtomicBool,
 }
 
 /// What is done with an attribute when its object is duplicated, and before it goes. By default a dup has nothing of it
@@ -168,11 +167,11 @@ impl<K, T> fmt::Debug for Keyval<K, T> {
 #[derive(Clone, Copy)]
 pub struct Holder<'a> {
     card: &'a Card,
-    handle: Option<crate::handle::Handle>,
+    handle: Option<Handle>,
 }
 
 impl<'a> Holder<'a> {
-    pub(crate) fn new(card: &'a Card, handle: Option<crate::handle::Handle>) -> Holder<'a> {
+    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
         Holder { card, handle }
     }
 
@@ -182,7 +181,7 @@ impl<'a> Holder<'a> {
     }
 
     /// The handle by which it was named in the call, if it was.
-    pub fn handle(&self) -> Option<crate::handle::Handle> {
+    pub fn handle(&self) -> Option<Handle> {
         self.handle
     }
 
@@ -203,178 +202,8 @@ impl<'a> Holder<'a> {
     }
 }
 
-/// The name, the attributes and the error handler of an object: the half of a handle that dup doesn't share.
-pub(crate) struct Card {
-    names: Arc<Names>,
-    datatype: Option<Datatype>,
-    name: Mutex<String>,
-    entries: Mutex<Vec<Entry>>,
-    errhandler: Mutex<ErrorHandler>,
-}
-
-#[derive(Clone)]
-struct Entry {
-    key: Arc<Key>,
-    value: Value,
-}
-
-impl Card {
-    pub(crate) fn new(names: &Arc<Names>) -> Card {
-        Card::with(names, None, String::new())
-    }
-
-    /// Of a type. A predefined one has a name from the start.
-    pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
-        let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
-        Card::with(names, Some(datatype.clone()), name)
-    }
-
-    fn with(names: &Arc<Names>, datatype: Option<Datatype>, name: String) -> Card {
-        let (name, entries, errhandler) = (Mutex::new(name), Mutex::default(), Mutex::default());
-        Card { names: names.clone(), datatype, name, entries, errhandler }
-    }
-
-    pub(crate) fn datatype(&self) -> Option<&Datatype> {
-        self.datatype.as_ref()
-    }
-
-    pub(crate) fn name(&self) -> String {
-        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_name(&self, name: String) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
-    }
-
-    pub(crate) fn errhandler(&self) -> ErrorHandler {
-        self.errhandler.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set_errhandler(&self, handler: ErrorHandler) {
-        let mut errhandler = self.errhandler.lock().unwrap_or_else(PoisonError::into_inner);
-        // What it holds ends after the lock.
-        let _replaced = std::mem::replace(&mut *errhandler, handler);
-        drop(errhandler);
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn check<K, T>(&self, keyval: &Keyval<K, T>) -> Result<()> {
-        if !Arc::ptr_eq(&keyval.key.names, &self.names) {
-            return Err(ErrorKind::Keyval("of another rank: create it at this one").into());
-        }
-        match keyval.key.freed.load(Ordering::Relaxed) {
-            true => Err(ErrorKind::Keyval("freed: use keyvals before they are freed").into()),
-            false => Ok(()),
-        }
-    }
-
-    fn find(&self, key: &Arc<Key>) -> Option<Value> {
-        let entries = self.entries();
-        let entry = entries.iter().find(|entry| Arc::ptr_eq(&entry.key, key))?;
-        Some(entry.value.clone())
-    }
-
-    /// What a value holds may ask for this object's attributes when it ends, so that is after the lock.
-    fn take(&self, key: &Arc<Key>) -> Option<Entry> {
-        take(&mut self.entries(), key)
-    }
-
-    pub(crate) fn get<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        keyval: &Keyval<K, T>,
-    ) -> Result<Option<Arc<T>>> {
-        self.check(keyval)?;
-        Ok(self.find(&keyval.key).and_then(|value| value.downcast().ok()))
-    }
-
-    pub(crate) fn set<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        keyval: &Keyval<K, T>,
-        value: Arc<T>,
-        handle: Option<crate::handle::Handle>,
-    ) -> Result<()> {
-        self.check(keyval)?;
-        if let Some(before) = self.find(&keyval.key) {
-            keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
-        }
-        // As if it had been deleted first: the new one is the last one set. The old one ends after the lock, as in `take`.
-        let _replaced = {
-            let mut entries = self.entries();
-            let replaced = take(&mut entries, &keyval.key);
-            entries.push(Entry { key: keyval.key.clone(), value });
-            replaced
-        };
-        Ok(())
-    }
-
-    /// Whether there was one.
-    pub(crate) fn delete<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        keyval: &Keyval<K, T>,
-        handle: Option<crate::handle::Handle>,
-    ) -> Result<bool> {
-        self.check(keyval)?;
-        let Some(value) = self.find(&keyval.key) else { return Ok(false) };
-        keyval.key.ask_delete(&Holder::new(self, handle), &value)?;
-        drop(self.take(&keyval.key));
-        Ok(true)
-    }
-
-    /// Deletes all attributes, the last one set first, up to one whose callback fails.
-    pub(crate) fn clear(&self, handle: Option<crate::handle::Handle>) -> Result<()> {
-        loop {
-            let last = self.entries().last().cloned();
-            let Some(Entry { key, value }) = last else { return Ok(()) };
-            key.ask_delete(&Holder::new(self, handle), &value)?;
-            drop(self.take(&key));
-        }
-    }
-
-    /// Gives a dup what the copy callbacks make of these attributes. If one fails, the dup has none.
-    pub(crate) fn copy_to(&self, dup: &Card, handle: Option<crate::handle::Handle>) -> Result<()> {
-        let entries = self.entries().clone();
-        for Entry { key, value } in entries {
-            let Some(copy) = &key.copy else { continue };
-            let copied = copy(&Holder::new(self, handle), &value);
-            match copied.map_err(|error| ErrorKind::Callback { which: "copy", error }) {
-                Ok(Some(value)) => dup.entries().push(Entry { key: key.clone(), value }),
-                Ok(None) => {}
-                Err(error) => {
-                    dup.end();
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets go of all attributes, whatever their callbacks say.
-    fn end(&self) {
-        loop {
-            let last = self.entries().pop();
-            let Some(Entry { key, value }) = last else { return };
-            // Nobody is left to hear of an error.
-            let _ = key.ask_delete(&Holder::new(self, None), &value);
-        }
-    }
-}
-
-fn take(entries: &mut Vec<Entry>, key: &Arc<Key>) -> Option<Entry> {
-    let at = entries.iter().position(|entry| Arc::ptr_eq(&entry.key, key))?;
-    Some(entries.remove(at))
-}
-
-impl Drop for Card {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
 impl Key {
-    fn ask_delete(&self, holder: &Holder<'_>, value: &Value) -> Result<()> {
+    pub(super) fn ask_delete(&self, holder: &Holder<'_>, value: &Value) -> Result<()> {
         let Some(delete) = &self.delete else { return Ok(()) };
         let asked = delete(holder, value);
         Ok(asked.map_err(|error| ErrorKind::Callback { which: "delete", error })?)

@@ -1,0 +1,193 @@
+//! What types, communicators and windows have in common, the objects of MPI: a name, attributes and an error handler of the
+//! program's own, which stand on a card.
+
+mod attribute;
+mod errhandler;
+mod handle;
+mod names;
+
+use std::any::Any;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shipable::Datatype;
+
+use crate::error::{ErrorKind, Result};
+use attribute::{Key, Value};
+
+pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
+pub(crate) use attribute::{attributes, sealed};
+pub use errhandler::ErrorHandler;
+pub(crate) use errhandler::error_handling;
+pub use handle::Handle;
+pub(crate) use names::Names;
+
+/// The name, the attributes and the error handler of an object: the half of a handle that dup doesn't share.
+pub(crate) struct Card {
+    names: Arc<Names>,
+    datatype: Option<Datatype>,
+    name: Mutex<String>,
+    entries: Mutex<Vec<Entry>>,
+    errhandler: Mutex<ErrorHandler>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    key: Arc<Key>,
+    value: Value,
+}
+
+impl Card {
+    pub(crate) fn new(names: &Arc<Names>) -> Card {
+        Card::with(names, None, String::new())
+    }
+
+    /// Of a type. A predefined one has a name from the start.
+    pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
+        let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
+        Card::with(names, Some(datatype.clone()), name)
+    }
+
+    fn with(names: &Arc<Names>, datatype: Option<Datatype>, name: String) -> Card {
+        let (name, entries, errhandler) = (Mutex::new(name), Mutex::default(), Mutex::default());
+        Card { names: names.clone(), datatype, name, entries, errhandler }
+    }
+
+    pub(crate) fn datatype(&self) -> Option<&Datatype> {
+        self.datatype.as_ref()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_name(&self, name: String) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
+    }
+
+    pub(crate) fn errhandler(&self) -> ErrorHandler {
+        self.errhandler.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_errhandler(&self, handler: ErrorHandler) {
+        let mut errhandler = self.errhandler.lock().unwrap_or_else(PoisonError::into_inner);
+        // What it holds ends after the lock.
+        let _replaced = std::mem::replace(&mut *errhandler, handler);
+        drop(errhandler);
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check<K, T>(&self, keyval: &Keyval<K, T>) -> Result<()> {
+        if !Arc::ptr_eq(&keyval.key.names, &self.names) {
+            return Err(ErrorKind::Keyval("of another rank: create it at this one").into());
+        }
+        match keyval.key.freed.load(Ordering::Relaxed) {
+            true => Err(ErrorKind::Keyval("freed: use keyvals before they are freed").into()),
+            false => Ok(()),
+        }
+    }
+
+    fn find(&self, key: &Arc<Key>) -> Option<Value> {
+        let entries = self.entries();
+        let entry = entries.iter().find(|entry| Arc::ptr_eq(&entry.key, key))?;
+        Some(entry.value.clone())
+    }
+
+    /// What a value holds may ask for this object's attributes when it ends, so that is after the lock.
+    fn take(&self, key: &Arc<Key>) -> Option<Entry> {
+        take(&mut self.entries(), key)
+    }
+
+    pub(crate) fn get<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+    ) -> Result<Option<Arc<T>>> {
+        self.check(keyval)?;
+        Ok(self.find(&keyval.key).and_then(|value| value.downcast().ok()))
+    }
+
+    pub(crate) fn set<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+        value: Arc<T>,
+        handle: Option<Handle>,
+    ) -> Result<()> {
+        self.check(keyval)?;
+        if let Some(before) = self.find(&keyval.key) {
+            keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
+        }
+        // As if it had been deleted first: the new one is the last one set. The old one ends after the lock, as in `take`.
+        let _replaced = {
+            let mut entries = self.entries();
+            let replaced = take(&mut entries, &keyval.key);
+            entries.push(Entry { key: keyval.key.clone(), value });
+            replaced
+        };
+        Ok(())
+    }
+
+    /// Whether there was one.
+    pub(crate) fn delete<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+        handle: Option<Handle>,
+    ) -> Result<bool> {
+        self.check(keyval)?;
+        let Some(value) = self.find(&keyval.key) else { return Ok(false) };
+        keyval.key.ask_delete(&Holder::new(self, handle), &value)?;
+        drop(self.take(&keyval.key));
+        Ok(true)
+    }
+
+    /// Deletes all attributes, the last one set first, up to one whose callback fails.
+    pub(crate) fn clear(&self, handle: Option<Handle>) -> Result<()> {
+        loop {
+            let last = self.entries().last().cloned();
+            let Some(Entry { key, value }) = last else { return Ok(()) };
+            key.ask_delete(&Holder::new(self, handle), &value)?;
+            drop(self.take(&key));
+        }
+    }
+
+    /// Gives a dup what the copy callbacks make of these attributes. If one fails, the dup has none.
+    pub(crate) fn copy_to(&self, dup: &Card, handle: Option<Handle>) -> Result<()> {
+        let entries = self.entries().clone();
+        for Entry { key, value } in entries {
+            let Some(copy) = &key.copy else { continue };
+            let copied = copy(&Holder::new(self, handle), &value);
+            match copied.map_err(|error| ErrorKind::Callback { which: "copy", error }) {
+                Ok(Some(value)) => dup.entries().push(Entry { key: key.clone(), value }),
+                Ok(None) => {}
+                Err(error) => {
+                    dup.end();
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of all attributes, whatever their callbacks say.
+    fn end(&self) {
+        loop {
+            let last = self.entries().pop();
+            let Some(Entry { key, value }) = last else { return };
+            // Nobody is left to hear of an error.
+            let _ = key.ask_delete(&Holder::new(self, None), &value);
+        }
+    }
+}
+
+fn take(entries: &mut Vec<Entry>, key: &Arc<Key>) -> Option<Entry> {
+    let at = entries.iter().position(|entry| Arc::ptr_eq(&entry.key, key))?;
+    Some(entries.remove(at))
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
