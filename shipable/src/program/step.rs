@@ -120,6 +120,10 @@ const SHORT: u64 = 512;
 /// Bytes that are staged at a time: half of a small first-level cache.
 const STAGE: usize = 16 << 10;
 
+/// Parts of a run that are looked at beside the first: each step looks anew, and may be far shorter than the run. Of a byte each, they are
+/// no [`SHORT`] step.
+const JOINED: usize = 1023;
+
 /// A grid of runs at one end of a copy.
 #[derive(Clone, Copy, Debug)]
 struct Grid {
@@ -143,9 +147,9 @@ impl Grid {
                 table: false,
             }),
             Strip::Table { gather, runs, base, .. } => {
-                // Runs of equal length may be parts of longer ones.
+                // Runs of equal length may be parts of longer ones, a part of which will do.
                 let (offset, mut run) = gather.run(runs.start);
-                let more = runs.clone().skip(1).take_while(|&index| {
+                let more = runs.clone().skip(1).take(JOINED).take_while(|&index| {
                     let (next, part) = gather.run(index);
                     let adjoins = next
                         == offset + gather.item().bytes_in_memory(part.start - run.start) as i64;
@@ -332,4 +336,48 @@ fn convert_all(
     from.chunks_exact(conversion.from_size().into())
         .zip(parts)
         .try_for_each(|(from, to)| convert(item, conversion, from, to, position))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Architecture, Committed, Datatype};
+
+    #[test]
+    fn a_step_does_not_look_through_all_parts_of_a_long_run() {
+        const LONG: usize = 5000;
+        // A long run is cut into parts as long as the many runs behind it.
+        let lengths: Vec<_> = [LONG as i64].into_iter().chain([1; LONG]).collect();
+        let places: Vec<_> = [0]
+            .into_iter()
+            .chain((0..LONG as i64).map(|at| LONG as i64 + 3 + at * (at + 1)))
+            .collect();
+        let many = Datatype::indexed(&lengths, &places, &Datatype::double()).unwrap();
+        let blocks: Vec<_> = (0..2 * LONG as i64 / 100).map(|at| 100 * at + at * at).collect();
+        let blocks = Datatype::indexed_block(100, &blocks, &Datatype::double()).unwrap();
+        let [many, blocks] =
+            [many, blocks].map(|made| Committed::new(&made, &Architecture::NATIVE).unwrap());
+
+        let whole = Whole::new(&many.native().body, 1, many.native().extent);
+        let mut cursor = Cursor::in_order(&whole, 0..many.native().stream_size());
+        let strip = cursor.next(u64::MAX).unwrap();
+        assert!(matches!(&strip, Strip::Table { runs, .. } if runs.len() == 2 * LONG), "{strip:?}");
+        let grid = Grid::new(&strip).unwrap();
+        assert_eq!((grid.run, grid.table), (8 * (1 + JOINED as u64), true));
+
+        // What is left of the run is copied nevertheless, both ways.
+        for (source, target) in [(&many, &blocks), (&blocks, &many)] {
+            let (source, target) = (source.native(), target.native());
+            let held = source.range(1).unwrap().end as usize;
+            let memory: Vec<u8> = (0..held).map(|at| (at % 251) as u8).collect();
+            let mut packed = vec![0; source.stream_size() as usize];
+            source.pack(1, View::new(&memory), 0, &mut packed).unwrap();
+            let mut copied = vec![0; target.range(1).unwrap().end as usize];
+            let mut expected = copied.clone();
+            let to = ViewMut::new(&mut expected);
+            target.unpack(1, to, 0, &packed, &mut Partial::default()).unwrap();
+            copy(source, 1, View::new(&memory), target, 1, ViewMut::new(&mut copied)).unwrap();
+            assert!(copied == expected);
+        }
+    }
 }
