@@ -306,3 +306,9 @@ const NATIVE: Architecture = Architecture::ARMHF;
 const NATIVE: Architecture = Architecture::MIPS;
 #[cfg(target_arch = "m68k")]
 const NATIVE: Architecture = Architecture::M68K;
+
+// Some of these architectures come in both orders, of which one is known here.
+const _: () = assert!(
+    NATIVE.order as u8 == ByteOrder::NATIVE as u8,
+    "the representation chosen for this target has the other byte order: add the target's to arch/known.rs, and choose it there"
+);
