@@ -249,7 +249,16 @@ fn counts_and_elements_of_bytes() {
     assert_eq!(nothing.count_in(0, &here).unwrap(), Some(0));
     assert_eq!(nothing.count_in(4, &here).unwrap(), None);
     assert_eq!(nothing.elements_in(4, &here).unwrap(), None);
-    // Any number of the first scalars of random types.
+    // A message has no padding, in XDR's representation neither; a packed buffer has.
+    let mixed = Datatype::struct_(&[1, 1], &[0, 4], &[Datatype::byte(), Datatype::int()]).unwrap();
+    let mixed = commit(&mixed, &here);
+    assert_eq!(mixed.pack_size(1, &XDR).unwrap(), 8);
+    assert_eq!(
+        (mixed.count_in(5, &XDR).unwrap(), mixed.count_in(8, &XDR).unwrap()),
+        (Some(1), None)
+    );
+    assert_eq!(mixed.elements_in(6, &XDR).unwrap(), Some(3));
+    // Any number of the first scalars of random types, one behind the other.
     for seed in 0..cases(300) {
         let random = &mut Random::new(seed, Options::default());
         let datatype = random.datatype();

@@ -1,4 +1,4 @@
-//! How many elements some packed bytes are.
+//! How many elements the bytes of a message are.
 
 use smallvec::SmallVec;
 
@@ -10,8 +10,11 @@ use crate::form::{Node, layout};
 use crate::signature::Signature;
 
 impl Committed {
-    /// How many of this type so many bytes of `representation` are; `None`, MPI_UNDEFINED, where they end within one
-    /// (`MPI_Get_count`, MPI-5.0 section 3.2.5).
+    /// How many of this type so many bytes of a message in `representation` are; `None`, MPI_UNDEFINED, where they end within
+    /// one (`MPI_Get_count`, MPI-5.0 section 3.2.5).
+    ///
+    /// In a message items follow each other without padding, unlike in a packed buffer of [`Architecture::XDR`], whose bytes
+    /// [`Committed::pack_size`] counts.
     ///
     /// # Errors
     ///
@@ -25,11 +28,11 @@ impl Committed {
         })
     }
 
-    /// How many basic elements so many bytes of `representation` are, which may end within an element of this type; `None`,
-    /// MPI_UNDEFINED, where they end within a basic one, or hold more than a type without data
+    /// How many basic elements so many bytes of a message in `representation` are, which may end within an element of this
+    /// type; `None`, MPI_UNDEFINED, where they end within a basic one, or hold more than a type without data
     /// (`MPI_Get_elements`, MPI-5.0 section 5.1.11).
     ///
-    /// A pair counts as its two members, a complex number as one element.
+    /// Bytes are counted as by [`Committed::count_in`]. A pair counts as its two members, a complex number as one element.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype};

@@ -8,7 +8,7 @@
 //! Bytes of MPI_BYTE and MPI_PACKED stay as they are. What was packed is itself of type MPI_PACKED where it is sent or put.
 //!
 //! - `xdr`: where XDR's units of four bytes lie beside single bytes;
-//! - `count`: how many elements some bytes are (MPI_Get_count, MPI_Get_elements).
+//! - `count`: how many elements the bytes of a message are (MPI_Get_count, MPI_Get_elements).
 
 mod count;
 mod xdr;
