@@ -5,7 +5,7 @@ use crate::arch::Architecture;
 use crate::bounds::{self, Bounds, Span, StructLayout, product};
 use crate::datatype::{Datatype, Node, Order, Visited};
 use crate::error::{Error, Result};
-use crate::form::Limits;
+use crate::form::{Form, Limits};
 
 /// What a survey found.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +65,13 @@ impl Datatype {
     ///
     /// # Errors
     /// [`Error::Overflow`] where one leaves 64 bits; [`Error::NoSuchKind`] for a Fortran type that
-    /// the architecture lacks.
+    /// the architecture lacks. Only where [`Form::compile`] has one too.
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
-        Ok(Survey::of(self, architecture)?.bounds)
+        match Survey::of(self, architecture) {
+            Ok(survey) => Ok(survey.bounds),
+            // A survey goes through all that is written down, a form holds what lies somewhere alone.
+            Err(error) => Form::bounds_of(self, architecture).map_err(|_| error),
+        }
     }
 }
 

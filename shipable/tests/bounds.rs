@@ -1,7 +1,7 @@
 //! Bounds, sizes and signatures against the oracle's type maps, on random types.
 
 use shipable::oracle::{self, Options, Random, cases};
-use shipable::{Architecture, Datatype, Signature};
+use shipable::{Architecture, Committed, Datatype, Signature};
 
 fn options(seed: u64) -> Options {
     let all = Architecture::all();
@@ -80,6 +80,19 @@ fn shares_of_a_dimension_are_those_of_its_owners() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_compiles_has_bounds() {
+    let here = Architecture::X86_64;
+    // A member of which there are none would end beyond 64 bits; the steps of the array's other elements go there.
+    let far = format!("S:2:U2(RZ:d:{}:8)/0/{},d/1/0", i64::MAX - 8, i64::MAX);
+    let corner = format!("SA:U2(RZ:d:{}:{}):C:2:2/2/0,2/2/0", 1i64 << 62, 1i64 << 60);
+    for notation in [far, corner] {
+        let datatype: Datatype = format!("U1({notation})").parse().unwrap();
+        let committed = Committed::new(&datatype, &here).unwrap();
+        assert_eq!(datatype.bounds(&here).as_ref(), Ok(committed.bounds()), "{datatype}");
     }
 }
 

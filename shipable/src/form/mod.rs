@@ -84,6 +84,13 @@ impl Form {
         compile::compile(datatype, architecture, &mut Layouts::new())
     }
 
+    /// The datatype's bounds, as they are found when it is compiled.
+    pub(crate) fn bounds_of(datatype: &Datatype, architecture: &Architecture) -> Result<Bounds> {
+        let mut layouts = Layouts::new();
+        compile::compile(datatype, architecture, &mut layouts)?;
+        Ok(layouts.last().copied().unwrap_or(Bounds::EMPTY))
+    }
+
     /// As [`Form::compile`], with the program for a packed stream in the memory's representation, and the datatype's bounds.
     pub(crate) fn compile_and_lower(
         datatype: &Datatype,
