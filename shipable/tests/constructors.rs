@@ -1,5 +1,6 @@
 //! What constructors refuse, with which class and words, and the examples of the MPI standard.
 
+use shipable::contents::Counts;
 use shipable::{Architecture, Basic, Class, Datatype, Distribution, Error, Order, Result};
 
 fn refused(made: Result<Datatype>, class: Class, says: &str) {
@@ -69,6 +70,7 @@ fn subarrays_lie_inside_of_their_arrays() {
 #[test]
 fn distributed_arrays_have_a_grid_that_fits() {
     use Distribution::{Block, Cyclic, None as Whole};
+    let here = Architecture::NATIVE;
     let dealt = |size, rank, gsize, distribution, darg, psize| {
         let (gsizes, psizes) = ([gsize, 3], [psize, 1]);
         let (distribs, dargs) = ([distribution, Whole], [darg, None]);
@@ -89,6 +91,15 @@ fn distributed_arrays_have_a_grid_that_fits() {
     refused(dealt(4, 0, 10, Block, Some(2), 4), Class::Arg, "4 blocks of dargs[0] 2 don't reach");
     refused(dealt(4, 0, 10, Cyclic, Some(0), 4), Class::Arg, "dargs[0] is 0");
     refused(dealt(4, 0, 10, Whole, None, 4), Class::Arg, "the grid has one process there");
+    // What isn't distributed has no argument, whatever is there.
+    for darg in [0, -1, -7, i32::MIN.into(), 3] {
+        let all = dealt(1, 0, 10, Whole, Some(darg), 1).unwrap();
+        let [found, expected] =
+            [all.clone(), dealt(1, 0, 10, Whole, None, 1).unwrap()].map(|all| all.bounds(&here));
+        assert_eq!(found, expected);
+        assert_eq!(all.to_string().parse::<Datatype>().as_ref(), Ok(&all));
+        assert_eq!(all.contents(Counts::Large).unwrap().rebuild(), Ok(all));
+    }
 }
 
 #[test]

@@ -271,6 +271,7 @@ fn every_rule_is_refused_without_its_parts() {
     refused("U1(SA:d:C:1:2/1/-1)", 17, "is negative");
     refused("U1(DA:d:C:2:0:1:4/X/*/2)", 19, "a distribution (B, C or N)");
     refused("U1(DA:d:C:2:0:1:4/B/-1/2)", 21, "is negative");
+    refused("U1(DA:d:C:1:0:1:4/N/-/1)", 21, "a number (distribution argument)");
     refused("U1(DA:d:C:2:0:1:4/B/*)", 22, "expected `/`");
     refused("U1(FR:6)", 8, "expected `:`");
     refused("U1(FC:x:6)", 7, "expected a number (precision)");

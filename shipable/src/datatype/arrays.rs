@@ -2,6 +2,7 @@
 
 use super::check::Call;
 use super::{Datatype, Node};
+use crate::contents::DISTRIBUTE_DFLT_DARG;
 use crate::error::{Class, Result};
 
 /// How an array's elements follow each other in memory.
@@ -167,7 +168,8 @@ impl Datatype {
 
     /// What the process `rank` of `size` owns of an array that is dealt out over a grid of
     /// `psizes` processes; its extent is that of the whole array (`MPI_Type_create_darray`).
-    /// A distribution argument of `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
+    /// A distribution argument of `None` is `MPI_DISTRIBUTE_DFLT_DARG`; that of a dimension that is not distributed is
+    /// ignored, whatever it is.
     ///
     /// # Errors
     /// DIMS for no dimension; RANK for a rank outside the grid; ARG for lists of different length,
@@ -213,7 +215,11 @@ impl Datatype {
                 rank,
                 gsizes: gsizes.into(),
                 distribs: distribs.into(),
-                dargs: dargs.into(),
+                // The default's number, where anything is taken, is the default.
+                dargs: dargs
+                    .iter()
+                    .map(|darg| darg.filter(|&darg| darg != DISTRIBUTE_DFLT_DARG.into()))
+                    .collect(),
                 psizes: psizes.into(),
                 order,
                 child: child.clone(),
@@ -247,7 +253,7 @@ impl Call {
         darg: Option<i64>,
         psize: i64,
     ) -> Result<()> {
-        if let Some(darg) = darg {
+        if let Some(darg) = darg.filter(|_| distribution != Distribution::None) {
             self.positive("dargs", at, darg)?;
         }
         let problem = match (distribution, darg) {

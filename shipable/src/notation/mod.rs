@@ -31,7 +31,8 @@
 //! tb       = typeref "/" nat
 //! order    = "C" | "F"
 //! dim      = nat "/" nat "/" nat
-//! dd       = nat "/" ("B" | "C" | "N") "/" (nat | "*") "/" nat    gsize/distribution/argument/psize, "*" the default
+//! dd       = nat "/" ("B" | "C" | "N") "/" (nat | "*") "/" nat    gsize/distribution/argument/psize, "*" the default;
+//!                                                          after "N" also int, which is ignored
 //! kind     = nat | "*"                                     "*" is undefined
 //! int      = "0" | ["-"] nonzero {digit}                   nat: the same, unsigned
 //! basic    = letter {letter | digit}                       never of the shape U[0-9]+

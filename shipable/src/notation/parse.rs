@@ -351,10 +351,13 @@ impl<'a> Parser<'a> {
         let (mut dargs, mut psizes) = (Vec::new(), Vec::new());
         self.list("dimensions", |parser| {
             gsizes.push(parser.natural("gsize")?);
-            distribs.push(parser.after('/')?.distribution()?);
-            dargs.push(
-                parser.after('/')?.or_star(|parser| parser.natural("distribution argument"))?,
-            );
+            let distribution = parser.after('/')?.distribution()?;
+            distribs.push(distribution);
+            dargs.push(parser.after('/')?.or_star(|parser| match distribution {
+                // It is ignored.
+                Distribution::None => parser.integer("distribution argument"),
+                _ => parser.natural("distribution argument"),
+            })?);
             psizes.push(parser.after('/')?.natural("psize")?);
             Ok(())
         })?;
