@@ -298,6 +298,10 @@ fn types_are_found_by_class_and_size() {
     assert!(error.to_string().contains("12 bytes"), "{error}");
     // XDR has no unit of two bytes.
     assert!(find(TypeClass::Integer, 2, &XDR).is_err());
+    // Where narrow ones take as much as wide ones, the one that holds most.
+    assert!(find(TypeClass::Integer, 4, &XDR).unwrap().is(&Datatype::integer4()));
+    assert!(find(TypeClass::Real, 4, &XDR).unwrap().is(&Datatype::real4()));
+    assert!(find(TypeClass::Complex, 8, &XDR).unwrap().is(&Datatype::complex8()));
 }
 
 #[test]

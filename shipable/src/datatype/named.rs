@@ -72,7 +72,8 @@ impl Datatype {
             TypeClass::Complex => &[Complex4, Complex8, Complex16, Complex32],
         };
         let size_of = |basic: Basic| on.leaf(basic.into()).map(|layout| u64::from(layout.size));
-        let found = candidates.iter().find(|&&basic| size_of(basic) == Ok(size));
+        // Where narrow ones are stored wide, the widest of a size holds what a program puts there.
+        let found = candidates.iter().rev().find(|&&basic| size_of(basic) == Ok(size));
         found.map(|&basic| Datatype::basic(basic)).ok_or_else(|| {
             let sizes: Vec<_> = candidates
                 .iter()
