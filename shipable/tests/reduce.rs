@@ -461,6 +461,16 @@ fn compare_and_swap_swaps_what_is_equal() {
 }
 
 #[test]
+fn markers_have_no_operands() {
+    for marker in [Basic::Lb, Basic::Ub] {
+        let here = Architecture::NATIVE;
+        let error = Stage::new(marker.into(), &here, &here).unwrap_err();
+        assert_eq!(error.class(), Class::Type);
+        assert!(error.to_string().contains("holds no data"), "{error}");
+    }
+}
+
+#[test]
 fn what_lies_outside_is_refused() {
     let sum = Reduction::new(Op::Sum, Basic::Int.into(), &Architecture::NATIVE).unwrap();
     let operands = [0; 16];

@@ -8,7 +8,7 @@ use super::{Reduction, Sides, is_complex};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::convert::Conversion;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::kernels::{Kernel, KernelError, Lane};
 use crate::memory::{View, ViewMut};
 use crate::program::{ConversionError, describe};
@@ -55,9 +55,13 @@ impl Stage {
     /// From packed elements of `from` to packed elements of `to`.
     ///
     /// # Errors
-    /// As [`Architecture::leaf`]; [`Error::Unconvertible`].
+    /// As [`Architecture::leaf`]; [`Error::Unconvertible`]; class TYPE for a marker, which holds no data.
     pub fn new(leaf: Leaf, from: &Architecture, to: &Architecture) -> Result<Stage> {
         let (there, here) = (from.leaf(leaf)?, to.leaf(leaf)?);
+        if there.size == 0 {
+            let problem = format!("{leaf} holds no data: use a type of the items themselves");
+            return Err(Error::Argument { call: "accumulate", class: Class::Type, problem });
+        }
         let (mut from_at, mut to_at) = (0, 0);
         let mut lanes = SmallVec::new();
         let pairs = there.components.iter().zip(&here.components);
