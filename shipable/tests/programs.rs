@@ -3,8 +3,8 @@
 use shipable::form::Limits;
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{
-    Architecture, Bounds, ConversionError, Datatype, Error, Form, Partial, Program, View, ViewMut,
-    program,
+    Architecture, Bounds, Committed, ConversionError, Datatype, Error, Form, Partial, Program,
+    View, ViewMut, program,
 };
 
 /// A random type in the memory of an architecture, and its program after a voyage over the wire.
@@ -422,6 +422,16 @@ fn a_value_that_doesnt_fit_among_many_structs_leaves_all_later_ones_unwritten() 
             assert_eq!(record, expected, "{at} of {bad}");
         }
     }
+}
+
+#[test]
+fn one_run_of_any_number_of_elements_is_found_at_once() {
+    let double = Committed::new(&Datatype::double(), &Architecture::NATIVE).unwrap();
+    let runs = |count, most| double.native().runs(count, most);
+    assert_eq!(runs(1 << 40, 10), Some(vec![(0, 8 << 40)]));
+    assert_eq!(runs(1 << 40, 0), None);
+    assert_eq!(runs(u64::MAX, 10), None);
+    assert_eq!(runs(0, 0), Some(vec![]));
 }
 
 #[test]

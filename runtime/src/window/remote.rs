@@ -97,11 +97,7 @@ impl Core {
         let whole = len.div_ceil(len.div_ceil(WHOLE)).next_multiple_of(64);
         let (bytes, stretches) = (if run.is_some() { whole } else { PACKED }, rdma.stretch_limit());
         let pieces = call.target_type.with_native(&self.process.me().architecture, |far| {
-            let runs = match far.contiguous(count) {
-                Some(first) => Some(vec![(first, len)]),
-                None if far.is_all_copy() => far.runs(count, most),
-                None => None,
-            };
+            let runs = if far.is_all_copy() { far.runs(count, most) } else { None };
             Ok(runs.and_then(|runs| pieces(&runs, base, bytes, stretches)))
         })?;
         let Some(pieces) = pieces else { return Ok(false) };

@@ -66,7 +66,7 @@ impl Program {
 impl Program {
     /// The runs of memory in which `count` elements lie, as displacements and lengths in bytes, in the order of the type map, so that
     /// the packed stream of a program that is [all copy](Program::is_all_copy) is these runs one behind the other. None if there are
-    /// more than `most`.
+    /// more than `most`, or if one is longer than a `u64` counts.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype};
@@ -78,6 +78,11 @@ impl Program {
     /// # Ok::<(), shipable::Error>(())
     /// ```
     pub fn runs(&self, count: u64, most: usize) -> Option<Vec<(i64, u64)>> {
+        // What is one run isn't walked element by element.
+        if let Some(start) = self.contiguous(count).filter(|_| count > 0) {
+            let run = (start, self.stream_length(count).ok()?);
+            return (most > 0).then(|| vec![run]);
+        }
         let mut runs = Runs { found: Vec::new(), most };
         let all = Dim { count, stride: self.extent };
         runs.repeat(&[all], 0, &mut |runs, at| runs.body(&self.body, at)).then_some(runs.found)
