@@ -75,7 +75,7 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
 }
 
 /// How many children runs have.
-pub(crate) fn copies(runs: &[Run]) -> i128 {
+pub(super) fn copies(runs: &[Run]) -> i128 {
     let few =
         runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
     // Else products of two numbers below 2^63, and no more than 2^32 of them to add.
@@ -149,35 +149,17 @@ pub(crate) fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
     for node in nodes {
         let signature = match node {
             Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf)),
-            Node::Array { child, runs, .. } => {
-                let child = known[*child as usize];
-                match u64::try_from(copies(runs)) {
-                    Ok(copies) => child.repeat(copies),
-                    Err(_) if child.count == 0 => Some(child),
-                    Err(_) => None,
+            _ => node.parts().try_fold(Signature::empty(), |sum, (child, copies)| {
+                let child = known[child as usize];
+                match u64::try_from(copies) {
+                    Ok(copies) => sum.then(&child.repeat(copies)?),
+                    Err(_) => (child.count == 0).then_some(sum),
                 }
-            }
-            Node::Simple { members } => {
-                let parts = members.iter().map(|member| (member.child, member.length));
-                concatenation(parts, &known)
-            }
-            Node::Struct { members, .. } => {
-                let parts = members.iter().map(|member| (member.child, member.length));
-                concatenation(parts, &known)
-            }
+            }),
         };
         known.push(signature.ok_or_else(|| Error::overflow("the number of basic items"))?);
     }
     Ok(known)
-}
-
-fn concatenation(
-    mut parts: impl Iterator<Item = (u32, u64)>,
-    known: &[Signature],
-) -> Option<Signature> {
-    parts.try_fold(Signature::empty(), |sum, (child, length)| {
-        sum.then(&known[child as usize].repeat(length)?)
-    })
 }
 
 /// The leaf of all items of the root.
@@ -185,34 +167,22 @@ pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
     // Of each node: the leaf of all its items, if there are any; `Err` where there are several.
     let mut known: Vec<Result<Option<Leaf>, Several>> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let mut of = Ok(None);
-        let mut add = |child: u32, copies: bool| {
-            if copies {
-                of = match (of, known[child as usize]) {
-                    (Ok(None), leaf) | (leaf, Ok(None)) => leaf,
-                    (a, b) if a == b => a,
-                    _ => Err(Several),
-                };
-            }
-        };
-        match node {
-            Node::Leaf(Leaf::Basic(basic)) if basic.is_marker() => {}
-            Node::Leaf(leaf) => of = Ok(Some(*leaf)),
-            Node::Array { child, runs, .. } => add(*child, copies(runs) > 0),
-            Node::Simple { members } => {
-                members.iter().for_each(|member| add(member.child, member.length > 0));
-            }
-            Node::Struct { members, .. } => {
-                members.iter().for_each(|member| add(member.child, member.length > 0));
-            }
-        }
-        known.push(of);
+        let mut filled = node.parts().filter(|&(_, copies)| copies > 0);
+        known.push(match node {
+            Node::Leaf(Leaf::Basic(basic)) if basic.is_marker() => Ok(None),
+            Node::Leaf(leaf) => Ok(Some(*leaf)),
+            _ => filled.try_fold(None, |of, (child, _)| match (of, known[child as usize]?) {
+                (None, leaf) | (leaf, None) => Ok(leaf),
+                (a, b) if a == b => Ok(a),
+                _ => Err(Several),
+            }),
+        });
     }
     known.pop()?.ok()?
 }
 
 /// More than one leaf.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 struct Several;
 
 /// The same nodes with displacements in bytes.
@@ -300,21 +270,11 @@ pub(super) fn bounds(
 pub(crate) fn sizes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<u64>> {
     let mut sizes: Vec<u64> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let of = |child: u32, length: u64| {
-            i128::from(sizes[child as usize]).checked_mul(i128::from(length))
-        };
-        let add = |sum: i128, part: Option<i128>| sum.checked_add(part?);
         let size = match node {
             Node::Leaf(leaf) => Some(architecture.leaf(*leaf)?.size.into()),
-            Node::Array { child, runs, .. } => {
-                i128::from(sizes[*child as usize]).checked_mul(copies(runs))
-            }
-            Node::Simple { members } => {
-                members.iter().try_fold(0, |sum, m| add(sum, of(m.child, m.length)))
-            }
-            Node::Struct { members, .. } => {
-                members.iter().try_fold(0, |sum, m| add(sum, of(m.child, m.length)))
-            }
+            _ => node.parts().try_fold(0i128, |sum, (child, copies)| {
+                sum.checked_add(i128::from(sizes[child as usize]).checked_mul(copies)?)
+            }),
         };
         let size = size.and_then(|size| i64::try_from(size).ok());
         sizes.push(size.ok_or_else(|| Error::overflow("the packed size"))? as u64);

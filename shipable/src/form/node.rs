@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::layout::copies;
 use crate::basic::Leaf;
 
 /// One node; its children are nodes before it.
@@ -101,6 +102,21 @@ impl Node {
         };
         let simple = simple.iter().map(|member| member.child);
         one.into_iter().chain(simple).chain(placed.iter().map(|member| member.child))
+    }
+}
+
+impl Node {
+    /// The children in order, each with how many of it there are.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
+        let (one, simple, placed): (_, &[Field], &[Placed]) = match self {
+            Node::Leaf(_) => (None, &[], &[]),
+            Node::Array { child, runs, .. } => (Some((*child, copies(runs))), &[], &[]),
+            Node::Simple { members } => (None, members, &[]),
+            Node::Struct { members, .. } => (None, &[], members),
+        };
+        let simple = simple.iter().map(|member| (member.child, member.length.into()));
+        let placed = placed.iter().map(|member| (member.child, member.length.into()));
+        one.into_iter().chain(simple).chain(placed)
     }
 }
 

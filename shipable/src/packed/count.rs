@@ -1,7 +1,5 @@
 //! How many elements the bytes of a message are.
 
-use smallvec::SmallVec;
-
 use crate::arch::Architecture;
 use crate::basic::{Leaf, Makeup};
 use crate::committed::Committed;
@@ -106,23 +104,20 @@ impl Known<'_> {
             if bytes == 0 {
                 break;
             }
-            let members: SmallVec<[(u32, u64); 4]> = match &self.nodes[index] {
-                Node::Leaf(leaf) => return self.half(*leaf, bytes, prefix),
-                Node::Array { child, .. } => [(*child, u64::MAX)].into_iter().collect(),
-                Node::Simple { members } => members.iter().map(|m| (m.child, m.length)).collect(),
-                Node::Struct { members, .. } => {
-                    members.iter().map(|m| (m.child, m.length)).collect()
-                }
-            };
-            // Whole members, up to the one that the bytes end in.
-            for (child, length) in members {
+            let node = &self.nodes[index];
+            if let Node::Leaf(leaf) = node {
+                return self.half(*leaf, bytes, prefix);
+            }
+            // Whole parts, up to the one that the bytes end in.
+            for (child, copies) in node.parts() {
                 let child = child as usize;
-                let size = self.sizes[child].saturating_mul(length);
+                let copies = u64::try_from(copies).unwrap_or(u64::MAX);
+                let size = self.sizes[child].saturating_mul(copies);
                 index = child;
                 if bytes < size {
                     break;
                 }
-                let whole = self.signatures[child].repeat(length);
+                let whole = self.signatures[child].repeat(copies);
                 let Some(sum) = whole.and_then(|whole| prefix.then(&whole)) else {
                     return Ok(None);
                 };

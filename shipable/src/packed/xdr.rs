@@ -10,7 +10,7 @@
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
 use crate::error::{Error, Result};
-use crate::form::{Form, Node, Run, layout};
+use crate::form::{Form, Node, layout};
 use crate::memory::{View, ViewMut};
 use crate::program::{Partial, Program};
 
@@ -120,20 +120,11 @@ impl Units {
         layout::sizes(form.nodes(), &Architecture::XDR)?;
         let mut nodes: Vec<Items> = Vec::with_capacity(form.nodes().len());
         for node in form.nodes() {
-            let sum = |members: &mut dyn Iterator<Item = (u32, u64)>| {
-                members.fold(Items::NONE, |sum, (child, length)| {
-                    sum.then(nodes[child as usize].repeat(length))
-                })
-            };
             let items = match node {
                 Node::Leaf(leaf) => Items::of_leaf(*leaf)?,
-                Node::Array { child, runs, .. } => nodes[*child as usize].repeat(copies(runs)),
-                Node::Simple { members } => {
-                    sum(&mut members.iter().map(|member| (member.child, member.length)))
-                }
-                Node::Struct { members, .. } => {
-                    sum(&mut members.iter().map(|member| (member.child, member.length)))
-                }
+                _ => node.parts().fold(Items::NONE, |sum, (child, copies)| {
+                    sum.then(nodes[child as usize].repeat(count(copies)))
+                }),
             };
             nodes.push(items);
         }
@@ -246,19 +237,8 @@ impl<E: FnMut(Stretch) -> Result<()>> Walk<'_, E> {
         }
         let form = self.form;
         for _ in 0..times {
-            match &form.nodes()[index] {
-                Node::Leaf(_) => {}
-                Node::Array { child, runs, .. } => self.node(*child as usize, copies(runs))?,
-                Node::Simple { members } => {
-                    for member in members {
-                        self.node(member.child as usize, member.length)?;
-                    }
-                }
-                Node::Struct { members, .. } => {
-                    for member in members {
-                        self.node(member.child as usize, member.length)?;
-                    }
-                }
+            for (child, copies) in form.nodes()[index].parts() {
+                self.node(child as usize, count(copies))?;
             }
         }
         Ok(())
@@ -286,7 +266,7 @@ fn padding(position: u64) -> u64 {
     position.wrapping_neg() % UNIT
 }
 
-/// How many children runs have, where their sizes fit 64 bits.
-fn copies(runs: &[Run]) -> u64 {
-    u64::try_from(layout::copies(runs)).unwrap_or(u64::MAX)
+/// How many copies there are, where their sizes fit 64 bits.
+fn count(copies: i128) -> u64 {
+    u64::try_from(copies).unwrap_or(u64::MAX)
 }
