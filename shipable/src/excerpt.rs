@@ -53,7 +53,7 @@ impl Write for Excerpt {
     }
 }
 
-/// The first `most` letters of what is displayed, and dots if there are more. No more than that is made of it.
+/// The first `most` letters of what is displayed, and dots if there are more.
 ///
 /// ```
 /// assert_eq!(shipable::excerpt::excerpt(&12345, 3), "123...");

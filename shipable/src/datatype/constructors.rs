@@ -293,8 +293,9 @@ impl Datatype {
         }
     }
 
-    /// The pair of a value and an index for MINLOC and MAXLOC: MPI's own if it has one, else an
-    /// unnamed struct laid out as in C (`MPI_Type_get_value_index`).
+    /// The pair of a value and an index (`MPI_Type_get_value_index`): MPI's own if it has one, which
+    /// MINLOC and MAXLOC take. Else an unnamed struct laid out as in C, which no operation of
+    /// [`reduce`](crate::reduce) takes and which has a locale-specific form.
     ///
     /// ```
     /// use shipable::Datatype;

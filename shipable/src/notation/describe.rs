@@ -13,9 +13,9 @@ pub struct Description<'a>(&'a Datatype);
 
 impl Datatype {
     /// A description for people: for each constructor the MPI call that makes the type, its arguments, and below it
-    /// the types that it is made of. It ends without a new line. Derived types are numbered as in the
-    /// [notation](crate::notation); one that is used again is named by its number. Of a long list the first items are
-    /// shown.
+    /// the types that it is made of. It ends without a new line. Of a long list the first items are shown. Derived types
+    /// are numbered as they are shown; one that is shown again is named by its number. The [notation](crate::notation)
+    /// may number them otherwise: it has the rest of lists, and takes MPI-1's constructors for their successors.
     ///
     /// ```
     /// use shipable::Datatype;
