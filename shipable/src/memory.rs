@@ -12,7 +12,8 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::ptr;
+
+use crate::kernels::copy_run;
 
 /// Displacements that a view's memory doesn't have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -171,7 +172,7 @@ impl<'a> View<'a> {
         self.place.covers_bytes(displacement, bytes.len())?;
         // SAFETY: the bytes read are covered, hence readable by the constructors' contracts;
         // `bytes` is ours alone.
-        unsafe { ptr::copy(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
+        unsafe { copy_run(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
 }
@@ -251,7 +252,7 @@ impl<'a> ViewMut<'a> {
         self.place.covers_bytes(displacement, bytes.len())?;
         // SAFETY: the bytes written are covered, hence writable by the constructors' contracts;
         // `bytes` is readable.
-        unsafe { ptr::copy(bytes.as_ptr(), self.at(displacement), bytes.len()) };
+        unsafe { copy_run(bytes.as_ptr(), self.at(displacement), bytes.len()) };
         Ok(())
     }
 }

@@ -42,6 +42,33 @@ fn copy(bencher: Bencher, bytes: usize) {
     contiguous(bencher, Conversion::Copy, bytes);
 }
 
+/// How much further into its page a copy begins than what is copied.
+const APART: [usize; 5] = [0, 8, 16, 32, 40];
+
+fn askew(bencher: Bencher, bytes: usize, apart: usize, copy: impl Fn(&[u8], &mut [u8])) {
+    const PAGE: usize = 4096;
+    let (from, mut to) = (vec![0u8; bytes + PAGE], vec![0u8; bytes + 2 * PAGE]);
+    let [first, second] = [&from, &to].map(|memory| memory.as_ptr().align_offset(PAGE));
+    let (from, to) = (&from[first..][..bytes], &mut to[second + apart..][..bytes]);
+    bencher
+        .counter(BytesCount::new(bytes))
+        .bench_local(|| copy(divan::black_box(from), divan::black_box(to)));
+}
+
+#[divan::bench(args = APART, consts = [4 << 10, 64 << 10])]
+fn askew_copy<const BYTES: usize>(bencher: Bencher, apart: usize) {
+    let kernel = Kernel::new(Conversion::Copy, BYTES as u64);
+    let (counts, lane) = ([1, 1], Lane { start: 0, strides: [0, 0] });
+    askew(bencher, BYTES, apart, |from, to| {
+        kernel.transfer(counts, View::new(from), lane, &mut ViewMut::new(to), lane).unwrap();
+    });
+}
+
+#[divan::bench(args = APART, consts = [4 << 10, 64 << 10])]
+fn askew_limit<const BYTES: usize>(bencher: Bencher, apart: usize) {
+    askew(bencher, BYTES, apart, |from, to| to.copy_from_slice(from));
+}
+
 #[divan::bench(args = SIZES)]
 fn swap_2(bencher: Bencher, bytes: usize) {
     contiguous(bencher, Conversion::Swap { unit: Unit::Two }, bytes);

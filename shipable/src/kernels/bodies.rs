@@ -4,9 +4,9 @@
 use std::array;
 use std::hint::black_box;
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-use super::moves::CopyLines;
 use super::moves::{Copy, CopyAny, CopyChunks, CopyPair, Fixed, LINE, Move, Swap};
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+use super::moves::{CopyLines, CopyLong};
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use super::x86::Shuffle;
 use crate::convert::Unit;
@@ -449,14 +449,14 @@ const LONGEST_ALONE: usize = 4096;
 /// The loops that copy runs for which wide vectors help.
 fn long_copy(run: u64) -> &'static Bodies {
     macro_rules! choose {
-        ($set:ident) => {
+        ($set:ident, $any:ty) => {
             match run {
                 32 => $set::bodies::<Copy<32>>(),
                 33..=63 => $set::bodies::<CopyPair<32>>(),
                 64 => $set::bodies::<Copy<64>>(),
                 65..=128 => $set::bodies::<CopyPair<64>>(),
                 129..=LONGEST => $set::bodies::<CopyChunks<64>>(),
-                _ => $set::bodies::<CopyAny>(),
+                _ => $set::bodies::<$any>(),
             }
         };
     }
@@ -466,10 +466,10 @@ fn long_copy(run: u64) -> &'static Bodies {
             return bodies;
         }
         if is_x86_feature_detected!("avx2") {
-            return choose!(avx2);
+            return choose!(avx2, CopyLong);
         }
     }
-    choose!(baseline)
+    choose!(baseline, CopyAny)
 }
 
 /// Whether the machine has what loops for registers of 64 bytes are compiled with.
@@ -501,7 +501,7 @@ pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
             33..=64 => CopyPair::<32>::run(from, to, len),
             65..=128 => CopyPair::<64>::run(from, to, len),
             129..=LONGEST_ALONE => copy_chunks(from, to, len),
-            _ => CopyAny::run(from, to, len),
+            _ => copy_long(from, to, len),
         }
     }
 }
@@ -515,6 +515,24 @@ unsafe fn copy_chunks(from: *const u8, to: *mut u8, len: usize) {
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
         if widest::copy(from, to, len) {
             return;
+        }
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        if len >= 512 && is_x86_feature_detected!("avx2") {
+            return avx2::run::<CopyLines>(from, to, len);
+        }
+        CopyAny::run(from, to, len);
+    }
+}
+
+/// # Safety
+///
+/// See [`copy_run`].
+unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        if is_x86_feature_detected!("avx2") {
+            return avx2::run::<CopyLong>(from, to, len);
         }
         CopyAny::run(from, to, len);
     }
