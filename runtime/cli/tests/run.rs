@@ -306,6 +306,15 @@ fn a_limit_on_file_sizes_is_heeded() {
     assert!(finished.stderr.contains("(ulimit -f)"), "{}", finished.stderr);
 }
 
+/// Daemons and shells may, and children whose ends nobody keeps can't be waited for.
+#[test]
+fn sigchld_may_be_ignored_where_the_launcher_starts() {
+    let script = "trap '' CHLD; exec \"$@\"";
+    let launcher = ["bash", "-c", script, "bash", env!("CARGO_BIN_EXE_longshore"), "run"];
+    let finished = run(&[&launcher[..], &["sh", "-c", "exit 7"]].concat());
+    assert_eq!(finished.status, 7, "{}", finished.stderr);
+}
+
 /// The launcher raises its own limit on open descriptors, as far as it may; the ranks' stays.
 #[test]
 fn many_ranks_need_many_descriptors() {

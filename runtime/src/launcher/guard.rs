@@ -23,7 +23,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::process::{Alone, Handle, fork_alone};
+use super::process::{Alone, Handle, fork_alone, keep_ended_children};
 
 /// Signals that the ranks get when the launcher gets them.
 const FORWARDED: [Signal; 6] = [
@@ -59,6 +59,7 @@ impl Control {
 /// The process has other threads, can't fork, or can't be watched.
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let alone = Alone::check()?;
+    keep_ended_children()?; // before there is one
     let mask = SigSet::from_iter(FORWARDED);
     mask.thread_block()?; // in both; ranks start with an empty mask again
     // Input that a terminal has for another job is no input for this one, and no reason to stop.

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal, kill, signal};
 use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
 
 /// A running process.
@@ -163,6 +163,13 @@ impl Alone {
             ))),
         }
     }
+}
+
+/// Has ended children wait to be reaped, also where whoever started this process ignores SIGCHLD, which survives exec.
+pub(super) fn keep_ended_children() -> io::Result<()> {
+    // SAFETY: it installs no handler, so no code of ours runs in a signal's place.
+    unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
+    Ok(())
 }
 
 /// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here. The caller has made no thread since the
