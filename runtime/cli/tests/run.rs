@@ -7,6 +7,7 @@ mod hosts;
 mod support;
 
 use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -635,6 +636,22 @@ fn a_reported_death_lets_the_others_go_on() {
 fn what_a_rank_started_ends_with_the_job() {
     let script = "sleep 60 & (trap '' TERM HUP; setsid sh -c 'sleep 60; true' & sleep 60) & [ $PMI_RANK = 1 ]";
     assert_eq!(sh(&["-n", "2"], script).status, 1);
+}
+
+/// A shell that becomes the launcher may have started something before.
+#[test]
+fn what_ran_before_the_launcher_outlives_it() {
+    let script = "exec 3<&0; { cat <&3; echo lives; } & exec \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run", "sh", "-c"]);
+    shell.arg("setsid sleep 60 & true"); // something to sweep up
+    let mut run = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let stdin = run.stdin.take(); // which `cat` reads to its end
+    assert!(run.wait().unwrap().success());
+    drop(stdin);
+    let mut said = String::new();
+    run.stdout.unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "lives\n");
 }
 
 /// The first rank to exit has the launcher end the others, whose trap would begin again with that second signal.

@@ -20,7 +20,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 
 use super::process::{Alone, Handle, fork_alone, keep_ended_children};
@@ -65,6 +65,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     // Input that a terminal has for another job is no input for this one, and no reason to stop.
     SigSet::from_iter([Signal::SIGTTIN]).thread_block()?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let older = children(); // of whatever this process was, a shell perhaps, before it became a launcher
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();
     let forked = fork_alone(alone).inspect_err(|_| {
@@ -75,7 +76,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
             eprintln!("longshore: {error}");
             1
         });
-        sweep();
+        sweep(&BTreeSet::new());
         std::process::exit(status.into());
     };
     let end = Handle::open(launcher)?;
@@ -97,7 +98,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
             }
         }
     };
-    sweep();
+    sweep(&older);
     match status {
         WaitStatus::Exited(_, status) => Ok(status as u8),
         WaitStatus::Signaled(_, signal, _) => {
@@ -125,26 +126,30 @@ pub(super) fn to_forward(information: &siginfo) -> Option<Signal> {
     (information.ssi_code != SI_KERNEL).then_some(signal)
 }
 
-/// Kills the processes that ranks left behind, now children of this process, and their children as
-/// they follow. Each is reaped, so that no number is used twice.
-fn sweep() {
+/// Kills the processes that ranks left behind, now children of this process as those `older` than the job are, and their
+/// children as they follow. Each is reaped, so that no number is used twice.
+fn sweep(older: &BTreeSet<Pid>) {
     let end = Instant::now() + SWEEP;
     loop {
-        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) if Instant::now() < end => {
-                for child in children() {
-                    let _ = kill(child, Signal::SIGKILL); // it may be another user's by now
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            Ok(WaitStatus::StillAlive) | Err(_) => return,
-            Ok(_) => {}
+        let left = &children() - older;
+        if left.is_empty() || end <= Instant::now() {
+            return;
         }
+        for child in left {
+            let _ = kill(child, Signal::SIGKILL); // it may be another user's by now
+            let _ = waitpid(child, Some(WaitPidFlag::WNOHANG)); // or take its time
+        }
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// This process's children, as /proc tells.
 fn children() -> BTreeSet<Pid> {
+    // Mostly there are none, which the kernel says sooner.
+    let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    if waitid(Id::All, ended) == Err(Errno::ECHILD) {
+        return BTreeSet::new();
+    }
     let parent = getpid().to_string();
     let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeSet::new() };
     entries
