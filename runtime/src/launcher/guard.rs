@@ -129,15 +129,21 @@ pub(super) fn to_forward(information: &siginfo) -> Option<Signal> {
 /// Kills the processes that ranks left behind, now children of this process as those `older` than the job are, and their
 /// children as they follow. Each is reaped, so that no number is used twice.
 fn sweep(older: &BTreeSet<Pid>) {
-    let end = Instant::now() + SWEEP;
+    let mut end = Instant::now() + SWEEP;
     loop {
         let left = &children() - older;
-        if left.is_empty() || end <= Instant::now() {
+        if left.is_empty() {
             return;
         }
         for child in left {
             let _ = kill(child, Signal::SIGKILL); // it may be another user's by now
-            let _ = waitpid(child, Some(WaitPidFlag::WNOHANG)); // or take its time
+            if !matches!(waitpid(child, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
+                end = Instant::now() + SWEEP;
+            }
+        }
+        // Behind a look at all: this process may have been held up itself.
+        if end <= Instant::now() {
+            return;
         }
         thread::sleep(Duration::from_millis(1));
     }
