@@ -10,6 +10,7 @@ use std::{fs, io, thread};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
+use longshore::launcher::is_ignored;
 use longshore_benches::case::{Bench, Case, Flavor, Sync};
 use longshore_benches::environment::Environment;
 use longshore_benches::peers;
@@ -205,20 +206,12 @@ fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }
 
-/// Whether SIGHUP is ignored.
-fn hangup_is_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
-}
-
 /// Measures and reports. Interrupted, it reports what it has; interrupted again, it doesn't.
 fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     let interrupted = Arc::new(AtomicI32::new(0));
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     // What nohup started outlives its terminal.
-    if !hangup_is_ignored() {
+    if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
     let noted = interrupted.clone();

@@ -25,7 +25,7 @@ use nix::unistd::{Pid, getpid, getppid};
 
 use super::process::{Alone, Handle, fork_alone, keep_ended_children};
 
-/// Signals that the ranks get when the launcher gets them.
+/// Signals that the ranks get when the launcher gets them, but for those that it ignores.
 const FORWARDED: [Signal; 6] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -60,7 +60,8 @@ impl Control {
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let alone = Alone::check()?;
     keep_ended_children()?; // before there is one
-    let mask = SigSet::from_iter(FORWARDED);
+    // The kernel keeps a signal that is blocked for whoever reads it, also where it is ignored.
+    let mask: SigSet = FORWARDED.into_iter().filter(|&each| !is_ignored(each as i32)).collect();
     mask.thread_block()?; // in both; ranks start with an empty mask again
     // Input that a terminal has for another job is no input for this one, and no reason to stop.
     SigSet::from_iter([Signal::SIGTTIN]).thread_block()?;
@@ -107,6 +108,20 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
         }
         status => Err(io::Error::other(format!("waiting for the launcher: {status:?}"))),
     }
+}
+
+/// Whether this process ignores the signal of this number, as one that nohup started does SIGHUP.
+///
+/// ```
+/// use longshore::launcher::is_ignored;
+///
+/// assert!(!is_ignored(9)); // nobody can
+/// ```
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| (1..=64).contains(&signal) && mask & 1 << (signal - 1) != 0)
 }
 
 fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {

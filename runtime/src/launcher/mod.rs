@@ -42,7 +42,7 @@ use std::io;
 use std::time::Duration;
 
 pub use agent::serve;
-pub use guard::{Control, guarded};
+pub use guard::{Control, guarded, is_ignored};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
 

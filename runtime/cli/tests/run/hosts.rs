@@ -262,6 +262,17 @@ fn signals_cross_over() {
     assert_eq!((finished.status, finished.lines()), (4, vec!["got it".to_owned(); 3]));
 }
 
+/// Other hosts know nothing of what the launcher ignores. Its rank sends it the signal there, and lives on.
+#[test]
+fn a_signal_that_the_launcher_ignores_stays_here() {
+    let script = "trap '' HUP; exec \"$@\" $$";
+    let launcher = ["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run"];
+    let host = ["--host", "1", "--start", "env --default-signal=HUP nice -n"];
+    let rank = ["sh", "-c", "kill -HUP $0; sleep 0.5; echo lives"];
+    let finished = run(&[&launcher[..], &host, &rank].concat());
+    assert_eq!((finished.status, finished.lines()), (0, vec!["lives".to_owned()]));
+}
+
 /// Who reads command lines, or the environment of anything but ranks, doesn't find it.
 #[test]
 fn the_secret_is_in_the_environment_of_ranks_alone() {
