@@ -48,6 +48,15 @@ fn rank() {
             }
             job.finalize().unwrap();
         }
+        "finish_and_fail" => {
+            segment.mark(job.rank, RankState::Finalized);
+            job.finalize().unwrap();
+            std::process::exit(3);
+        }
+        "outlive" => {
+            assert_eq!(segment.rank_state(0), RankState::Finalized);
+            job.finalize().unwrap();
+        }
         "vanish" => {}
         "abort" | "abort_256" => {
             job.abort(if role == "abort" { 5 } else { 256 }).unwrap();

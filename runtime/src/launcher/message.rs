@@ -78,6 +78,8 @@ pub(super) enum Command {
     HangUp(u32),
     /// Note how a rank, of any host, died.
     Mark(u32, #[serde(with = "DeathForm")] Death),
+    /// Note that a rank, of another host too, has finalized and ended, so that it needn't be waited for.
+    Finalized(u32),
     /// Tell the ranks that the job ends with this code.
     Abort(i32),
     /// Send the ranks a signal.

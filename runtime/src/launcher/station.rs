@@ -285,6 +285,7 @@ impl Station {
                     self.segment.mark(rank, RankState::Dead(death));
                 }
             }
+            Command::Finalized(rank) => self.segment.mark(rank, RankState::Finalized),
             Command::Abort(code) => self.segment.abort(code),
             Command::Signal(number) => {
                 if let Ok(signal) = Signal::try_from(number) {

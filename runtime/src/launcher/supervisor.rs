@@ -543,6 +543,10 @@ impl<'a> Supervisor<'a> {
         }
         self.note_end(rank);
         let cause = Cause::new(status, self.server.standing(rank));
+        if self.server.standing(rank) == Standing::Finalized {
+            // On its own host it did so itself.
+            self.remotes().for_each(|remote| remote.act(&Command::Finalized(rank)));
+        }
         match cause {
             Cause::Finished => {
                 self.ranks[rank as usize].absent = self.server.standing(rank) == Standing::Outside;
@@ -571,7 +575,10 @@ impl<'a> Supervisor<'a> {
             cause => Death::Exit(i32::from(cause.status())),
         };
         let during = self.describe_activity(rank);
-        self.mark(rank, death);
+        // Who has finalized owes nothing to anybody, and what it sent last may still be under way.
+        if self.server.standing(rank) != Standing::Finalized {
+            self.mark(rank, death);
+        }
         self.status.get_or_insert(cause.status());
         if self.phase != Phase::Running {
             return; // one of those that are being ended

@@ -13,8 +13,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::TELLS_OF_TERM;
 use super::support::{Finished, Run, parent, run, sh, start, variable};
+use super::{TELLS_OF_TERM, role};
 
 /// One rank on the first host, up to three on the second.
 const HOSTS: [&str; 4] = ["--host", "1:1,2:3", "--start", "env -i nice -n"];
@@ -271,6 +271,25 @@ fn a_signal_that_the_launcher_ignores_stays_here() {
     let rank = ["sh", "-c", "kill -HUP $0; sleep 0.5; echo lives"];
     let finished = run(&[&launcher[..], &host, &rank].concat());
     assert_eq!((finished.status, finished.lines()), (0, vec!["lives".to_owned()]));
+}
+
+/// A peer may have its last messages still to come: on its host as on others it has finalized, and the job has its status.
+#[test]
+fn a_rank_that_fails_behind_its_finalize_is_not_dead_to_others() {
+    // What the launcher had to tell of the first one's end is there when the barrier lets the other go. A network isn't needed.
+    let behind = "echo cmd=barrier_in >&$PMI_FD; read -r line <&$PMI_FD; exec \"$@\"";
+    let alone = ["env", "-u", "LONGSHORE_HOSTS"];
+    let waits = [&[":", "bash", "-c", behind, "bash"], &alone[..]].concat();
+    let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let first = [own(&alone), role("finish_and_fail")].concat();
+    let words = [first, own(&waits), role("outlive")].concat();
+    for hosts in [&[][..], &HOSTS] {
+        let options = own(&[hosts, &["--on-death", "report"]].concat());
+        run(&[options, words.clone()].concat()).expect(
+            3,
+            &["longshore: rank 0 (env) exited with status 3, after finalize; the others go on"],
+        );
+    }
 }
 
 /// Who reads command lines, or the environment of anything but ranks, doesn't find it.
