@@ -1,30 +1,37 @@
 //! The agent of a host: what `longshore run` starts there, by ssh or another command, to start the ranks of that host.
 //!
 //! It listens to the launcher on its standard input, tells it on its standard output what happens, and decides nothing. When
-//! either end of that goes, it ends the ranks, and then itself.
+//! either end of that goes, it ends the ranks, and then itself. A signal it passes on to them, and tells of their ends before its
+//! own.
 
 use std::collections::HashMap;
-use std::io::{self, Stdin, Stdout};
+use std::io::{self, Stdin, Stdout, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use longshore_transport::Note;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
 
 use super::guard::Control;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
 use super::station::{self, Station};
+use super::supervisor::GRACE;
 
 /// How much of the ranks' output may be under way to the launcher; with more they wait.
 const OUTPUT_WINDOW: usize = 256 << 10;
+/// What the launcher gets to take what is left to be told.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves as the agent of a host, for the launcher at the other end of standard input and output, and gives back a status.
 pub fn serve(control: &Control) -> u8 {
     match Agent::new().run(control) {
-        Ok(()) => 0,
+        Ok(status) => status,
         Err(error) => {
-            eprintln!("longshore: the agent of this host: {error}");
+            // Of standard error nothing may be left either, and that is no reason to leave ranks' processes behind.
+            let _ = writeln!(io::stderr(), "longshore: the agent of this host: {error}");
             1
         }
     }
@@ -42,6 +49,26 @@ struct Agent {
     /// When to look what they note.
     look: Option<Instant>,
     events: Vec<Event>,
+    /// The first signal that came, and when to end for it though ranks live.
+    signalled: Option<(Signal, Instant)>,
+}
+
+/// What a look found.
+#[derive(Default)]
+struct Found {
+    /// What happened at the station.
+    sources: Vec<station::Source>,
+    /// The first signal.
+    signal: Option<Signal>,
+    /// The launcher or the process in front is gone.
+    ends: bool,
+}
+
+impl Found {
+    /// Whether it is time to end, where there are no ranks.
+    fn is_end(&self) -> bool {
+        self.ends || self.signal.is_some()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -66,18 +93,19 @@ impl Agent {
             noted: HashMap::new(),
             look: None,
             events: Vec::new(),
+            signalled: None,
         }
     }
 
-    fn run(mut self, control: &Control) -> io::Result<()> {
-        let Some(orders) = self.await_orders(control)? else { return Ok(()) };
+    fn run(mut self, control: &Control) -> io::Result<u8> {
+        let Some(orders) = self.await_orders(control)? else { return Ok(self.status()) };
         let mut station = match Station::start(&orders, true) {
             Ok(station) => station,
             Err(error) => {
                 let (status, reason) = (error.status(), error.to_string());
                 self.outbox.push(&Event::Refused { status, reason })?;
-                while !self.outbox.is_empty() && self.await_something(None, control)?.is_some() {}
-                return Ok(());
+                while !self.outbox.is_empty() && !self.await_something(None, control)?.is_end() {}
+                return Ok(self.status());
             }
         };
         self.look = orders.notes.and_then(|pause| Instant::now().checked_add(pause));
@@ -91,10 +119,11 @@ impl Agent {
                     command => station.act(command),
                 }
             }
-            let Some(sources) = self.await_something(Some(&station), control)? else {
-                return Ok(());
-            };
-            for source in sources {
+            let found = self.await_something(Some(&station), control)?;
+            if let Some(signal) = found.signal {
+                station.act(Command::Signal(signal as i32));
+            }
+            for source in found.sources {
                 station.handle(source, &mut self.events)?;
             }
             if self.look.is_some_and(|look| look <= Instant::now()) {
@@ -107,12 +136,40 @@ impl Agent {
                 }
                 self.outbox.push(&event)?;
             }
+            let is_over = self.signalled.is_some_and(|(_, until)| {
+                until <= Instant::now() || station.living().next().is_none()
+            });
+            if found.ends || is_over {
+                drop(station); // no rank waits for last words
+                self.send_rest();
+                return Ok(self.status());
+            }
+        }
+    }
+
+    /// The exit status of an agent that ends well.
+    fn status(&self) -> u8 {
+        self.signalled.map_or(0, |(signal, _)| 128 + signal as u8)
+    }
+
+    /// Sends what is left to be told, as far as somebody takes it.
+    fn send_rest(&mut self) {
+        let until = Instant::now() + LAST_WORDS;
+        while !self.outbox.is_empty() {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            let mut polled = [PollFd::new(self.stdout.as_fd(), PollFlags::POLLOUT)];
+            match poll(&mut polled, left) {
+                Ok(1..) if self.outbox.write(&self.stdout).is_ok() => {}
+                Err(Errno::EINTR) => {}
+                _ => return,
+            }
         }
     }
 
     fn await_orders(&mut self, control: &Control) -> io::Result<Option<Orders>> {
         loop {
-            if self.await_something(None, control)?.is_none() {
+            if self.await_something(None, control)?.is_end() {
                 return Ok(None);
             }
             if let Some(orders) = self.next()? {
@@ -125,13 +182,12 @@ impl Agent {
         self.inbox.next().map_err(io::Error::other)
     }
 
-    /// Waits until something happened, reads and writes, and gives back what happened at the station; nothing at all where it is
-    /// time to end.
+    /// Waits until something happened, reads and writes.
     fn await_something(
         &mut self,
         station: Option<&Station>,
         control: &Control,
-    ) -> io::Result<Option<Vec<station::Source>>> {
+    ) -> io::Result<Found> {
         let mut sources = Vec::new();
         let mut polled: Vec<PollFd<'_>> = Vec::new();
         let mut watch = |source, descriptor, events| {
@@ -159,13 +215,14 @@ impl Agent {
                 },
             );
         }
-        let left = self.look.map(|look| look.saturating_duration_since(Instant::now()));
+        let next = self.look.into_iter().chain(self.signalled.map(|(_, until)| until)).min();
+        let left = next.map(|next| next.saturating_duration_since(Instant::now()));
         let left = left.map_or(PollTimeout::NONE, |left| {
             PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX)
         });
         match poll(&mut polled, left) {
             Ok(_) => {}
-            Err(Errno::EINTR) => return Ok(Some(Vec::new())),
+            Err(Errno::EINTR) => return Ok(Found::default()),
             Err(error) => return Err(error.into()),
         }
         let happened: Vec<_> = sources
@@ -174,20 +231,28 @@ impl Agent {
             .filter_map(|(source, polled)| Some((source, polled.revents()?)))
             .filter(|(_, events)| !events.is_empty())
             .collect();
-        let mut at_station = Vec::new();
+        let mut found = Found::default();
         for (source, events) in happened {
             match source {
-                Source::Stdin if !self.inbox.read(&self.stdin)? => return Ok(None),
-                Source::Stdin => {}
+                Source::Stdin => found.ends |= !self.inbox.read(&self.stdin)?,
                 Source::Stdout if events.contains(PollFlags::POLLOUT) => {
-                    self.outbox.write(&self.stdout)?;
+                    found.ends |= self.outbox.write(&self.stdout).is_err();
                 }
-                // Nobody reads it any more, or somebody wants this process to end.
-                Source::Stdout | Source::Front | Source::Signals => return Ok(None),
-                Source::Station(source) => at_station.push(source),
+                // Nobody reads it any more, or whoever killed the process in front wants this one to end.
+                Source::Stdout | Source::Front => found.ends = true,
+                Source::Signals => {
+                    found.signal = control.signals.as_ref().map_or(Ok(None), first_signal)?;
+                }
+                Source::Station(source) => found.sources.push(source),
             }
         }
-        Ok(Some(at_station))
+        match (found.signal, self.signalled) {
+            (Some(signal), None) => self.signalled = Some((signal, Instant::now() + GRACE)),
+            // One intention, perhaps of several senders.
+            (Some(_), Some(_)) => found.signal = None,
+            (None, _) => {}
+        }
+        Ok(found)
     }
 
     /// Tells what the ranks note, where that is new.
@@ -199,4 +264,13 @@ impl Agent {
             }
         }
     }
+}
+
+/// The first of the signals that came.
+fn first_signal(signals: &SignalFd) -> io::Result<Option<Signal>> {
+    let mut first = None;
+    while let Some(information) = signals.read_signal()? {
+        first = first.or(Signal::try_from(information.ssi_signo as i32).ok());
+    }
+    Ok(first)
 }

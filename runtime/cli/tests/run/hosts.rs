@@ -347,6 +347,18 @@ fn the_job_ends_with_an_agent() {
 }
 
 #[test]
+fn an_agent_that_is_told_to_end_tells_how_its_ranks_did() {
+    let (run, mut stderr) = waiting(&[], "echo waits >&2; exec sleep 60");
+    kill(agent(&run, 2).1, Signal::SIGTERM).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    // Which of its two came first is nobody's business.
+    let told = "(sh) was killed by SIGTERM, before init; ending the other 2 ranks\n";
+    assert!(rest.contains(told) && !rest.contains("agent"), "{rest}");
+    assert_eq!(run.finish().status, 143);
+}
+
+#[test]
 fn the_job_ends_with_a_start_command() {
     // One that stands between, as ssh does.
     let start_command = script("between", "shift; \"$@\"; exit");
@@ -374,8 +386,11 @@ fn words_of_shell(pid: i32, script: &std::path::Path, host: &str) -> bool {
 
 #[test]
 fn nothing_on_any_host_outlives_the_launcher() {
-    let script =
+    // Of the first nothing is under way when the launcher goes, of the second there is always something.
+    let silent =
         "(trap '' TERM HUP; setsid sh -c 'sleep 60; true' & sleep 60) & echo waits >&2; sleep 60";
+    let talkative =
+        silent.replace("waits >&2; sleep 60", "waits >&2; while true; do echo >&2; done");
     let inner = |run: &Run| {
         let is_launcher =
             |&pid: &i32| parent(pid) == run.pid().as_raw() && words(pid).contains(" run ");
@@ -385,11 +400,13 @@ fn nothing_on_any_host_outlives_the_launcher() {
         [|front, _| vec![front], |_, inner| vec![inner], |front, inner| vec![front, inner]]
             as [fn(Pid, Pid) -> Vec<Pid>; 3]
     {
-        let (run, _stderr) = waiting(&[], script);
-        for victim in victims(run.pid(), inner(&run)) {
-            kill(victim, Signal::SIGKILL).unwrap();
+        for script in [silent, &talkative] {
+            let (run, _stderr) = waiting(&[], script);
+            for victim in victims(run.pid(), inner(&run)) {
+                kill(victim, Signal::SIGKILL).unwrap();
+            }
+            run.finish();
         }
-        run.finish();
     }
 }
 
