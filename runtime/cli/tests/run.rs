@@ -525,6 +525,15 @@ fn a_watchdog_says_who_waits_for_whom() {
     );
 }
 
+/// Six times the watchdog's patience is longer than the job takes.
+#[test]
+fn a_watchdog_is_patient_with_who_is_slow_to_begin() {
+    let options = ["--watchdog", "0.3", "--timeout", "1.5"].map(str::to_owned).to_vec();
+    let slow = [":", "sleep", "60"].map(str::to_owned).to_vec();
+    let finished = run(&[options, role("wait"), slow].concat());
+    assert_eq!((finished.status, finished.messages().len()), (124, 1), "{}", finished.stderr);
+}
+
 #[test]
 fn who_waits_takes_no_processor_time_processes() {
     for options in [&["-n", "3"] as &[&str], &["--route", "message", "-n", "3"], &["-n", "16"]] {

@@ -311,9 +311,10 @@ impl<'a> Supervisor<'a> {
     /// Looks at what the ranks are doing, and says who waits for whom where that is worth a word.
     fn watch(&mut self, now: Instant) {
         let notes: Vec<_> = (0..self.ranks.len() as u32)
-            .map(|rank| {
-                let joined = self.server.standing(rank) == Standing::Joined;
-                joined.then(|| self.noted(rank))
+            .map(|rank| match self.server.standing(rank) {
+                Standing::Outside => Some(Note::default()), // at its own work, and may come to init
+                Standing::Joined => Some(self.noted(rank)),
+                Standing::Finalized | Standing::Dead => None,
             })
             .collect();
         let Some(watchdog) = &mut self.watchdog else { return };
