@@ -98,7 +98,9 @@ impl Client {
 
     /// Whether the server is gone, and with it the launcher. Doesn't block.
     pub fn hung_up(&self) -> bool {
-        let mut polled = [PollFd::new(self.stream.get_ref().as_fd(), PollFlags::empty())];
+        // A connection by TCP whose other end is closed has hung up on one side alone.
+        let closed = PollFlags::from_bits_retain(libc::POLLRDHUP);
+        let mut polled = [PollFd::new(self.stream.get_ref().as_fd(), closed)];
         matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
     }
 
@@ -148,8 +150,10 @@ pub(crate) fn word<'a>(line: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
     use std::os::unix::net::UnixStream;
     use std::thread;
+    use std::time::{Duration, Instant};
 
     /// The client's end of a server that answers with `replies`, one for each line that it reads, and
     /// then hangs up.
@@ -222,5 +226,23 @@ mod tests {
         assert!(!client.hung_up());
         drop(theirs);
         assert!(client.hung_up());
+    }
+
+    #[test]
+    fn a_hang_up_by_tcp_is_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (theirs, _) = listener.accept().unwrap();
+        (&theirs).write_all(format!("{INIT}{STORE}").as_bytes()).unwrap();
+        let client = Client::open(ours.into()).unwrap();
+        assert!(!client.hung_up());
+        // Unread requests would have the connection reset.
+        assert_eq!(BufReader::new(&theirs).lines().take(2).count(), 2);
+        drop(theirs);
+        let start = Instant::now();
+        while !client.hung_up() {
+            assert!(start.elapsed() < Duration::from_secs(20), "it isn't seen");
+            thread::yield_now();
+        }
     }
 }
