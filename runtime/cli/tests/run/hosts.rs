@@ -256,7 +256,7 @@ fn a_login_may_be_talkative() {
 
 #[test]
 fn signals_cross_over() {
-    let (run, _stderr) = waiting(&[], TELLS_OF_TERM);
+    let (run, _stderr) = waiting(&["--on-death", "report"], TELLS_OF_TERM);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();
     assert_eq!((finished.status, finished.lines()), (4, vec!["got it".to_owned(); 3]));
