@@ -5,10 +5,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+/// Waits until a process takes a signal by a handler, and so may be sent it.
+fn await_handler(pid: Pid, signal: Signal) {
+    let start = Instant::now();
+    let handles = |status: String| {
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap() & 1 << (signal as i32 - 1) != 0
+    };
+    while !handles(fs::read_to_string(format!("/proc/{pid}/status")).unwrap()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "it handles no {signal}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 fn bench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longshore")).arg("bench").args(words).output().unwrap()
@@ -147,8 +160,10 @@ fn an_interrupted_run_reports_what_it_measured_processes() {
     let words = ["bench", "put_latency", "pack", "--type", "d", "--size", "8", "--turns", "9999"];
     let mut run = Command::new(env!("CARGO_BIN_EXE_longshore"));
     let run = run.args(words).args(["--json", path]).stdout(Stdio::piped()).spawn().unwrap();
-    thread::sleep(Duration::from_secs(1));
-    kill(Pid::from_raw(run.id() as i32), Signal::SIGINT).unwrap();
+    let pid = Pid::from_raw(run.id() as i32);
+    await_handler(pid, Signal::SIGINT);
+    thread::sleep(Duration::from_secs(1)); // for a row
+    kill(pid, Signal::SIGINT).unwrap();
     let Output { status, stdout, .. } = run.wait_with_output().unwrap();
     assert_eq!(status.code(), Some(130));
     let report = measured(&["--from", path]);
@@ -174,7 +189,8 @@ fn what_nohup_starts_outlives_its_terminal_processes() {
         run.args(["--size", "8", "--turns", "9999"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let run = run.spawn().unwrap();
     let pid = Pid::from_raw(run.id() as i32);
-    thread::sleep(Duration::from_secs(1));
+    await_handler(pid, Signal::SIGTERM);
+    thread::sleep(Duration::from_secs(1)); // what else it handles comes behind
     kill(pid, Signal::SIGHUP).unwrap();
     kill(pid, Signal::SIGTERM).unwrap();
     let Output { status, stderr, .. } = run.wait_with_output().unwrap();

@@ -15,7 +15,7 @@ use longshore::job::{Activity, Environment};
 use longshore_transport::{RankState, Segment};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{HANG, parent, run, sh, start, variable};
+use support::{HANG, await_waiting, parent, run, sh, start, variable};
 
 /// Not a test but the ranks' program, where ROLE says so.
 #[test]
@@ -632,16 +632,26 @@ fn a_job_that_is_aborted_has_failed() {
 }
 
 /// Kills rank `victim` of three that play `name`, once it does `activity`.
-fn kill_rank(name: &str, victim: &str, activity: &str) {
+fn kill_rank(name: &str, victim: u32, activity: Activity) {
     let mut run = start(&[vec!["-n".to_owned(), "3".to_owned()], role(name)].concat());
     let mut stderr = run.await_waiting(3);
-    thread::sleep(Duration::from_millis(200)); // from saying that it waits to waiting
-    let victim_pid = run.running().into_iter().find(|&pid| variable(pid, "PMI_RANK") == victim);
-    kill(Pid::from_raw(victim_pid.unwrap()), Signal::SIGKILL).unwrap();
+    let is_victim = |&pid: &i32| variable(pid, "PMI_RANK") == victim.to_string();
+    let pid = run.running().into_iter().find(is_victim).unwrap();
+    // It says that it waits before it does.
+    let file = format!("/proc/{pid}/fd/{}", variable(pid, "LONGSHORE_SEGMENT"));
+    let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
+    let segment = Segment::attach(file.into(), victim).unwrap();
+    let begun = Instant::now();
+    while segment.noted(victim).code != activity.code() {
+        assert!(begun.elapsed() < HANG, "{:?}", segment.noted(victim));
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
     let message = format!(
-        "rank {victim} (env) was killed by SIGKILL, during {activity}; ending the other 2 ranks"
+        "rank {victim} (env) was killed by SIGKILL, during {}; ending the other 2 ranks",
+        activity.describe(0)
     );
     assert!(rest.contains(&message), "{rest}");
     assert_eq!(run.finish().status, 137);
@@ -649,19 +659,21 @@ fn kill_rank(name: &str, victim: &str, activity: &str) {
 
 #[test]
 fn a_death_names_what_the_rank_was_doing() {
-    kill_rank("wait", "2", "a barrier");
+    kill_rank("wait", 2, Activity::Barrier);
 }
 
 #[test]
 fn a_death_in_a_barrier_ends_those_that_wait_there() {
-    kill_rank("barrier", "0", "its own work");
-    kill_rank("barrier", "1", "a barrier");
+    kill_rank("barrier", 0, Activity::Computing);
+    kill_rank("barrier", 1, Activity::Barrier);
 }
 
 #[test]
 fn a_reported_death_lets_the_others_go_on() {
-    let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; sleep 0.2; echo $PMI_RANK; [ $PMI_RANK = 1 ]";
-    let finished = sh(&["-n", "3", "--on-death", "report"], script);
+    // The barrier is over once the launcher knows of the death.
+    let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; echo cmd=barrier_in >&$PMI_FD; \
+                  read -r line <&$PMI_FD; echo $PMI_RANK; [ $PMI_RANK = 1 ]";
+    let finished = run(&["-n", "3", "--on-death", "report", "bash", "-c", script]);
     let mut lines = finished.lines();
     lines.sort();
     assert_eq!((finished.status, lines), (137, vec!["1".to_owned(), "2".to_owned()]));
@@ -716,10 +728,11 @@ fn ranks_block_no_signals() {
 fn a_second_interrupt_kills() {
     let script = "trap 'echo waits >&2' INT; echo waits >&2; while true; do sleep 0.01; done";
     let mut run = start(&["-n", "2", "sh", "-c", script]);
-    let _stderr = run.await_waiting(2);
+    let mut stderr = run.await_waiting(2);
     let interrupt = |pid| kill(pid, Signal::SIGINT).unwrap();
     interrupt(run.pid());
-    thread::sleep(Duration::from_millis(300));
+    await_waiting(&mut stderr, 2);
+    thread::sleep(Duration::from_millis(150)); // what comes sooner is an echo
     interrupt(run.pid());
     assert_eq!(run.finish().status, 137);
 }
