@@ -156,6 +156,14 @@ fn the_state_of_the_job() {
     assert_eq!(launcher.job_state(), JobState::Aborting { by: Some(1), code: -5 });
 }
 
+/// What a rank notes that goes for the lock.
+const IN_LINE: u32 = 1;
+
+fn is_asleep(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(')').is_some_and(|(_, words)| words.trim_start().starts_with('S'))
+}
+
 /// A rank is killed while it holds the allocator's lock, others while they wait for it: the rest goes on.
 #[test]
 fn a_dead_holder_is_passed_over_by_processes() {
@@ -171,9 +179,10 @@ fn a_dead_holder_is_passed_over_by_processes() {
             0 => {
                 // 1. Rank 1 has the lock. 2. So does nobody else, until it is dead.
                 wait(&mut link, |link| link.receive().unwrap().map(drop));
-                let start = Instant::now();
+                segment.note(IN_LINE, 0);
                 segment.free(segment.allocate(1).unwrap()).unwrap();
-                assert!(start.elapsed() > Duration::from_millis(100), "the lock was free");
+                let holder = segment.rank_state(1);
+                assert!(matches!(holder, RankState::Dead(_)), "the lock was free: {holder}");
             }
             1 => {
                 segment.seize();
@@ -182,6 +191,7 @@ fn a_dead_holder_is_passed_over_by_processes() {
             }
             _ => {
                 wait(&mut link, |link| link.receive().unwrap().map(drop));
+                segment.note(IN_LINE, 0);
                 segment.free(segment.allocate(1).unwrap()).unwrap();
             }
         }
@@ -190,7 +200,17 @@ fn a_dead_holder_is_passed_over_by_processes() {
     let segment = Segment::create(6).unwrap();
     let name = "a_dead_holder_is_passed_over_by_processes";
     let mut processes = Processes::start(segment, name, "");
-    std::thread::sleep(Duration::from_millis(700)); // by now all stand in line, rank 4 among them
+    let segment = &processes.segment;
+    let waits = |rank: u32, pid: u32| {
+        // What it does from there on is to sleep in line.
+        segment.noted(rank).code == IN_LINE && is_asleep(pid)
+    };
+    let pids: Vec<_> = processes.children.iter().map(|child| child.id()).collect();
+    let start = Instant::now();
+    while !(0..).zip(&pids).all(|(rank, &pid)| rank == 1 || waits(rank, pid)) {
+        assert!(start.elapsed() < Duration::from_secs(60), "they don't stand in line");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     processes.kill(4);
     processes.kill(1);
     let start = Instant::now();
