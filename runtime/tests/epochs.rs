@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use longshore::job::{Checking, Routes};
@@ -13,6 +13,9 @@ use longshore::{
 };
 
 use support::crowd;
+
+/// Only a hang takes this long, on the slowest machine.
+const HANG: Duration = Duration::from_secs(60);
 
 /// Runs a program between like and unlike ranks, directly and by message, simulated and not.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
@@ -337,7 +340,8 @@ fn epochs_of_part_of_the_job() {
 fn a_computing_target_serves_its_peers() {
     let architectures = vec![Architecture::NATIVE, Architecture::S390X];
     let options = Options { architectures, progress: true, ..Options::default() };
-    let done = AtomicBool::new(false);
+    const TURNS: i64 = 100;
+    let turns = AtomicI64::new(0);
     let body = |rank: Rank| {
         let world = rank.world();
         let window =
@@ -345,7 +349,7 @@ fn a_computing_target_serves_its_peers() {
         let long = rank.type_of::<i64>().unwrap();
         world.barrier().unwrap();
         if world.rank() == 0 {
-            for turn in 0..100i64 {
+            for turn in 0..TURNS {
                 let (value, mut got) = ([turn], [0]);
                 let put = window.lock(1, LockType::Exclusive, |epoch| {
                     epoch.flush(1, |epoch| epoch.put(&value, 1, 0, 1, &long))?;
@@ -353,12 +357,16 @@ fn a_computing_target_serves_its_peers() {
                 });
                 put.unwrap();
                 assert_eq!(got, value);
+                turns.store(turn + 1, Ordering::Relaxed);
             }
-            done.store(true, Ordering::Relaxed);
         } else {
-            let start = Instant::now();
-            while !done.load(Ordering::Relaxed) {
-                assert!(start.elapsed() < Duration::from_secs(20), "nobody serves");
+            let (mut seen, mut since) = (0, Instant::now());
+            while seen < TURNS {
+                let now = turns.load(Ordering::Relaxed);
+                if now != seen {
+                    (seen, since) = (now, Instant::now());
+                }
+                assert!(since.elapsed() < HANG, "nobody serves turn {seen}");
                 std::hint::spin_loop();
             }
         }
@@ -386,7 +394,7 @@ fn who_polls_its_own_window_answers_peers() {
             }
         } else {
             let start = Instant::now();
-            let hopeful = || start.elapsed() < Duration::from_secs(20);
+            let hopeful = || start.elapsed() < HANG;
             while window.get::<i64>(0).unwrap() == 0 {
                 assert!(hopeful(), "locks that are free answer nobody");
                 window.lock(0, LockType::Exclusive, |_| Ok(())).unwrap();
@@ -414,7 +422,7 @@ fn who_polls_its_own_window_answers_peers() {
                 .unwrap();
         } else {
             let start = Instant::now();
-            let hopeful = || start.elapsed() < Duration::from_secs(20);
+            let hopeful = || start.elapsed() < HANG;
             while window.get::<i64>(2).unwrap() == 0 {
                 assert!(hopeful(), "waits for nobody answer nobody");
                 other.post(&nobody, Assert::NONE).unwrap();
@@ -440,12 +448,11 @@ fn who_polls_its_own_window_answers_peers() {
 #[test]
 fn threads_of_a_rank_wake_each_other() {
     const TURNS: i64 = 300;
-    for progress in [false, true] {
+    let took = |progress| {
         let options = Options { routes: Routes::Message, progress, ..Options::default() };
         let body = |rank: Rank| {
             let world = rank.world();
             let (me, other) = (world.rank(), 1 - world.rank());
-            let start = Instant::now();
             std::thread::scope(|scope| {
                 for tag in 0..3 {
                     scope.spawn(move || {
@@ -463,12 +470,18 @@ fn threads_of_a_rank_wake_each_other() {
                     });
                 }
             });
-            // A wake that is missed costs 100 ms.
-            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
             world.barrier().unwrap();
             rank.finalize().unwrap();
         };
+        let start = Instant::now();
         run_shared(2, &options, body).unwrap();
+        start.elapsed()
+    };
+    for progress in [false, true] {
+        // A wake that is missed costs 100 ms, and would be missed again; a machine is busy once.
+        let mut rounds = (0..3).map(|_| took(progress));
+        let quick = rounds.any(|took| took < Duration::from_secs(10));
+        assert!(quick, "wakes are missed, progress thread: {progress}");
     }
 }
 

@@ -183,33 +183,36 @@ fn order(link: &mut dyn Link, _: &Segment) {
     });
 }
 
-/// A token goes round; who doesn't hold it sleeps. A lost wake-up costs 100 ms, so many would be noticed.
+/// A token goes round; who doesn't hold it sleeps. Who sleeps to the end, and finds it there, wasn't woken: once is slowness.
 fn sleepers(link: &mut dyn Link, _: &Segment) {
     const LAPS: u32 = 100;
     let (rank, size) = (link.rank(), link.size());
     let doorbell = link.doorbell();
-    let start = Instant::now();
+    let mut unwoken = 0;
     if rank == 0 {
         Post::new(link).send(1 % size, &[0; 40]);
     }
     for lap in 0..LAPS {
+        let mut slept = Duration::ZERO;
         loop {
             doorbell.arm();
             let frame = link.receive().unwrap().map(|frame| frame.to_vec());
-            if frame.is_none() {
-                doorbell.sleep(Duration::from_secs(1));
-            }
-            doorbell.disarm();
             if let Some(frame) = frame {
+                doorbell.disarm();
+                unwoken += u32::from(slept >= Duration::from_millis(100));
                 assert_eq!(frame, [0; 40]);
                 break;
             }
+            let start = Instant::now();
+            doorbell.sleep(Duration::from_secs(1));
+            slept = start.elapsed();
+            doorbell.disarm();
         }
         if rank != 0 || lap + 1 < LAPS {
             Post::new(link).send((rank + 1) % size, &[0; 40]);
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(20), "wake-ups were lost");
+    assert!(unwoken < LAPS / 2, "{unwoken} wake-ups were lost");
 }
 
 /// Rank 0 sends until it is refused, then waits until the receiver makes room.
