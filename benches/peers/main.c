@@ -121,6 +121,7 @@ static int read_case(char *line, case_t *c) {
         if (starts_with(word, "type=")) c->type = (char *)value;
         if (starts_with(word, "arch=")) sscanf(value, "%23[^,],%23s", c->arch[0], c->arch[1]);
         if (starts_with(word, "count=")) c->count = atoi(value);
+        if (starts_with(word, "offset=")) c->offset = atoi(value);
         if (starts_with(word, "calls=")) c->calls = atoi(value);
         if (starts_with(word, "rounds=")) c->rounds = atoi(value);
     }

@@ -9,6 +9,7 @@ typedef struct {
     char *type;       /* in the notation */
     char arch[2][24]; /* of the two ranks, or of memory and stream */
     int count;        /* elements of the type in a call */
+    int offset;       /* bytes from a page's start to the origin's memory */
     int calls, rounds;
     int validate;
 } case_t;

@@ -142,7 +142,7 @@ static int anywhere(int bad) {
     return all;
 }
 
-/* Memory of zeros that starts with a page, as in benches/src/rma/data.rs. */
+/* Memory of zeros that starts with a page. */
 static char *zeros(MPI_Aint bytes) {
     enum { PAGE = 4096 };
     bytes = (bytes / PAGE + 1) * PAGE;
@@ -303,10 +303,15 @@ int measure_rma(const case_t *c, double *took) {
     b.batch = 1;
     while (works[at].many && b.batch < IN_FLIGHT && 2 * b.batch <= c->calls && 2 * b.batch * b.apart <= SPREAD) b.batch *= 2;
     b.bytes = b.apart * b.batch;
-    b.origin = zeros(b.bytes);
-    b.result = zeros(b.bytes);
-    b.zero = zeros(b.apart);
-    int bad = b.origin && b.result && b.zero ? make_window(&b) : unable("no memory");
+    /* As in benches/src/rma/data.rs. */
+    char *pages[] = {zeros(b.bytes + c->offset), zeros(b.bytes + c->offset), zeros(b.apart)};
+    int bad = pages[0] && pages[1] && pages[2] ? 0 : unable("no memory");
+    if (!bad) {
+        b.origin = pages[0] + c->offset;
+        b.result = pages[1] + c->offset;
+        b.zero = pages[2];
+        bad = make_window(&b);
+    }
     if (anywhere(bad)) {
         /* Where only one of both has a window neither is freed. */
         free_elements(&b.of);
@@ -328,9 +333,7 @@ int measure_rma(const case_t *c, double *took) {
     MPI_Group_free(&b.group);
     MPI_Group_free(&all);
     free_window(&b);
-    free(b.origin);
-    free(b.result);
-    free(b.zero);
+    for (int i = 0; i < 3; i++) free(pages[i]);
     free_elements(&b.of);
     return bad;
 }

@@ -205,6 +205,8 @@ pub struct Case {
     pub route: Routes,
     /// Hosts that the ranks are on, or are to take themselves to be on, over the loopback interface.
     pub hosts: u32,
+    /// Bytes from a page's start to the origin's memory: a multiple of 8.
+    pub offset: u64,
     /// The data representations of the two ranks, or of memory and stream: names that
     /// [`Architecture::by_name`] knows, or `native`.
     pub arch: [String; 2],
@@ -229,6 +231,7 @@ impl Default for Case {
             way: Way::Portable,
             route: Routes::Best,
             hosts: 1,
+            offset: 0,
             arch: ["native".to_owned(), "native".to_owned()],
             ranks: 2,
             calls: 2000,
@@ -281,7 +284,8 @@ pub fn of_rank(name: &str) -> Result<(), String> {
     }
 }
 
-/// One line of `key=value` words with blanks in between; a `name` only where there is one, and `hosts` where they are several.
+/// One line of `key=value` words with blanks in between; a `name` only where there is one, `hosts` where they are several, and an
+/// `offset` above 0.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
@@ -289,10 +293,14 @@ impl fmt::Display for Case {
         if let Some(name) = name {
             write!(f, " name={name}")?;
         }
-        let Case { way, route, hosts, arch: [first, second], ranks, calls, rounds, .. } = self;
+        let Case { way, route, hosts, offset, arch: [first, second], ranks, calls, rounds, .. } =
+            self;
         write!(f, " count={count} way={way} route={route} arch={first},{second}")?;
         if *hosts != 1 {
             write!(f, " hosts={hosts}")?;
+        }
+        if *offset != 0 {
+            write!(f, " offset={offset}")?;
         }
         write!(f, " ranks={ranks} calls={calls} rounds={rounds}")
     }
@@ -352,6 +360,11 @@ impl Case {
                     .map_err(|error: longshore::job::UnknownWord| error.to_string())?;
             }
             "hosts" => self.hosts = above_0(value)?,
+            "offset" => {
+                let offset =
+                    value.parse().ok().filter(|offset: &u64| offset % 8 == 0 && *offset < 4096);
+                self.offset = offset.ok_or("expected a multiple of 8 below 4096")?;
+            }
             "arch" => {
                 let (first, second) = value.split_once(',').ok_or("expected two, with a comma")?;
                 self.arch = [first.to_owned(), second.to_owned()];
@@ -384,6 +397,7 @@ mod tests {
                 way: Way::ALL[at % Way::ALL.len()],
                 route: [Routes::Best, Routes::Message][at % 2],
                 hosts: 1 + at as u32 % 2,
+                offset: 8 * (at as u64 % 3),
                 arch: ["s390x".to_owned(), "native".to_owned()],
                 ranks: 2 + at as u32,
                 calls: 64,
@@ -419,6 +433,7 @@ mod tests {
             ("arch=native", "two"),
             ("route=fast", "best or message"),
             ("calls=0", "above 0"),
+            ("offset=12", "multiple of 8"),
         ] {
             let error = line.parse::<Case>().expect_err(line).to_string();
             assert!(error.contains(part), "{line}: {error}");

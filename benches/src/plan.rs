@@ -164,6 +164,9 @@ impl Choice {
         list.sized(&LATENCIES[..2], &all(), &Case::default());
         list.sized(&LATENCIES[2..], &some(), &Case::default());
         list.singles(&Case::default());
+        // Where malloc puts long arrays.
+        let askew = Case { offset: 16, ..Case::default() };
+        list.sized(&LATENCIES[..2], &some(), &askew);
         for &window in &Flavor::ALL[1..] {
             let on = Case { window, ..Case::default() };
             list.sized(&LATENCIES[..2], &some(), &on);

@@ -108,7 +108,7 @@ impl Report {
     /// The rows, each with the words of its case, under a line of names.
     pub fn csv(&self) -> String {
         // The words of a case that has all.
-        let full = Case { name: Some("-".to_owned()), hosts: 2, ..Case::default() };
+        let full = Case { name: Some("-".to_owned()), hosts: 2, offset: 8, ..Case::default() };
         let line = full.to_string();
         let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
         let measured = [
@@ -129,7 +129,11 @@ impl Report {
                 let Sample { low, median, high, line: [before, after], validated } = sample;
                 let numbers = [low, median, high, before, after].map(f64::to_string);
                 let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
-                let unsaid = |key| if key == "hosts" { "1" } else { "" };
+                let unsaid = |key| match key {
+                    "hosts" => "1",
+                    "offset" => "0",
+                    _ => "",
+                };
                 let mut fields: Vec<&str> =
                     keys.iter().map(|&key| word(key).unwrap_or_else(|| unsaid(key))).collect();
                 fields.extend([contender.as_str(), &turn]);
@@ -203,13 +207,11 @@ mod tests {
         assert!(
             lines[0].ends_with(",contender,turn,low,median,high,line_before,line_after,validated")
         );
-        assert!(
-            lines[1].starts_with(
-                "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",1,2,"
-            )
-        );
-        assert!(lines[0].contains(",arch,hosts,ranks,"), "{}", lines[0]);
-        assert!(lines[2].contains(",\"native,native\",2,2,"), "{}", lines[2]);
+        assert!(lines[1].starts_with(
+            "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",1,0,2,"
+        ));
+        assert!(lines[0].contains(",arch,hosts,offset,ranks,"), "{}", lines[0]);
+        assert!(lines[2].contains(",\"native,native\",2,0,2,"), "{}", lines[2]);
         assert!(lines[1].contains(",Longshore,0,0.01,0.02,0.04,45,46,yes"), "{}", lines[1]);
     }
 }

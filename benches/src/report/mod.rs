@@ -272,7 +272,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 
 /// The words that a section's lines share: the bench, and what of the rest matters to it and isn't as usual.
 fn heading(case: &Case) -> String {
-    let Case { bench, window, sync, way, route, hosts, arch, ranks, .. } = case;
+    let Case { bench, window, sync, way, route, hosts, offset, arch, ranks, .. } = case;
     let mut heading = bench.to_string();
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
@@ -293,6 +293,9 @@ fn heading(case: &Case) -> String {
     }
     if *hosts != 1 {
         add(&format!("{hosts} hosts"));
+    }
+    if *offset != 0 {
+        add(&format!("origin {offset} B into a page"));
     }
     if arch.iter().any(|arch| arch != "native") {
         add(&arch.join(" to "));

@@ -32,11 +32,11 @@ pub trait Data {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// Bytes of a page, at whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of
+/// Bytes of a page, by whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of
 /// 1 KiB.
 const PAGE: usize = 4096;
 
-/// Memory that starts with a page.
+/// Memory that starts with a page, or so many bytes into one.
 struct Pages<T> {
     memory: Vec<T>,
     /// Elements before it does.
@@ -44,9 +44,11 @@ struct Pages<T> {
 }
 
 impl<T: Pod> Pages<T> {
-    fn new(len: usize) -> Pages<T> {
-        let mut memory = vec![T::zeroed(); len + PAGE / size_of::<T>().max(1)];
-        let first = memory.as_ptr().align_offset(PAGE).min(memory.len() - len);
+    fn new(len: usize, offset: usize) -> Pages<T> {
+        let size = size_of::<T>().max(1);
+        let mut memory = vec![T::zeroed(); len + (PAGE + offset) / size];
+        let first = memory.as_ptr().align_offset(PAGE).saturating_add(offset / size);
+        let first = first.min(memory.len() - len);
         memory.truncate(first + len);
         Pages { memory, first }
     }
@@ -75,7 +77,8 @@ impl<T: Pod> Slices<T> {
     /// A case's places. Behind the elements of the last there is nothing, so that the only one is all of the memory.
     pub fn new(layout: &Layout) -> Slices<T> {
         let (count, apart) = (layout.count as usize, layout.span / size_of::<T>().max(1));
-        Slices { memory: Pages::new((layout.places - 1) * apart + count), count, apart }
+        let memory = Pages::new((layout.places - 1) * apart + count, layout.offset);
+        Slices { memory, count, apart }
     }
 }
 
@@ -126,8 +129,9 @@ pub struct Typed {
 impl Typed {
     /// A case's places.
     pub fn new(layout: &Layout) -> Typed {
-        let &Layout { ref own, count, span, zero, .. } = layout;
-        Typed { memory: Pages::new(layout.len()), span, zero, count, datatype: own.clone() }
+        let &Layout { ref own, count, span, zero, offset, .. } = layout;
+        let memory = Pages::new(layout.len(), offset);
+        Typed { memory, span, zero, count, datatype: own.clone() }
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Layout {
     pub span: usize,
     /// Where displacement 0 lies in a place.
     pub zero: i64,
+    /// Bytes from a page's start to the origin's memory.
+    pub offset: usize,
     /// How many places there are: operations in an epoch.
     pub places: usize,
     /// What is written to be recognised, where the type has such data.
@@ -65,7 +67,8 @@ impl Layout {
             _ => 1,
         };
         let count = i64::try_from(case.count)?;
-        Ok(Layout { own, count, span, zero, places, pattern })
+        let offset = usize::try_from(case.offset)?;
+        Ok(Layout { own, count, span, zero, offset, places, pattern })
     }
 
     /// Bytes of all places.
