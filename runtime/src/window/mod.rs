@@ -506,7 +506,7 @@ impl<M> Window<M> {
     /// same time is theirs to order: by a lock, by a barrier between two [`sync`](Passive::sync)s, or by a fence.
     ///
     /// # Errors
-    /// RMA_FLAVOR on a window that isn't shared (rule 16); RANK.
+    /// RMA_FLAVOR on a window that isn't shared, which MPI allows since 4.1 (rule 16); RANK.
     pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
         Local::shared(&self.core, rank)
     }
