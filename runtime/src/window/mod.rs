@@ -185,7 +185,8 @@ impl Window<Allocated> {
     ///
     /// # Errors
     /// RMA_SYNC within an epoch, or while it is exposed (rule 25); PROC_ABORTED where a rank died. The window is gone then as well: nobody
-    /// can wait for an exposure any more, and where it is RMA_SYNC the other ranks' free waits for this one's for ever.
+    /// can wait for an exposure any more, and where it is RMA_SYNC the other ranks' free waits for this one's for ever. Else what an
+    /// operation came to whose request was dropped behind its epoch.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.core.free().map(drop)

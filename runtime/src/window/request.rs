@@ -21,7 +21,8 @@ use shipable::reduce::Op;
 ///
 /// It owns its memory: the engine may read or write it until the operation is done, and [`wait`](Request::wait) gives it
 /// back. A put or accumulate is done when the data is in the target's window, a get when it is here. The epoch's end
-/// completes all of its requests; what is dropped before is completed all the same, and its memory freed then.
+/// completes all of its requests; what is dropped before is completed all the same, and its memory freed then. What goes wrong with a request
+/// that is dropped, the end of the next epoch tells, or the window's free.
 #[must_use = "the memory comes back from `wait`"]
 pub struct Request<B> {
     process: Arc<Process>,
