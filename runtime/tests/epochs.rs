@@ -735,7 +735,8 @@ fn who_is_out_of_direct_reach_answers_whichever_way_it_goes_itself() {
             }
             rank.finalize().unwrap();
         };
-        run_shared(2, &Options { progress, ..Options::default() }, body).unwrap();
+        let direct = Options { adversary: None, check: Checking::Off, ..Options::default() };
+        run_shared(2, &Options { progress, ..direct }, body).unwrap();
     }
 }
 
@@ -779,9 +780,12 @@ fn a_test_ends_the_exposure_to_who_is_gone() {
     let body = |rank: Rank| {
         let world = rank.world();
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
+        // The other has the window as well when it goes.
         if world.rank() == 1 {
+            world.recv(&mut [0u8], 0, 0).unwrap();
             return;
         }
+        world.send(&[0u8], 1, 0).unwrap();
         window.post(&world.group().incl(&[1]).unwrap(), Assert::NONE).unwrap();
         let gone = loop {
             match window.test() {

@@ -576,7 +576,7 @@ fn ranks_log_as_much_as_they_are_to() {
     let lines = |text: &str, word: &str| text.lines().filter(|line| line.contains(word)).count();
     for (level, made) in [("info", 0), ("debug", 2)] {
         let told = told(level);
-        let initialized = lines(&told, "INFO longshore::process: initialized rank=");
+        let initialized = lines(&told, "INFO longshore::process::setup: initialized rank=");
         let dup = lines(&told, "DEBUG longshore::communicator::create: communicator made rank=");
         assert_eq!((initialized, dup), (2, made), "{level}: {told}");
         assert_eq!(told.contains("DEBUG"), level == "debug", "{told}");

@@ -291,9 +291,11 @@ impl<M> Window<M> {
             core.called(caller);
             core.fence(closing | Assert::NOSUCCEED)
         };
-        // Who broke a promise has met the others all the same, and meets them again.
-        let opened = self.core.opening_fence(opening)?;
-        in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch)))
+        match self.core.fence(opening) {
+            Err(error) if !self.core.is_fenced() => Err(error),
+            // Who broke a promise has met the others all the same, and meets them again.
+            opened => in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch))),
+        }
     }
 
     /// Runs a chain of epochs, each closed by a fence that opens the next (MPI-5.0 section 12.5.1): n epochs take n + 1 fences.
@@ -324,8 +326,9 @@ impl<M> Window<M> {
     #[track_caller]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
         self.core.called(Location::caller());
+        let opened = self.core.meet_at_fence(Assert::NONE);
         // Whoever is told here of what failed before has met the others all the same, who go on.
-        let opened = self.core.opening_fence(Assert::NONE)?;
+        let opened = opened.inspect_err(|_| self.core.end_epochs())?;
         let outcome = body(&mut Chain::new(&self.core));
         self.core.end_epochs();
         opened.and(outcome)

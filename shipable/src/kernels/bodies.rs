@@ -351,6 +351,10 @@ mod widest {
         has_avx512().then(avx512::bodies::<CopyLines>)
     }
 
+    /// The longest single run that is copied by a loop, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
+    /// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
+    const LONGEST_ALONE: usize = 4096;
+
     /// Copies 128 bytes or more, if the machine has such registers.
     ///
     /// # Safety
@@ -448,10 +452,6 @@ fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
         None => None,
     }
 }
-
-/// The longest single run that is copied by a loop, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
-/// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
-const LONGEST_ALONE: usize = 4096;
 
 /// Single runs of these lengths go in lines, where there is AVX2 alone: on a Zen 3 4 KiB take 0.8 of memcpy's time and 16 KiB 0.95 (`longshore
 /// bench put_latency`).

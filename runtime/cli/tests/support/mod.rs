@@ -36,8 +36,9 @@ pub fn start<S: AsRef<str>>(words: &[S]) -> Run {
         format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
     let (name, value) = mark.split_once('=').unwrap();
     let options = std::env::var("LONGSHORE_TEST_OPTIONS").unwrap_or_default();
-    let child = Command::new(env!("CARGO_BIN_EXE_longshore"))
-        .arg("run")
+    // What a script starts in the background ignores interrupts, and so would the launcher.
+    let child = Command::new("env")
+        .args(["--default-signal", env!("CARGO_BIN_EXE_longshore"), "run"])
         .args(options.split_whitespace().map(|word| word.replace('_', " ")))
         .args(words.iter().map(AsRef::as_ref))
         .env(name, value)
