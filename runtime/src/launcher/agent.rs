@@ -18,11 +18,10 @@ use nix::sys::signalfd::SignalFd;
 use super::guard::Control;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
 use super::station::{self, Station};
-use super::supervisor::GRACE;
 
 /// How much of the ranks' output may be under way to the launcher; with more they wait.
 const OUTPUT_WINDOW: usize = 256 << 10;
-/// What the launcher gets to take what is left to be told.
+/// What the ranks get to end at a signal, and then the launcher to take what is left to be told.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serves as the agent of a host, for the launcher at the other end of standard input and output, and gives back a status.
@@ -247,7 +246,7 @@ impl Agent {
             }
         }
         match (found.signal, self.signalled) {
-            (Some(signal), None) => self.signalled = Some((signal, Instant::now() + GRACE)),
+            (Some(signal), None) => self.signalled = Some((signal, Instant::now() + LAST_WORDS)),
             // One intention, perhaps of several senders.
             (Some(_), Some(_)) => found.signal = None,
             (None, _) => {}

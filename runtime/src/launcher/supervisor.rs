@@ -27,7 +27,7 @@ use crate::hosts::Hosts;
 use crate::job::{Activity, OnDeath, Secret};
 
 /// What the ranks get to end by themselves, between SIGTERM and SIGKILL.
-pub(super) const GRACE: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(300);
 /// What the agents of other hosts get to say that their ranks are killed, and then to end themselves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// What a start command gets until its agent greets.
