@@ -17,12 +17,6 @@ impl Core {
     /// or not it fails, no operation of this rank is under way when it returns; but one that is refused, for asserts that no
     /// fence takes or in its place, does nothing.
     pub(super) fn fence(&self, assert: Assert) -> Result<()> {
-        self.meet_at_fence(assert).and_then(|settled| settled)
-    }
-
-    /// Likewise: an error where not all ranks met, else what came of the epoch that ended, which may be an error too.
-    #[inline]
-    pub(super) fn meet_at_fence(&self, assert: Assert) -> Result<Result<()>> {
         if let Err(error) = self.process.ready() {
             self.process.give_up(self.window);
             return Err(error);
@@ -58,9 +52,11 @@ impl Core {
         let place = |error: Error| error.at(|| self.place("fence", None, None));
         let settled = settled.map_err(|error| place(error).within(|| before.to_string()));
         // One call that fails is one error to the handler, the gravest of what is wrong.
-        let raise = |error: Error| self.raise(place(error));
-        met.map_err(raise)?;
-        Ok(settled.and(truth).map_err(raise))
+        if met.is_err() {
+            // Where not all are, no epoch begins.
+            self.epoch.set(EpochState::Closed);
+        }
+        met.and(settled).and(truth).map_err(|error| self.raise(place(error)))
     }
 
     /// Rule 9, as far as this rank can tell.

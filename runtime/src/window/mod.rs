@@ -326,12 +326,15 @@ impl<M> Window<M> {
     #[track_caller]
     pub fn fences<R>(&mut self, body: impl FnOnce(&mut Chain<'_>) -> Result<R>) -> Result<R> {
         self.core.called(Location::caller());
-        let opened = self.core.meet_at_fence(Assert::NONE);
-        // Whoever is told here of what failed before has met the others all the same, who go on.
-        let opened = opened.inspect_err(|_| self.core.end_epochs())?;
-        let outcome = body(&mut Chain::new(&self.core));
-        self.core.end_epochs();
-        opened.and(outcome)
+        match self.core.fence(Assert::NONE) {
+            Err(error) if !self.core.is_fenced() => Err(error),
+            // Whoever is told here of what failed before has met the others all the same, who go on.
+            opened => {
+                let outcome = body(&mut Chain::new(&self.core));
+                self.core.end_epochs();
+                opened.and(outcome)
+            }
+        }
     }
 
     /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Nobody else takes part: the
