@@ -61,7 +61,9 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let alone = Alone::check()?;
     keep_ended_children()?; // before there is one
     // The kernel keeps a signal that is blocked for whoever reads it, also where it is ignored.
-    let mask: SigSet = FORWARDED.into_iter().filter(|&each| !is_ignored(each as i32)).collect();
+    let ignored = ignored();
+    let mask: SigSet =
+        FORWARDED.into_iter().filter(|&each| ignored & 1 << (each as i32 - 1) == 0).collect();
     mask.thread_block()?; // in both; ranks start with an empty mask again
     // Input that a terminal has for another job is no input for this one, and no reason to stop.
     SigSet::from_iter([Signal::SIGTTIN]).thread_block()?;
@@ -118,10 +120,14 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
 /// assert!(!is_ignored(9)); // nobody can
 /// ```
 pub fn is_ignored(signal: i32) -> bool {
+    (1..=64).contains(&signal) && ignored() & 1 << (signal - 1) != 0
+}
+
+/// The signals that this process ignores, a bit each, the lowest for number 1.
+fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| (1..=64).contains(&signal) && mask & 1 << (signal - 1) != 0)
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {

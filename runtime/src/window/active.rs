@@ -51,11 +51,11 @@ impl Core {
         self.process.note(Activity::Computing, 0);
         let place = |error: Error| error.at(|| self.place("fence", None, None));
         let settled = settled.map_err(|error| place(error).within(|| before.to_string()));
-        // One call that fails is one error to the handler, the gravest of what is wrong.
         if met.is_err() {
             // Where not all are, no epoch begins.
             self.epoch.set(EpochState::Closed);
         }
+        // One call that fails is one error to the handler, the gravest of what is wrong.
         met.and(settled).and(truth).map_err(|error| self.raise(place(error)))
     }
 

@@ -103,9 +103,7 @@ impl Node {
         let simple = simple.iter().map(|member| member.child);
         one.into_iter().chain(simple).chain(placed.iter().map(|member| member.child))
     }
-}
 
-impl Node {
     /// The children in order, each with how many of it there are.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
         let (one, simple, placed): (_, &[Field], &[Placed]) = match self {
