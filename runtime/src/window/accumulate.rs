@@ -11,9 +11,9 @@ use std::sync::Arc;
 use shipable::Leaf;
 use shipable::reduce::{Op, Reduction, Swap};
 
+use super::api::Epoch;
+use super::api::Lane;
 use super::core::Core;
-use super::epoch::Epoch;
-use super::fetched::Lane;
 use super::frame::{Burst, Shapes};
 use super::operation::{Call, Run};
 use super::targets::{Reached, Target};

@@ -8,8 +8,8 @@ use longshore_transport::{Access, Place};
 use shipable::Element;
 use shipable::reduce::{Op, check_swap};
 
+use super::api::{Called, Fetched};
 use super::core::Core;
-use super::fetched::{Called, Fetched};
 use super::operation::Call;
 use super::remote::{DENSE, WHOLE};
 use super::single::One;

@@ -7,9 +7,9 @@ use shipable::reduce::{Op, Reduction, Swap};
 use shipable::{Element, Leaf};
 
 use super::accumulate::Side;
+use super::api::Epoch;
+use super::api::{Called, Fetched};
 use super::core::Core;
-use super::epoch::Epoch;
-use super::fetched::{Called, Fetched};
 use super::operation::Call;
 use super::targets::Target;
 use crate::engine::{Keep, Reach, Source, Ticket, reach};

@@ -11,17 +11,17 @@ use std::panic::Location;
 
 use shipable::reduce::Op;
 
-use super::accumulate::Lent;
-use super::core::Core;
-use super::operation::Call;
-use super::passive::LockType;
 use super::request::Request;
-use super::single::One;
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
 use crate::raw::pointed;
 use crate::types::{TargetType, Type};
+use crate::window::accumulate::Lent;
+use crate::window::core::Core;
+use crate::window::operation::Call;
+use crate::window::passive::LockType;
+use crate::window::single::One;
 use crate::wire::Kind;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
@@ -41,7 +41,7 @@ pub struct Raw<'w> {
 }
 
 impl<'w> Raw<'w> {
-    pub(super) fn new(core: &'w Core) -> Raw<'w> {
+    pub(in crate::window) fn new(core: &'w Core) -> Raw<'w> {
         Raw { core }
     }
 

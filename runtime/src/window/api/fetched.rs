@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use shipable::Element;
 
-use super::core::Core;
-use super::state::EpochState;
 use crate::engine::{Ledger, Ticket};
 use crate::error::{ErrorKind, Place, Result};
 use crate::object::Card;
 use crate::process::Process;
+use crate::window::core::Core;
+use crate::window::state::EpochState;
 
 /// What was in the target's window before an operation changed it.
 ///
@@ -47,7 +47,7 @@ struct Coming {
 }
 
 /// The call that fetches it.
-pub(super) struct Called {
+pub(in crate::window) struct Called {
     pub call: &'static str,
     /// Its target, in the window and in the job.
     pub target: i32,
@@ -58,7 +58,7 @@ pub(super) struct Called {
 
 /// Where a value comes to, and what it needs of its window. Once it is nobody's any more, the window's next value takes it over: most
 /// programs wait for one before they fetch another.
-pub(super) struct Lane {
+pub(in crate::window) struct Lane {
     process: Arc<Process>,
     window: u32,
     ledger: Arc<Ledger>,
@@ -68,14 +68,14 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn ticket(&self) -> &Arc<Ticket> {
+    pub(in crate::window) fn ticket(&self) -> &Arc<Ticket> {
         &self.ticket
     }
 }
 
 impl Core {
     /// Where the next value comes to.
-    pub(super) fn lane(&self) -> Arc<Lane> {
+    pub(in crate::window) fn lane(&self) -> Arc<Lane> {
         let mut last = self.recent.lane.borrow_mut();
         match &*last {
             // Last the ticket: what its renewal sees, others did before they let go of either.
@@ -100,11 +100,11 @@ impl Core {
 
 impl<T: Element> Fetched<T> {
     #[inline]
-    pub(super) fn here(value: T) -> Fetched<T> {
+    pub(in crate::window) fn here(value: T) -> Fetched<T> {
         Fetched(Value::Here(value))
     }
 
-    pub(super) fn coming(lane: Arc<Lane>, call: Called) -> Fetched<T> {
+    pub(in crate::window) fn coming(lane: Arc<Lane>, call: Called) -> Fetched<T> {
         Fetched(Value::Coming(Coming { lane, call }))
     }
 

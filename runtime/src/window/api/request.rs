@@ -3,10 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::accumulate::Lent;
-use super::core::Core;
 use super::epoch::Epoch;
-use super::operation::Call;
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
 use crate::given::{Given, Taken};
@@ -14,6 +11,9 @@ use crate::memory::{Exposed, Memory};
 use crate::object::Card;
 use crate::process::Process;
 use crate::types::TargetType;
+use crate::window::accumulate::Lent;
+use crate::window::core::Core;
+use crate::window::operation::Call;
 use crate::wire::Kind;
 use shipable::reduce::Op;
 
@@ -43,7 +43,7 @@ mod private {
     use crate::memory::{Exposed, Memory};
 
     /// What a request held, out of users' sight.
-    pub struct Returned(pub(super) Vec<Arc<Exposed>>);
+    pub struct Returned(pub(in crate::window) Vec<Arc<Exposed>>);
 
     pub trait GiveBack: Sized {
         fn give_back(memory: Returned) -> Option<Self>;
@@ -342,7 +342,7 @@ impl Core {
 
     /// An operation with a request that holds no memory.
     #[track_caller]
-    pub(super) fn start_request(
+    pub(in crate::window) fn start_request(
         &self,
         call: &Call<'_>,
         op: Option<Op>,

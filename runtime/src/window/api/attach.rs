@@ -3,18 +3,18 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::Window;
-use super::core::Core;
-use super::create::{check_native, give_back, moved_within_reach};
-use super::directory::{Directory, Entry, Reading};
-use super::part::Part;
-use super::targets::{Reached, Target};
+use super::window::Window;
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
 use crate::flavor::Flavor;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
 use crate::route::Route;
+use crate::window::core::Core;
+use crate::window::create::{check_native, give_back, moved_within_reach};
+use crate::window::directory::{Directory, Entry, Reading};
+use crate::window::part::Part;
+use crate::window::targets::{Reached, Target};
 
 /// Memory that is attached to a dynamic window; [`Window::detach`] gives it back.
 ///
@@ -107,7 +107,7 @@ impl<M> Window<M> {
 
 impl Core {
     /// What is attached (rule 16).
-    pub(super) fn attachments(&self, call: &'static str) -> Result<&Arc<Attachments>> {
+    pub(in crate::window) fn attachments(&self, call: &'static str) -> Result<&Arc<Attachments>> {
         self.process.ready()?;
         let (flavor, wanted) = (self.flavor, Flavor::Dynamic);
         let other = ErrorKind::Flavor { call, flavor, wanted };
@@ -143,7 +143,7 @@ impl Core {
     }
 
     /// Ends an attachment, once no operation holds its memory any more.
-    pub(super) fn detach(&self, number: u64) -> Result<Exposed> {
+    pub(in crate::window) fn detach(&self, number: u64) -> Result<Exposed> {
         let detached = self.attachments("detach")?.detach(number);
         let (memory, place) = detached.ok_or(ErrorKind::Detached)?;
         let mut memory = Some(memory);
@@ -189,7 +189,11 @@ impl Core {
     }
 
     /// The memory that a target has attached at an address, displacements being addresses, if this rank reaches it directly.
-    pub(super) fn reach_attached(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
+    pub(in crate::window) fn reach_attached(
+        &self,
+        target: &Target,
+        address: i64,
+    ) -> Option<Reached<'_>> {
         let directory = self.directory.as_ref()?;
         let reading = match (target.reading.get(), target.route, target.offset) {
             (Some(reading), ..) => reading,
@@ -208,7 +212,11 @@ impl Core {
     /// The same for an accumulate: none where an earlier one may be under way by message, since they are carried out in order. While its
     /// directory changes, and where memory isn't in it, a target is reached so.
     #[inline]
-    pub(super) fn reach_in_order(&self, target: &Target, address: i64) -> Option<Reached<'_>> {
+    pub(in crate::window) fn reach_in_order(
+        &self,
+        target: &Target,
+        address: i64,
+    ) -> Option<Reached<'_>> {
         if self.flight.is_shipped() && self.flight.ledger.outstanding(target.peer) > 0 {
             return None;
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use shipable::{Architecture, Element};
 
-use super::core::Core;
-use super::frame::is_element;
-use super::targets::Target;
 use crate::buffer::Codec;
 use crate::check::Caller;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Exposed, Loan, LoanMut, Scope, Span, zeroed};
+use crate::window::core::Core;
+use crate::window::frame::is_element;
+use crate::window::targets::Target;
 
 /// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
 /// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
@@ -54,13 +54,13 @@ pub struct Local<'w> {
 
 impl<'w> Local<'w> {
     /// Of this rank.
-    pub(super) fn new(core: &'w Core) -> Local<'w> {
+    pub(in crate::window) fn new(core: &'w Core) -> Local<'w> {
         let owner = &core.targets[core.control.rank() as usize];
         Local { core, owner, span: core.exposed.span(), native: !core.process.me().emulated }
     }
 
     /// Of any rank of a shared window, or of the first that has some.
-    pub(super) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
+    pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
         // The window keeps all of it as long as this borrows the window.
         let (owner, part) = core.shared_query(rank)?;
         let native = owner.architecture.same_representation(&Architecture::NATIVE);

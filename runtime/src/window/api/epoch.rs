@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::panic::Location;
 
+use super::local::Local;
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::TargetType;
 use crate::window::core::Core;
-use crate::window::local::Local;
 use crate::wire::Kind;
 
 /// An epoch in which the rank may put into and get from the windows of its targets: any rank's between fences, those of
@@ -17,8 +17,8 @@ use crate::wire::Kind;
 ///
 /// `'scope` is the epoch: an operation borrows its buffer until then.
 pub struct Epoch<'scope, 'env: 'scope> {
-    pub(super) scope: &'scope Scope<'scope, 'env>,
-    pub(super) core: &'scope Core,
+    pub(in crate::window) scope: &'scope Scope<'scope, 'env>,
+    pub(in crate::window) core: &'scope Core,
 }
 
 impl<'scope> Epoch<'scope, '_> {
@@ -116,7 +116,7 @@ pub struct Chain<'w> {
 }
 
 impl<'w> Chain<'w> {
-    pub(super) fn new(core: &'w Core) -> Chain<'w> {
+    pub(in crate::window) fn new(core: &'w Core) -> Chain<'w> {
         Chain { core }
     }
 
@@ -351,7 +351,7 @@ impl<'scope> Passive<'scope, '_> {
 /// Runs an epoch that is open, and what closes it: whatever the body returns, its synchronisation takes place. A rank that
 /// panics meets nobody any more.
 #[inline]
-pub(super) fn in_epoch<'core: 'env, 'env, R>(
+pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     core: &'core Core,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
@@ -372,7 +372,7 @@ pub(super) fn in_epoch<'core: 'env, 'env, R>(
 
 /// Likewise, with targets locked.
 #[inline]
-pub(super) fn in_passive<'core: 'env, 'env, R>(
+pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
     core: &'core Core,
     close: impl FnOnce(&Core) -> Result<()>,
     body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
