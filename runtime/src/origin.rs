@@ -168,6 +168,24 @@ impl What<'_> {
         }
     }
 
+    /// The Rust type of its elements, if they are all of a slice.
+    pub(crate) fn slice(&self) -> Option<ElementType> {
+        match *self {
+            What::Slice { element, .. } => Some(element),
+            What::Typed { .. } | What::InPlace => None,
+        }
+    }
+
+    /// Whether an explicit type picks members of elements with padding.
+    pub(crate) fn picks_members(&self, elements: &Elements) -> bool {
+        match self {
+            What::Typed { native: Some(native), .. } => {
+                !native.is_byte() && !native.is_dense(elements)
+            }
+            What::Typed { native: None, .. } | What::Slice { .. } | What::InPlace => false,
+        }
+    }
+
     /// Checks rules 18 and 27, and that the elements lie in their memory and not in its padding.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {

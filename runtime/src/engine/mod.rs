@@ -52,7 +52,7 @@ use ticket::Tickets;
 
 pub(crate) use attachments::{Addresses, Attachments};
 pub use exposure::Policy;
-pub(crate) use exposure::{Exposure, Keep, Measures, Opened, Reach, reach};
+pub(crate) use exposure::{Exposure, Keep, Measures, Opened, reach};
 pub(crate) use fetches::Fetch;
 use fetches::Fetches;
 use folding::fetched_reply;

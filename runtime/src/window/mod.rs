@@ -1,28 +1,31 @@
 //! Windows: memory that the ranks of a communicator open to each other (MPI-5.0 chapter 12).
 
-mod accumulate;
-mod active;
+mod access;
 mod api;
+mod check;
 mod checking;
+mod claim;
 mod core;
 mod create;
 mod directory;
 mod flight;
-mod frame;
 mod info;
+mod lane;
+mod memo;
 mod operation;
-mod pairs;
+mod own;
 mod part;
-mod passive;
-mod remote;
-mod single;
+mod parts;
+mod path;
+mod peers;
 mod state;
-mod targets;
+mod sync;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use api::{
     Allocated, Attached, Buffers, Chain, Epoch, Fetched, Local, Passive, Raw, Request, Window,
 };
 pub use info::{AccumulateOps, Alignment, Info, Ordering as AccumulateOrdering};
-pub use passive::LockType;
+pub use sync::lock::LockType;

@@ -6,15 +6,8 @@ use std::sync::Arc;
 use super::window::Window;
 use crate::engine::Attachments;
 use crate::error::{ErrorKind, Result};
-use crate::flavor::Flavor;
-use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
-use crate::route::Route;
-use crate::window::core::Core;
-use crate::window::create::{check_native, give_back, moved_within_reach};
-use crate::window::directory::{Directory, Entry, Reading};
-use crate::window::part::Part;
-use crate::window::targets::{Reached, Target};
+use crate::window::create::{check_native, give_back};
 
 /// Memory that is attached to a dynamic window; [`Window::detach`] gives it back.
 ///
@@ -76,8 +69,10 @@ impl<M> Window<M> {
     /// lost then.
     pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
         let attach = || -> Result<Attached<A>> {
-            let attachments = self.core.attachments("attach")?;
-            check_native::<A>(&self.core.process)?;
+            let parts = self.core.parts();
+            parts.process().ready()?;
+            let attachments = parts.memory().attachable("attach")?;
+            check_native::<A>(parts.process())?;
             let memory = Exposed::created(memory)?;
             let size = memory.span().len();
             let (number, address) = self.core.attach(memory, A::is_enclosed())?;
@@ -95,131 +90,14 @@ impl<M> Window<M> {
     /// PROC_ABORTED where the job is being ended. The memory is lost then.
     pub fn detach<A: Memory>(&self, attached: Attached<A>) -> Result<A> {
         let detach = || -> Result<A> {
-            let attachments = self.core.attachments("detach")?;
+            let parts = self.core.parts();
+            parts.process().ready()?;
+            let attachments = parts.memory().attachable("detach")?;
             if !Arc::ptr_eq(attachments, &attached.attachments) {
                 return Err(ErrorKind::Detached.into());
             }
             give_back(self.core.detach(attached.number)?)
         };
         detach().map_err(|error| self.core.failed(error, "detach", None))
-    }
-}
-
-impl Core {
-    /// What is attached (rule 16).
-    pub(in crate::window) fn attachments(&self, call: &'static str) -> Result<&Arc<Attachments>> {
-        self.process.ready()?;
-        let (flavor, wanted) = (self.flavor, Flavor::Dynamic);
-        let other = ErrorKind::Flavor { call, flavor, wanted };
-        self.attachments.as_ref().ok_or_else(|| other.into())
-    }
-
-    /// Attaches memory, its bytes where like ranks reach them, if it is the window's alone meanwhile. Gives the attachment's number
-    /// and its address.
-    fn attach(&self, memory: Exposed, is_enclosed: bool) -> Result<(u64, i64)> {
-        let attachments = self.attachments("attach")?;
-        let directory = self.directory.as_ref().filter(|directory| directory.has_room());
-        if !is_enclosed {
-            self.point()?;
-        }
-        let segment = self.process.segment();
-        let (memory, place) = match directory {
-            Some(_) if is_enclosed => moved_within_reach(segment, memory, self.control.rank()),
-            _ => (memory, None),
-        };
-        let len = memory.span().len();
-        let attached = attachments.attach(Arc::new(memory), place.map(Part::range));
-        match (directory, place, &attached) {
-            (Some(directory), Some(Part { offset, .. }), &Ok((number, address))) => {
-                directory.add(Entry { number, start: address as u64, len, offset });
-            }
-            (_, Some(place), Err(_)) => {
-                // There is an error to return already.
-                let _ = segment.free(place.range());
-            }
-            _ => {}
-        }
-        attached
-    }
-
-    /// Ends an attachment, once no operation holds its memory any more.
-    pub(in crate::window) fn detach(&self, number: u64) -> Result<Exposed> {
-        let detached = self.attachments("detach")?.detach(number);
-        let (memory, place) = detached.ok_or(ErrorKind::Detached)?;
-        let mut memory = Some(memory);
-        let mut turns = match (&self.directory, place) {
-            (Some(directory), Some(_)) => {
-                directory.remove(number);
-                self.turns()?
-            }
-            _ => Vec::new(),
-        };
-        let mut unhand = || {
-            turns.retain(|(rank, directory, turn)| {
-                directory.in_turn() == Some(*turn) && !self.control.is_dead(*rank)
-            });
-            if !turns.is_empty() {
-                return None;
-            }
-            match Arc::try_unwrap(memory.take()?) {
-                Ok(memory) => Some(Ok(memory)),
-                Err(held) => {
-                    memory = Some(held);
-                    None
-                }
-            }
-        };
-        let wait = || self.process.wait(|_, _| unhand());
-        let memory = self.process.during(Activity::Detach, self.window, wait)?.moved_back();
-        place.map_or(Ok(()), |place| self.process.segment().free(place))?;
-        Ok(memory)
-    }
-
-    /// The turns that other ranks are in: those with which they may reach what is no longer told.
-    fn turns(&self) -> Result<Vec<(u32, Directory, u32)>> {
-        let mut turns = Vec::new();
-        for (rank, offset) in self.targets.places().filter(|(rank, _)| *rank != self.control.rank())
-        {
-            let directory = Directory::new(self.process.segment(), offset)?;
-            if let Some(turn) = directory.in_turn() {
-                turns.push((rank, directory, turn));
-            }
-        }
-        Ok(turns)
-    }
-
-    /// The memory that a target has attached at an address, displacements being addresses, if this rank reaches it directly.
-    pub(in crate::window) fn reach_attached(
-        &self,
-        target: &Target,
-        address: i64,
-    ) -> Option<Reached<'_>> {
-        let directory = self.directory.as_ref()?;
-        let reading = match (target.reading.get(), target.route, target.offset) {
-            (Some(reading), ..) => reading,
-            (None, Route::Direct, Some(offset)) => {
-                // What can't be mapped is reached another way.
-                let reading = Reading::new(self.process.segment(), offset).ok()?;
-                target.reading.get_or_init(|| reading)
-            }
-            _ => return None,
-        };
-        let turn = directory.turn();
-        let span = reading.find(&turn, u64::try_from(address).ok()?)?;
-        Some(Reached { span, _turn: Some(turn) })
-    }
-
-    /// The same for an accumulate: none where an earlier one may be under way by message, since they are carried out in order. While its
-    /// directory changes, and where memory isn't in it, a target is reached so.
-    #[inline]
-    pub(in crate::window) fn reach_in_order(
-        &self,
-        target: &Target,
-        address: i64,
-    ) -> Option<Reached<'_>> {
-        if self.flight.is_shipped() && self.flight.ledger.outstanding(target.peer) > 0 {
-            return None;
-        }
-        self.reach_attached(target, address)
     }
 }

@@ -10,7 +10,7 @@ use crate::memory::{Scope, scope};
 use crate::origin::{Destination, Origin};
 use crate::types::TargetType;
 use crate::window::core::Core;
-use crate::wire::Kind;
+use crate::window::operation::Action;
 
 /// An epoch in which the rank may put into and get from the windows of its targets: any rank's between fences, those of
 /// the group after a start, those that are locked.
@@ -64,7 +64,8 @@ impl<'scope> Epoch<'scope, '_> {
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
         let target_type = target_type.into();
-        self.core.transfer(Kind::Put, span, what, target, target_disp, target_count, target_type)
+        let (action, at) = (Action::Put, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
     /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are there when the epoch has ended: bind their room
@@ -101,7 +102,8 @@ impl<'scope> Epoch<'scope, '_> {
         let Destination { loan, what } = destination.into();
         let span = self.scope.lend_mut(loan);
         let target_type = target_type.into();
-        self.core.transfer(Kind::Get, span, what, target, target_disp, target_count, target_type)
+        let (action, at) = (Action::Get, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
     /// Accessors to this rank's own memory. MPI leaves it open what they see of places that others write in this epoch.

@@ -10,9 +10,9 @@ use crate::buffer::Codec;
 use crate::check::Caller;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::{Exposed, Loan, LoanMut, Scope, Span, zeroed};
+use crate::types::Type;
 use crate::window::core::Core;
-use crate::window::frame::is_element;
-use crate::window::targets::Target;
+use crate::window::peers::Target;
 
 /// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
 /// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
@@ -55,8 +55,9 @@ pub struct Local<'w> {
 impl<'w> Local<'w> {
     /// Of this rank.
     pub(in crate::window) fn new(core: &'w Core) -> Local<'w> {
-        let owner = &core.targets[core.control.rank() as usize];
-        Local { core, owner, span: core.exposed.span(), native: !core.process.me().emulated }
+        let parts = core.parts();
+        let (owner, span) = (parts.peers().own(), parts.memory().span());
+        Local { core, owner, span, native: !parts.process().me().emulated }
     }
 
     /// Of any rank of a shared window, or of the first that has some.
@@ -74,7 +75,7 @@ impl<'w> Local<'w> {
 
     /// Its size in bytes; 0 in a dynamic window.
     pub fn size(&self) -> u64 {
-        match self.core.attachments {
+        match self.core.parts().memory().attachments() {
             Some(_) => 0,
             None => self.owner.measures.size,
         }
@@ -88,11 +89,11 @@ impl<'w> Local<'w> {
     /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
     /// may write them at any time, and none is this rank's to reach once the window is freed. Null in a dynamic window.
     pub fn base(&self) -> *mut u8 {
-        if self.core.attachments.is_some() {
+        if self.core.parts().memory().attachments().is_some() {
             return std::ptr::null_mut();
         }
         // Where the lock can't be had any more the job is being ended, which the call that closes the epoch tells.
-        let _ = self.core.point();
+        let _ = self.core.note_pointer();
         self.span.start()
     }
 
@@ -103,8 +104,8 @@ impl<'w> Local<'w> {
 
     /// Notes a store to this rank's own memory, about which it may make promises.
     fn note_store(&self) {
-        if self.owner.rank == self.core.control.rank() {
-            self.core.stored.set(true);
+        if self.is_own() {
+            self.core.parts().epochs().note_store();
         }
     }
 
@@ -116,8 +117,9 @@ impl<'w> Local<'w> {
 
     #[inline]
     fn note_bytes(&self, start: i64, len: i64, stores: bool, caller: Caller) {
-        if self.core.process.checks() && self.owner.rank == self.core.control.rank() {
-            self.core.touched(start..start.saturating_add(len), stores, caller);
+        let parts = self.core.parts();
+        if parts.process().checks() && self.is_own() {
+            parts.checking().touched(start..start.saturating_add(len), stores, caller);
         }
     }
 
@@ -210,20 +212,21 @@ impl<'w> Local<'w> {
     #[inline]
     fn is_plain<T: Element>(&self) -> bool {
         self.native
-            && match self.core.recent.plain.get() {
-                Some((id, is_plain)) if id == TypeId::of::<T>() => is_plain,
-                _ => self.find_plain::<T>(),
-            }
+            && self.core.parts().memory().is_plain(TypeId::of::<T>(), || self.find_plain::<T>())
     }
 
     #[cold]
     fn find_plain<T: Element>(&self) -> bool {
-        let found = self.core.process.elements().on::<T>(&Architecture::NATIVE);
-        let is_plain = found.is_ok_and(|datatype| {
+        let elements = self.core.parts().process().elements();
+        elements.on::<T>(&Architecture::NATIVE).is_ok_and(|datatype| {
             is_element::<T>(&datatype) && datatype.extent() == size_of::<T>() as i64
-        });
-        self.core.recent.plain.set(Some((TypeId::of::<T>(), is_plain)));
-        is_plain
+        })
+    }
+
+    /// Whether it is this rank's own memory.
+    #[inline]
+    fn is_own(&self) -> bool {
+        self.core.parts().peers().is_own(self.owner)
     }
 
     /// How elements go between this memory and a slice.
@@ -231,8 +234,10 @@ impl<'w> Local<'w> {
     fn way<T: Element>(&self) -> Result<Way> {
         match self.is_plain::<T>() {
             true => Ok(Way::Plain),
-            false => Codec::new::<T>(self.core.process.elements(), &self.owner.architecture)
-                .map(Way::Converted),
+            false => {
+                Codec::new::<T>(self.core.parts().process().elements(), &self.owner.architecture)
+                    .map(Way::Converted)
+            }
         }
     }
 
@@ -261,7 +266,7 @@ impl<'w> Local<'w> {
     ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
         let locked = self.core.lock_own();
         locked.map_err(|error| self.failed(error, Some((start, end))))?;
-        if let Some(attachments) = &self.core.attachments {
+        if let Some(attachments) = self.core.parts().memory().attachments() {
             let found = attachments.find((start, end));
             let (memory, base) = found.map_err(|error| self.failed(error, Some((start, end))))?;
             let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
@@ -284,7 +289,7 @@ impl<'w> Local<'w> {
     }
 
     fn failed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
-        let is_own = self.owner.rank == self.core.control.rank();
+        let is_own = self.is_own();
         let error = if is_own { error.at_home() } else { error };
         self.core.raise(error.at(|| match is_own {
             true => self.core.place("access to the own window", None, bytes),
@@ -331,4 +336,15 @@ impl Way {
         Scope::with(|scope| memory.copy_run(at, scope.lend(Loan::new(values)), 0, len));
         Ok(())
     }
+}
+
+/// Whether a type is one item that lies as in a slice, without padding.
+fn is_element<T: Element>(datatype: &Type) -> bool {
+    let own = datatype.compiled();
+    let is_one = |leaf| shipable::Signature::of_leaf(leaf) == own.signature();
+    let len = size_of::<T>() as u64;
+    own.is_portable()
+        && own.single_leaf().is_some_and(is_one)
+        && own.native().contiguous(1) == Some(0)
+        && own.native().stream_length(1) == Ok(len)
 }

@@ -1,5 +1,6 @@
 //! The public face of windows: scoped epochs, calls by pointer, accessors, and what operations return.
 
+mod accumulate;
 mod attach;
 mod epoch;
 mod fetched;
@@ -11,7 +12,6 @@ mod window;
 pub use attach::Attached;
 pub use epoch::{Chain, Epoch, Passive};
 pub use fetched::Fetched;
-pub(super) use fetched::{Called, Lane};
 pub use local::Local;
 pub use raw::Raw;
 pub use request::{Buffers, Request};

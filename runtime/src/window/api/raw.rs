@@ -11,18 +11,16 @@ use std::panic::Location;
 
 use shipable::reduce::Op;
 
-use super::request::Request;
+use super::request::{Request, start};
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
+use crate::origin::What;
 use crate::raw::pointed;
 use crate::types::{TargetType, Type};
-use crate::window::accumulate::Lent;
 use crate::window::core::Core;
-use crate::window::operation::Call;
-use crate::window::passive::LockType;
-use crate::window::single::One;
-use crate::wire::Kind;
+use crate::window::operation::{Action, Operand, Operation};
+use crate::window::sync::lock::LockType;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
 ///
@@ -279,7 +277,8 @@ impl<'w> Raw<'w> {
     ) -> Result<()> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
         let target_type = target_type.into();
-        self.core.transfer(Kind::Put, span, what, target, target_disp, target_count, target_type)
+        let (action, at) = (Action::Put, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
     /// Gets elements from a target's window (MPI-5.0 section 12.3.2), as [`Epoch::get`](crate::Epoch::get); an example at
@@ -306,7 +305,8 @@ impl<'w> Raw<'w> {
     ) -> Result<()> {
         let (span, what) = pointed(origin, origin_count, origin_type);
         let target_type = target_type.into();
-        self.core.transfer(Kind::Get, span, what, target, target_disp, target_count, target_type)
+        let (action, at) = (Action::Get, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
     /// Combines elements with what a target's window holds (MPI-5.0 section 12.3.4), as
@@ -333,7 +333,8 @@ impl<'w> Raw<'w> {
     ) -> Result<()> {
         let origin = pointed(origin.cast_mut(), origin_count, origin_type);
         let target_type = target_type.into();
-        self.core.accumulate(origin, None, target, target_disp, target_count, target_type, op)
+        let (action, at) = (Action::Accumulate(op), target_disp);
+        self.core.accumulate(action, origin, None, target, at, target_count, target_type)
     }
 
     /// As [`accumulate`](Raw::accumulate), and gets what was there (MPI-5.0 section 12.3.4), as
@@ -376,7 +377,8 @@ impl<'w> Raw<'w> {
         let origin = pointed(origin.cast_mut(), origin_count, origin_type);
         let result = Some(pointed(result, result_count, result_type));
         let target_type = target_type.into();
-        self.core.accumulate(origin, result, target, target_disp, target_count, target_type, op)
+        let (action, at) = (Action::GetAccumulate(op), target_disp);
+        self.core.accumulate(action, origin, result, target, at, target_count, target_type)
     }
 
     /// As [`get_accumulate`](Raw::get_accumulate) of one element of a predefined type (MPI-5.0 section 12.3.4), pairs
@@ -414,11 +416,10 @@ impl<'w> Raw<'w> {
         target_disp: i64,
         op: Op,
     ) -> Result<()> {
-        let (origin, _) = pointed(origin.cast_mut(), 1, datatype);
-        let (result, _) = pointed(result, 1, datatype);
-        // MPI has the origin of what changes nothing ignored.
-        let operands = if op == Op::NoOp { &[][..] } else { &[origin] };
-        self.core.single(One::Op(op), operands, result, datatype, target, target_disp)
+        let origin = pointed(origin.cast_mut(), 1, datatype);
+        let result = Some(pointed(result, 1, datatype));
+        let (action, own) = (Action::FetchAndOp(op), TargetType::Own(datatype));
+        self.core.accumulate(action, origin, result, target, target_disp, 1, own)
     }
 
     /// Puts the element at `origin` where the one at the target equals the one at `compare`, and gets what was there
@@ -457,8 +458,9 @@ impl<'w> Raw<'w> {
         target_disp: i64,
     ) -> Result<()> {
         let places = [compare.cast_mut(), origin.cast_mut(), result];
-        let [compare, new, old] = places.map(|place| pointed(place, 1, datatype).0);
-        self.core.single(One::Swap, &[compare, new], old, datatype, target, target_disp)
+        let spans = places.map(|place| pointed(place, 1, datatype).0);
+        let what = What::Typed { count: 1, datatype, at: 0, native: None };
+        self.core.swap(spans, what, target, target_disp, TargetType::Own(datatype))
     }
 
     /// As [`put`](Raw::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -496,8 +498,9 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
-        self.core.start_request(&call, None, Lent::new(span, &what), None)
+        let place = (target, target_disp, target_count, target_type.into());
+        let origin = Some(Operand::lent(span, what));
+        start(self.core, Operation::new(Action::Put, place, origin, None))
     }
 
     /// As [`get`](Raw::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -536,8 +539,9 @@ impl<'w> Raw<'w> {
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin, origin_count, origin_type);
-        let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
-        self.core.start_request(&call, None, Lent::new(span, &what), None)
+        let place = (target, target_disp, target_count, target_type.into());
+        let result = Some(Operand::lent(span, what));
+        start(self.core, Operation::new(Action::Get, place, None, result))
     }
 
     /// As [`accumulate`](Raw::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -576,9 +580,9 @@ impl<'w> Raw<'w> {
         op: Op,
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
-        let target_type = target_type.into();
-        let call = Call::new(Kind::Accumulate, target, target_disp, target_count, target_type);
-        self.core.start_request(&call, Some(op), Lent::new(span, &what), None)
+        let place = (target, target_disp, target_count, target_type.into());
+        let origin = Some(Operand::lent(span, what));
+        start(self.core, Operation::new(Action::Accumulate(op), place, origin, None))
     }
 
     /// As [`get_accumulate`](Raw::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
@@ -621,8 +625,9 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
         let (result, to) = pointed(result, result_count, result_type);
-        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        let result = Some(Lent::new(result, &to));
-        self.core.start_request(&call, Some(op), Lent::new(origin, &from), result)
+        let place = (target, target_disp, target_count, target_type.into());
+        let (origin, result) = (Operand::lent(origin, from), Operand::lent(result, to));
+        let action = Action::GetAccumulate(op);
+        start(self.core, Operation::new(action, place, Some(origin), Some(result)))
     }
 }

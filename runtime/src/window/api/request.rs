@@ -3,6 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use shipable::reduce::Op;
+
 use super::epoch::Epoch;
 use crate::engine::Ticket;
 use crate::error::{ErrorKind, Place, Result};
@@ -11,11 +13,8 @@ use crate::memory::{Exposed, Memory};
 use crate::object::Card;
 use crate::process::Process;
 use crate::types::TargetType;
-use crate::window::accumulate::Lent;
 use crate::window::core::Core;
-use crate::window::operation::Call;
-use crate::wire::Kind;
-use shipable::reduce::Op;
+use crate::window::operation::{Action, Lease, Operand, Operation};
 
 /// A request-based operation under way (MPI-5.0 section 12.3.5).
 ///
@@ -201,8 +200,9 @@ impl Epoch<'_, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
-        let call = Call::new(Kind::Put, target, target_disp, target_count, target_type.into());
-        self.core.request(call, None, one(Taken::new(origin.into(), &self.core.process)))
+        let taken = Taken::new(origin.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Put, place, taken.map(|taken| vec![taken]))
     }
 
     /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -233,8 +233,9 @@ impl Epoch<'_, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<Request<M>> {
-        let call = Call::new(Kind::Get, target, target_disp, target_count, target_type.into());
-        self.core.request(call, None, one(Taken::new(destination.into(), &self.core.process)))
+        let taken = Taken::new(destination.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Get, place, taken.map(|taken| vec![taken]))
     }
 
     /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
@@ -265,9 +266,9 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<Request<M>> {
-        let call =
-            Call::new(Kind::Accumulate, target, target_disp, target_count, target_type.into());
-        self.core.request(call, Some(op), one(Taken::new(origin.into(), &self.core.process)))
+        let taken = Taken::new(origin.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Accumulate(op), place, taken.map(|taken| vec![taken]))
     }
 
     /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
@@ -303,66 +304,46 @@ impl Epoch<'_, '_> {
         target_type: impl Into<TargetType<'t>>,
         op: Op,
     ) -> Result<Request<(O, M)>> {
-        let call = Call::new(Kind::Fetch, target, target_disp, target_count, target_type.into());
-        let process = &self.core.process;
+        let process = self.core.parts().process();
         let both =
             || Ok(vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?]);
-        self.core.request(call, Some(op), both())
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::GetAccumulate(op), place, both())
     }
 }
 
-fn one(taken: Result<Taken>) -> Result<Vec<Taken>> {
-    taken.map(|taken| vec![taken])
+/// Issues an operation with a request on memory that the engine shares with the request.
+#[track_caller]
+fn request<B: Buffers>(
+    core: &Core,
+    action: Action,
+    place: (i32, i64, i64, TargetType<'_>),
+    taken: Result<Vec<Taken>>,
+) -> Result<Request<B>> {
+    let call = action.request_call();
+    let taken = taken.map_err(|error| core.failed(error, call, Some(place.0)))?;
+    let mut operands = taken.iter().map(|taken| Operand {
+        what: taken.what(),
+        lease: Lease::new(taken.memory.span(), taken.keep()),
+    });
+    let (first, second) = (operands.next(), operands.next());
+    let (origin, result) = if action == Action::Get { (second, first) } else { (first, second) };
+    let Request { process, ticket, place, card, .. } =
+        start(core, Operation::new(action, place, origin, result))?;
+    drop(operands);
+    let memory = taken.into_iter().map(|taken| taken.memory).collect();
+    Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
 }
 
-impl Core {
-    #[track_caller]
-    fn request<B: Buffers>(
-        &self,
-        call: Call<'_>,
-        op: Option<Op>,
-        taken: Result<Vec<Taken>>,
-    ) -> Result<Request<B>> {
-        let taken =
-            taken.map_err(|error| self.failed(error, call.requested().name, Some(call.target)))?;
-        let whats: Vec<_> = taken.iter().map(Taken::what).collect();
-        let mut lents = taken.iter().zip(&whats).map(|(taken, what)| Lent {
-            span: taken.memory.span(),
-            what,
-            keep: taken.keep(),
-        });
-        let (first, second) = (lents.next().ok_or(ErrorKind::WindowFreed)?, lents.next());
-        let Request { process, ticket, place, card, .. } =
-            self.start_request(&call, op, first, second)?;
-        drop(lents);
-        drop(whats);
-        let memory = taken.into_iter().map(|taken| taken.memory).collect();
-        Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
-    }
-
-    /// An operation with a request that holds no memory.
-    #[track_caller]
-    pub(in crate::window) fn start_request(
-        &self,
-        call: &Call<'_>,
-        op: Option<Op>,
-        first: Lent<'_>,
-        second: Option<Lent<'_>>,
-    ) -> Result<Request<()>> {
-        let call = &call.requested();
-        let place = self.place(call.name, Some(call.target), None);
-        self.passive().map_err(|error| self.raise(error.at(|| place.clone())))?;
-        let ticket = Arc::new(Ticket::of_epoch(&self.flight.ledger, place.process));
-        let waits = Some(ticket.clone());
-        match op {
-            Some(op) => self.update(call, op, first, second, waits)?,
-            None => self.operate(first, call, waits)?,
-        }
-        // What the engine has no part in is done.
-        if Arc::strong_count(&ticket) == 1 && !ticket.is_done() {
-            ticket.settle();
-        }
-        let (process, card, memory) = (self.process.clone(), self.card.clone(), Vec::new());
-        Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
-    }
+/// Issues an operation with a request that holds no memory.
+#[track_caller]
+pub(super) fn start(core: &Core, operation: Operation<'_>) -> Result<Request<()>> {
+    let operation = operation.requested();
+    let place = core.place(operation.call, Some(operation.target), None);
+    core.check_passive(&place)?;
+    let parts = core.parts();
+    let ticket = Arc::new(Ticket::of_epoch(parts.flight().ledger(), place.process));
+    core.request(operation, &ticket)?;
+    let (process, card) = (parts.process().clone(), core.card().clone());
+    Ok(Request { process, ticket, memory: Vec::new(), place, card, buffers: PhantomData })
 }

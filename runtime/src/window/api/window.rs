@@ -18,7 +18,7 @@ use crate::route::Route;
 use crate::window::core::Core;
 use crate::window::create;
 use crate::window::info::Info;
-use crate::window::passive::LockType;
+use crate::window::sync::lock::LockType;
 
 use super::epoch::{Chain, Epoch, Passive, in_epoch, in_passive};
 use super::local::Local;
@@ -302,7 +302,7 @@ impl<M> Window<M> {
             // Whoever is told here of what failed before has met the others all the same, who go on.
             opened => {
                 let outcome = body(&mut Chain::new(&self.core));
-                self.core.end_epochs();
+                self.core.end_fences();
                 opened.and(outcome)
             }
         }
@@ -551,11 +551,11 @@ impl<M> Window<M> {
     error_handling!();
 
     fn process(&self) -> &Process {
-        &self.core.process
+        self.core.parts().process()
     }
 
     fn card(&self) -> &Card {
-        &self.core.card
+        self.core.card()
     }
 
     fn raised(&self, error: Error, call: &'static str) -> Error {
@@ -564,27 +564,27 @@ impl<M> Window<M> {
 
     /// The group of the communicator that it was made on (MPI-5.0 section 12.2.8).
     pub fn group(&self) -> &Group {
-        self.core.communicator.group()
+        self.core.parts().peers().communicator().group()
     }
 
     /// The window's number, as errors name it.
     pub fn number(&self) -> u32 {
-        self.core.number()
+        self.core.parts().id()
     }
 
     /// This rank's size in bytes.
     pub fn size(&self) -> u64 {
-        self.core.size()
+        self.core.parts().memory().measures().size
     }
 
     /// This rank's displacement unit in bytes.
     pub fn disp_unit(&self) -> u32 {
-        self.core.unit()
+        self.core.parts().memory().measures().unit
     }
 
     /// The hints in use, with those that were left to their defaults (MPI-5.0 section 12.2.8).
     pub fn info(&self) -> Info {
-        self.core.info.get()
+        self.core.parts().info()
     }
 
     /// Changes hints: `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8). Collective. The others stay what they were when
@@ -599,7 +599,7 @@ impl<M> Window<M> {
 
     /// How it was made: the attribute MPI_WIN_CREATE_FLAVOR.
     pub fn flavor(&self) -> Flavor {
-        self.core.flavor
+        self.core.parts().memory().flavor()
     }
 
     /// The attribute MPI_WIN_MODEL: [`Model::Unified`], as all windows are here. Whatever way an operation takes, it ends in the
@@ -615,7 +615,7 @@ impl<M> Window<M> {
 
     /// Which types may describe data in targets' windows.
     pub fn target_types(&self) -> Policy {
-        self.core.policy()
+        self.core.parts().policy()
     }
 
     /// Which way operations on a target's window take.
