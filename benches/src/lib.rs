@@ -1,6 +1,7 @@
 //! RMA and datatype benches.
 
 pub mod case;
+pub mod catalog;
 pub mod datatypes;
 pub mod environment;
 #[cfg(feature = "fabric")]

@@ -8,7 +8,7 @@ use longshore::{Architecture, Datatype, Tag};
 
 use crate::case::{self, Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
 use crate::types::{self, Named};
-use crate::{Failure, kernels, limits};
+use crate::{Failure, catalog, kernels, limits};
 
 /// What is wanted, as the command's flags say.
 ///
@@ -56,7 +56,7 @@ impl std::str::FromStr for Element {
         match text.parse::<Datatype>() {
             Ok(datatype) => Ok(Element::Any(datatype)),
             Err(error) if text.contains('(') => Err(format!("not a datatype: {error}")),
-            Err(_) => types::named(text).map(Element::Named).map_err(|error| error.to_string()),
+            Err(_) => catalog::named(text).map(Element::Named).map_err(|error| error.to_string()),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use longshore::{Datatype, Order};
 
+use crate::Failure;
 use crate::case::Way;
-use crate::{Failure, kernels};
 
 /// A datatype with a name.
 #[derive(Clone, Debug)]
@@ -110,19 +110,6 @@ pub fn many_blocks() -> Result<Named, Failure> {
         way: Way::Portable,
         quick: false,
     })
-}
-
-/// The one with a name, kernels of applications and [`many_blocks`] among them.
-///
-/// # Errors
-/// The names that there are.
-pub fn named(name: &str) -> Result<Named, Failure> {
-    let mut all = all()?;
-    all.extend(kernels::all()?);
-    all.push(many_blocks()?);
-    let names: Vec<_> = all.iter().map(|named| named.name).collect();
-    let unknown = format!("no type is named `{name}`; there are {}", names.join(", "));
-    all.into_iter().find(|named| named.name == name).ok_or_else(|| unknown.into())
 }
 
 /// Blocks of the type `indexed`.

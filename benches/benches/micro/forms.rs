@@ -1,7 +1,7 @@
 //! What becomes of a type before any data moves: compiled at commit, encoded when it ships, decoded and lowered at the target.
 
 use divan::Bencher;
-use longshore_benches::types;
+use longshore_benches::{catalog, types};
 use shipable::form::Limits;
 use shipable::{Architecture, Datatype, Form};
 
@@ -14,7 +14,7 @@ fn names() -> Vec<&'static str> {
 }
 
 fn datatype(name: &str) -> Datatype {
-    types::named(name).expect("one of them").notation.parse().expect("its own notation")
+    catalog::named(name).expect("one of them").notation.parse().expect("its own notation")
 }
 
 fn form(name: &str) -> Form {
