@@ -4,6 +4,7 @@ use bytemuck::Pod;
 use longshore::{Destination, Element, Origin, Type};
 
 use super::layout::Layout;
+use crate::Failure;
 
 /// Memory with places, each of which an operation reads or writes.
 pub trait Data {
@@ -30,6 +31,18 @@ pub trait Data {
 
     /// All of it.
     fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// This memory, after writing the pattern of a seed to every place.
+    ///
+    /// # Errors
+    /// Those of [`Layout::fill`].
+    fn filled(mut self, layout: &Layout, seed: u64) -> Result<Self, Failure>
+    where
+        Self: Sized,
+    {
+        layout.fill(self.bytes_mut(), &[seed], seed)?;
+        Ok(self)
+    }
 }
 
 /// Bytes of a page, by whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of

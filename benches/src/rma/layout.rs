@@ -2,7 +2,6 @@
 
 use longshore::{Datatype, Rank, Type};
 
-use super::data::Data;
 use crate::Failure;
 use crate::case::{Case, IN_FLIGHT};
 use crate::pattern::{self, Pattern};
@@ -89,15 +88,6 @@ impl Layout {
             pattern.write(place, self.zero, &seeds)?;
         }
         Ok(())
-    }
-
-    /// Data of the origin's, with what a seed stands for.
-    ///
-    /// # Errors
-    /// As [`fill`](Layout::fill).
-    pub fn filled<D: Data>(&self, mut data: D, seed: u64) -> Result<D, Failure> {
-        self.fill(data.bytes_mut(), &[seed], seed)?;
-        Ok(data)
     }
 }
 

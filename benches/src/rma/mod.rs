@@ -237,7 +237,7 @@ impl Pair<'_> {
         target: Target,
         data: impl Fn() -> D,
     ) -> Result<Outcome, Failure> {
-        let filled = || work.layout.filled(data(), ORIGIN);
+        let filled = || data().filled(&work.layout, ORIGIN);
         match work.case.bench {
             Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr => {
                 self.timed(window, start, work, &mut Put { target, data: &mut filled()? })

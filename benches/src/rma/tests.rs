@@ -93,7 +93,7 @@ fn a_byte_in_a_gap_is_wrong_data() {
                 datatype: TargetType::Own(own),
             };
             let byte = pair.rank.type_of::<i8>()?;
-            let mut data = work.layout.filled(Typed::new(&work.layout), ORIGIN)?;
+            let mut data = Typed::new(&work.layout).filled(&work.layout, ORIGIN)?;
             let mut spilling = Spilling {
                 operation: Put { target, data: &mut data },
                 byte: [-1],
