@@ -15,9 +15,10 @@ use crate::run::Contender;
 use crate::{Failure, limits, scratch};
 
 /// The program's sources, which the command carries, so that it needs no clone of the project to build them.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("peer.h", include_str!("../peers/peer.h")),
     ("main.c", include_str!("../peers/main.c")),
+    ("outcome.c", include_str!("../peers/outcome.c")),
     ("windows.c", include_str!("../peers/windows.c")),
     ("types.c", include_str!("../peers/types.c")),
     ("notation.h", include_str!("../../shipable/examples/differential/notation.h")),
