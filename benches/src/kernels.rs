@@ -6,6 +6,7 @@
 //! one of `target_types=same_layout`.
 
 use longshore::{Datatype, Order};
+use shipable::oracle::{Options, Random};
 
 use crate::Failure;
 use crate::case::Way;
@@ -207,17 +208,15 @@ fn mesh() -> Result<Datatype, Failure> {
     Ok(Datatype::struct_(&[1, 1], &[0, 12 * (last + 1)], &[crust?, core?])?)
 }
 
-/// Ascending places with gaps of 0 to `most` between them, the same in every run.
+/// `count` ascending indices with random gaps of 0 to `most` between them, the same in every run.
 fn points(count: usize, most: u64) -> Vec<i64> {
-    let mut state = 7u64;
+    let mut random = Random::new(7, Options::default());
     let mut next = 0;
     (0..count)
         .map(|_| {
-            // The high bits of a linear congruential generator.
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            let place = next + ((state >> 33) % (most + 1)) as i64;
-            next = place + 1;
-            place
+            let point = next + random.below(most + 1) as i64;
+            next = point + 1;
+            point
         })
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Datatypes with names, for the command line and for reports.
 
 use longshore::{Datatype, Order};
+use shipable::oracle::{Options, Random};
 
 use crate::Failure;
 use crate::case::Way;
@@ -119,17 +120,13 @@ pub const EDGE: usize = 128;
 
 /// Blocks of 1 to 8 elements with random gaps: lengths and places.
 pub fn blocks(count: usize, shuffled: bool) -> (Vec<i64>, Vec<i64>) {
-    // The high bits of a linear congruential generator, so that every run has the same blocks.
-    let mut state = 3u64;
-    let mut below_8 = || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 61) as i64
-    };
-    let lengths = (0..count).map(|_| 1 + below_8()).collect();
-    let mut places: Vec<i64> = (0..count).map(|at| at as i64 * 16 + below_8()).collect();
+    // A fixed seed: every run has the same blocks.
+    let mut random = Random::new(3, Options::default());
+    let lengths = (0..count).map(|_| 1 + random.below(8) as i64).collect();
+    let mut places: Vec<i64> =
+        (0..count).map(|at| at as i64 * 16 + random.below(8) as i64).collect();
     for at in (1..places.len()).rev().filter(|_| shuffled) {
-        let other = (0..4).fold(0, |index, _| index * 8 + below_8() as usize) % (at + 1);
-        places.swap(at, other);
+        places.swap(at, random.below(at as u64 + 1) as usize);
     }
     (lengths, places)
 }
