@@ -1,14 +1,16 @@
 //! Which cases a run measures.
 
+mod list;
+
 use std::collections::HashSet;
 
+use longshore::Datatype;
 use longshore::job::Routes;
-use longshore::shipable::Committed;
-use longshore::{Architecture, Datatype, Tag};
 
-use crate::case::{self, Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
+use crate::case::{self, Bench, Case, Flavor, Sync};
 use crate::types::{self, Named};
-use crate::{Failure, catalog, kernels, limits};
+use crate::{Failure, catalog, kernels};
+use list::{List, size_of};
 
 /// What is wanted, as the command's flags say.
 ///
@@ -314,176 +316,10 @@ impl Choice {
     }
 }
 
-/// Bytes of data in one element.
-fn size_of(datatype: &Datatype) -> Result<u64, Failure> {
-    Ok(Committed::new(datatype, &Architecture::NATIVE)?.native().stream_size())
-}
-
-/// Cases that are being collected.
-struct List {
-    quick: bool,
-    cases: Vec<Case>,
-}
-
-impl List {
-    fn new(quick: bool) -> List {
-        List { quick, cases: Vec::new() }
-    }
-
-    /// Benches of predefined types, in several sizes.
-    fn sized(&mut self, benches: &[Bench], sizes: &[u64], like: &Case) {
-        for &bench in benches {
-            for &bytes in sizes {
-                // What isn't made of doubles counts bytes, which can be summed, too.
-                let (datatype, count) = match (bench, bytes) {
-                    (Bench::FopLatency | Bench::CasLatency, _) => ("i64", 1),
-                    _ if bytes < 8 || bytes % 8 != 0 => ("i8", bytes.max(1)),
-                    _ => ("d", bytes / 8),
-                };
-                let bytes = if datatype == "i8" { count } else { 8 * count };
-                let datatype = datatype.to_owned();
-                self.push(Case { bench, bytes, datatype, count, ..like.clone() });
-            }
-        }
-    }
-
-    fn singles(&mut self, like: &Case) {
-        self.sized(&SINGLES, &[8], like);
-    }
-
-    /// Benches of named types.
-    fn typed(&mut self, benches: &[Bench], all: &[Named], like: &Case) -> Result<(), Failure> {
-        for &bench in benches {
-            for named in all {
-                let bytes = named.count * size_of(&named.notation.parse()?)?;
-                let (datatype, count, way) = (named.notation.clone(), named.count, named.way);
-                let name = Some(named.name.to_owned());
-                self.push(Case { bench, bytes, datatype, name, count, way, ..like.clone() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Benches of a type without a name.
-    fn any(
-        &mut self,
-        benches: &[Bench],
-        datatype: &Datatype,
-        count: u64,
-        like: &Case,
-    ) -> Result<(), Failure> {
-        let committed = Committed::new(datatype, &Architecture::NATIVE)?;
-        let bytes = count.saturating_mul(committed.native().stream_size());
-        let way = match committed.tag() {
-            Tag::Portable => Way::Portable,
-            _ => Way::TypeSend,
-        };
-        for &bench in benches {
-            let datatype = datatype.to_string();
-            self.push(Case { bench, bytes, datatype, count, way, ..like.clone() });
-        }
-        Ok(())
-    }
-
-    /// A case without what its bench doesn't use, and with as many calls and rounds as it is worth.
-    fn push(&mut self, case: Case) {
-        let plain = Case::default();
-        let Case { bench, name, bytes, datatype, count, way, arch, ranks, .. } = case.clone();
-        let kept = match bench {
-            // Doubles are swapped, as a whole.
-            Bench::ByteSwap if datatype != "d" => return,
-            _ if limits::has(bench) || LAUNCHES.contains(&bench) => {
-                let ranks = if limits::has(bench) { plain.ranks } else { ranks };
-                match bench {
-                    Bench::CacheLine | Bench::Launch | Bench::Memory => {
-                        Case { bench, bytes: 8, count: 1, ranks, ..plain }
-                    }
-                    _ => Case { bench, bytes, count, datatype, ranks, ..plain },
-                }
-            }
-            Bench::Commit | Bench::CommitReady | Bench::Define => {
-                Case { bench, name, bytes: bytes / count, datatype, count: 1, ..plain }
-            }
-            Bench::Pack | Bench::Unpack | Bench::Copy => {
-                Case { bench, name, bytes, datatype, count, arch, ..plain }
-            }
-            Bench::TypeSend => {
-                let Case { arch, route, .. } = case;
-                let bytes = bytes / count;
-                Case { bench, name, bytes, datatype, count: 1, arch, route, ..plain }
-            }
-            Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
-            Bench::Sync => {
-                Case { bytes: 8, datatype: plain.datatype, count: 1, name: None, ..case }
-            }
-            Bench::Computing => {
-                let (sync, window) = (Sync::Flush, Flavor::Create);
-                let datatype = plain.datatype;
-                Case { bytes: 8, datatype, count: 1, name: None, sync, window, ..case }
-            }
-            // Of unlike ranks none has the other's layout.
-            _ if way == Way::SameLayout && !alike(&case) => return,
-            // A locale-specific type is foreign on one side only.
-            _ => Case { way, ..case },
-        };
-        let (calls, rounds) = effort(&kept, self.quick);
-        self.cases.push(Case { calls, rounds, ..kept });
-    }
-}
-
-/// Whether both ranks have one representation.
-fn alike(case: &Case) -> bool {
-    case.architectures().is_ok_and(|[near, far]| near.same_representation(&far))
-}
-
-/// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
-/// it is to be quick.
-fn effort(case: &Case, quick: bool) -> (u32, u32) {
-    // Gaps cost as well.
-    let bytes = if case.name.is_some() { 4 * case.bytes } else { case.bytes };
-    let calls = match bytes {
-        0..=8192 => 2000,
-        8193..=65536 => 200,
-        _ => 16,
-    };
-    let plain = Case::default();
-    let slow = case.window == Flavor::Create
-        || case.window == Flavor::Dynamic
-        || case.sync != plain.sync
-        || case.route != plain.route
-        || case.arch != plain.arch;
-    let calls = calls / if slow { 4 } else { 1 };
-    let of_text = |few, some, many| match case.datatype.len() {
-        0..=256 => many,
-        257..=32768 => some,
-        _ => few,
-    };
-    let (calls, rounds) = match case.bench {
-        Bench::Computing => return (1, 5),
-        Bench::Launch => return (1, 3),
-        Bench::Memory => return (1, 1),
-        Bench::Tcp => (calls / 4, 41),
-        Bench::Commit | Bench::CommitReady | Bench::Define | Bench::TypeSend => {
-            (of_text(2, 50, 500), 41)
-        }
-        _ => (calls, 41),
-    };
-    let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
-    match case.bench {
-        bench if bench.streams() || bench == Bench::FabricBw => {
-            // Whatever a synchronisation has of them, no more are done than are counted.
-            match calls {
-                0..=IN_FLIGHT => (calls.max(1).next_power_of_two(), rounds),
-                _ => (calls.next_multiple_of(IN_FLIGHT), rounds),
-            }
-        }
-        _ => (calls.max(1), rounds),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{IN_FLIGHT, Way};
 
     fn cases(choice: &Choice) -> Vec<Case> {
         choice.cases().expect("a choice with cases")
