@@ -1,6 +1,6 @@
 //! A report as pictures: a curve for each contender against the size, and all ratios in one.
 
-use super::svg::{Axis, BLUE, GREEN, GREY, ORANGE, PURPLE, Pen, Shape, Sheet, VERMILION};
+use super::svg::{Axis, BLUE, GREEN, GREY, Marker, ORANGE, PURPLE, Pen, Sheet, VERMILION};
 use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, is_typed, size};
 use crate::environment::Environment;
 use crate::row::Distance;
@@ -75,7 +75,7 @@ impl Report {
             let down = DOWN[1] + 14.0 + 22.0 * at as f64;
             let [left, right] = [ACROSS[1] + 20.0, ACROSS[1] + 54.0];
             let pen = pen(name, *distance);
-            sheet.curve(Pen { shape: Shape::None, ..pen }, &[[left, down], [right, down]]);
+            sheet.curve(Pen { marker: Marker::None, ..pen }, &[[left, down], [right, down]]);
             sheet.dot(pen, [(left + right) / 2.0, down]);
             let label = match distance {
                 _ if *name == LIMIT => "machine's limit".to_owned(),
@@ -167,18 +167,18 @@ impl Report {
 
 /// How a contender is drawn while the cores are so far apart: far in dashes, and hollow.
 fn pen(contender: &str, distance: Distance) -> Pen {
-    let (colour, shape) = match contender {
-        OURS => (BLUE, Shape::Circle),
+    let (colour, marker) = match contender {
+        OURS => (BLUE, Marker::Circle),
         LIMIT => {
-            return Pen { colour: GREY, shape: Shape::None, dashes: Some("2 4"), filled: true };
+            return Pen { colour: GREY, marker: Marker::None, dashes: Some("2 4"), filled: true };
         }
-        LOOP => (ORANGE, Shape::Diamond),
-        name if name.starts_with("Open MPI") => (VERMILION, Shape::Square),
-        name if name.starts_with("MPICH") => (GREEN, Shape::Triangle),
-        _ => (PURPLE, Shape::Diamond),
+        LOOP => (ORANGE, Marker::Diamond),
+        name if name.starts_with("Open MPI") => (VERMILION, Marker::Square),
+        name if name.starts_with("MPICH") => (GREEN, Marker::Triangle),
+        _ => (PURPLE, Marker::Diamond),
     };
     let far = distance == Distance::Far;
-    Pen { colour, shape, dashes: far.then_some("7 4"), filled: !far }
+    Pen { colour, marker, dashes: far.then_some("7 4"), filled: !far }
 }
 
 /// Sizes below, powers of ten at the left.

@@ -22,17 +22,17 @@ text{font:13px system-ui,'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#1b1f24}\
 pub struct Pen {
     /// Its colour.
     pub colour: &'static str,
-    /// The shape of its dots.
-    pub shape: Shape,
+    /// The marker at each point.
+    pub marker: Marker,
     /// Dashes of its curves, as SVG has them; none for a full line.
     pub dashes: Option<&'static str>,
     /// Whether its dots are filled.
     pub filled: bool,
 }
 
-/// The shape of a dot.
+/// The marker at a point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Marker {
     Circle,
     Square,
     Triangle,
@@ -154,16 +154,16 @@ impl Sheet {
     }
 
     pub fn dot(&mut self, pen: Pen, [x, y]: [f64; 2]) {
-        let corners: &[[f64; 2]] = match pen.shape {
-            Shape::None => return,
-            Shape::Circle => {
+        let corners: &[[f64; 2]] = match pen.marker {
+            Marker::None => return,
+            Marker::Circle => {
                 let circle = svg::node::element::Circle::new();
                 let circle = circle.set("cx", round(x)).set("cy", round(y)).set("r", 3.5);
                 return self.ink(circle, pen);
             }
-            Shape::Square => &[[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]],
-            Shape::Triangle => &[[0.0, -4.2], [4.0, 3.0], [-4.0, 3.0]],
-            Shape::Diamond => &[[0.0, -4.5], [4.5, 0.0], [0.0, 4.5], [-4.5, 0.0]],
+            Marker::Square => &[[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]],
+            Marker::Triangle => &[[0.0, -4.2], [4.0, 3.0], [-4.0, 3.0]],
+            Marker::Diamond => &[[0.0, -4.5], [4.5, 0.0], [0.0, 4.5], [-4.5, 0.0]],
         };
         let corners: Vec<String> = corners
             .iter()
@@ -172,11 +172,11 @@ impl Sheet {
         self.ink(svg::node::element::Polygon::new().set("points", corners.join(" ")), pen);
     }
 
-    fn ink(&mut self, mut shape: impl svg::Node, pen: Pen) {
-        shape.assign("fill", if pen.filled { pen.colour } else { "#ffffff" });
-        shape.assign("stroke", pen.colour);
-        shape.assign("stroke-width", 1.5);
-        self.add(Box::new(shape) as Box<dyn svg::Node>);
+    fn ink(&mut self, mut marker: impl svg::Node, pen: Pen) {
+        marker.assign("fill", if pen.filled { pen.colour } else { "#ffffff" });
+        marker.assign("stroke", pen.colour);
+        marker.assign("stroke-width", 1.5);
+        self.add(Box::new(marker) as Box<dyn svg::Node>);
     }
 }
 
