@@ -186,9 +186,9 @@ impl Pair<'_> {
         Ok(outcome)
     }
 
-    /// The work on a window, in which this rank's places begin at a displacement.
+    /// The work on a window, in which this rank's slots begin at a displacement.
     fn on<M>(&self, window: &mut Window<M>, start: i64, work: &Work) -> Result<Outcome, Failure> {
-        let Layout { own, zero, span, .. } = &work.layout;
+        let Layout { own, zero, slot_size, .. } = &work.layout;
         let foreign: Option<ForeignType> = match work.case.way {
             // A long one is sent no sooner than it is received, so not both send first.
             Way::TypeSend if self.me == 0 => {
@@ -202,12 +202,12 @@ impl Pair<'_> {
             }
             Way::Portable | Way::SameLayout => None,
         };
-        let places = self.world.allgather(&[start + zero, *span as i64])?;
-        let theirs = &places[2 * self.other as usize..];
+        let both = self.world.allgather(&[start + zero, *slot_size as i64])?;
+        let theirs = &both[2 * self.other as usize..];
         let target = Target {
             rank: self.other,
             first: theirs[0],
-            span: theirs[1],
+            slot_size: theirs[1],
             count: work.layout.count,
             datatype: foreign.as_ref().map_or(TargetType::Own(own), TargetType::Foreign),
         };
@@ -274,7 +274,7 @@ impl Pair<'_> {
         operation: &mut O,
     ) -> Result<Outcome, Failure> {
         let Work { layout, case, .. } = work;
-        let once = layout.places as u32;
+        let once = layout.slots as u32;
         // What a call refuses it refuses at the first, which also touches all pages and builds what is kept.
         let tried = self.run(window, work, operation, 1, once);
         if let Err(why) = self.agree(tried)? {
@@ -289,15 +289,15 @@ impl Pair<'_> {
             // The target has no part in what was timed, and may be here first.
             self.world.barrier()?;
             let local = window.local();
-            let places = (start as u64, layout.len() as u64);
+            let (start, len) = (start as u64, layout.len() as u64);
             let mut memory = vec![0; layout.len()];
             layout.fill(&mut memory, &[WINDOW], WINDOW)?;
-            local.write_bytes(places.0, &memory)?;
+            local.write_bytes(start, &memory)?;
             pattern::fill_gaps(operation.results(), RESULTS);
             self.world.barrier()?;
             self.run(window, work, operation, 1, once)?;
             self.world.barrier()?;
-            let there = window.local().bytes(places.0, places.1)?;
+            let there = window.local().bytes(start, len)?;
             if let Err(why) = self.agree(self.right(work, operation, &there))? {
                 return Ok(Err(Refusal::Invalid(why)));
             }
@@ -347,15 +347,15 @@ impl Pair<'_> {
         rounds: u32,
         calls: u32,
     ) -> longshore::Result<Vec<f64>> {
-        let (target, places) = (self.other, work.layout.places);
+        let (target, slots) = (self.other, work.layout.slots);
         let length = (rounds, calls, work.active && work.exposed);
-        let epochs = calls.div_ceil(places as u32);
+        let epochs = calls.div_ceil(slots as u32);
         // A target has no part in what it is not asked for.
         let own = if work.active { epochs } else { 0 };
         match work.case.sync {
             Sync::Flush => window.lock_all(|epoch| {
                 self.rounds(length, || {
-                    (0..own).try_for_each(|_| operation.flush(epoch, target, places))
+                    (0..own).try_for_each(|_| operation.flush(epoch, target, slots))
                 })
             }),
             Sync::Lock | Sync::LockShared => {
@@ -366,21 +366,21 @@ impl Pair<'_> {
                 self.rounds(length, || {
                     (0..own).try_for_each(|_| {
                         let operation = &mut *operation;
-                        window.lock(target, lock_type, move |epoch| operation.issue(epoch, places))
+                        window.lock(target, lock_type, move |epoch| operation.issue(epoch, slots))
                     })
                 })
             }
             Sync::LockAll => self.rounds(length, || {
                 (0..own).try_for_each(|_| {
                     let operation = &mut *operation;
-                    window.lock_all(move |epoch| operation.issue(epoch, places))
+                    window.lock_all(move |epoch| operation.issue(epoch, slots))
                 })
             }),
             Sync::Fence => window.fences(|chain| {
                 self.rounds(length, || {
                     (0..epochs).try_for_each(|_| {
                         let operation = &mut *operation;
-                        chain.epoch(move |epoch| operation.issue(epoch, places))
+                        chain.epoch(move |epoch| operation.issue(epoch, slots))
                     })
                 })
             }),
@@ -392,7 +392,7 @@ impl Pair<'_> {
                     if work.active {
                         let operation = &mut *operation;
                         window.start(&work.group, Assert::NONE, move |epoch| {
-                            operation.issue(epoch, places)
+                            operation.issue(epoch, slots)
                         })?;
                     }
                     if work.exposed { window.wait() } else { Ok(()) }

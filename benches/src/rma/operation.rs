@@ -9,10 +9,10 @@ use super::data::Data;
 pub struct Target<'t> {
     /// Whose window.
     pub rank: i32,
-    /// The displacement of its first place, in bytes.
+    /// The displacement of its first slot, in bytes.
     pub first: i64,
-    /// Bytes from one of its places to the next.
-    pub span: i64,
+    /// Bytes from one of its slots to the next.
+    pub slot_size: i64,
     /// Elements of an operation.
     pub count: i64,
     /// The type of one.
@@ -21,24 +21,24 @@ pub struct Target<'t> {
 
 impl Target<'_> {
     #[inline]
-    fn at(&self, place: usize) -> i64 {
-        self.first + self.span * place as i64
+    fn at(&self, slot: usize) -> i64 {
+        self.first + self.slot_size * slot as i64
     }
 }
 
-/// An operation, issued once to each of so many places; accumulates have one.
+/// An operation, issued once to each of so many slots; accumulates have one.
 pub trait Operation {
     /// Issues it in an epoch, whose end completes it.
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()>;
 
     /// Issues it, and waits until it is done here and there.
     #[inline]
-    fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, places: usize) -> Result<()> {
-        epoch.flush(target, move |epoch| self.issue(epoch, places))
+    fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, slots: usize) -> Result<()> {
+        epoch.flush(target, move |epoch| self.issue(epoch, slots))
     }
 
     /// The memory to which it fetches; empty if it doesn't.
@@ -79,14 +79,14 @@ impl<D: Data> Operation for Put<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        if places == 1 {
-            return epoch.put(self.data.only(), rank, first, count, datatype);
+        if slots == 1 {
+            return epoch.put(self.data.single_origin(), rank, first, count, datatype);
         }
-        for place in 0..places {
-            epoch.put(self.data.origin(place), rank, self.target.at(place), count, datatype)?;
+        for slot in 0..slots {
+            epoch.put(self.data.origin(slot), rank, self.target.at(slot), count, datatype)?;
         }
         Ok(())
     }
@@ -105,15 +105,15 @@ impl<D: Data> Operation for Get<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()> {
         let target = self.target;
         let Target { rank, first, count, datatype, .. } = target;
-        if places == 1 {
-            return epoch.get(self.results.room(), rank, first, count, datatype);
+        if slots == 1 {
+            return epoch.get(self.results.single_destination(), rank, first, count, datatype);
         }
-        for (place, room) in self.results.rooms().take(places).enumerate() {
-            epoch.get(room, rank, target.at(place), count, datatype)?;
+        for (slot, destination) in self.results.destinations().take(slots).enumerate() {
+            epoch.get(destination, rank, target.at(slot), count, datatype)?;
         }
         Ok(())
     }
@@ -139,7 +139,7 @@ impl<D: Data> Operation for Accumulate<'_, '_, D> {
         _: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        epoch.accumulate(self.data.only(), rank, first, count, datatype, Op::Sum)
+        epoch.accumulate(self.data.single_origin(), rank, first, count, datatype, Op::Sum)
     }
 }
 
@@ -161,8 +161,8 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
         _: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        let (operands, room) = (self.data.only(), self.results.room());
-        epoch.get_accumulate(operands, room, rank, first, count, datatype, Op::Sum)
+        let (operands, results) = (self.data.single_origin(), self.results.single_destination());
+        epoch.get_accumulate(operands, results, rank, first, count, datatype, Op::Sum)
     }
 
     fn results(&mut self) -> &mut [u8] {

@@ -58,10 +58,10 @@ impl<O: Operation> Operation for Spilling<'_, O> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> longshore::Result<()> {
         let Spilling { operation, byte, to } = self;
-        operation.issue(epoch, places)?;
+        operation.issue(epoch, slots)?;
         epoch.put(&byte[..], to.0, to.1, 1, to.2)
     }
 
@@ -84,11 +84,11 @@ fn a_byte_in_a_gap_is_wrong_data() {
                 validate: true,
                 layout,
             };
-            let Layout { own, span, count, .. } = &work.layout;
+            let Layout { own, slot_size, count, .. } = &work.layout;
             let target = Target {
                 rank: pair.other,
                 first: 0,
-                span: *span as i64,
+                slot_size: *slot_size as i64,
                 count: *count,
                 datatype: TargetType::Own(own),
             };
