@@ -14,29 +14,30 @@ use crate::link::{FrameMut, LinkError, Refused};
 use crate::protocol::challenge::{Greeting, Key};
 use crate::segment::{Cause, RankState};
 
-/// How long to wait at least before a connection is tried again for which this process was short of something; a rank that sleeps
-/// does at each nap.
+/// The shortest pause before a connection is tried again that failed for lack of descriptors or
+/// memory. A sleeping rank tries again after each nap.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What leads to peers.
+/// The connections to peers.
 pub(super) struct Dialled {
     key: Key,
     interface: IpAddr,
-    /// How long a peer's host may be silent.
+    /// The longest silence of a peer's host.
     patience: Duration,
-    /// Where peers listen, by rank.
+    /// The listening addresses of peers, by rank.
     addresses: Vec<Option<SocketAddr>>,
-    /// Likewise. All begin in `connect` and end in `end`, with the next two.
+    /// The connections, by rank. `connect` begins them and `end` ends them, together with the next
+    /// two fields.
     outbound: Vec<Option<Box<Outbound>>>,
-    /// Whom their endpoints lead to, by number.
+    /// The peers at the other ends, by the number of the endpoint.
     owners: HashMap<usize, u32>,
-    /// Peers whose connections haven't been heard to stand.
+    /// The peers whose connections are not established yet.
     unsettled: HashSet<u32>,
-    /// Connections for which this process is short of descriptors or memory, by peer.
+    /// The connections for which this process lacks descriptors or memory, by peer.
     refusals: HashMap<u32, Refusals>,
-    /// Peers with frames that are written and not posted.
+    /// The peers with messages that are written and not posted.
     waiting: Vec<u32>,
-    /// To whom the last frame was, while it isn't known whether it could be posted.
+    /// The receiver of the last frame, until it is known whether that frame could be posted.
     last: Option<u32>,
 }
 
@@ -61,28 +62,29 @@ impl Dialled {
         }
     }
 
-    /// Whose connection an endpoint's number names.
+    /// The peer at the other end of the endpoint with this number.
     pub(super) fn owner(&self, number: usize) -> Option<u32> {
         self.owners.get(&number).copied()
     }
 
-    /// The peer that this rank's end of a connection leads to.
+    /// The peer at the other end of a connection.
     pub(super) fn peer_at(&self, connection: Connection) -> Option<u32> {
         (0..).zip(&self.outbound).find_map(|(peer, out)| {
             (out.as_ref()?.endpoint.connection() == connection).then_some(peer)
         })
     }
 
-    /// Whether none is coming about.
+    /// Whether no connection is being established.
     pub(super) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
     }
 
-    /// Begins a connection, where there is none.
+    /// Begins a connection to `peer`, if there is none.
     ///
     /// # Errors
-    /// [`Refused::WouldBlock`] where nobody listens, or while this process is short of what it takes, for as long as a peer may be
-    /// silent; the peer is given up; it can't be had.
+    /// [`Refused::WouldBlock`] if the peer never listened, or while this process lacks resources,
+    /// for as long as a peer may be silent. [`Refused::Failed`] if the peer is given up, or the
+    /// connection is impossible.
     pub(super) fn connect(
         &mut self,
         peer: u32,
@@ -93,7 +95,7 @@ impl Dialled {
             return Ok(());
         }
         let Some(address) = self.addresses[peer as usize] else {
-            // It never listened. Whoever knows what became of it may still say so.
+            // It never listened. Its silence begins, during which the launcher may report its end.
             peers.miss(peer);
             return Err(Refused::WouldBlock);
         };
@@ -116,7 +118,7 @@ impl Dialled {
         Ok(())
     }
 
-    /// What comes of a connection that can't be had now.
+    /// Records a failed attempt to connect, and decides whether to try again.
     fn refuse(&mut self, peer: u32, error: CallError, peers: &Peers) -> Refused {
         if !error.is_shortage() {
             return LinkError::Fabric(error.to_string()).into();
@@ -126,14 +128,14 @@ impl Dialled {
         match refusals.tried() {
             tried if tried > SILENCE => return LinkError::Fabric(error.to_string()).into(),
             Duration::ZERO => {
-                tracing::warn!(rank = peers.rank, peer, %error, "tries again to connect")
+                tracing::warn!(rank = peers.rank, peer, %error, "short of resources: will retry to connect")
             }
             _ => {}
         }
         Refused::WouldBlock
     }
 
-    /// Ends the connection to a peer. False if there is none.
+    /// Ends the connection to a peer. Returns `false` if there is none.
     pub(super) fn end(&mut self, peer: u32) -> bool {
         self.refusals.remove(&peer);
         let Some(outbound) = self.outbound[peer as usize].take() else { return false };
@@ -148,13 +150,14 @@ impl Dialled {
         }
     }
 
-    /// Has the system watch the connection to a peer: as it begins, and once it stands, since libfabric may have set it otherwise
+    /// Asks the system to detect a silent host at the other end. This is done when the connection
+    /// begins, and again once it is established, because libfabric may have changed the options
     /// meanwhile.
     fn watch(&self, peer: u32, peers: &Peers) {
         let Some(address) = self.addresses[peer as usize] else { return };
         let watched = sockets::watch_connecting(self.interface, address, self.patience);
         if let Err(error) = watched {
-            tracing::warn!(rank = peers.rank, peer, %error, "the keeper watches it later");
+            tracing::warn!(rank = peers.rank, peer, %error, "can't watch the connection yet: the keeper will retry");
         }
     }
 
@@ -167,7 +170,7 @@ impl Dialled {
         }
     }
 
-    /// An operation on the connection to a peer has ended.
+    /// Handles the end of an operation on the connection to a peer.
     pub(super) fn handle_completion(
         &mut self,
         peer: u32,
@@ -188,7 +191,8 @@ impl Dialled {
         }
     }
 
-    /// Room for a frame to a peer, if there is any; and whether answers follow it, if it is one.
+    /// Room for a frame to a peer, if there is any. `answers_follow` is whether further answers may
+    /// follow the frame.
     pub(super) fn frame(
         &mut self,
         peer: u32,
@@ -199,7 +203,8 @@ impl Dialled {
         self.outbound[peer as usize].as_mut()?.frame(len, answers_follow)
     }
 
-    /// What became of the last frame: where nothing is under way, no completion tells that it couldn't be posted, or is held.
+    /// Checks the last frame: if nothing else is under way, no completion reports that it is held
+    /// or couldn't be posted.
     pub(super) fn check_last(&mut self, peers: &mut Peers) {
         if let Some(peer) = self.last.take() {
             self.check(peer, peers);
@@ -220,7 +225,7 @@ impl Dialled {
         self.check(peer, peers);
     }
 
-    /// Whether a peer can be sent to, and has all that is written.
+    /// Handles a failure to send to a peer, and remembers whether written messages wait.
     fn check(&mut self, peer: u32, peers: &mut Peers) {
         let Some(outbound) = &mut self.outbound[peer as usize] else { return };
         if let Some(error) = outbound.take_broken() {
@@ -230,14 +235,14 @@ impl Dialled {
         }
     }
 
-    /// Whether something is still on its way to one who may take it.
+    /// Whether an operation to a peer that may still take it is under way.
     pub(super) fn is_unsent(&self, peers: &Peers) -> bool {
         (0..).zip(&self.outbound).any(|(peer, out)| {
             out.as_ref().is_some_and(|out| out.is_unsent() && !peers.is_gone(peer))
         })
     }
 
-    /// Says farewell behind all frames; who hears it.
+    /// Sends farewells after all frames. Returns the peers to which it could.
     pub(super) fn say_farewells(&mut self, state: RankState) -> HashSet<u32> {
         let all = (0..).zip(&mut self.outbound);
         let told = all.filter_map(|(peer, out)| out.as_mut()?.say_farewell(state).then_some(peer));

@@ -1,4 +1,4 @@
-//! Where a rank listens, before it knows where its peers do.
+//! A rank's listener, which exists before the addresses of its peers are known.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -18,25 +18,27 @@ use super::{FabricLink, OpenError};
 use crate::protocol::challenge::Key;
 use crate::segment::Segment;
 
-/// How often to look for a port: another process may take it first.
+/// The number of ports to try: another process may take a free port first.
 const PORTS: usize = 16;
 
-/// A rank that listens and doesn't know yet where its peers do.
+/// A listening rank that doesn't know the addresses of its peers yet.
 pub struct Listener {
     network: Arc<Network>,
     address: SocketAddr,
     patience: Duration,
-    /// For peers that access memory here, and where they find it.
+    /// The endpoint through which peers access memory of this rank.
     memory: Option<Memory>,
 }
 
-/// Descriptors for a peer on another host at most: a connection for each direction, and one for accesses to memory.
+/// The most descriptors for a peer on another host: a connection for each direction, and one for
+/// RMA.
 const DESCRIPTORS: rlim_t = 3;
 
-/// Those of this process for all else.
+/// The descriptors that this process needs for everything else.
 const OTHERS: rlim_t = 128;
 
-/// Has the system let this process open as many descriptors as peers may take: without them a living peer would seem gone.
+/// Raises this process's limit of descriptors to the number that `peers` peers may take. Without a
+/// descriptor, a living peer would seem gone.
 fn allow_descriptors(peers: usize) {
     let peers = rlim_t::try_from(peers).unwrap_or(rlim_t::MAX);
     let wanted = peers.saturating_mul(DESCRIPTORS).saturating_add(OTHERS);
@@ -50,17 +52,18 @@ fn allow_descriptors(peers: usize) {
             peers,
             wanted,
             most,
-            "few descriptors for so many ranks on other hosts: raise the limit (ulimit -Hn)"
+            "too few descriptors for the ranks on other hosts: raise the limit (ulimit -Hn)"
         );
     }
 }
 
 impl Listener {
-    /// Listens with `provider` on the interface of this address, and on no other. A connection whose other end's host is silent
-    /// for longer than `patience` has ended.
+    /// Listens with `provider` on the interface with address `interface`, and on no other. A
+    /// connection ends if the host at its other end is silent for longer than `patience`.
     ///
     /// # Errors
-    /// libfabric or the system refuses it: an unknown provider, an address that isn't this machine's.
+    /// libfabric or the system refuses it, for example for an unknown provider or another machine's
+    /// address.
     pub fn open(
         provider: &str,
         interface: IpAddr,
@@ -71,15 +74,17 @@ impl Listener {
         Ok(Listener { network, address, patience, memory: None })
     }
 
-    /// Where it listens, for its peers.
+    /// The address at which this rank listens, to be given to its peers.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets peers access memory that this rank exposes, and this rank theirs; where they find it.
+    /// Enables RMA between this rank and its peers. Returns the address at which peers access this
+    /// rank's memory.
     ///
     /// # Errors
-    /// The provider offers no endpoints for that, or not without what is left out here.
+    /// The provider offers no endpoints for RMA, or requires a feature that the fabric module
+    /// leaves out.
     pub fn open_memory(&mut self) -> Result<SocketAddr, OpenError> {
         let open = |address| Memory::open(&self.network.blame.0, address);
         let (address, memory) = at_free_port(self.address.ip(), self.patience, open)?;
@@ -87,11 +92,15 @@ impl Listener {
         Ok(address)
     }
 
-    /// The link of the rank that `segment` was attached for, now that it is known where each rank listens, and where its memory is
-    /// accessed; one that doesn't can't be reached. `secret` is what all ranks of the job hold, and nobody else.
+    /// The link of the rank to which `segment` belongs.
+    ///
+    /// `addresses` has the listening address of each rank, and `memories` its RMA address; a rank
+    /// without one can't be reached that way. `secret` is known to all ranks of the job, and to
+    /// nobody else.
     ///
     /// # Errors
-    /// The provider has nothing to sleep on; no thread; the launcher's handle.
+    /// The provider has no descriptor to sleep on; a thread can't be started; `segment` is the
+    /// launcher's handle.
     pub fn link(
         self,
         segment: Segment,
@@ -134,8 +143,8 @@ impl Listener {
     }
 }
 
-/// Opens what listens at an address of its own: the interface, with a port that the system found free. What connects there has so much
-/// patience with a silent host.
+/// Calls `open` with the interface's address and a port that the system found free. Connections to
+/// that address end if their host is silent for longer than `patience`.
 pub(super) fn at_free_port<T>(
     interface: IpAddr,
     patience: Duration,
