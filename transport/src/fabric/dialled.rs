@@ -128,7 +128,8 @@ impl Dialled {
         match refusals.tried() {
             tried if tried > SILENCE => return LinkError::Fabric(error.to_string()).into(),
             Duration::ZERO => {
-                tracing::warn!(rank = peers.rank, peer, %error, "short of resources: will retry to connect")
+                let rank = peers.rank;
+                tracing::warn!(rank, peer, %error, "short of resources: will retry to connect")
             }
             _ => {}
         }
@@ -157,7 +158,8 @@ impl Dialled {
         let Some(address) = self.addresses[peer as usize] else { return };
         let watched = sockets::watch_connecting(self.interface, address, self.patience);
         if let Err(error) = watched {
-            tracing::warn!(rank = peers.rank, peer, %error, "can't watch the connection yet: the keeper will retry");
+            let rank = peers.rank;
+            tracing::warn!(rank, peer, %error, "can't watch the connection yet: the keeper will retry");
         }
     }
 

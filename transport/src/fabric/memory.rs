@@ -1,15 +1,23 @@
-//! Access to memory of peers, by an endpoint without connections (FI_EP_RDM) that does nothing else.
+//! RMA: access to the memory of peers, through an endpoint without connections (FI_EP_RDM) that
+//! does nothing else.
 //!
-//! Keys are random, and known to those alone that heard them over connections that proved themselves. But the provider accepts
-//! connections here by itself, without a proof, and knows a peer by its host's address and a port that the connecting side states.
-//! So whoever runs programs on a peer's host, or sends in its name, can take that peer's place: get the keys and the data of what is
-//! written to it, and answer what is read. And whoever reaches this endpoint can end its process, with words that the provider
-//! doesn't expect. It is for hosts and networks whose users trust each other.
+//! **Security.** Keys are random, and travel only over connections whose ends have proved their
+//! membership. But for this endpoint the provider accepts connections by itself, without a proof.
+//! It identifies a peer by its host's address and by a port that the connecting side claims.
 //!
-//! A write is done (FI_DELIVERY_COMPLETE, per call) when its data are in the memory at the other side; with any lesser promise one
-//! that names a wrong key succeeds, and its data are lost.
+//! - A user of a peer's host, or a sender that forges its address, can therefore impersonate that
+//!   peer. It then gets the keys and the data of writes to that peer, and answers reads from it.
+//! - Any sender that reaches this endpoint can crash its process, with data that the provider
+//!   doesn't expect.
 //!
-//! Left out: local registration, virtual addresses and keys of the provider's choice, which verbs wants, atomics, which tcp hasn't.
+//! Use this only on hosts and networks whose users trust each other.
+//!
+//! **Completion.** A write completes (FI_DELIVERY_COMPLETE, per call) when its data are in the
+//! target's memory. With any weaker guarantee, a write with a wrong key would succeed, and its data
+//! would be lost.
+//!
+//! Left out: local registration, virtual addresses and provider-chosen keys, which verbs requires;
+//! atomics, which tcp lacks.
 #![allow(unsafe_code)]
 
 use std::net::SocketAddr;
@@ -29,60 +37,61 @@ use super::sockets;
 use crate::link::{LinkError, Refused};
 use crate::rdma::{Access, Outcome, Place, Rdma, Registration};
 
-/// Stretches of an operation, if the provider takes as many.
+/// The most stretches of an operation, if the provider takes as many.
 const STRETCHES: usize = 4;
 
-/// What memory is registered in.
+/// The domain in which memory is registered.
 struct Domain {
     domain: Fid<fi::fid_domain>,
     fabric: Fid<fi::fid_fabric>,
-    /// What the endpoint is made of.
+    /// The offer of which the endpoint is made.
     info: Info,
     blame: Blame,
-    /// How many stretches of memory peers may access.
+    /// The number of registered regions.
     exposed: AtomicUsize,
 }
 
-/// Memory that peers reach.
+/// A memory registration that peers can access.
 struct Region {
     region: Fid<fi::fid_mr>,
     domain: Arc<Domain>,
 }
 
-/// An endpoint, and who can be reached by it. Fields are closed in their order.
+/// The RMA endpoint, with the peers that it reaches. The fields are closed in their order.
 pub(super) struct Memory {
     endpoint: Fid<fi::fid_ep>,
     completions: Queue,
     peers: Fid<fi::fid_av>,
-    /// What operations refer to, by number.
+    /// The operations under way, by number.
     under_way: Mutex<Operations>,
-    /// Peers on whom an operation failed, and why, until they are taken for lost.
+    /// The peers with failed operations, and the errors, until they count as lost.
     failed: Mutex<Vec<(u32, CallError)>>,
-    /// By rank.
+    /// The peers' names, by rank.
     names: Box<[Option<Name>]>,
     domain: Arc<Domain>,
     stretches: usize,
-    /// Where it is reached.
+    /// The address at which peers reach this endpoint.
     address: SocketAddr,
-    /// How long a peer's host may be silent.
+    /// The longest silence of a peer's host.
     patience: Duration,
 }
 
-/// How a peer is reached.
+/// A reachable peer.
 struct Name {
     address: SocketAddr,
-    /// What the provider calls it.
+    /// The peer in the address vector.
     name: fi::fi_addr_t,
-    /// The system watches the connection that the first operation makes.
+    /// Whether the system watches the connection that the first operation makes.
     watched: AtomicBool,
-    /// There are refusals, as one look tells.
+    /// Whether `refusals` may have a value; it avoids the lock.
     is_refused: AtomicBool,
-    /// Of operations, while none was under way.
+    /// The refusals of operations while no operation to the peer was under way.
     refusals: Mutex<Option<Refusals>>,
 }
 
 impl Name {
-    /// Whether an operation may be tried again for which this process was short of descriptors or memory: the first one connects.
+    /// Records an operation that failed for lack of descriptors or memory: the first operation
+    /// connects. Returns whether to try it again.
     fn try_again(&self) -> bool {
         let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         let added = Refusals::add(*refusals, Instant::now());
@@ -92,7 +101,7 @@ impl Name {
     }
 }
 
-/// Operations by number, of which 0 is none's; free numbers are used again.
+/// Operations by number, from 1. Freed numbers are used again.
 #[derive(Default)]
 struct Operations {
     all: Vec<Option<Operation>>,
@@ -106,22 +115,22 @@ struct Operation {
 }
 
 impl Memory {
-    /// Opens an endpoint at this address. It reaches nobody yet.
+    /// Opens an endpoint at this address. It reaches no peer yet.
     ///
     /// # Errors
-    /// Whichever call failed: the port may be in use (EADDRINUSE), or the provider have no such endpoints, or want what is left out
-    /// here.
+    /// A call failed. The port may be in use (EADDRINUSE), or the provider may offer no such
+    /// endpoints, or it may require a feature that is left out here.
     pub(super) fn open(provider: &str, address: SocketAddr) -> Result<Memory, CallError> {
         let blame = Blame(provider.to_owned());
         let info = offer(provider, address.ip(), address.port(), Use::Memory)?;
         let (offered, mut fabric) = (info.as_ptr(), ptr::null_mut());
-        // SAFETY: what libfabric offered is whole until it is dropped.
+        // SAFETY: the offer's attributes are valid until it is dropped.
         let attributes = unsafe { (*offered).fabric_attr };
-        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
         let fabric = blame.made("fi_fabric", status, fabric)?;
         let (opened, mut domain) = (fabric.as_ptr(), ptr::null_mut());
-        // SAFETY: as above.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe { fi::fi_domain(opened, offered, &mut domain, ptr::null_mut()) };
         let domain = blame.made("fi_domain", status, domain)?;
         let domain = Arc::new(Domain { domain, fabric, info, blame, exposed: AtomicUsize::new(0) });
@@ -130,11 +139,12 @@ impl Memory {
         let inner = domain.domain.as_ptr();
         let mut attributes = fi::fi_av_attr::default();
         let mut peers = ptr::null_mut();
-        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe { fi::fi_av_open(inner, &mut attributes, &mut peers, ptr::null_mut()) };
         let peers = blame.made("fi_av_open", status, peers)?;
         let (offered, mut endpoint) = (domain.info.as_ptr(), ptr::null_mut());
-        // SAFETY: as above; the endpoint is closed before the domain, which is held.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
+        // The endpoint is closed before the domain, which it holds.
         let status = unsafe { fi::fi_endpoint(inner, offered, &mut endpoint, ptr::null_mut()) };
         let endpoint = blame.made("fi_endpoint", status, endpoint)?;
         // SAFETY: all are open, and closed after the endpoint.
@@ -166,12 +176,13 @@ impl Memory {
 }
 
 impl Memory {
-    /// Learns which ranks are reached at which addresses, and how long the host of one may be silent.
+    /// Inserts the peers' addresses into the address vector, by rank. `patience` is the longest
+    /// silence of a peer's host.
     pub(super) fn meet(&mut self, addresses: &[Option<SocketAddr>], patience: Duration) {
         let name = |address: &Option<SocketAddr>| {
             let to = (*address)?;
             let (address, mut name) = (Sockaddr::new(to), 0);
-            // SAFETY: one address, of the format of an internet socket, and a place for one name.
+            // SAFETY: one address, in the format of an internet socket, and a place for one name.
             let inserted = unsafe {
                 let (peers, at) = (self.peers.as_ptr(), address.as_ptr());
                 fi::fi_av_insert(peers, at, 1, &mut name, 0, ptr::null_mut())
@@ -188,12 +199,13 @@ impl Memory {
         self.names = addresses.iter().map(name).collect();
     }
 
-    /// Where it is reached.
+    /// The address at which peers reach this endpoint.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The descriptor that becomes readable when something may have ended, or a peer wants something.
+    /// The descriptor that becomes readable when an operation may have ended, or a peer needs
+    /// progress here.
     ///
     /// # Errors
     /// The provider has none.
@@ -201,7 +213,7 @@ impl Memory {
         self.completions.descriptor()
     }
 
-    /// Whether it is right to wait for the descriptor: nothing is there already.
+    /// Whether a sleep on the descriptor is safe: nothing waits.
     pub(super) fn may_wait(&self) -> bool {
         self.completions.may_wait(&self.domain.fabric, None)
     }
@@ -210,7 +222,7 @@ impl Memory {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether peers may access memory here, or operations of this rank are under way.
+    /// Whether memory is registered here, or operations of this rank are under way.
     pub(super) fn is_in_use(&self) -> bool {
         if self.domain.exposed.load(Ordering::Relaxed) > 0 {
             return true;
@@ -219,7 +231,7 @@ impl Memory {
         under_way.free.len() < under_way.all.len()
     }
 
-    /// Peers on whom operations have failed since this was last asked.
+    /// Takes the peers with operations that failed since the last call.
     pub(super) fn take_failed(&self) -> Vec<(u32, CallError)> {
         std::mem::take(&mut *self.failed.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -232,8 +244,9 @@ impl Memory {
         self.domain.blame.error(call, code).with(peer)
     }
 
-    /// The provider has no room for an operation, as it has none while it connects: for ever where there is nobody to connect to,
-    /// of which it says nothing.
+    /// Handles a refusal for lack of room. The provider has no room while it connects. If nobody
+    /// listens, that lasts for ever, and the provider reports no error; so after the patience, the
+    /// peer has failed unless its system answers.
     fn handle_refusal(&self, access: Access, peer: u32, to: &Name) {
         let is_reached = self.under_way().all.iter().flatten().any(|one| one.peer == peer);
         let mut refusals = to.refusals.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,7 +261,8 @@ impl Memory {
             return;
         }
         *refusals = None;
-        // Where a connection stands, the peer's system answers: its process computes, or is stopped, for as long as it likes.
+        // If a connection is established, the peer's system answers. Its process may compute, or be
+        // stopped, for any time.
         if matches!(sockets::is_connected(to.address), Ok(false)) {
             let error = self.failure(access, libc::ETIMEDOUT, peer);
             let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,7 +270,7 @@ impl Memory {
         }
     }
 
-    /// It had room.
+    /// Ends the series of refusals, because the provider had room.
     fn handle_success(&self, to: &Name) {
         if to.is_refused.load(Ordering::Relaxed) {
             to.is_refused.store(false, Ordering::Relaxed);
@@ -264,7 +278,7 @@ impl Memory {
         }
     }
 
-    /// An operation has ended.
+    /// Handles the end of an operation.
     fn end(&self, number: usize, failed: Option<i32>) {
         let Some(operation) = self.under_way().remove(number) else { return };
         if let Some(code) = failed {
@@ -325,13 +339,13 @@ impl Rdma for Memory {
             getrandom::fill(&mut key).map_err(|error| LinkError::Fabric(error.to_string()))?;
             let key = u64::from_ne_bytes(key);
             let mut region = ptr::null_mut();
-            // SAFETY: the memory stays until the region is closed, as the caller promises.
+            // SAFETY: the memory stays valid until the region is closed, by the caller's promise.
             let status = unsafe {
                 let (domain, start) = (self.domain.domain.as_ptr(), memory.as_ptr().cast());
                 let access = u64::from(fi::FI_REMOTE_READ) | u64::from(fi::FI_REMOTE_WRITE);
                 fi::fi_mr_reg(domain, start, len, access, 0, key, 0, &mut region, ptr::null_mut())
             };
-            // Another has this key.
+            // The key is taken already: try another.
             if -status == fi::FI_ENOKEY as i32 && tries.next().is_some() {
                 continue;
             }
@@ -354,7 +368,7 @@ impl Rdma for Memory {
         let there = at.stretches.iter().map(|&(_, len)| len).sum::<u64>();
         let (Some(to), true) = (to, (1..=self.stretches).contains(&many) && there == len as u64)
         else {
-            let what = format!("rank {}: {many} stretches of {there} bytes, out of reach", at.peer);
+            let what = format!("rank {}: can't access {many} stretches of {there} bytes", at.peer);
             return Err(LinkError::Fabric(what).into());
         };
         let mut remote = [fi::fi_rma_iov::default(); STRETCHES];
@@ -374,8 +388,9 @@ impl Rdma for Memory {
             context: ptr::without_provenance_mut(number),
             data: 0,
         };
-        // SAFETY: the vectors are copied by the call. The memory is valid until the operation has ended, as the caller promises, or
-        // the endpoint is closed, which it is before what is under way is given up.
+        // SAFETY: the call copies the vectors. The memory is valid until the operation has ended,
+        // by the caller's promise, or until the endpoint is closed, which happens before the
+        // operations are dropped.
         let status = unsafe {
             let endpoint = self.endpoint.as_ptr();
             match access {
@@ -388,7 +403,8 @@ impl Rdma for Memory {
         if !to.watched.swap(true, Ordering::Relaxed) {
             let watched = sockets::watch_connecting(self.address.ip(), to.address, self.patience);
             if let Err(error) = watched {
-                tracing::warn!(peer = at.peer, %error, "a silent host may stay unnoticed");
+                let peer = at.peer;
+                tracing::warn!(peer, %error, "can't watch the connection to detect a silent host");
             }
         }
         if status >= 0 {
@@ -430,7 +446,7 @@ impl Drop for Region {
     }
 }
 
-// Elsewhere tcp has no such endpoints, or none that initiate.
+// On other machines the provider tcp offers no such endpoints, or none that initiate.
 #[cfg(all(test, target_pointer_width = "64", target_endian = "little"))]
 mod tests {
     use std::net::{Ipv4Addr, TcpListener};
@@ -439,7 +455,7 @@ mod tests {
     use super::*;
     use crate::rdma::Transfer;
 
-    /// Two ranks, of which 0 accesses the memory of 1.
+    /// Two ranks: rank 0 accesses the memory of rank 1.
     struct Pair {
         origin: Arc<Memory>,
         target: Memory,
@@ -458,7 +474,7 @@ mod tests {
             Pair { origin: Arc::new(origin), target }
         }
 
-        /// Polls both until something is there.
+        /// Polls both ranks until `look` returns a value.
         fn wait<T>(&self, mut look: impl FnMut(&Pair) -> Option<T>) -> T {
             let start = Instant::now();
             loop {
@@ -490,7 +506,7 @@ mod tests {
             transfer
         }
 
-        /// One that ends well; the data then.
+        /// Performs an access that succeeds. Returns its buffer.
         fn access(
             &self,
             access: Access,
@@ -503,7 +519,7 @@ mod tests {
             transfer.into_buffer().unwrap()
         }
 
-        /// One that doesn't.
+        /// Performs an access that fails. Returns its error.
         fn refused(&self, access: Access, key: u64, stretches: &[(u64, u64)]) -> CallError {
             let transfer = self.start(access, key, stretches, b"lost");
             let (peer, error) = self.wait(|pair| pair.origin.take_failed().pop());
@@ -513,11 +529,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_data_are_read_back() {
         let pair = Pair::new();
         let mut memory = vec![255u8; 16];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap();
-        // SAFETY: the memory outlives the registration, and is looked at after that alone.
+        // SAFETY: the memory outlives the registration, and is used directly only after it.
         let region = unsafe { pair.target.expose(start, memory.len()).unwrap() };
         pair.access(Access::Write, region.key(), &[(8, 3), (1, 2)], b"stone");
         let read = pair.access(Access::Read, region.key(), &[(1, 2), (8, 4)], &[0; 6]);
@@ -526,7 +542,7 @@ mod tests {
         assert_eq!(memory, b"\xffne\xff\xff\xff\xff\xffsto\xff\xff\xff\xff\xff");
     }
 
-    /// What becomes of a write to a peer at an address, in so long a time.
+    /// Writes to a peer at an address. Returns the failure, if one comes within the given time.
     fn attempt(to: SocketAddr, patience: Duration, within: Duration) -> Option<(u32, CallError)> {
         let open = |address| Memory::open("tcp", address);
         let here = Ipv4Addr::LOCALHOST.into();
@@ -550,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nowhere_is_given_up() {
+    fn a_peer_that_does_not_listen_is_given_up() {
         let patience = Duration::from_millis(300);
         let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let (peer, error) = attempt(nobody, patience, Duration::from_secs(60)).unwrap();
@@ -558,7 +574,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_computes_is_waited_for() {
+    fn a_peer_that_does_not_respond_is_waited_for() {
         let patience = Duration::from_millis(300);
         let stopped = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let failed = attempt(stopped.local_addr().unwrap(), patience, 5 * patience);
@@ -566,12 +582,12 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_memory_fails_and_changes_none() {
+    fn accesses_outside_of_registered_memory_fail_and_change_none() {
         let mut memory = vec![255u8; 16];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap();
         for case in ["wrong key", "beyond the end", "dropped"] {
             let pair = Pair::new();
-            // SAFETY: as above.
+            // SAFETY: the memory outlives the registration, and is used directly only after it.
             let region = unsafe { pair.target.expose(start, 16).unwrap() };
             let (mut key, mut at, mut kept) = (region.key(), 0, Some(region));
             match case {
