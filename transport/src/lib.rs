@@ -24,6 +24,7 @@
 
 mod atomics;
 pub mod composed;
+mod error;
 #[cfg(feature = "fabric")]
 pub mod fabric;
 pub mod fault;
@@ -38,7 +39,8 @@ pub mod shm;
 pub mod signals;
 pub mod sim;
 
-pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
+pub use error::{LinkError, Refused};
+pub use link::{Doorbell, Frame, FrameMut, Link};
 pub use rdma::{Access, Place, Rdma, Registration, Transfer};
 pub use segment::{
     Cause, GRANULE, JobState, Mapping, Note, Range, RankState, Segment, SegmentError,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::link::{LinkError, Refused};
+use crate::error::{LinkError, Refused};
 
 /// Access to memory that peers have exposed: an optional capability of a
 /// [`Link`](crate::link::Link).
