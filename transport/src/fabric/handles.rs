@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
+use super::fid::{Blame, Fid};
 use super::queue::{Ended, Queue, descriptor};
 
 /// The requested version of the interface.
@@ -23,34 +24,6 @@ const VERSION: u32 = 1 << 16 | 20;
 
 /// The bits of an operation's context that hold its slot; the other bits hold its endpoint.
 const SLOT_BITS: u32 = 8;
-
-/// An object of libfabric, closed when dropped.
-pub(super) struct Fid<T>(NonNull<T>);
-
-// SAFETY: the domain is opened FI_THREAD_SAFE, so any thread may use its objects at any time.
-unsafe impl<T> Send for Fid<T> {}
-// SAFETY: the domain is opened FI_THREAD_SAFE, so any thread may use its objects at any time.
-unsafe impl<T> Sync for Fid<T> {}
-
-impl<T> Fid<T> {
-    pub(super) fn as_ptr(&self) -> *mut T {
-        self.0.as_ptr()
-    }
-
-    /// The object's first member, a `fid`, which all objects have.
-    pub(super) fn fid(&self) -> *mut fi::fid {
-        self.0.as_ptr().cast()
-    }
-}
-
-impl<T> Drop for Fid<T> {
-    fn drop(&mut self) {
-        // SAFETY: the object is open, and owned. Objects that depend on it were dropped before, by
-        // the order of fields in this module's types.
-        let status = unsafe { fi::fi_close(self.fid()) };
-        debug_assert_eq!(status, 0, "something that depends on it is still open");
-    }
-}
 
 /// A list of a provider's offers.
 pub(super) struct Info(NonNull<fi::fi_info>);
@@ -70,37 +43,6 @@ impl Drop for Info {
     fn drop(&mut self) {
         // SAFETY: libfabric made it, and it is owned.
         unsafe { fi::fi_freeinfo(self.as_ptr()) }
-    }
-}
-
-/// The text of libfabric for an error number.
-fn strerror(code: i32) -> String {
-    // SAFETY: fi_strerror returns a static string for every number.
-    unsafe { CStr::from_ptr(fi::fi_strerror(code)) }.to_string_lossy().into_owned()
-}
-
-/// Makes the errors of one provider.
-#[derive(Debug, Clone)]
-pub(super) struct Blame(pub String);
-
-impl Blame {
-    pub(super) fn error(&self, call: &'static str, code: i32) -> CallError {
-        CallError { provider: self.0.clone(), call, peer: None, code, why: strerror(code) }
-    }
-
-    /// The object that a call made, or its error.
-    pub(super) fn made<T>(
-        &self,
-        call: &'static str,
-        status: i32,
-        object: *mut T,
-    ) -> Result<Fid<T>, CallError> {
-        self.done(call, status as isize)?;
-        NonNull::new(object).map(Fid).ok_or_else(|| self.error(call, libc::EINVAL))
-    }
-
-    pub(super) fn done(&self, call: &'static str, status: isize) -> Result<(), CallError> {
-        if status < 0 { Err(self.error(call, -status as i32)) } else { Ok(()) }
     }
 }
 

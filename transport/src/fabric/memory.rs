@@ -30,7 +30,8 @@ use std::time::{Duration, Instant};
 use libfabric_sys::bindgen as fi;
 
 use super::error::{CallError, Refusals};
-use super::handles::{Blame, Fid, Info, Sockaddr, Use, offer};
+use super::fid::{Blame, Fid};
+use super::handles::{Info, Sockaddr, Use, offer};
 use super::peers::SILENCE;
 use super::queue::Queue;
 use super::sockets;

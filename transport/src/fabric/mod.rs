@@ -34,6 +34,7 @@
 mod connection;
 mod dialled;
 mod error;
+mod fid;
 mod handles;
 mod inbox;
 mod listener;

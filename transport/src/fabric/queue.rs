@@ -7,7 +7,7 @@ use std::ptr;
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
-use super::handles::{Blame, Fid};
+use super::fid::{Blame, Fid};
 
 /// The number of operations under way that fit the queue at once. The provider tcp lets it grow.
 const ROOM: usize = 4096;
