@@ -16,7 +16,7 @@ mod shared;
 
 use crate::atomics::{Acquire, Le32, Le64, Release, spin};
 use crate::futex::{self, LONGEST_SLEEP};
-use crate::segment::Mapping;
+use crate::segment::{Mapping, Shared};
 use queue::{Place, Queue};
 
 pub use brief::{BriefLock, BriefWord, Briefly};
@@ -37,6 +37,10 @@ pub struct LockPlace {
     turn: Le32,
     zero: u32,
 }
+
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for LockPlace {}
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockPlace>() == 16);

@@ -1,7 +1,7 @@
 //! A lock without a queue: one exchange takes it, and one store releases it.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, nap, spin};
-use crate::segment::Mapping;
+use crate::segment::{Mapping, Shared};
 
 /// The lock's word.
 ///
@@ -13,6 +13,10 @@ use crate::segment::Mapping;
 pub struct BriefWord {
     state: Le32,
 }
+
+// SAFETY: repr(C), of one word.
+#[allow(unsafe_code)]
+unsafe impl Shared for BriefWord {}
 
 /// A lock over one word, held for a few memory accesses.
 ///

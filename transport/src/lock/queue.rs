@@ -9,6 +9,7 @@
 //! 3. *Call*: advance the head, and wake the owner of the ticket that is now at the head.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Le64, Release, barrier_after_exchange};
+use crate::segment::Shared;
 
 /// The state of a queue: the ticket whose turn it is, or the next ticket to be given.
 #[derive(Debug, Default)]
@@ -17,6 +18,10 @@ pub struct LockHead {
     head: Le32,
     zero: u32,
 }
+
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for LockHead {}
 
 /// An entry of a queue. Its name holds a ticket in the high half and its owner + 1 in the low half.
 pub(super) trait Place {

@@ -15,7 +15,7 @@
 
 use crate::atomics::{Le32, Le64};
 use crate::lock::{LockHead, LockPlace};
-use crate::segment::SegmentError;
+use crate::segment::{SegmentError, Shared};
 use crate::shm::ring;
 
 /// The alignment of mapped ranges, which start and end on its multiples: the largest page of any
@@ -61,6 +61,10 @@ pub(crate) struct Header {
     pub ranges: Le32,
 }
 
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for Header {}
+
 /// The words of one rank: two cache lines.
 ///
 /// ```text
@@ -80,6 +84,10 @@ pub(crate) struct RankBlock {
     pad1: [u32; 11],
 }
 
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for RankBlock {}
+
 /// An allocated range, or a free entry if the offset is zero.
 ///
 /// ```text
@@ -92,6 +100,10 @@ pub(crate) struct RangeEntry {
     pub owner: Le32,
     pad: [u32; 3],
 }
+
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for RangeEntry {}
 
 #[cfg(not(loom))]
 const _: () = {

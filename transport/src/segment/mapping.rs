@@ -17,18 +17,6 @@ pub(crate) unsafe trait Shared {}
 
 // SAFETY: repr(transparent) over an atomic integer.
 unsafe impl Shared for crate::atomics::Le64 {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::Header {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::RankBlock {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::RangeEntry {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for crate::lock::LockHead {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for crate::lock::LockPlace {}
-// SAFETY: repr(C), of one word.
-unsafe impl Shared for crate::lock::BriefWord {}
 
 /// A mapped part of the segment. Other processes may write it at any time, so it is a pointer with
 /// a length, never a slice. It is unmapped when dropped.

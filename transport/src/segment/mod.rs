@@ -25,6 +25,7 @@ pub use mapping::Mapping;
 
 pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock};
+pub(crate) use mapping::Shared;
 
 use crate::atomics::{Acquire, Le64, Relaxed};
 
