@@ -17,7 +17,7 @@ mod shared;
 use crate::atomics::{Acquire, Le32, Le64, Release, spin};
 use crate::futex::{self, LONGEST_SLEEP};
 use crate::segment::{Mapping, Shared};
-use queue::{Place, Queue};
+use queue::{Queue, QueueEntry};
 
 pub use brief::{BriefLock, BriefWord, Briefly};
 pub use queue::LockHead;
@@ -32,7 +32,7 @@ pub use shared::{Claim, Shape, SharedLock, Sharing, User};
 /// ```
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct LockPlace {
+pub struct LockEntry {
     name: Le64,
     turn: Le32,
     zero: u32,
@@ -40,12 +40,12 @@ pub struct LockPlace {
 
 // SAFETY: repr(C), of words and padding.
 #[allow(unsafe_code)]
-unsafe impl Shared for LockPlace {}
+unsafe impl Shared for LockEntry {}
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockPlace>() == 16);
+const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockEntry>() == 16);
 
-impl Place for LockPlace {
+impl QueueEntry for LockEntry {
     fn name(&self) -> &Le64 {
         &self.name
     }
@@ -54,7 +54,7 @@ impl Place for LockPlace {
 /// A lock that blocks its caller, over words in shared memory.
 #[derive(Clone, Copy)]
 pub struct FairLock<'a> {
-    queue: Queue<'a, LockPlace>,
+    queue: Queue<'a, LockEntry>,
 }
 
 /// Holds the lock until dropped.
@@ -64,12 +64,12 @@ pub struct Held<'a> {
 }
 
 impl<'a> FairLock<'a> {
-    /// A lock over `head` and `places`. Zeroed words are a free lock.
+    /// A lock over `head` and `entries`. Zeroed words are a free lock.
     ///
-    /// The number of entries in `places` is a power of two, and at least the number of ranks. Only
+    /// The length of `entries` is a power of two, and at least the number of ranks. Only
     /// one thread of each rank may wait at a time.
-    pub fn new(head: &'a LockHead, places: &'a [LockPlace]) -> Self {
-        Self { queue: Queue::new(head, places) }
+    pub fn new(head: &'a LockHead, entries: &'a [LockEntry]) -> Self {
+        Self { queue: Queue::new(head, entries) }
     }
 
     /// Bytes of shared memory that a lock of `ranks` takes: a multiple of 64. They must start
@@ -83,8 +83,8 @@ impl<'a> FairLock<'a> {
     /// # Panics
     /// If these bytes aren't inside `memory`.
     pub fn at(memory: &'a Mapping, offset: u64, ranks: u32) -> Self {
-        let places = memory.slice(offset + 64, ranks.next_power_of_two() as usize);
-        Self::new(memory.at(offset), places)
+        let entries = memory.slice(offset + 64, ranks.next_power_of_two() as usize);
+        Self::new(memory.at(offset), entries)
     }
 
     /// Waits for its turn and takes the lock for `rank`. `is_dead` returns whether a rank will
@@ -110,10 +110,10 @@ impl<'a> FairLock<'a> {
                 continue;
             }
             self.wake(self.queue.pass_over(&is_dead));
-            let place = self.queue.place(ticket);
-            let turn = place.turn.load(Acquire); // pairs with the store in `wake`
+            let entry = self.queue.entry(ticket);
+            let turn = entry.turn.load(Acquire); // pairs with the store in `wake`
             if self.queue.turn() != ticket {
-                futex::wait(&place.turn, turn, LONGEST_SLEEP);
+                futex::wait(&entry.turn, turn, LONGEST_SLEEP);
             }
         }
     }
@@ -125,9 +125,9 @@ impl<'a> FairLock<'a> {
 
     fn wake(&self, called: Option<(u32, u32)>) {
         if let Some((ticket, _)) = called {
-            let place = self.queue.place(ticket);
-            place.turn.store(ticket, Release);
-            futex::wake_all(&place.turn);
+            let entry = self.queue.entry(ticket);
+            entry.turn.store(ticket, Release);
+            futex::wake_all(&entry.turn);
         }
     }
 }

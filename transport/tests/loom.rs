@@ -9,7 +9,7 @@ use loom::sync::{Arc, Notify};
 use loom::thread;
 
 use longshore_transport::lock::{
-    BriefLock, BriefWord, FairLock, LockHead, LockPlace, SharedLock, Sharing, User,
+    BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
 use longshore_transport::shm::ring::{
     Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
@@ -176,7 +176,7 @@ fn a_frame_in_an_unwatched_ring_is_seen_or_its_sender_calls() {
 
 struct Locked {
     head: LockHead,
-    places: [LockPlace; 4],
+    entries: [LockEntry; 4],
     dead: AtomicU32,
     /// The data under the lock.
     guarded: UnsafeCell<u32>,
@@ -191,14 +191,14 @@ impl Locked {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             head: LockHead::default(),
-            places: Default::default(),
+            entries: Default::default(),
             dead: AtomicU32::new(u32::MAX),
             guarded: UnsafeCell::new(0),
         })
     }
 
     fn lock(&self) -> FairLock<'_> {
-        FairLock::new(&self.head, &self.places)
+        FairLock::new(&self.head, &self.entries)
     }
 
     fn add(&self, rank: u32) {
@@ -264,7 +264,7 @@ fn a_dead_holder_is_passed_over() {
 
 struct Share {
     head: LockHead,
-    places: [Word; 4],
+    entries: [Word; 4],
     holders: [Word; 1],
     bells: [Notify; 3],
     guarded: UnsafeCell<u32>,
@@ -279,7 +279,7 @@ impl Share {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             head: LockHead::default(),
-            places: Default::default(),
+            entries: Default::default(),
             holders: Default::default(),
             bells: std::array::from_fn(|_| Notify::new()),
             guarded: UnsafeCell::new(0),
@@ -288,7 +288,7 @@ impl Share {
 
     /// Sleeps until the lock is held. A lost wake-up makes the sleep endless.
     fn hold(&self, number: u32, sharing: Sharing, body: impl FnOnce(&UnsafeCell<u32>)) {
-        let lock = SharedLock::over(&self.head, &self.places, &self.holders);
+        let lock = SharedLock::over(&self.head, &self.entries, &self.holders);
         let wake = |user: User| self.bells[user.number as usize].notify();
         let mut claim = lock.claim(User { number, served: false }, sharing, wake);
         while !lock.poll(&mut claim, |_| false, wake) {

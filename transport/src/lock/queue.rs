@@ -24,29 +24,29 @@ pub struct LockHead {
 unsafe impl Shared for LockHead {}
 
 /// An entry of a queue. Its name holds a ticket in the high half and its owner + 1 in the low half.
-pub(super) trait Place {
+pub(super) trait QueueEntry {
     fn name(&self) -> &Le64;
 }
 
-impl Place for Le64 {
+impl QueueEntry for Le64 {
     fn name(&self) -> &Le64 {
         self
     }
 }
 
 /// A queue over words in shared memory.
-pub(super) struct Queue<'a, P> {
+pub(super) struct Queue<'a, E> {
     head: &'a LockHead,
-    places: &'a [P],
+    entries: &'a [E],
 }
 
-impl<P> Clone for Queue<'_, P> {
+impl<E> Clone for Queue<'_, E> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P> Copy for Queue<'_, P> {}
+impl<E> Copy for Queue<'_, E> {}
 
 fn name(ticket: u32, owner: u32) -> u64 {
     u64::from(ticket) << 32 | u64::from(owner + 1)
@@ -58,20 +58,20 @@ fn is_older(name: u64, ticket: u32) -> bool {
     name as u32 == 0 || ticket.wrapping_sub((name >> 32) as u32) as i32 > 0
 }
 
-impl<'a, P: Place> Queue<'a, P> {
-    /// A queue over `head` and `places`. Zeroed words are an empty queue.
+impl<'a, E: QueueEntry> Queue<'a, E> {
+    /// A queue over `head` and `entries`. Zeroed words are an empty queue.
     ///
-    /// The number of entries in `places` is a power of two, and at least the number of tickets that
+    /// The length of `entries` is a power of two, and at least the number of tickets that
     /// may be out at a time.
     #[inline(always)]
-    pub(super) fn new(head: &'a LockHead, places: &'a [P]) -> Self {
-        debug_assert!(places.len().is_power_of_two());
-        Self { head, places }
+    pub(super) fn new(head: &'a LockHead, entries: &'a [E]) -> Self {
+        debug_assert!(entries.len().is_power_of_two());
+        Self { head, entries }
     }
 
     #[inline(always)]
-    pub(super) fn place(&self, ticket: u32) -> &'a P {
-        &self.places[ticket as usize & (self.places.len() - 1)]
+    pub(super) fn entry(&self, ticket: u32) -> &'a E {
+        &self.entries[ticket as usize & (self.entries.len() - 1)]
     }
 
     /// The ticket whose turn it is, or the next ticket to be given. Acquire pairs with the release
@@ -87,14 +87,14 @@ impl<'a, P: Place> Queue<'a, P> {
         // The head moves on only after its ticket was given. If this ticket isn't given yet, it was
         // still the head when its entry was read.
         let ticket = self.turn();
-        let seen = self.place(ticket).name().load(Acquire);
+        let seen = self.entry(ticket).name().load(Acquire);
         is_older(seen, ticket)
     }
 
     /// The owner of `ticket`, if it was given.
     #[inline(always)]
     pub(super) fn owner(&self, ticket: u32) -> Option<u32> {
-        let name = self.place(ticket).name().load(Acquire);
+        let name = self.entry(ticket).name().load(Acquire);
         if (name >> 32) as u32 == ticket { (name as u32).checked_sub(1) } else { None }
     }
 
@@ -103,7 +103,7 @@ impl<'a, P: Place> Queue<'a, P> {
     pub(super) fn enter(&self, owner: u32) -> u32 {
         let mut ticket = self.turn();
         loop {
-            let name = self.place(ticket).name();
+            let name = self.entry(ticket).name();
             let seen = name.load(Acquire);
             if !is_older(seen, ticket) {
                 // If the entry holds a newer ticket, others have advanced the head since it was

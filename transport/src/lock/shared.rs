@@ -66,14 +66,14 @@ pub struct SharedLock<'a> {
 /// The number of words in a lock, computed once for many locks.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    places: u32,
+    entries: u32,
     words: u32,
 }
 
 impl Shape {
     /// The layout of locks with `users` users.
     pub fn of(users: u32) -> Shape {
-        Shape { places: users.next_power_of_two(), words: users.div_ceil(64) }
+        Shape { entries: users.next_power_of_two(), words: users.div_ceil(64) }
     }
 }
 
@@ -139,17 +139,17 @@ impl<'a> SharedLock<'a> {
     /// # Panics
     /// If the lock isn't inside `memory`.
     #[inline(always)]
-    pub fn new(memory: &'a Mapping, offset: u64, Shape { places, words }: Shape) -> Self {
+    pub fn new(memory: &'a Mapping, offset: u64, Shape { entries, words }: Shape) -> Self {
         let holders = memory.slice(offset + 64, words as usize);
         let after = offset + 64 + 8 * u64::from(words);
-        Self::over(memory.at(offset), memory.slice(after, places as usize), holders)
+        Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
     }
 
-    /// The lock over these words. `places` has a power of two entries, at least one for each user;
+    /// The lock over these words. The length of `entries` is a power of two, at least one for each user;
     /// `holders` has a bit for each user.
     #[inline(always)]
-    pub fn over(head: &'a LockHead, places: &'a [Le64], holders: &'a [Le64]) -> Self {
-        Self { queue: Queue::new(head, places), holders }
+    pub fn over(head: &'a LockHead, entries: &'a [Le64], holders: &'a [Le64]) -> Self {
+        Self { queue: Queue::new(head, entries), holders }
     }
 
     /// Asks for the lock. A user has one claim at a time. `wake` is called with the user to wake.

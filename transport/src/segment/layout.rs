@@ -4,7 +4,7 @@
 //!        0  Header          magic, version, geometry; job state; range count; lock
 //!     4096  RankBlock[n]    state, doorbell; the rank's note of its activity
 //!           callers[n]      a bit for each peer whose ring is not watched and holds a frame
-//!           LockPlace[p]    the fair lock's queue, p = n rounded up to a power of two
+//!           LockEntry[p]    the fair lock's queue, p = n rounded up to a power of two
 //!           RangeEntry[65536]
 //!           rings[n][n]     by receiver, then by sender, each on a GRANULE boundary
 //!           heap            ranges, to the end
@@ -14,7 +14,7 @@
 //! growth.
 
 use crate::atomics::{Le32, Le64};
-use crate::lock::{LockHead, LockPlace};
+use crate::lock::{LockEntry, LockHead};
 use crate::segment::{SegmentError, Shared};
 use crate::shm::ring;
 
@@ -121,7 +121,7 @@ pub struct Geometry {
     pub(crate) ring_bytes: u32,
     pub(crate) size: u64,
     pub(crate) callers: u64,
-    pub(crate) places: u64,
+    pub(crate) lock_queue: u64,
     pub(crate) table: u64,
     pub(crate) rings: u64,
     pub(crate) heap: u64,
@@ -151,8 +151,8 @@ impl Geometry {
         }
         let n = u64::from(ranks);
         let callers = 4096 + n * size_of::<RankBlock>() as u64;
-        let places = callers + n * caller_stride(ranks);
-        let table = places + u64::from(lock_places(ranks)) * size_of::<LockPlace>() as u64;
+        let lock_queue = callers + n * caller_stride(ranks);
+        let table = lock_queue + u64::from(lock_queue_len(ranks)) * size_of::<LockEntry>() as u64;
         let table = table.next_multiple_of(64);
         let rings = table + u64::from(RANGES) * size_of::<RangeEntry>() as u64;
         let rings = rings.next_multiple_of(GRANULE);
@@ -163,7 +163,7 @@ impl Geometry {
             let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
             return Err(SegmentError::Geometry(what));
         }
-        Ok(Self { ranks, ring_bytes, size, callers, places, table, rings, heap })
+        Ok(Self { ranks, ring_bytes, size, callers, lock_queue, table, rings, heap })
     }
 
     /// Reads and checks the start of a segment, at least 32 bytes, as another process wrote it.
@@ -228,7 +228,7 @@ fn caller_stride(ranks: u32) -> u64 {
     (u64::from(ranks.div_ceil(64)) * 8).next_multiple_of(64)
 }
 
-pub(crate) fn lock_places(ranks: u32) -> u32 {
+pub(crate) fn lock_queue_len(ranks: u32) -> u32 {
     ranks.next_power_of_two()
 }
 

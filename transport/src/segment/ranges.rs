@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
 
-use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_places};
+use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_queue_len};
 use super::{Range, RankState, Segment, SegmentError, mapping};
 use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
@@ -114,8 +114,8 @@ impl Segment {
     /// The allocator's lock.
     fn lock(&self) -> FairLock<'_> {
         let geometry = self.geometry();
-        let places = lock_places(geometry.ranks) as usize;
-        FairLock::new(&self.header().lock, self.shared.control.slice(geometry.places, places))
+        let entries = lock_queue_len(geometry.ranks) as usize;
+        FairLock::new(&self.header().lock, self.shared.control.slice(geometry.lock_queue, entries))
     }
 
     /// Takes the allocator's lock and never releases it, for tests of a rank that dies while it
