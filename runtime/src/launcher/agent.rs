@@ -16,8 +16,8 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 
 use super::guard::Control;
+use super::local::{LocalRanks, LocalSource};
 use super::message::{Command, Event, Inbox, Orders, Outbox};
-use super::station::{self, Station};
 
 /// How much of the ranks' output may be under way to the launcher; with more they wait.
 const OUTPUT_WINDOW: usize = 256 << 10;
@@ -56,7 +56,7 @@ struct Agent {
 #[derive(Default)]
 struct Found {
     /// What happened at the station.
-    sources: Vec<station::Source>,
+    sources: Vec<LocalSource>,
     /// The first signal.
     signal: Option<Signal>,
     /// The launcher or the process in front is gone.
@@ -71,12 +71,12 @@ impl Found {
 }
 
 #[derive(Clone, Copy)]
-enum Source {
+enum AgentSource {
     Stdin,
     Stdout,
     Signals,
     Front,
-    Station(station::Source),
+    Local(LocalSource),
 }
 
 impl Agent {
@@ -98,8 +98,8 @@ impl Agent {
 
     fn run(mut self, control: &Control) -> io::Result<u8> {
         let Some(orders) = self.await_orders(control)? else { return Ok(self.status()) };
-        let mut station = match Station::start(&orders, true) {
-            Ok(station) => station,
+        let mut local = match LocalRanks::start(&orders, true) {
+            Ok(local) => local,
             Err(error) => {
                 let (status, reason) = (error.status(), error.to_string());
                 self.outbox.push(&Event::Refused { status, reason })?;
@@ -115,18 +115,18 @@ impl Agent {
                     Command::Taken(count) => {
                         self.under_way = self.under_way.saturating_sub(count as usize);
                     }
-                    command => station.act(command),
+                    command => local.act(command),
                 }
             }
-            let found = self.await_something(Some(&station), control)?;
+            let found = self.await_something(Some(&local), control)?;
             if let Some(signal) = found.signal {
-                station.act(Command::Signal(signal as i32));
+                local.act(Command::Signal(signal as i32));
             }
             for source in found.sources {
-                station.handle(source, &mut self.events)?;
+                local.handle(source, &mut self.events)?;
             }
             if self.look.is_some_and(|look| look <= Instant::now()) {
-                self.note(&station);
+                self.note(&local);
                 self.look = orders.notes.and_then(|pause| Instant::now().checked_add(pause));
             }
             for event in std::mem::take(&mut self.events) {
@@ -136,10 +136,10 @@ impl Agent {
                 self.outbox.push(&event)?;
             }
             let is_over = self.signalled.is_some_and(|(_, until)| {
-                until <= Instant::now() || station.living().next().is_none()
+                until <= Instant::now() || local.living().next().is_none()
             });
             if found.ends || is_over {
-                drop(station); // no rank waits for last words
+                drop(local); // no rank waits for last words
                 self.send_rest();
                 return Ok(self.status());
             }
@@ -184,7 +184,7 @@ impl Agent {
     /// Waits until something happened, reads and writes.
     fn await_something(
         &mut self,
-        station: Option<&Station>,
+        local: Option<&LocalRanks>,
         control: &Control,
     ) -> io::Result<Found> {
         let mut sources = Vec::new();
@@ -193,24 +193,24 @@ impl Agent {
             sources.push(source);
             polled.push(PollFd::new(descriptor, events));
         };
-        watch(Source::Stdin, self.stdin.as_fd(), PollFlags::POLLIN);
+        watch(AgentSource::Stdin, self.stdin.as_fd(), PollFlags::POLLIN);
         // Without anything to write it says whether the other end is there.
         let writable = match self.outbox.is_empty() {
             true => PollFlags::empty(),
             false => PollFlags::POLLOUT,
         };
-        watch(Source::Stdout, self.stdout.as_fd(), writable);
+        watch(AgentSource::Stdout, self.stdout.as_fd(), writable);
         if let Some(signals) = &control.signals {
-            watch(Source::Signals, signals.as_fd(), PollFlags::POLLIN);
+            watch(AgentSource::Signals, signals.as_fd(), PollFlags::POLLIN);
         }
         if let Some(front) = &control.front {
-            watch(Source::Front, front.as_fd(), PollFlags::POLLIN);
+            watch(AgentSource::Front, front.as_fd(), PollFlags::POLLIN);
         }
-        if let Some(station) = station {
-            station.watch(
+        if let Some(local) = local {
+            local.watch(
                 self.under_way < OUTPUT_WINDOW,
                 |source, descriptor: BorrowedFd<'_>, events| {
-                    watch(Source::Station(source), descriptor, events);
+                    watch(AgentSource::Local(source), descriptor, events);
                 },
             );
         }
@@ -233,16 +233,16 @@ impl Agent {
         let mut found = Found::default();
         for (source, events) in happened {
             match source {
-                Source::Stdin => found.ends |= !self.inbox.read(&self.stdin)?,
-                Source::Stdout if events.contains(PollFlags::POLLOUT) => {
+                AgentSource::Stdin => found.ends |= !self.inbox.read(&self.stdin)?,
+                AgentSource::Stdout if events.contains(PollFlags::POLLOUT) => {
                     found.ends |= self.outbox.write(&self.stdout).is_err();
                 }
                 // Nobody reads it any more, or whoever killed the process in front wants this one to end.
-                Source::Stdout | Source::Front => found.ends = true,
-                Source::Signals => {
+                AgentSource::Stdout | AgentSource::Front => found.ends = true,
+                AgentSource::Signals => {
                     found.signal = control.signals.as_ref().map_or(Ok(None), first_signal)?;
                 }
-                Source::Station(source) => found.sources.push(source),
+                AgentSource::Local(source) => found.sources.push(source),
             }
         }
         match (found.signal, self.signalled) {
@@ -255,9 +255,9 @@ impl Agent {
     }
 
     /// Tells what the ranks note, where that is new.
-    fn note(&mut self, station: &Station) {
-        for rank in station.living() {
-            let note = station.noted(rank);
+    fn note(&mut self, local: &LocalRanks) {
+        for rank in local.living() {
+            let note = local.noted(rank);
             if self.noted.insert(rank, note) != Some(note) {
                 self.events.push(Event::Noted(rank, note));
             }

@@ -23,7 +23,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::process::{Alone, Handle, fork_alone, keep_ended_children};
+use super::process::{PidFd, SingleThreaded, fork_single_threaded, keep_ended_children};
 
 /// Signals that the ranks get when the launcher gets them, but for those that it ignores.
 const FORWARDED: [Signal; 6] = [
@@ -42,7 +42,7 @@ const SWEEP: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub struct Control {
     pub(super) signals: Option<SignalFd>,
-    pub(super) front: Option<Handle>,
+    pub(super) front: Option<PidFd>,
 }
 
 impl Control {
@@ -58,7 +58,7 @@ impl Control {
 /// # Errors
 /// The process has other threads, can't fork, or can't be watched.
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
-    let alone = Alone::check()?;
+    let checked = SingleThreaded::check()?;
     keep_ended_children()?; // before there is one
     // The kernel keeps a signal that is blocked for whoever reads it, also where it is ignored.
     let ignored = ignored();
@@ -71,7 +71,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     let older = children(); // of whatever this process was, a shell perhaps, before it became a launcher
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();
-    let forked = fork_alone(alone).inspect_err(|_| {
+    let forked = fork_single_threaded(checked).inspect_err(|_| {
         let _ = mask.thread_unblock(); // there is an error to return already
     });
     let Some(launcher) = forked? else {
@@ -82,7 +82,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
         sweep(&BTreeSet::new());
         std::process::exit(status.into());
     };
-    let end = Handle::open(launcher)?;
+    let end = PidFd::open(launcher)?;
     let status = loop {
         let mut polled = [
             PollFd::new(end.as_fd(), PollFlags::POLLIN),
@@ -132,7 +132,7 @@ fn ignored() -> u64 {
 
 fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     prctl::set_child_subreaper(true)?;
-    let handle = Handle::open(front);
+    let handle = PidFd::open(front);
     if getppid() != front {
         return Err(io::Error::other("the process in front is gone"));
     }

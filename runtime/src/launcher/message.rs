@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shipable::codec;
 
-use super::output::{Sink, write_piece};
+use super::output::{OutputStream, write_piece};
 
 /// How the agent greets, after what a login may print in front; its version and the end of a line follow.
 const GREETING: &str = "\nlongshore agent ";
@@ -85,7 +85,7 @@ pub(super) enum Command {
     /// Send the ranks a signal.
     Signal(i32),
     /// Nobody reads what the ranks write there.
-    Close(Sink),
+    Close(OutputStream),
     /// Rank 0's standard input; empty: its end.
     Input(Vec<u8>),
     /// So many more bytes of output are wanted.
@@ -103,7 +103,7 @@ pub(super) enum Event {
         reason: String,
     },
     /// A rank printed this.
-    Output(u32, Sink, Vec<u8>),
+    Output(u32, OutputStream, Vec<u8>),
     /// A rank sent a line of PMI-1.
     Line(u32, String),
     /// A rank's process ended, with a status as wait(2) gives it; what it noted last.

@@ -19,7 +19,7 @@
 //!
 //! Ranks on other hosts are started, listened to and ended by an *agent* on each, of which [`serve`] is the whole: a start command
 //! such as ssh runs it, and what the launcher and it tell each other, the job's secret included, goes over its standard input and
-//! output. Launcher and agent use the same station (module `station`), which does and doesn't decide; the launcher decides.
+//! output. Launcher and agent use the same station (module `local`), which does and doesn't decide; the launcher decides.
 //!
 //! A rank's environment gets the variables in [`job::env`](crate::job::env); its standard input is the
 //! launcher's for rank 0 and empty for the others.
@@ -27,13 +27,13 @@
 mod agent;
 mod cause;
 mod guard;
+mod local;
 mod message;
 mod output;
 mod plan;
 mod process;
 mod remote;
 mod server;
-mod station;
 mod supervisor;
 mod watchdog;
 

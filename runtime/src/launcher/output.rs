@@ -16,23 +16,23 @@ const PIECE: usize = 4096;
 
 /// Where a rank's output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Sink {
+pub(super) enum OutputStream {
     Stdout,
     Stderr,
 }
 
 /// What comes by one of a rank's two pipes, gathered into lines.
 pub(super) struct Lines {
-    sink: Sink,
+    stream: OutputStream,
     label: String,
     /// The start of a line whose end hasn't come yet.
     partial: Vec<u8>,
 }
 
 impl Lines {
-    /// Lines, each after `label`, on their way to `sink`.
-    pub(super) fn new(sink: Sink, label: String) -> Lines {
-        Lines { sink, label, partial: Vec::new() }
+    /// Lines, each after `label`, on their way to `stream`.
+    pub(super) fn new(stream: OutputStream, label: String) -> Lines {
+        Lines { stream, label, partial: Vec::new() }
     }
 
     /// Passes on the lines that end in `new`.
@@ -61,11 +61,11 @@ impl Lines {
 
     fn pass(&mut self, queue: &mut Queue) {
         if self.label.is_empty() {
-            queue.push(self.sink, &self.partial);
+            queue.push(self.stream, &self.partial);
         } else {
             for line in self.partial.split_inclusive(|&byte| byte == b'\n') {
-                queue.push(self.sink, self.label.as_bytes());
-                queue.push(self.sink, line);
+                queue.push(self.stream, self.label.as_bytes());
+                queue.push(self.stream, line);
             }
         }
         self.partial.clear();
@@ -75,17 +75,17 @@ impl Lines {
 /// What waits to be written. One queue for both sinks keeps their common order.
 #[derive(Default)]
 pub(super) struct Queue {
-    runs: VecDeque<(Sink, VecDeque<u8>)>,
+    runs: VecDeque<(OutputStream, VecDeque<u8>)>,
     len: usize,
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, sink: Sink, bytes: &[u8]) {
+    pub(super) fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.len += bytes.len();
         match self.runs.back_mut() {
-            Some((last, run)) if *last == sink => run.extend(bytes),
+            Some((last, run)) if *last == stream => run.extend(bytes),
             _ if bytes.is_empty() => {}
-            _ => self.runs.push_back((sink, bytes.iter().copied().collect())),
+            _ => self.runs.push_back((stream, bytes.iter().copied().collect())),
         }
     }
 
@@ -94,18 +94,18 @@ impl Queue {
     }
 
     /// Where the next bytes go.
-    pub(super) fn next(&self) -> Option<Sink> {
-        self.runs.front().map(|(sink, _)| *sink)
+    pub(super) fn next(&self) -> Option<OutputStream> {
+        self.runs.front().map(|(stream, _)| *stream)
     }
 
-    /// Writes once to the next sink, which polls writable. `Some` names a sink that takes nothing any more, and why;
+    /// Writes once to the next stream, which polls writable. `Some` names a stream that takes nothing any more, and why;
     /// what waited for it is dropped.
-    pub(super) fn write(&mut self) -> Option<(Sink, io::Error)> {
-        let (sink, run) = self.runs.front_mut()?;
+    pub(super) fn write(&mut self) -> Option<(OutputStream, io::Error)> {
+        let (stream, run) = self.runs.front_mut()?;
         let bytes = run.as_slices().0;
-        let written = match sink {
-            Sink::Stdout => write_piece(io::stdout().as_fd(), bytes),
-            Sink::Stderr => write_piece(io::stderr().as_fd(), bytes),
+        let written = match stream {
+            OutputStream::Stdout => write_piece(io::stdout().as_fd(), bytes),
+            OutputStream::Stderr => write_piece(io::stderr().as_fd(), bytes),
         };
         match written {
             Ok(count) => {
@@ -117,8 +117,8 @@ impl Queue {
                 None
             }
             Err(error) => {
-                let closed = *sink;
-                self.runs.retain(|(sink, _)| *sink != closed);
+                let closed = *stream;
+                self.runs.retain(|(stream, _)| *stream != closed);
                 self.len = self.runs.iter().map(|(_, run)| run.len()).sum();
                 Some((closed, error))
             }

@@ -18,7 +18,7 @@ pub(super) fn orders(
     job: &Job,
     size: u32,
     hosts: &Hosts,
-    place: u32,
+    host: u32,
     secret: &Secret,
 ) -> io::Result<Orders> {
     let is_away = !job.hosts.is_empty();
@@ -52,7 +52,7 @@ pub(super) fn orders(
     let mut rank = 0;
     for (number, part) in (0..).zip(&job.parts) {
         for index in 0..part.ranks {
-            if hosts.of(rank) == place {
+            if hosts.of(rank) == host {
                 members.push(Member { rank, part: number, arch: arch(part, index) });
             }
             rank += 1;
@@ -74,7 +74,7 @@ pub(super) fn orders(
 }
 
 /// Which rank runs where: they fill the hosts in order.
-pub(super) fn place(job: &Job, size: u32) -> Result<Hosts, Error> {
+pub(super) fn place_ranks(job: &Job, size: u32) -> Result<Hosts, Error> {
     if job.hosts.is_empty() {
         return Ok(Hosts::one());
     }

@@ -16,7 +16,7 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
 /// A running process.
 pub(super) struct Process {
     child: Child,
-    end: Handle,
+    end: PidFd,
     session: Session,
 }
 
@@ -53,15 +53,15 @@ impl Descriptors {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
     /// The launcher's: a terminal's reach it, and all that it starts.
-    Ours,
+    Launcher,
     /// Its own: a terminal's don't.
     Own,
     /// Likewise, and the launcher's reach all that it starts, as a terminal's would.
-    Whole,
+    OwnGroup,
 }
 
 /// A descriptor that is readable once a process has ended.
-pub(super) struct Handle(OwnedFd);
+pub(super) struct PidFd(OwnedFd);
 
 impl Process {
     /// Starts `command` with the descriptors `inherited` open under their own numbers.
@@ -88,7 +88,7 @@ impl Process {
                 let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
                 fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
             }
-            if session != Session::Ours {
+            if session != Session::Launcher {
                 setsid()?;
             }
             if let Descriptors::Raised { from, most } = descriptors {
@@ -99,7 +99,7 @@ impl Process {
         // SAFETY: between fork and exec it makes a few system calls and neither allocates nor locks.
         unsafe { command.pre_exec(prepare) };
         let mut child = command.spawn()?;
-        match Handle::open(Pid::from_raw(child.id() as i32)) {
+        match PidFd::open(Pid::from_raw(child.id() as i32)) {
             Ok(end) => Ok(Process { child, end, session }),
             Err(error) => {
                 child.kill()?;
@@ -118,7 +118,7 @@ impl Process {
         // Its number can't belong to another process before `reap`. The one failure left is a process
         // that took on another user's identity, which is then beyond our reach.
         let number = self.child.id() as i32;
-        let whom = if self.session == Session::Whole { -number } else { number };
+        let whom = if self.session == Session::OwnGroup { -number } else { number };
         let _ = kill(Pid::from_raw(whom), signal);
     }
 
@@ -127,37 +127,37 @@ impl Process {
         self.child.wait()
     }
 
-    pub(super) fn end(&self) -> &Handle {
+    pub(super) fn end(&self) -> &PidFd {
         &self.end
     }
 }
 
-impl Handle {
+impl PidFd {
     /// A handle of process `pid`, a child or the parent of the caller.
-    pub(super) fn open(pid: Pid) -> io::Result<Handle> {
+    pub(super) fn open(pid: Pid) -> io::Result<PidFd> {
         // SAFETY: pidfd_open takes two integers and reads no memory of ours.
         let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
         let number = Errno::result(number)?;
         // SAFETY: the kernel just made this descriptor, and nothing else knows it.
-        Ok(Handle(unsafe { OwnedFd::from_raw_fd(number as i32) }))
+        Ok(PidFd(unsafe { OwnedFd::from_raw_fd(number as i32) }))
     }
 }
 
-impl AsFd for Handle {
+impl AsFd for PidFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
 /// Proof that the process has one thread.
-pub(super) struct Alone(());
+pub(super) struct SingleThreaded(());
 
-impl Alone {
+impl SingleThreaded {
     /// # Errors
     /// The process has other threads: a forked child would wait for ever for locks that they hold.
-    pub(super) fn check() -> io::Result<Alone> {
+    pub(super) fn check() -> io::Result<SingleThreaded> {
         match std::fs::read_dir("/proc/self/task")?.count() {
-            1 => Ok(Alone(())),
+            1 => Ok(SingleThreaded(())),
             threads => Err(io::Error::other(format!(
                 "a launcher starts before its process makes threads; here are {threads}"
             ))),
@@ -177,7 +177,7 @@ pub(super) fn keep_ended_children() -> io::Result<()> {
 ///
 /// # Errors
 /// The process can't fork.
-pub(super) fn fork_alone(_: Alone) -> io::Result<Option<Pid>> {
+pub(super) fn fork_single_threaded(_: SingleThreaded) -> io::Result<Option<Pid>> {
     // SAFETY: this is the process's only thread, so the child's memory is in order.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),

@@ -12,14 +12,14 @@ use longshore_transport::Note;
 use nix::poll::PollFlags;
 use nix::sys::signal::Signal;
 
+use super::local::LAST_READS;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
-use super::output::{Lines, Queue, Sink};
+use super::output::{Lines, OutputStream, Queue};
 use super::process::{Descriptors, Process, Session};
-use super::station::LAST_READS;
 use super::{Error, Host, Job, SSH};
 
 /// The agent of a host, and what is known of it.
-pub(super) struct Remote {
+pub(super) struct RemoteRanks {
     name: String,
     process: Option<Process>,
     stdin: Option<ChildStdin>,
@@ -41,7 +41,7 @@ pub(super) struct Remote {
 
 /// What can become ready.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum RemoteSource {
     Stdin,
     Stdout,
     Stderr,
@@ -56,7 +56,7 @@ fn quoted(word: OsString) -> OsString {
     }
 }
 
-impl Remote {
+impl RemoteRanks {
     /// Runs the start command for a host, and sends the agent there its orders. What an agent has to know that nobody else may
     /// goes by its standard input.
     ///
@@ -67,7 +67,7 @@ impl Remote {
         host: &Host,
         orders: &Orders,
         descriptors: Descriptors,
-    ) -> Result<Remote, Error> {
+    ) -> Result<RemoteRanks, Error> {
         let ssh: Vec<OsString> = SSH.split_whitespace().map(OsString::from).collect();
         let start = if job.start.is_empty() { &ssh } else { &job.start };
         let here = std::env::current_exe()?.into_os_string();
@@ -92,8 +92,8 @@ impl Remote {
         let child = process.child();
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Remote {
-            words: Lines::new(Sink::Stderr, format!("{name}: ")),
+        Ok(RemoteRanks {
+            words: Lines::new(OutputStream::Stderr, format!("{name}: ")),
             ranks: orders.members.iter().map(|member| member.rank).collect(),
             name,
             process: Some(process),
@@ -113,38 +113,38 @@ impl Remote {
     pub(super) fn watch<'a>(
         &'a self,
         output: bool,
-        mut watch: impl FnMut(Source, BorrowedFd<'a>, PollFlags),
+        mut watch: impl FnMut(RemoteSource, BorrowedFd<'a>, PollFlags),
     ) {
         let Some(process) = &self.process else { return };
         if let Some(pipe) = self.stdin.as_ref().filter(|_| !self.outbox.is_empty()) {
-            watch(Source::Stdin, pipe.as_fd(), PollFlags::POLLOUT);
+            watch(RemoteSource::Stdin, pipe.as_fd(), PollFlags::POLLOUT);
         }
         if let Some(pipe) = &self.stdout {
-            watch(Source::Stdout, pipe.as_fd(), PollFlags::POLLIN);
+            watch(RemoteSource::Stdout, pipe.as_fd(), PollFlags::POLLIN);
         }
         if let Some(pipe) = self.stderr.as_ref().filter(|_| output) {
-            watch(Source::Stderr, pipe.as_fd(), PollFlags::POLLIN);
+            watch(RemoteSource::Stderr, pipe.as_fd(), PollFlags::POLLIN);
         }
-        watch(Source::End, process.end().as_fd(), PollFlags::POLLIN);
+        watch(RemoteSource::End, process.end().as_fd(), PollFlags::POLLIN);
     }
 
     /// Takes in what happened at `source`. `Some` is how the start command ended, and with it all on that host.
     pub(super) fn handle(
         &mut self,
-        source: Source,
+        source: RemoteSource,
         queue: &mut Queue,
         events: &mut Vec<Event>,
     ) -> io::Result<Option<ExitStatus>> {
         match source {
-            Source::Stdin => {
+            RemoteSource::Stdin => {
                 let written = self.stdin.as_ref().map(|pipe| self.outbox.write(pipe));
                 if written.is_some_and(|written| written.is_err()) {
                     self.stdin = None; // its end says why
                 }
             }
-            Source::Stdout => self.read(events),
-            Source::Stderr => self.hear(queue),
-            Source::End => {
+            RemoteSource::Stdout => self.read(events),
+            RemoteSource::Stderr => self.hear(queue),
+            RemoteSource::End => {
                 let Some(process) = self.process.take() else { return Ok(None) };
                 // What it said last is heard first; what it left behind may hold the other ends, and is not waited for.
                 for _ in 0..LAST_READS {
@@ -298,7 +298,7 @@ impl Remote {
 }
 
 /// However it goes, the start command goes with it, and the agent finds its connection gone.
-impl Drop for Remote {
+impl Drop for RemoteRanks {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
             process.signal(Signal::SIGKILL);
@@ -308,5 +308,5 @@ impl Drop for Remote {
 }
 
 fn is_readable(pipe: &impl AsFd) -> bool {
-    super::station::is_readable(pipe.as_fd()).unwrap_or(false)
+    super::local::is_readable(pipe.as_fd()).unwrap_or(false)
 }

@@ -36,7 +36,7 @@ pub(super) enum Answer {
     /// End the job with this status.
     Abort(i32),
     /// It isn't PMI-1.
-    Nonsense,
+    Malformed,
 }
 
 /// The job as PMI-1 sees it.
@@ -114,7 +114,7 @@ impl Server {
                 let code = word(line, "exitcode").and_then(|code| code.parse().ok());
                 return Answer::Abort(code.unwrap_or(1));
             }
-            _ => return Answer::Nonsense,
+            _ => return Answer::Malformed,
         };
         Answer::Reply(reply)
     }
@@ -228,7 +228,7 @@ mod tests {
         let mut server = Server::new(vec![0], &[1]);
         assert_eq!(server.handle_line(0, "cmd=abort exitcode=7"), Answer::Abort(7));
         assert_eq!(server.handle_line(0, "cmd=abort"), Answer::Abort(1));
-        assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Nonsense);
-        assert_eq!(server.handle_line(0, ""), Answer::Nonsense);
+        assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Malformed);
+        assert_eq!(server.handle_line(0, ""), Answer::Malformed);
     }
 }

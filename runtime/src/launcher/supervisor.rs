@@ -14,13 +14,13 @@ use nix::sys::signal::Signal;
 
 use super::cause::Cause;
 use super::guard::{Control, to_forward};
+use super::local::{LocalRanks, LocalSource};
 use super::message::{Command, Event};
-use super::output::{Lines, Queue, Sink};
-use super::plan::{orders, place};
+use super::output::{Lines, OutputStream, Queue};
+use super::plan::{orders, place_ranks};
 use super::process::Descriptors;
-use super::remote::{self, Remote};
+use super::remote::{RemoteRanks, RemoteSource};
 use super::server::{Answer, Server, Standing};
-use super::station::{self, Station};
 use super::watchdog::Watchdog;
 use super::{Error, Job, TIMED_OUT};
 use crate::hosts::Hosts;
@@ -43,8 +43,8 @@ pub(super) struct Supervisor<'a> {
     job: &'a Job,
     control: &'a Control,
     /// By the numbers that `hosts` has; one alone where all ranks are here.
-    places: Vec<Place>,
-    hosts: Hosts,
+    hosts: Vec<HostRanks>,
+    placement: Hosts,
     server: Server,
     ranks: Vec<Rank>,
     queue: Queue,
@@ -64,9 +64,9 @@ pub(super) struct Supervisor<'a> {
 }
 
 /// Where ranks run.
-enum Place {
-    Here(Station),
-    There(Box<Remote>),
+enum HostRanks {
+    Local(LocalRanks),
+    Remote(Box<RemoteRanks>),
 }
 
 struct Rank {
@@ -95,15 +95,15 @@ enum Phase {
     GivenUp,
 }
 
-/// What can become ready, and at which place.
+/// What can become ready, and at which host.
 #[derive(Clone, Copy)]
-enum Source {
+enum EventSource {
     Signals,
     Front,
-    Sink,
+    Output,
     Input,
-    Here(usize, station::Source),
-    There(usize, remote::Source),
+    Local(usize, LocalSource),
+    Remote(usize, RemoteSource),
 }
 
 impl<'a> Supervisor<'a> {
@@ -115,7 +115,7 @@ impl<'a> Supervisor<'a> {
             size => size.unwrap_or(u32::MAX), // a segment knows the limit
         };
         Geometry::new(size, RING)?; // before anything is as large as that
-        let hosts = place(job, size)?;
+        let placement = place_ranks(job, size)?;
         let parts: Vec<u32> = (0..)
             .zip(&job.parts)
             .flat_map(|(number, part)| std::iter::repeat_n(number, part.ranks as usize))
@@ -125,23 +125,23 @@ impl<'a> Supervisor<'a> {
             Rank {
                 part: part as usize,
                 runs: true,
-                stdout: Lines::new(Sink::Stdout, label.clone()),
-                stderr: Lines::new(Sink::Stderr, label),
+                stdout: Lines::new(OutputStream::Stdout, label.clone()),
+                stderr: Lines::new(OutputStream::Stderr, label),
                 absent: false,
             }
         };
         let secret = Secret::generate()?;
-        let orders = |place| orders(job, size, &hosts, place, &secret);
-        let mut places = Vec::new();
+        let orders = |host| orders(job, size, &placement, host, &secret);
+        let mut hosts = Vec::new();
         if job.hosts.is_empty() {
-            places.push(Place::Here(Station::start(&orders(0)?, false)?));
+            hosts.push(HostRanks::Local(LocalRanks::start(&orders(0)?, false)?));
         } else {
             let descriptors = Descriptors::allow(job.hosts.len())?;
             for (number, host) in (0..).zip(&job.hosts) {
                 // A host without ranks has nothing to start.
-                if hosts.of(size - 1) >= number {
-                    let remote = Remote::start(job, host, &orders(number)?, descriptors)?;
-                    places.push(Place::There(Box::new(remote)));
+                if placement.of(size - 1) >= number {
+                    let remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
+                    hosts.push(HostRanks::Remote(Box::new(remote)));
                 }
             }
         }
@@ -152,10 +152,10 @@ impl<'a> Supervisor<'a> {
             job,
             control,
             ranks: (0..).zip(&parts).map(rank).collect(),
-            server: Server::new(parts, &hosts.counts(size)),
+            server: Server::new(parts, &placement.counts(size)),
             input: (!job.hosts.is_empty()).then_some(input),
-            places,
             hosts,
+            placement,
             queue: Queue::default(),
             phase: Phase::Running,
             abandoned: false,
@@ -172,7 +172,7 @@ impl<'a> Supervisor<'a> {
     pub(super) fn supervise(mut self) -> Result<u8, Error> {
         loop {
             if !self.is_any_running() {
-                self.remotes().for_each(Remote::close);
+                self.remotes().for_each(RemoteRanks::close);
                 if !self.remotes().any(|remote| remote.is_running()) {
                     break;
                 }
@@ -185,7 +185,7 @@ impl<'a> Supervisor<'a> {
         while !self.abandoned && self.queue.next().is_some() {
             for source in self.wait(PollTimeout::NONE)? {
                 match source {
-                    Source::Signals => self.abandoned = true, // whoever should read doesn't
+                    EventSource::Signals => self.abandoned = true, // whoever should read doesn't
                     source => self.handle(source)?,
                 }
             }
@@ -194,7 +194,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until something happened.
-    fn wait(&self, at_most: PollTimeout) -> io::Result<Vec<Source>> {
+    fn wait(&self, at_most: PollTimeout) -> io::Result<Vec<EventSource>> {
         let mut sources = Vec::new();
         let mut polled = Vec::new();
         let mut watch = |source, descriptor, events| {
@@ -203,34 +203,38 @@ impl<'a> Supervisor<'a> {
         };
         let readable = PollFlags::POLLIN;
         if let Some(signals) = &self.control.signals {
-            watch(Source::Signals, signals.as_fd(), readable);
+            watch(EventSource::Signals, signals.as_fd(), readable);
         }
         match &self.control.front {
-            Some(front) if !self.abandoned => watch(Source::Front, front.as_fd(), readable),
+            Some(front) if !self.abandoned => watch(EventSource::Front, front.as_fd(), readable),
             _ => {}
         }
         let (stdout, stderr) = (io::stdout(), io::stderr());
         match self.queue.next() {
-            Some(Sink::Stdout) => watch(Source::Sink, stdout.as_fd(), PollFlags::POLLOUT),
-            Some(Sink::Stderr) => watch(Source::Sink, stderr.as_fd(), PollFlags::POLLOUT),
+            Some(OutputStream::Stdout) => {
+                watch(EventSource::Output, stdout.as_fd(), PollFlags::POLLOUT)
+            }
+            Some(OutputStream::Stderr) => {
+                watch(EventSource::Output, stderr.as_fd(), PollFlags::POLLOUT)
+            }
             None => {}
         }
         if let Some(input) = &self.input {
             if input.under_way < INPUT_WINDOW && self.has_started(0) {
-                watch(Source::Input, input.stdin.as_fd(), readable);
+                watch(EventSource::Input, input.stdin.as_fd(), readable);
             }
         }
         let output = !self.queue.is_full();
-        for (number, place) in self.places.iter().enumerate() {
-            match place {
-                Place::Here(station) => {
-                    station.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
-                        watch(Source::Here(number, source), descriptor, events);
+        for (number, host) in self.hosts.iter().enumerate() {
+            match host {
+                HostRanks::Local(local) => {
+                    local.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
+                        watch(EventSource::Local(number, source), descriptor, events);
                     })
                 }
-                Place::There(remote) => {
+                HostRanks::Remote(remote) => {
                     remote.watch(output, |source, descriptor: BorrowedFd<'_>, events| {
-                        watch(Source::There(number, source), descriptor, events);
+                        watch(EventSource::Remote(number, source), descriptor, events);
                     })
                 }
             }
@@ -249,9 +253,9 @@ impl<'a> Supervisor<'a> {
 
     /// Whether a rank is there to be spoken to, as far as its host is.
     fn has_started(&self, rank: u32) -> bool {
-        match &self.places[self.hosts.of(rank) as usize] {
-            Place::Here(_) => true,
-            Place::There(remote) => remote.has_greeted(),
+        match &self.hosts[self.placement.of(rank) as usize] {
+            HostRanks::Local(_) => true,
+            HostRanks::Remote(remote) => remote.has_greeted(),
         }
     }
 
@@ -259,10 +263,10 @@ impl<'a> Supervisor<'a> {
         self.ranks.iter().any(|rank| rank.runs)
     }
 
-    fn remotes(&mut self) -> impl Iterator<Item = &mut Remote> {
-        self.places.iter_mut().filter_map(|place| match place {
-            Place::Here(_) => None,
-            Place::There(remote) => Some(&mut **remote),
+    fn remotes(&mut self) -> impl Iterator<Item = &mut RemoteRanks> {
+        self.hosts.iter_mut().filter_map(|host| match host {
+            HostRanks::Local(_) => None,
+            HostRanks::Remote(remote) => Some(&mut **remote),
         })
     }
 
@@ -272,9 +276,9 @@ impl<'a> Supervisor<'a> {
             Phase::Ending(at) | Phase::Killed(at) => Some(at),
             Phase::GivenUp => None,
         };
-        let overdue = self.places.iter().filter_map(|place| match place {
-            Place::Here(_) => None,
-            Place::There(remote) => remote.overdue(self.started + START_LIMIT, LAST_WORDS),
+        let overdue = self.hosts.iter().filter_map(|host| match host {
+            HostRanks::Local(_) => None,
+            HostRanks::Remote(remote) => remote.overdue(self.started + START_LIMIT, LAST_WORDS),
         });
         let Some(next) = next.into_iter().chain(overdue).min() else { return PollTimeout::NONE };
         // Rounded up, lest the last millisecond be spent spinning.
@@ -324,48 +328,48 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn handle(&mut self, source: Source) -> io::Result<()> {
+    fn handle(&mut self, source: EventSource) -> io::Result<()> {
         let mut events = Vec::new();
         match source {
-            Source::Signals => self.handle_signals()?,
-            Source::Front => {
+            EventSource::Signals => self.handle_signals()?,
+            EventSource::Front => {
                 self.kill();
                 self.abandoned = true;
             }
-            Source::Sink => {
-                if let Some((sink, error)) = self.queue.write() {
-                    self.handle_closed(sink, &error);
+            EventSource::Output => {
+                if let Some((stream, error)) = self.queue.write() {
+                    self.handle_closed(stream, &error);
                 }
             }
-            Source::Input => self.handle_input(),
-            Source::Here(place, source) => {
-                if let Place::Here(station) = &mut self.places[place] {
-                    station.handle(source, &mut events)?;
+            EventSource::Input => self.handle_input(),
+            EventSource::Local(host, source) => {
+                if let HostRanks::Local(local) = &mut self.hosts[host] {
+                    local.handle(source, &mut events)?;
                 }
             }
-            Source::There(place, source) => {
-                if let Place::There(remote) = &mut self.places[place] {
+            EventSource::Remote(host, source) => {
+                if let HostRanks::Remote(remote) = &mut self.hosts[host] {
                     let ended = remote.handle(source, &mut self.queue, &mut events)?;
                     events.drain(..).for_each(|event| self.handle_event(event));
                     if let Some(status) = ended {
-                        self.handle_lost(place, status);
+                        self.handle_lost(host, status);
                     }
                 }
             }
         }
         events.into_iter().for_each(|event| self.handle_event(event));
         if !self.queue.is_full() {
-            self.remotes().for_each(Remote::ask_for_output);
+            self.remotes().for_each(RemoteRanks::ask_for_output);
         }
         Ok(())
     }
 
     fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Output(rank, Sink::Stdout, bytes) => {
+            Event::Output(rank, OutputStream::Stdout, bytes) => {
                 self.ranks[rank as usize].stdout.take(&bytes, &mut self.queue);
             }
-            Event::Output(rank, Sink::Stderr, bytes) => {
+            Event::Output(rank, OutputStream::Stderr, bytes) => {
                 self.ranks[rank as usize].stderr.take(&bytes, &mut self.queue);
             }
             Event::Line(rank, line) => {
@@ -398,14 +402,16 @@ impl<'a> Supervisor<'a> {
         if count == 0 {
             self.input = None;
         }
-        self.act(self.hosts.of(0) as usize, Command::Input(bytes));
+        self.act(self.placement.of(0) as usize, Command::Input(bytes));
     }
 
     /// What is on another host has come to its end, with `status` of the start command.
-    fn handle_lost(&mut self, place: usize, status: ExitStatus) {
-        let Place::There(remote) = &self.places[place] else { return };
+    fn handle_lost(&mut self, host: usize, status: ExitStatus) {
+        let HostRanks::Remote(remote) = &self.hosts[host] else { return };
         let lost: Vec<u32> = (0..self.ranks.len() as u32)
-            .filter(|&rank| self.ranks[rank as usize].runs && self.hosts.of(rank) == place as u32)
+            .filter(|&rank| {
+                self.ranks[rank as usize].runs && self.placement.of(rank) == host as u32
+            })
             .collect();
         if lost.is_empty() {
             return;
@@ -428,13 +434,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A sink takes nothing any more. Its writers learn of one that nobody reads as they would without a launcher; of
+    /// A stream takes nothing any more. Its writers learn of one that nobody reads as they would without a launcher; of
     /// another failure, a full disk perhaps, the user learns: output is lost.
-    fn handle_closed(&mut self, sink: Sink, error: &io::Error) {
-        self.act_all(&Command::Close(sink));
+    fn handle_closed(&mut self, stream: OutputStream, error: &io::Error) {
+        self.act_all(&Command::Close(stream));
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.status.get_or_insert(1);
-            if sink == Sink::Stdout {
+            if stream == OutputStream::Stdout {
                 self.say(&format!("writing to standard output: {error}; the rest is lost"));
             }
         }
@@ -476,22 +482,22 @@ impl<'a> Supervisor<'a> {
 
     /// What a rank notes, or noted when its host told that last.
     fn noted(&self, rank: u32) -> Note {
-        match &self.places[self.hosts.of(rank) as usize] {
-            Place::Here(station) => station.noted(rank),
-            Place::There(remote) => remote.noted(rank),
+        match &self.hosts[self.placement.of(rank) as usize] {
+            HostRanks::Local(local) => local.noted(rank),
+            HostRanks::Remote(remote) => remote.noted(rank),
         }
     }
 
-    fn act(&mut self, place: usize, command: Command) {
-        match &mut self.places[place] {
-            Place::Here(station) => station.act(command),
-            Place::There(remote) => remote.act(&command),
+    fn act(&mut self, host: usize, command: Command) {
+        match &mut self.hosts[host] {
+            HostRanks::Local(local) => local.act(command),
+            HostRanks::Remote(remote) => remote.act(&command),
         }
     }
 
     fn act_all(&mut self, command: &Command) {
-        for place in 0..self.places.len() {
-            self.act(place, command.clone());
+        for host in 0..self.hosts.len() {
+            self.act(host, command.clone());
         }
     }
 
@@ -517,12 +523,12 @@ impl<'a> Supervisor<'a> {
                     self.end();
                 }
             }
-            Answer::Nonsense => self.act(self.hosts.of(rank) as usize, Command::HangUp(rank)),
+            Answer::Malformed => self.act(self.placement.of(rank) as usize, Command::HangUp(rank)),
         }
     }
 
     fn reply(&mut self, rank: u32, line: String) {
-        self.act(self.hosts.of(rank) as usize, Command::Reply(rank, line));
+        self.act(self.placement.of(rank) as usize, Command::Reply(rank, line));
     }
 
     /// Nothing more comes of a rank: what it printed last is passed on, be it without the end of a line.
@@ -628,7 +634,7 @@ impl<'a> Supervisor<'a> {
 
     /// A line of the launcher's own, in order with what the ranks print.
     fn say(&mut self, line: &str) {
-        self.queue.push(Sink::Stderr, format!("longshore: {line}\n").as_bytes());
+        self.queue.push(OutputStream::Stderr, format!("longshore: {line}\n").as_bytes());
     }
 
     fn name(&self, rank: u32) -> String {

@@ -15,7 +15,7 @@ use longshore_transport::Note;
 use crate::job::Activity;
 
 /// How much longer stuck ranks are left alone while another one works.
-const BENEFIT: u32 = 6;
+const COMPUTING_FACTOR: u32 = 6;
 
 /// Ranks that a report describes; of others it gives the number.
 const SHOWN: usize = 16;
@@ -79,7 +79,7 @@ impl Watchdog {
         let circle = self.circle(&stuck);
         let others = self.ranks.iter().filter(|rank| rank.note.is_some()).count() - stuck.len();
         let longest = stuck.iter().map(|&rank| now - self.at(rank).moved).max().unwrap_or_default();
-        let due = circle.is_some() || others == 0 || longest >= self.patience * BENEFIT;
+        let due = circle.is_some() || others == 0 || longest >= self.patience * COMPUTING_FACTOR;
         if !due || stuck.iter().all(|&rank| self.at(rank).reported) {
             return Vec::new();
         }

@@ -1,7 +1,7 @@
 //! The ranks of one host as processes: started, listened to, answered, signalled.
 //!
-//! Methods: [`start`](Station::start) begins; [`watch`](Station::watch) and [`handle`](Station::handle) take in what happens, and give
-//! it back as [`Event`]s; [`act`](Station::act) does what a [`Command`] wants. A station decides nothing.
+//! Methods: [`start`](LocalRanks::start) begins; [`watch`](LocalRanks::watch) and [`handle`](LocalRanks::handle) take in what happens, and give
+//! it back as [`Event`]s; [`act`](LocalRanks::act) does what a [`Command`] wants. A station decides nothing.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -20,7 +20,7 @@ use nix::unistd::{AccessFlags, access};
 
 use super::Error;
 use super::message::{Command, Event, Member, Orders};
-use super::output::{Sink, write_piece};
+use super::output::{OutputStream, write_piece};
 use super::process::{Descriptors, Process, Session};
 use crate::job::env;
 
@@ -33,7 +33,7 @@ pub(super) const LAST_READS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The ranks of one host.
-pub(super) struct Station {
+pub(super) struct LocalRanks {
     segment: Segment,
     ranks: Vec<Rank>,
     input: Input,
@@ -63,9 +63,9 @@ struct Input {
     ended: bool,
 }
 
-/// What can become ready, and at which place of the list of ranks.
+/// What can become ready, and at which index of the list of ranks.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum LocalSource {
     Stdout(usize),
     Stderr(usize),
     Connection(usize),
@@ -73,12 +73,12 @@ pub(super) enum Source {
     Input,
 }
 
-impl Station {
+impl LocalRanks {
     /// Starts the ranks that `orders` has. Rank 0 has the launcher's standard input, which an agent gets by [`Command::Input`].
     ///
     /// # Errors
     /// A program that can't be started, a system that refuses. No rank is left running.
-    pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<Station, Error> {
+    pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<LocalRanks, Error> {
         if !orders.is_consistent() {
             return Err(io::Error::other("orders for ranks or programs that there aren't").into());
         }
@@ -90,7 +90,7 @@ impl Station {
                 |errno: Errno| Error::Folder { folder: folder.clone(), source: errno.into() };
             entered.map_err(error)?;
         }
-        let mut station = Station {
+        let mut station = LocalRanks {
             segment: Segment::create(orders.size)?,
             ranks: Vec::new(),
             input: Input::default(),
@@ -140,7 +140,7 @@ impl Station {
             command.current_dir(folder);
         }
         // No terminal is near an agent.
-        let session = if is_agent { Session::Whole } else { Session::Ours };
+        let session = if is_agent { Session::OwnGroup } else { Session::Launcher };
         let inherited = [self.segment.as_fd(), theirs.as_fd()];
         let mut process =
             Process::start(&mut command, &inherited, descriptors, session).map_err(|source| {
@@ -167,58 +167,62 @@ impl Station {
     pub(super) fn watch<'a>(
         &'a self,
         output: bool,
-        mut watch: impl FnMut(Source, BorrowedFd<'a>, PollFlags),
+        mut watch: impl FnMut(LocalSource, BorrowedFd<'a>, PollFlags),
     ) {
         let readable = PollFlags::POLLIN;
-        for (place, rank) in self.ranks.iter().enumerate() {
+        for (index, rank) in self.ranks.iter().enumerate() {
             let Some(process) = &rank.process else { continue };
             // Output and connection before the end: what a rank said last is heard first.
             if output {
                 if let Some(pipe) = &rank.stdout {
-                    watch(Source::Stdout(place), pipe.as_fd(), readable);
+                    watch(LocalSource::Stdout(index), pipe.as_fd(), readable);
                 }
                 if let Some(pipe) = &rank.stderr {
-                    watch(Source::Stderr(place), pipe.as_fd(), readable);
+                    watch(LocalSource::Stderr(index), pipe.as_fd(), readable);
                 }
             }
             if let Some(connection) = &rank.connection {
-                watch(Source::Connection(place), connection.socket.as_fd(), readable);
+                watch(LocalSource::Connection(index), connection.socket.as_fd(), readable);
             }
-            watch(Source::End(place), process.end().as_fd(), readable);
+            watch(LocalSource::End(index), process.end().as_fd(), readable);
         }
         match &self.input.pipe {
             Some(pipe) if !self.input.waiting.is_empty() => {
-                watch(Source::Input, pipe.as_fd(), PollFlags::POLLOUT);
+                watch(LocalSource::Input, pipe.as_fd(), PollFlags::POLLOUT);
             }
             _ => {}
         }
     }
 
     /// Takes in what happened at `source`.
-    pub(super) fn handle(&mut self, source: Source, events: &mut Vec<Event>) -> io::Result<()> {
+    pub(super) fn handle(
+        &mut self,
+        source: LocalSource,
+        events: &mut Vec<Event>,
+    ) -> io::Result<()> {
         match source {
-            Source::Stdout(place) => {
-                let rank = &mut self.ranks[place];
-                forward(&mut rank.stdout, rank.rank, Sink::Stdout, events)
+            LocalSource::Stdout(index) => {
+                let rank = &mut self.ranks[index];
+                forward(&mut rank.stdout, rank.rank, OutputStream::Stdout, events)
             }
-            Source::Stderr(place) => {
-                let rank = &mut self.ranks[place];
-                forward(&mut rank.stderr, rank.rank, Sink::Stderr, events)
+            LocalSource::Stderr(index) => {
+                let rank = &mut self.ranks[index];
+                forward(&mut rank.stderr, rank.rank, OutputStream::Stderr, events)
             }
-            Source::Connection(place) => {
-                self.ranks[place].listen(events);
+            LocalSource::Connection(index) => {
+                self.ranks[index].listen(events);
                 Ok(())
             }
-            Source::End(place) => self.handle_end(place, events),
-            Source::Input => {
+            LocalSource::End(index) => self.handle_end(index, events),
+            LocalSource::Input => {
                 self.feed(events);
                 Ok(())
             }
         }
     }
 
-    fn handle_end(&mut self, place: usize, events: &mut Vec<Event>) -> io::Result<()> {
-        let Some(process) = self.ranks[place].process.take() else { return Ok(()) };
+    fn handle_end(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
+        let Some(process) = self.ranks[index].process.take() else { return Ok(()) };
         let status = process.reap()?;
         // What it said last is heard first, and before that what another did who ends the job, for which this one may have ended: both
         // may have come since the look that found the end.
@@ -230,11 +234,11 @@ impl Station {
         if !status.success() {
             self.await_leaver(events)?;
         }
-        let ended = &mut self.ranks[place];
+        let ended = &mut self.ranks[index];
         ended.listen(events);
         ended.connection = None;
-        drain(&mut ended.stdout, ended.rank, Sink::Stdout, events)?;
-        drain(&mut ended.stderr, ended.rank, Sink::Stderr, events)?;
+        drain(&mut ended.stdout, ended.rank, OutputStream::Stdout, events)?;
+        drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
         let rank = ended.rank;
         events.push(Event::Ended(rank, status.into_raw(), self.segment.noted(rank)));
         Ok(())
@@ -243,16 +247,16 @@ impl Station {
     /// Whoever leaves without finalize says so to its peers before it ends, and they may be the quicker ones to end: it is heard first.
     fn await_leaver(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let first = self.segment.first_dead();
-        let Some(place) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
+        let Some(index) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
             return Ok(());
         };
-        let Some(process) = &self.ranks[place].process else { return Ok(()) };
+        let Some(process) = &self.ranks[index].process else { return Ok(()) };
         let began = Instant::now();
         let mut end = [PollFd::new(process.end().as_fd(), PollFlags::POLLIN)];
         let most = PollTimeout::try_from(self.patience).unwrap_or(PollTimeout::ZERO);
         let has_ended = matches!(poll(&mut end, most), Ok(1..));
         self.patience = self.patience.saturating_sub(began.elapsed());
-        if has_ended { self.handle_end(place, events) } else { Ok(()) }
+        if has_ended { self.handle_end(index, events) } else { Ok(()) }
     }
 
     /// Writes to rank 0 what waits for it. One who reads nothing any more gets no more.
@@ -293,10 +297,10 @@ impl Station {
                     processes.for_each(|process| process.signal(signal));
                 }
             }
-            Command::Close(Sink::Stdout) => {
+            Command::Close(OutputStream::Stdout) => {
                 self.ranks.iter_mut().for_each(|rank| rank.stdout = None);
             }
-            Command::Close(Sink::Stderr) => {
+            Command::Close(OutputStream::Stderr) => {
                 self.ranks.iter_mut().for_each(|rank| rank.stderr = None);
             }
             Command::Input(bytes) if bytes.is_empty() => {
@@ -326,7 +330,7 @@ impl Station {
 }
 
 /// However the station goes, by an error too, no rank outlives it.
-impl Drop for Station {
+impl Drop for LocalRanks {
     fn drop(&mut self) {
         self.act(Command::Signal(Signal::SIGKILL as i32));
         for process in self.ranks.iter_mut().filter_map(|rank| rank.process.take()) {
@@ -382,14 +386,14 @@ impl Connection {
 fn forward<R: Read>(
     pipe: &mut Option<R>,
     rank: u32,
-    sink: Sink,
+    stream: OutputStream,
     events: &mut Vec<Event>,
 ) -> io::Result<()> {
     let Some(open) = pipe else { return Ok(()) };
     let mut bytes = [0; 16 << 10];
     match open.read(&mut bytes) {
         Ok(0) => *pipe = None,
-        Ok(count) => events.push(Event::Output(rank, sink, bytes[..count].to_vec())),
+        Ok(count) => events.push(Event::Output(rank, stream, bytes[..count].to_vec())),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
         Err(error) => return Err(error),
     }
@@ -400,7 +404,7 @@ fn forward<R: Read>(
 fn drain<R: Read + AsFd>(
     pipe: &mut Option<R>,
     rank: u32,
-    sink: Sink,
+    stream: OutputStream,
     events: &mut Vec<Event>,
 ) -> io::Result<()> {
     for _ in 0..LAST_READS {
@@ -408,7 +412,7 @@ fn drain<R: Read + AsFd>(
         if !is_readable(open.as_fd())? {
             break;
         }
-        forward(pipe, rank, sink, events)?;
+        forward(pipe, rank, stream, events)?;
     }
     *pipe = None;
     Ok(())
