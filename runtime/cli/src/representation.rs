@@ -24,7 +24,8 @@ impl Representations {
     /// Parses a list of representations that ranks can have.
     ///
     /// # Errors
-    /// The errors of [`parse`](Representations::parse); a representation for files and buffers only.
+    /// The errors of [`parse`](Representations::parse); a representation for files and buffers
+    /// only.
     pub fn of_ranks(text: &str) -> Result<Representations, String> {
         let all = Representations::parse(text)?;
         all.0.iter().try_for_each(|name| of_rank(name))?;

@@ -15,9 +15,9 @@ use crate::representation::Representations;
 
 /// Runs programs as the ranks of one job
 ///
-/// ':' separates the parts of a job. Ranks are numbered across the parts in order. -n, -x and --arch
-/// apply to one part and precede its program. All other options apply to the whole job and precede
-/// the first program. All words after a program, up to ':', are that program's arguments.
+/// ':' separates the parts of a job. Ranks are numbered across the parts in order. -n, -x and
+/// --arch apply to one part and precede its program. All other options apply to the whole job and
+/// precede the first program. All words after a program, up to ':', are that program's arguments.
 #[derive(clap::Args)]
 #[command(
     override_usage = "longshore run [OPTIONS] [-n N] PROG [ARGS]... [: [-n N] PROG [ARGS]...]...",
@@ -44,8 +44,8 @@ pub struct Arguments {
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Reports which rank waits for which after SECS without progress (six times SECS while any rank
-    /// computes); 0 disables the report
+    /// Reports which rank waits for which after SECS without progress (six times SECS while any
+    /// rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
     /// Reaction to a rank's death: end the job, or report it through the other ranks' calls

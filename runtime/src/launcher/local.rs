@@ -1,7 +1,8 @@
-//! The ranks of one host as processes: started, listened to, answered, signalled.
+//! The processes of the ranks on this host, for the launcher and for the agent of a host.
 //!
-//! Methods: [`start`](LocalRanks::start) begins; [`watch`](LocalRanks::watch) and [`handle`](LocalRanks::handle) take in what happens, and give
-//! it back as [`Event`]s; [`act`](LocalRanks::act) does what a [`Command`] wants. A station decides nothing.
+//! [`LocalRanks::start`] starts the processes. [`LocalRanks::watch`] lists their descriptors for
+//! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
+//! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -26,10 +27,11 @@ use crate::job::env;
 
 /// The longest line of PMI-1 that a rank may send.
 const LINE_LIMIT: usize = 4096;
-/// How often the output of a dead rank, or agent, is read before its death is told: more than a pipe holds.
+/// The most reads from a pipe of a dead rank or agent before its death is reported. Together they
+/// take more bytes than a pipe holds.
 pub(super) const LAST_READS: usize = 64;
 
-/// How long, in all, the station does nothing but wait for a rank that should end before others.
+/// The longest total time for which this host blocks to report a rank's end before others.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The ranks of one host.
@@ -37,12 +39,13 @@ pub(super) struct LocalRanks {
     segment: Segment,
     ranks: Vec<Rank>,
     input: Input,
-    /// How long it still waits for ranks that are to end before others.
+    /// The rest of [`PATIENCE`].
     patience: Duration,
 }
 
 struct Rank {
     rank: u32,
+    /// `None` after the process has been reaped.
     process: Option<Process>,
     connection: Option<Connection>,
     stdout: Option<ChildStdout>,
@@ -54,16 +57,16 @@ struct Connection {
     input: Vec<u8>,
 }
 
-/// What is relayed to rank 0's standard input.
+/// The pipe to rank 0's standard input, and the bytes that wait for it.
 #[derive(Default)]
 struct Input {
     pipe: Option<ChildStdin>,
     waiting: Vec<u8>,
-    /// Nothing follows what waits.
+    /// No bytes will follow `waiting`.
     ended: bool,
 }
 
-/// What can become ready, and at which index of the list of ranks.
+/// A descriptor that poll(2) can report as ready, with its rank's index in [`LocalRanks`].
 #[derive(Clone, Copy)]
 pub(super) enum LocalSource {
     Stdout(usize),
@@ -74,17 +77,18 @@ pub(super) enum LocalSource {
 }
 
 impl LocalRanks {
-    /// Starts the ranks that `orders` has. Rank 0 has the launcher's standard input, which an agent gets by [`Command::Input`].
+    /// Starts the ranks of this host. Rank 0 inherits this process's standard input. Under an agent
+    /// it gets a pipe instead, which [`Command::Input`] fills.
     ///
     /// # Errors
-    /// A program that can't be started, a system that refuses. No rank is left running.
+    /// A program can't be started, or a system call fails. No rank is left running.
     pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<LocalRanks, Error> {
         if !orders.is_consistent() {
-            return Err(io::Error::other("orders for ranks or programs that there aren't").into());
+            return Err(io::Error::other("the orders name ranks or programs out of range").into());
         }
         if let Some(folder) = &orders.folder {
-            // By itself: of a program in a folder that isn't there the system says that the program isn't. Whoever enters one needn't be
-            // allowed to list it.
+            // Checked first, because spawn reports a missing folder as a missing program. The final
+            // "." asks for the permission to enter the folder, not to list it.
             let entered = access(&Path::new(folder).join("."), AccessFlags::X_OK);
             let error =
                 |errno: Errno| Error::Folder { folder: folder.clone(), source: errno.into() };
@@ -139,7 +143,7 @@ impl LocalRanks {
         if let Some(folder) = &orders.folder {
             command.current_dir(folder);
         }
-        // No terminal is near an agent.
+        // An agent has no terminal that could signal the whole process group of a rank.
         let session = if is_agent { Session::OwnGroup } else { Session::Launcher };
         let inherited = [self.segment.as_fd(), theirs.as_fd()];
         let mut process =
@@ -163,7 +167,7 @@ impl LocalRanks {
         })
     }
 
-    /// Adds what can happen to what is polled; what ranks print where `output` is wanted.
+    /// Calls `watch` for each descriptor to poll. The ranks' output is included only if `output`.
     pub(super) fn watch<'a>(
         &'a self,
         output: bool,
@@ -172,7 +176,7 @@ impl LocalRanks {
         let readable = PollFlags::POLLIN;
         for (index, rank) in self.ranks.iter().enumerate() {
             let Some(process) = &rank.process else { continue };
-            // Output and connection before the end: what a rank said last is heard first.
+            // The end of a process comes last, so that its output and its lines are handled first.
             if output {
                 if let Some(pipe) = &rank.stdout {
                     watch(LocalSource::Stdout(index), pipe.as_fd(), readable);
@@ -194,7 +198,7 @@ impl LocalRanks {
         }
     }
 
-    /// Takes in what happened at `source`.
+    /// Handles the readiness of `source` and appends the resulting events.
     pub(super) fn handle(
         &mut self,
         source: LocalSource,
@@ -224,8 +228,8 @@ impl LocalRanks {
     fn handle_end(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(process) = self.ranks[index].process.take() else { return Ok(()) };
         let status = process.reap()?;
-        // What it said last is heard first, and before that what another did who ends the job, for which this one may have ended: both
-        // may have come since the look that found the end.
+        // If another rank aborts the job, this rank may have ended for that reason. The abort may
+        // have arrived after the poll that found this end, and it must be reported first.
         if let JobState::Aborting { by: Some(rank), .. } = self.segment.job_state() {
             if let Some(rank) = self.find(rank) {
                 rank.listen(events);
@@ -244,7 +248,10 @@ impl LocalRanks {
         Ok(())
     }
 
-    /// Whoever leaves without finalize says so to its peers before it ends, and they may be the quicker ones to end: it is heard first.
+    /// Reports the end of the first rank that left without finalize before the ends of other ranks.
+    ///
+    /// That rank marks itself dead in the segment before it ends. Its peers see the mark and may
+    /// exit sooner, but the job's status and message are those of the first rank.
     fn await_leaver(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
         let first = self.segment.first_dead();
         let Some(index) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
@@ -259,7 +266,7 @@ impl LocalRanks {
         if has_ended { self.handle_end(index, events) } else { Ok(()) }
     }
 
-    /// Writes to rank 0 what waits for it. One who reads nothing any more gets no more.
+    /// Writes waiting input to rank 0. If the write fails, the rest of the input is dropped.
     fn feed(&mut self, events: &mut Vec<Event>) {
         let Some(pipe) = &self.input.pipe else { return };
         let written = write_piece(pipe.as_fd(), &self.input.waiting);
@@ -271,7 +278,7 @@ impl LocalRanks {
         }
     }
 
-    /// Does what is wanted. What can't be done any more, because a rank is gone, isn't.
+    /// Executes a command. A command for a rank that has ended has no effect.
     pub(super) fn act(&mut self, command: Command) {
         match command {
             Command::Reply(rank, line) => {
@@ -310,11 +317,11 @@ impl LocalRanks {
                 }
             }
             Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
-            Command::Taken(_) => {} // an agent counts, a station reads what it is told to
+            Command::Taken(_) => {} // flow control is the agent's task
         }
     }
 
-    /// What a rank of this host notes.
+    /// The current note of a rank of this host.
     pub(super) fn noted(&self, rank: u32) -> Note {
         self.segment.noted(rank)
     }
@@ -329,18 +336,18 @@ impl LocalRanks {
     }
 }
 
-/// However the station goes, by an error too, no rank outlives it.
+/// Kills all ranks, so that none of them outlives this value, even after an error.
 impl Drop for LocalRanks {
     fn drop(&mut self) {
         self.act(Command::Signal(Signal::SIGKILL as i32));
         for process in self.ranks.iter_mut().filter_map(|rank| rank.process.take()) {
-            let _ = process.reap(); // nothing is left to do about it
+            let _ = process.reap(); // an error leaves nothing to do
         }
     }
 }
 
 impl Rank {
-    /// Reads what it asks.
+    /// Reads once from the PMI-1 connection and appends the complete lines.
     fn listen(&mut self, events: &mut Vec<Event>) {
         let Some(connection) = &mut self.connection else { return };
         let mut bytes = [0; LINE_LIMIT];
@@ -354,7 +361,7 @@ impl Rank {
         }
     }
 
-    /// Sends a line. A rank that doesn't read what it asked for loses its connection.
+    /// Sends a line. If the rank doesn't read its replies, it loses the connection.
     fn reply(&mut self, line: &str) {
         let Some(connection) = &self.connection else { return };
         let line = format!("{line}\n");
@@ -367,7 +374,8 @@ impl Rank {
 }
 
 impl Connection {
-    /// The next whole line; an overlong one becomes an empty one, which is none of the protocol's.
+    /// The next complete line. An overlong line becomes an empty one, which PMI-1 doesn't have, so
+    /// that the server refuses it.
     fn line(&mut self) -> Option<String> {
         let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
             if self.input.len() <= LINE_LIMIT {
@@ -400,7 +408,10 @@ fn forward<R: Read>(
     Ok(())
 }
 
-/// Forwards what a dead rank left in a pipe, and closes it: what it started may hold the other end.
+/// Forwards the bytes that a dead rank left in a pipe, and closes the pipe.
+///
+/// It doesn't wait for the pipe's end, because processes that the rank started may hold the other
+/// end open.
 fn drain<R: Read + AsFd>(
     pipe: &mut Option<R>,
     rank: u32,

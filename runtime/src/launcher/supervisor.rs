@@ -1,4 +1,4 @@
-//! The launcher's loop: one poll over everything that can happen to a job.
+//! The supervisor of a job: one poll loop over all descriptors and deadlines of the launcher.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,46 +26,52 @@ use super::{Error, Job, TIMED_OUT};
 use crate::hosts::Hosts;
 use crate::job::{Activity, OnDeath, Secret};
 
-/// What the ranks get to end by themselves, between SIGTERM and SIGKILL.
+/// The time that ranks have to end by themselves between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(300);
-/// What the agents of other hosts get to say that their ranks are killed, and then to end themselves.
+/// The time that agents have to report that their ranks are killed, and again to end themselves.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// What a start command gets until its agent greets.
+/// The time that a start command has until its agent sends the greeting.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// A second SIGINT within this time is the first one's echo: several senders, one intention.
+/// A second SIGINT within this time has the same reason as the first and doesn't count: the
+/// terminal and another process may both send one.
 const ECHO: Duration = Duration::from_millis(100);
-/// How much standard input may be under way to rank 0 on another host.
+/// The most bytes of standard input on the way to rank 0 on another host.
 const INPUT_WINDOW: usize = 64 << 10;
-/// The smallest rings, with which any number of ranks is possible that is possible at all.
+/// The smallest ring size. A number of ranks that doesn't fit with it fits with none.
 const RING: u32 = 4 << 10;
 
+/// The state of the launcher while its job runs.
 pub(super) struct Supervisor<'a> {
     job: &'a Job,
     control: &'a Control,
-    /// By the numbers that `hosts` has; one alone where all ranks are here.
+    /// By host number. Without [`Job::hosts`], only this host.
     hosts: Vec<HostRanks>,
+    /// The host number of each rank.
     placement: Hosts,
     server: Server,
     ranks: Vec<Rank>,
     queue: Queue,
-    /// Standard input, where rank 0 is on another host.
+    /// Standard input, if the job has hosts: rank 0 can't inherit it there.
     input: Option<Input>,
     phase: Phase,
-    /// Nobody waits for the rest of the output.
+    /// The rest of the output is dropped.
     abandoned: bool,
-    /// The first failure's.
+    /// The exit status of the first failure.
     status: Option<u8>,
     started: Instant,
     deadline: Option<Instant>,
     watchdog: Option<Watchdog>,
-    /// When the watchdog looks next.
+    /// The time of the watchdog's next look.
     look: Option<Instant>,
+    /// The last signal that asks for an end, and its time.
     interrupted: Option<(Signal, Instant)>,
 }
 
-/// Where ranks run.
+/// The ranks of one host.
 enum HostRanks {
+    /// The launcher's own children, in a job without hosts.
     Local(LocalRanks),
+    /// The ranks of an agent.
     Remote(Box<RemoteRanks>),
 }
 
@@ -74,28 +80,30 @@ struct Rank {
     runs: bool,
     stdout: Lines,
     stderr: Lines,
-    /// It exited with 0 and hadn't called init.
+    /// The rank exited with 0 and had not called init.
     absent: bool,
 }
 
 /// Standard input on its way to another host.
 struct Input {
     stdin: io::Stdin,
-    /// Bytes that rank 0 hasn't taken.
+    /// Bytes that rank 0 hasn't taken yet.
     under_way: usize,
 }
 
+/// The phase of the job's end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
-    /// All were asked to end; SIGKILL follows then.
+    /// SIGTERM was sent; SIGKILL follows at this time.
     Ending(Instant),
-    /// SIGKILL was sent; other hosts that don't say that it came are given up then.
+    /// SIGKILL was sent. At this time, hosts that haven't reported the ends of their ranks are
+    /// given up.
     Killed(Instant),
     GivenUp,
 }
 
-/// What can become ready, and at which host.
+/// A descriptor that poll(2) can report as ready, with its host's number.
 #[derive(Clone, Copy)]
 enum EventSource {
     Signals,
@@ -107,14 +115,14 @@ enum EventSource {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts all ranks, or the agents that do.
+    /// Starts all ranks, or the agents that start them.
     pub(super) fn start(job: &'a Job, control: &'a Control) -> Result<Supervisor<'a>, Error> {
         let size = job.parts.iter().try_fold(0u32, |size, part| size.checked_add(part.ranks));
         let size = match size {
             Some(0) => return Err(Error::Empty),
-            size => size.unwrap_or(u32::MAX), // a segment knows the limit
+            size => size.unwrap_or(u32::MAX), // refused by `Geometry::new`
         };
-        Geometry::new(size, RING)?; // before anything is as large as that
+        Geometry::new(size, RING)?; // refuses a size before any list gets that long
         let placement = place_ranks(job, size)?;
         let parts: Vec<u32> = (0..)
             .zip(&job.parts)
@@ -138,7 +146,7 @@ impl<'a> Supervisor<'a> {
         } else {
             let descriptors = Descriptors::allow(job.hosts.len())?;
             for (number, host) in (0..).zip(&job.hosts) {
-                // A host without ranks has nothing to start.
+                // Ranks fill the hosts in order, so the last hosts may have none.
                 if placement.of(size - 1) >= number {
                     let remote = RemoteRanks::start(job, host, &orders(number)?, descriptors)?;
                     hosts.push(HostRanks::Remote(Box::new(remote)));
@@ -168,7 +176,8 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// Stands by until all have ended and all that they printed is written.
+    /// Runs the loop until all ranks have ended and all of their output is written. Returns the
+    /// exit status of the job.
     pub(super) fn supervise(mut self) -> Result<u8, Error> {
         loop {
             if !self.is_any_running() {
@@ -185,7 +194,7 @@ impl<'a> Supervisor<'a> {
         while !self.abandoned && self.queue.next().is_some() {
             for source in self.wait(PollTimeout::NONE)? {
                 match source {
-                    EventSource::Signals => self.abandoned = true, // whoever should read doesn't
+                    EventSource::Signals => self.abandoned = true, // the reader may never read
                     source => self.handle(source)?,
                 }
             }
@@ -193,7 +202,7 @@ impl<'a> Supervisor<'a> {
         Ok(self.status.unwrap_or(0))
     }
 
-    /// Waits until something happened.
+    /// Waits until a descriptor is ready, at most for `at_most`.
     fn wait(&self, at_most: PollTimeout) -> io::Result<Vec<EventSource>> {
         let mut sources = Vec::new();
         let mut polled = Vec::new();
@@ -251,7 +260,7 @@ impl<'a> Supervisor<'a> {
             .collect())
     }
 
-    /// Whether a rank is there to be spoken to, as far as its host is.
+    /// Whether commands can reach a rank's host.
     fn has_started(&self, rank: u32) -> bool {
         match &self.hosts[self.placement.of(rank) as usize] {
             HostRanks::Local(_) => true,
@@ -281,7 +290,7 @@ impl<'a> Supervisor<'a> {
             HostRanks::Remote(remote) => remote.overdue(self.started + START_LIMIT, LAST_WORDS),
         });
         let Some(next) = next.into_iter().chain(overdue).min() else { return PollTimeout::NONE };
-        // Rounded up, lest the last millisecond be spent spinning.
+        // Rounded up: poll(2) counts in milliseconds, and a timeout of 0 would spin.
         let left = next.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
     }
@@ -307,16 +316,16 @@ impl<'a> Supervisor<'a> {
         let start = self.started + START_LIMIT;
         for remote in self.remotes() {
             if remote.overdue(start, LAST_WORDS).is_some_and(|due| due <= now) {
-                remote.give_up("no word from an agent there");
+                remote.give_up("no message from its agent");
             }
         }
     }
 
-    /// Looks at what the ranks are doing, and says who waits for whom where that is worth a word.
+    /// Passes the notes of all ranks to the watchdog and prints its report.
     fn watch(&mut self, now: Instant) {
         let notes: Vec<_> = (0..self.ranks.len() as u32)
             .map(|rank| match self.server.standing(rank) {
-                Standing::Outside => Some(Note::default()), // at its own work, and may come to init
+                Standing::Outside => Some(Note::default()), // it computes, and may still call init
                 Standing::Joined => Some(self.noted(rank)),
                 Standing::Finalized | Standing::Dead => None,
             })
@@ -383,7 +392,7 @@ impl<'a> Supervisor<'a> {
                     input.under_way = input.under_way.saturating_sub(count as usize);
                 }
             }
-            // What an agent says of itself its remote keeps.
+            // `RemoteRanks` handles these itself.
             Event::Refused { .. } | Event::Noted(..) => {}
         }
     }
@@ -395,7 +404,7 @@ impl<'a> Supervisor<'a> {
         let count = match nix::unistd::read(&input.stdin, &mut bytes) {
             Ok(count) => count,
             Err(Errno::EINTR | Errno::EAGAIN) => return,
-            Err(_) => 0, // closed, or a terminal that is another's: as good as empty
+            Err(_) => 0, // closed, or the terminal of a foreground job: treated as the end
         };
         bytes.truncate(count);
         input.under_way += count;
@@ -405,7 +414,8 @@ impl<'a> Supervisor<'a> {
         self.act(self.placement.of(0) as usize, Command::Input(bytes));
     }
 
-    /// What is on another host has come to its end, with `status` of the start command.
+    /// Handles the end of a host's start command, which ended with `status`. Ranks of the host that
+    /// were still running are lost.
     fn handle_lost(&mut self, host: usize, status: ExitStatus) {
         let HostRanks::Remote(remote) = &self.hosts[host] else { return };
         let lost: Vec<u32> = (0..self.ranks.len() as u32)
@@ -426,7 +436,7 @@ impl<'a> Supervisor<'a> {
         match self.phase {
             Phase::Running => self.announce(&reason, has_run),
             Phase::GivenUp => self.say(&reason),
-            Phase::Ending(_) | Phase::Killed(_) => {} // it ends, as it was to
+            Phase::Ending(_) | Phase::Killed(_) => {} // the job is ending anyway
         }
         for rank in lost {
             let answer = self.server.handle_death(rank);
@@ -434,8 +444,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A stream takes nothing any more. Its writers learn of one that nobody reads as they would without a launcher; of
-    /// another failure, a full disk perhaps, the user learns: output is lost.
+    /// Handles a failed write to one of the launcher's own output streams.
+    ///
+    /// If the stream's reader has gone, the ranks get SIGPIPE as they would without a launcher. Any
+    /// other failure, such as a full disk, is reported to the user, because output is lost.
     fn handle_closed(&mut self, stream: OutputStream, error: &io::Error) {
         self.act_all(&Command::Close(stream));
         if error.kind() != io::ErrorKind::BrokenPipe {
@@ -471,7 +483,7 @@ impl<'a> Supervisor<'a> {
             }
             match to_forward(&information) {
                 Some(signal) => self.signal(signal),
-                // The terminal knows the processes of this host alone.
+                // The terminal has signalled the processes of this host, but not those of others.
                 None => {
                     self.remotes().for_each(|remote| remote.act(&Command::Signal(signal as i32)))
                 }
@@ -480,7 +492,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// What a rank notes, or noted when its host told that last.
+    /// The current note of a rank, or the last one that its host reported.
     fn noted(&self, rank: u32) -> Note {
         match &self.hosts[self.placement.of(rank) as usize] {
             HostRanks::Local(local) => local.noted(rank),
@@ -501,7 +513,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Notes a rank's death where any rank looks.
+    /// Records a rank's death in the segment of every host.
     fn mark(&mut self, rank: u32, death: Death) {
         self.act_all(&Command::Mark(rank, death));
     }
@@ -531,19 +543,19 @@ impl<'a> Supervisor<'a> {
         self.act(self.placement.of(rank) as usize, Command::Reply(rank, line));
     }
 
-    /// Nothing more comes of a rank: what it printed last is passed on, be it without the end of a line.
+    /// Records that a rank has ended, and forwards its unterminated last lines.
     fn note_end(&mut self, rank: u32) {
         let ended = &mut self.ranks[rank as usize];
         ended.runs = false;
         ended.stdout.flush(&mut self.queue);
         ended.stderr.flush(&mut self.queue);
         if !self.is_any_running() {
-            // The job is done in time, whatever time its agents take.
+            // The timeout limits the ranks, not the time that agents take to exit.
             self.deadline = None;
         }
     }
 
-    /// A rank's process has ended.
+    /// Handles the end of a rank's process.
     fn handle_end(&mut self, rank: u32, status: ExitStatus) {
         if !self.ranks[rank as usize].runs {
             return;
@@ -551,7 +563,7 @@ impl<'a> Supervisor<'a> {
         self.note_end(rank);
         let cause = Cause::new(status, self.server.standing(rank));
         if self.server.standing(rank) == Standing::Finalized {
-            // On its own host it did so itself.
+            // The rank has marked itself in its own host's segment.
             self.remotes().for_each(|remote| remote.act(&Command::Finalized(rank)));
         }
         match cause {
@@ -565,7 +577,8 @@ impl<'a> Supervisor<'a> {
         self.answer(rank, answer);
     }
 
-    /// Ranks that wait in init for one that won't come would wait for ever.
+    /// Fails the job if ranks wait in init for a rank that has exited without init: they would wait
+    /// for ever.
     fn look_for_absent(&mut self) {
         if self.server.find(Standing::Joined).is_none() {
             return;
@@ -582,44 +595,46 @@ impl<'a> Supervisor<'a> {
             cause => Death::Exit(i32::from(cause.status())),
         };
         let during = self.describe_activity(rank);
-        // Who has finalized owes nothing to anybody, and what it sent last may still be under way.
+        // A finalized rank is not marked: its peers don't wait for it any more, and its last
+        // messages to them may still be on the way.
         if self.server.standing(rank) != Standing::Finalized {
             self.mark(rank, death);
         }
         self.status.get_or_insert(cause.status());
         if self.phase != Phase::Running {
-            return; // one of those that are being ended
+            return; // the launcher itself is ending this rank
         }
-        let what = match self.interrupted {
+        let message = match self.interrupted {
             Some((signal, _)) if cause == Cause::Killed(signal as i32) => {
                 format!("ended by {signal}")
             }
             _ if cause == Cause::Absent => format!("{} {cause}", self.name(rank)),
             _ => format!("{} {cause}, {during}", self.name(rank)),
         };
-        self.announce(&what, true);
+        self.announce(&message, true);
     }
 
-    /// Says what happened to ranks, and does what is to be done about it; what never ran ends the job anyway.
-    fn announce(&mut self, what: &str, has_run: bool) {
+    /// Prints a failure message, and ends the job unless [`OnDeath::Report`] lets it go on. Ranks
+    /// that never ran always end the job.
+    fn announce(&mut self, message: &str, has_run: bool) {
         let goes_on = has_run && self.job.on_death == OnDeath::Report;
         match self.ranks.iter().filter(|rank| rank.runs).count() {
-            0 => self.say(what),
-            _ if goes_on => self.say(&format!("{what}; the others go on")),
-            1 => self.say(&format!("{what}; ending the other rank")),
-            others => self.say(&format!("{what}; ending the other {others} ranks")),
+            0 => self.say(message),
+            _ if goes_on => self.say(&format!("{message}; the others go on")),
+            1 => self.say(&format!("{message}; ending the other rank")),
+            others => self.say(&format!("{message}; ending the other {others} ranks")),
         }
         if !goes_on {
             self.end();
         }
     }
 
-    /// Asks all to end, and sees to it that they do.
+    /// Asks all ranks to end. If they don't, [`kill`](Supervisor::kill) follows after [`GRACE`].
     fn end(&mut self) {
         let code = i32::from(self.status.unwrap_or(1));
         self.act_all(&Command::Abort(code));
         self.signal(Signal::SIGTERM);
-        self.signal(Signal::SIGCONT); // a stopped one can't end
+        self.signal(Signal::SIGCONT); // a stopped process can't handle SIGTERM
         self.phase = Phase::Ending(Instant::now() + GRACE);
     }
 
@@ -632,7 +647,7 @@ impl<'a> Supervisor<'a> {
         self.act_all(&Command::Signal(signal as i32));
     }
 
-    /// A line of the launcher's own, in order with what the ranks print.
+    /// Queues a line of the launcher's own on standard error, in order with the ranks' output.
     fn say(&mut self, line: &str) {
         self.queue.push(OutputStream::Stderr, format!("longshore: {line}\n").as_bytes());
     }
@@ -654,7 +669,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// The ranks still running and what they do, as far as a line holds them.
+    /// The first running ranks with their activities, and the number of all others.
     fn describe_living(&self) -> String {
         const SHOWN: usize = 8;
         let living: Vec<_> =
@@ -671,7 +686,8 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// The exit status of a job that is aborted with a code: its low byte, as of any process, but success for no code but 0.
+/// The exit status of a job that a rank aborted with `code`: the code's low byte, as for any
+/// process. A code other than 0 never becomes the status 0.
 fn status_of(code: i32) -> u8 {
     match code as u8 {
         0 if code != 0 => 1,

@@ -113,7 +113,7 @@ fn ranks_fill_the_hosts() {
     assert_eq!(two.lines(), ["of two"], "two programs take one each");
     on_hosts(&["-n", "5"], sizes).expect(
         1,
-        &["longshore: 5 ranks, and the hosts take 4: give --host more, or larger numbers behind ':'"],
+        &["longshore: the job has 5 ranks, but its hosts take only 4: give --host more hosts, or larger numbers after ':'"],
     );
 }
 
@@ -236,7 +236,7 @@ fn what_cannot_start_is_told() {
     let other = on_hosts(&["--agent", "echo Good day", "-n", "1"], "true");
     other.expect(
         1,
-        &["longshore: host 1: no agent could be started, the start command exited with status 0, having said \"Good day agent\""],
+        &["longshore: host 1: no agent could be started, the start command exited with status 0, and printed \"Good day agent\""],
     );
 }
 
