@@ -1,4 +1,5 @@
-//! Jobs whose ranks are on hosts of their own, as it were: threads over libfabric, by the loopback.
+//! Jobs on several simulated hosts: threads with a segment for each host, and libfabric over the
+//! loopback between the hosts.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -21,19 +22,19 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const SECRET: &[u8] = b"all ranks are threads of one process";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where ranks are to be dealt to hosts: among how many the environment says.
+/// The host of each rank, if the environment asks for several hosts.
 pub(super) fn hosts(ranks: u32) -> Option<Vec<u32>> {
     let hosts: u32 = job::text(env::SIM_HOSTS)?.parse().ok().filter(|hosts| *hosts > 1)?;
     (ranks > 1).then(|| (0..ranks).map(|rank| rank % hosts).collect())
 }
 
-/// Tells the other hosts of a rank's death, as a launcher does.
-struct Mourner<'a> {
+/// Records a rank's death in the segments of all hosts, as a launcher does.
+struct DeathReporter<'a> {
     rank: u32,
     segments: &'a [Segment],
 }
 
-impl Drop for Mourner<'_> {
+impl Drop for DeathReporter<'_> {
     fn drop(&mut self) {
         let states = self.segments.iter().map(|segment| segment.rank_state(self.rank));
         if let Some(dead) = states.into_iter().find(|state| matches!(state, RankState::Dead(_))) {
@@ -42,7 +43,7 @@ impl Drop for Mourner<'_> {
     }
 }
 
-/// Runs `body` once for each rank.
+/// Runs `body` once for each rank, with rank `r` on host `of[r]`.
 pub(super) fn run(of: Vec<u32>, options: &Options, body: Body<'_>) -> Result<()> {
     let network =
         |error: longshore_transport::fabric::OpenError| job::Error::Network(error.to_string());
@@ -65,7 +66,7 @@ pub(super) fn run(of: Vec<u32>, options: &Options, body: Body<'_>) -> Result<()>
         listeners.into_iter().unzip();
     let addresses: Vec<SocketAddr> = listeners.iter().map(Listener::address).collect();
     let start = |(rank, listener): (u32, Listener)| {
-        let _mourner = Mourner { rank, segments: &segments };
+        let _reporter = DeathReporter { rank, segments: &segments };
         let segment = segments[of[rank as usize] as usize].as_rank(rank)?;
         let known =
             (0..ranks).map(|peer| (!hosts.share(peer, rank)).then(|| addresses[peer as usize]));
@@ -92,9 +93,10 @@ mod tests {
     use super::super::collect;
     use super::*;
 
-    /// Rank 0 loses the connection to rank 2, and with it rank 1 on the same host, to which rank 2 has one as well.
+    /// Rank 0 marks rank 2 as lost in its host's segment, so rank 1 on that host gives rank 2 up
+    /// too. Rank 2 still has a connection to rank 1, but must not wait for it.
     #[test]
-    fn who_seems_dead_to_a_host_waits_for_none_of_its_ranks() {
+    fn a_rank_that_is_lost_to_a_host_waits_for_none_of_its_ranks() {
         let (failed, awaited) = channel();
         let (awaited, connected) = (Mutex::new(awaited), Barrier::new(3));
         let within = Duration::from_secs(30);
@@ -113,7 +115,8 @@ mod tests {
                     world.recv(&mut word, 2, 0).unwrap();
                     connected.wait();
                     let class = world.recv(&mut word, 2, 0).unwrap_err().class();
-                    // Until then it says nothing by which rank 2 could tell.
+                    // Until rank 2 has failed, this rank sends nothing from which rank 2 could
+                    // learn of its loss.
                     (class, awaited.lock().unwrap().recv_timeout(within).is_ok())
                 }
                 _ => {
