@@ -21,7 +21,7 @@ const BYTES: usize = 256;
 const TREE: usize = 40;
 
 /// Says it all.
-pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
+pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     let mut text = String::new();
     let mut say = |title: &str, lines: Vec<String>| {
         let mut title = format!("{title:INDENT$}");
@@ -32,8 +32,8 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
         }
     };
     let wrap = |words: &str| wrapped(words, screen.width, INDENT);
-    say("type", wrap(&cut(datatype, LETTERS)));
-    let described = cut(datatype.describe(), TREE * screen.width);
+    say("type", wrap(&truncated(datatype, LETTERS)));
+    let described = truncated(datatype.describe(), TREE * screen.width);
     let mut lines: Vec<String> = described.lines().take(TREE).map(keep).collect();
     if described.lines().nth(TREE).is_some() {
         lines.push(format!("... and more than {TREE} lines"));
@@ -48,7 +48,7 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     };
     let encoded = first.form.encode();
     say("form", wrap(&format!("{}, {} bytes{builder}", first.form.tag(), encoded.len())));
-    let nodes = cut(&first.form, LETTERS);
+    let nodes = truncated(&first.form, LETTERS);
     say("", wrap(nodes.split_once(": ").map_or("", |(_, nodes)| nodes)));
     say("", hexadecimal(&encoded, screen.width));
     for (title, lines) in programs(layouts) {
@@ -67,7 +67,7 @@ fn keep(line: &str) -> String {
 /// The basic types in order, runs of them counted.
 fn signature(form: &Form) -> String {
     let count = form.signature().map(|signature| signature.count);
-    let mut out = Cut::new(LETTERS);
+    let mut out = Truncated::new(LETTERS);
     let mut sequence = Sequence { nodes: form.nodes(), items: Vec::new() };
     sequence.count();
     // What is cut has said so.
@@ -101,7 +101,7 @@ impl Sequence<'_> {
         }
     }
 
-    fn write(&self, node: usize, out: &mut Cut) -> fmt::Result {
+    fn write(&self, node: usize, out: &mut Truncated) -> fmt::Result {
         match &self.nodes[node] {
             form::Node::Leaf(Leaf::Basic(basic)) => match basic.pair() {
                 Some((value, index)) => write!(out, "{}, {}", value.code(), index.code()),
@@ -122,7 +122,7 @@ impl Sequence<'_> {
         }
     }
 
-    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Cut) -> fmt::Result {
+    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Truncated) -> fmt::Result {
         let mut first = true;
         for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
             if !std::mem::take(&mut first) {
@@ -133,7 +133,7 @@ impl Sequence<'_> {
         Ok(())
     }
 
-    fn times(&self, child: u32, copies: u128, out: &mut Cut) -> fmt::Result {
+    fn times(&self, child: u32, copies: u128, out: &mut Truncated) -> fmt::Result {
         if copies == 1 {
             return self.write(child as usize, out);
         }
@@ -171,7 +171,7 @@ fn portability(form: &Form) -> String {
         }
         _ => ("it holds such a type", "build it of portable types"),
     };
-    format!("no: {} in {}: {reason} ({advice})", combiner(culprit), cut(culprit, 120))
+    format!("no: {} in {}: {reason} ({advice})", combiner(culprit), truncated(culprit, 120))
 }
 
 /// The programs that the form is lowered to, those that are the same said once.
@@ -180,7 +180,7 @@ fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
         .form
         .lower(&memory.architecture, stream)
     {
-        Ok(program) => cut(&program, LETTERS),
+        Ok(program) => truncated(&program, LETTERS),
         Err(error) => error.to_string(),
     };
     let mut said = Vec::new();
@@ -235,26 +235,26 @@ fn combiner(datatype: &Datatype) -> &'static str {
 }
 
 /// A text of so many letters at most, which says where it was cut.
-pub fn cut(value: impl Display, most: usize) -> String {
-    let mut out = Cut::new(most);
+pub fn truncated(value: impl Display, most: usize) -> String {
+    let mut out = Truncated::new(most);
     // What is cut has said so.
     let _ = write!(out, "{value}");
     out.text
 }
 
 /// Takes so many letters, then fails, so that what writes them stops.
-struct Cut {
+struct Truncated {
     text: String,
     most: usize,
 }
 
-impl Cut {
-    fn new(most: usize) -> Cut {
-        Cut { text: String::new(), most }
+impl Truncated {
+    fn new(most: usize) -> Truncated {
+        Truncated { text: String::new(), most }
     }
 }
 
-impl fmt::Write for Cut {
+impl fmt::Write for Truncated {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.most.saturating_sub(self.text.len());
         let fits = (0..=room.min(text.len())).rev().find(|&at| text.is_char_boundary(at));

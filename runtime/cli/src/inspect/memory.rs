@@ -10,16 +10,13 @@ use std::ops::Range;
 use shipable::form::Node;
 use shipable::{Architecture, Basic, Bounds, Error, Form, Leaf, Result};
 
-use super::parts::{Effort, Part, Parts, hits, next_start};
-
-/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
-pub type Address = i128;
+use super::strided::{Address, Effort, Strided, StridedIndex, hits, next_start};
 
 /// The items of `count` elements of a datatype in the memory of an architecture.
 #[derive(PartialEq)]
 pub struct Memory {
     /// Children before parents; the last one repeats the datatype.
-    nodes: Vec<Element>,
+    nodes: Vec<MemoryNode>,
     /// Of one element.
     bounds: Bounds,
     /// From the least lower bound of the elements to the greatest upper one.
@@ -56,17 +53,17 @@ const ITEM: usize = 16;
 
 /// A node of the form: what one of it holds.
 #[derive(PartialEq)]
-struct Element {
-    shape: Shape,
+struct MemoryNode {
+    contents: NodeContents,
     /// Where data lies; empty where there is none.
     reach: Range<Address>,
     items: u128,
 }
 
 #[derive(PartialEq)]
-enum Shape {
-    Leaf(Vec<Item>),
-    Parts(Parts),
+enum NodeContents {
+    Items(Vec<Item>),
+    Children(StridedIndex),
 }
 
 impl Memory {
@@ -77,31 +74,31 @@ impl Memory {
     pub fn new(form: &Form, architecture: &Architecture, count: u64) -> Result<Memory> {
         let form = form.to_locale(architecture)?;
         let bounds = form.node_bounds(architecture)?;
-        let mut nodes: Vec<Element> = Vec::with_capacity(bounds.len() + 1);
+        let mut nodes: Vec<MemoryNode> = Vec::with_capacity(bounds.len() + 1);
         let mut unit = 0;
         for node in form.nodes() {
             let element = match node {
-                Node::Leaf(leaf) => Element::leaf(*leaf, architecture)?,
+                Node::Leaf(leaf) => MemoryNode::of_leaf(*leaf, architecture)?,
                 Node::Array { child, runs, .. } => {
                     let child = *child as usize;
                     let extent = bounds[child].extent();
                     let parts = runs.iter().map(|run| {
-                        Part::new(
+                        Strided::new(
                             child,
                             run.displacement,
                             (run.length, extent),
                             (run.count, run.stride),
                         )
                     });
-                    Element::parts(parts, &nodes)
+                    MemoryNode::of_children(parts, &nodes)
                 }
                 Node::Struct { members, .. } => {
                     let parts = members.iter().map(|member| {
                         let child = member.child as usize;
                         let extent = bounds[child].extent();
-                        Part::new(child, member.displacement, (member.length, extent), (1, 0))
+                        Strided::new(child, member.displacement, (member.length, extent), (1, 0))
                     });
-                    Element::parts(parts, &nodes)
+                    MemoryNode::of_children(parts, &nodes)
                 }
                 Node::Simple { .. } => {
                     unreachable!("a locale-specific form has placed members only")
@@ -112,8 +109,8 @@ impl Memory {
         }
         let bounds = bounds.last().copied().unwrap_or(Bounds::EMPTY);
         let root = nodes.len().saturating_sub(1);
-        let all = Element::parts(
-            std::iter::once(Part::new(root, 0, (count, bounds.extent()), (1, 0))),
+        let all = MemoryNode::of_children(
+            std::iter::once(Strided::new(root, 0, (count, bounds.extent()), (1, 0))),
             &nodes,
         );
         let last = i128::from(count.max(1) - 1).saturating_mul(bounds.extent().into());
@@ -156,9 +153,9 @@ impl Memory {
 
     /// The types of the items, with their sizes.
     pub fn leaves(&self) -> impl Iterator<Item = (Leaf, u8)> {
-        let items = self.nodes.iter().filter_map(|node| match &node.shape {
-            Shape::Leaf(items) => Some(items),
-            Shape::Parts(_) => None,
+        let items = self.nodes.iter().filter_map(|node| match &node.contents {
+            NodeContents::Items(items) => Some(items),
+            NodeContents::Children(_) => None,
         });
         items.flatten().map(|item| (item.leaf, item.size))
     }
@@ -169,14 +166,14 @@ impl Memory {
         const MOST: usize = 64;
         let (mut compound, mut simple) = (Vec::new(), Vec::new());
         for node in &self.nodes {
-            let Shape::Parts(parts) = &node.shape else { continue };
+            let NodeContents::Children(parts) = &node.contents else { continue };
             for part in &parts.sorted {
                 let inner = (part.length > 1).then_some(part.extent);
                 let regular = part.count > 2 || (part.count > 1 && parts.sorted.len() == 1);
                 let outer = regular.then_some(part.stride);
-                let (pitches, distances) = match self.nodes[part.child].shape {
-                    Shape::Leaf(_) => (&mut simple, [outer, None]),
-                    Shape::Parts(_) => (&mut compound, [inner, outer]),
+                let (pitches, distances) = match self.nodes[part.child].contents {
+                    NodeContents::Items(_) => (&mut simple, [outer, None]),
+                    NodeContents::Children(_) => (&mut compound, [inner, outer]),
                 };
                 for distance in distances.into_iter().flatten() {
                     let distance = i64::try_from(distance.unsigned_abs()).unwrap_or(0);
@@ -201,7 +198,7 @@ impl Memory {
 
     fn collect(
         &self,
-        node: &Element,
+        node: &MemoryNode,
         base: Address,
         index: u128,
         window: &Range<Address>,
@@ -209,8 +206,8 @@ impl Memory {
         found: &mut Vec<Item>,
     ) -> Option<()> {
         effort.spend(1)?;
-        let parts = match &node.shape {
-            Shape::Leaf(items) => {
+        let parts = match &node.contents {
+            NodeContents::Items(items) => {
                 for item in items {
                     let at = base + item.at;
                     if at < window.end && at + i128::from(item.size) > window.start {
@@ -220,7 +217,7 @@ impl Memory {
                 }
                 return Some(());
             }
-            Shape::Parts(parts) => parts,
+            NodeContents::Children(parts) => parts,
         };
         let asked = window.start - base..window.end - base;
         for part in parts.meeting(&asked, effort)? {
@@ -249,19 +246,19 @@ impl Memory {
 
     fn next_in(
         &self,
-        node: &Element,
+        node: &MemoryNode,
         base: Address,
         from: Address,
         effort: &mut Effort,
     ) -> Option<Option<Address>> {
         effort.spend(1)?;
-        let parts = match &node.shape {
-            Shape::Leaf(items) => {
+        let parts = match &node.contents {
+            NodeContents::Items(items) => {
                 let ends = |item: &&Item| base + item.at + i128::from(item.size) > from;
                 let rest = items.iter().filter(ends);
                 return Some(rest.map(|item| from.max(base + item.at)).min());
             }
-            Shape::Parts(parts) => parts,
+            NodeContents::Children(parts) => parts,
         };
         let mut nearest = parts.first_after(from - base).map(|start| base + start);
         let here = from - base..from - base + 1;
@@ -294,7 +291,7 @@ impl Memory {
         let mut alone = Address::MIN..Address::MAX;
         loop {
             effort.spend(1)?;
-            let Shape::Parts(parts) = &node.shape else { return Some(cycles) };
+            let NodeContents::Children(parts) = &node.contents else { return Some(cycles) };
             let Some((part, room)) = parts.only(at - base, effort)? else { return Some(cycles) };
             let child = &self.nodes[part.child];
             alone = alone.start.max(room.start.saturating_add(base))
@@ -333,8 +330,8 @@ impl Memory {
     }
 }
 
-impl Element {
-    fn leaf(leaf: Leaf, architecture: &Architecture) -> Result<Element> {
+impl MemoryNode {
+    fn of_leaf(leaf: Leaf, architecture: &Architecture) -> Result<MemoryNode> {
         let layout = architecture.leaf(leaf)?;
         let whole = |size: u32| Item { leaf, at: 0, size: size as u8, index: 0 };
         let items = match (leaf, &*layout.components) {
@@ -352,34 +349,34 @@ impl Element {
             _ => vec![whole(layout.size)],
         };
         let reach = items.iter().map(|item| item.at..item.at + i128::from(item.size)).reduce(union);
-        Ok(Element {
+        Ok(MemoryNode {
             reach: reach.unwrap_or(0..0),
             items: items.len() as u128,
-            shape: Shape::Leaf(items),
+            contents: NodeContents::Items(items),
         })
     }
 
-    fn parts(parts: impl Iterator<Item = Part>, nodes: &[Element]) -> Element {
+    fn of_children(parts: impl Iterator<Item = Strided>, nodes: &[MemoryNode]) -> MemoryNode {
         let mut items = 0;
         let placed = parts.filter_map(|part| {
             let (child, index) = (&nodes[part.child], items);
             items += u128::from(part.count) * u128::from(part.length) * child.items;
             part.placed(index, &child.reach)
         });
-        let parts = Parts::new(placed.collect());
-        Element { reach: parts.reach(), items, shape: Shape::Parts(parts) }
+        let parts = StridedIndex::new(placed.collect());
+        MemoryNode { reach: parts.reach(), items, contents: NodeContents::Children(parts) }
     }
 
     /// The greatest common divisor of its own distances.
     fn unit(&self) -> i64 {
         let mut unit = 0;
-        match &self.shape {
-            Shape::Leaf(items) => {
+        match &self.contents {
+            NodeContents::Items(items) => {
                 for item in items {
                     unit = gcd(gcd(unit, item.size.into()), item.at as i64);
                 }
             }
-            Shape::Parts(parts) => {
+            NodeContents::Children(parts) => {
                 for part in &parts.sorted {
                     let inner = if part.length > 1 { part.extent } else { 0 };
                     let outer = if part.count > 1 { part.stride } else { 0 };

@@ -2,9 +2,9 @@
 
 mod facts;
 mod memory;
-mod parts;
 mod picture;
 mod sheet;
+mod strided;
 mod svg;
 mod terminal;
 #[cfg(test)]
@@ -35,7 +35,7 @@ pub struct Arguments {
     datatype: String,
     /// Data representations: names as `longshore info` lists them, `native`, `all`, or one descriptor; may be repeated
     #[arg(long, value_name = "NAME,...", default_value = "native", value_parser = chosen)]
-    arch: Vec<Chosen>,
+    arch: Vec<Architectures>,
     /// How many elements of the type to draw
     #[arg(
         long,
@@ -66,39 +66,39 @@ Examples:
 
 /// Architectures of one --arch.
 #[derive(Clone)]
-struct Chosen(Vec<Architecture>);
+struct Architectures(Vec<Architecture>);
 
-fn chosen(text: &str) -> Result<Chosen, String> {
+fn chosen(text: &str) -> Result<Architectures, String> {
     if text == "all" {
-        return Ok(Chosen(Architecture::all().to_vec()));
+        return Ok(Architectures(Architecture::all().to_vec()));
     }
     let Representations(names) = Representations::parse(text)?;
-    Ok(Chosen(names.iter().map(|name| architecture(name)).collect::<Result<_, _>>()?))
+    Ok(Architectures(names.iter().map(|name| architecture(name)).collect::<Result<_, _>>()?))
 }
 
 /// Why nothing is shown, and the status for that.
-struct Mistake(String, ExitCode);
+struct Failure(String, ExitCode);
 
 /// Draws and says it.
 pub fn main(arguments: Arguments) -> ExitCode {
-    inspect(arguments).unwrap_or_else(|Mistake(words, status)| {
+    inspect(arguments).unwrap_or_else(|Failure(words, status)| {
         eprintln!("longshore: {words}");
         status
     })
 }
 
-fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
-    let failed = |words: String| Mistake(words, ExitCode::FAILURE);
+fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let failed = |words: String| Failure(words, ExitCode::FAILURE);
     let text =
         text(arguments.datatype).map_err(|error| failed(format!("standard input: {error}")))?;
     let datatype: Datatype = text.parse().map_err(|error: ParseError| {
         let place = pointed(&text, error.column, &error.problem.to_string());
         let notation =
             "docs/notation.md describes the notation; a column of doubles is 'U1(V:d:8:1:10)'";
-        Mistake(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
+        Failure(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
     })?;
     let mut architectures: Vec<Architecture> = Vec::new();
-    for architecture in arguments.arch.into_iter().flat_map(|Chosen(all)| all) {
+    for architecture in arguments.arch.into_iter().flat_map(|Architectures(all)| all) {
         // Two names for one representation are two of its names.
         let same =
             |known: &Architecture| known.name() == architecture.name() && *known == architecture;
@@ -130,7 +130,7 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
                 out.push('\n');
             }
             out.push('\n');
-            out + &facts::tell(&datatype, &layouts, screen)
+            out + &facts::describe(&datatype, &layouts, screen)
         }
     };
     crate::print(&out).map_err(|error| failed(error.to_string()))?;

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use shipable::Leaf;
 
-use super::memory::{Address, Memory};
-use super::parts::Effort;
+use super::memory::Memory;
+use super::strided::{Address, Effort};
 
 /// What is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,13 +38,13 @@ pub enum Line {
         /// How many.
         rows: u128,
         /// Why.
-        why: Folded,
+        reason: FoldReason,
     },
 }
 
 /// Why rows aren't drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Folded {
+pub enum FoldReason {
     /// They repeat the lines above them.
     Repeats {
         /// How many lines.
@@ -77,12 +77,12 @@ pub struct Cell {
     /// How many bytes.
     pub length: i64,
     /// What they are.
-    pub holds: Holds,
+    pub holds: Contents,
 }
 
 /// What bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum Contents {
     /// An item, or a part of it.
     Item {
         /// Its type.
@@ -102,7 +102,7 @@ pub enum Holds {
 
 /// How large a picture may be.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct PictureLimits {
     /// The most units in a row.
     pub units: i64,
     /// The most lines.
@@ -111,7 +111,7 @@ pub struct Frame {
     pub single: bool,
 }
 
-impl Frame {
+impl PictureLimits {
     /// The fewest lines that a picture can be folded into.
     pub const LEAST: usize = 12;
     /// Rows that are drawn at the end of a picture that is too long.
@@ -125,10 +125,10 @@ const PERIOD: usize = 8;
 
 impl Picture {
     /// Draws memory in units of `unit` bytes, which divides the memory's own.
-    pub fn new(memory: &Memory, unit: i64, frame: Frame) -> Picture {
+    pub fn new(memory: &Memory, unit: i64, limits: PictureLimits) -> Picture {
         let all = whole(memory);
         let pitch =
-            i128::from(pitch(memory, unit, frame)).min((all.end - all.start).max(unit.into()));
+            i128::from(pitch(memory, unit, limits)).min((all.end - all.start).max(unit.into()));
         let rows = |origin: Address| (all.end - origin + pitch - 1).div_euclid(pitch) as u128;
         // Rows start at multiples of their length, unless the type's start makes for fewer of them.
         let origin = all.start.div_euclid(pitch) * pitch;
@@ -144,18 +144,18 @@ impl Picture {
             lines: Vec::new(),
             effort: Effort::picture(),
         };
-        drawing.draw(frame.lines.max(Frame::LEAST));
+        drawing.draw(limits.lines.max(PictureLimits::LEAST));
         let mut picture =
             Picture { unit, pitch, lines: drawing.lines, reordered: false, overlaps: false };
         let folded = picture.lines.iter().any(|line| match line {
             Line::Row(_) => false,
-            Line::Fold { why, .. } => *why != Folded::Empty,
+            Line::Fold { reason, .. } => *reason != FoldReason::Empty,
         });
         let (mut heads, mut overlaps) = (Vec::new(), false);
         for cell in picture.rows().flat_map(|row| &row.cells) {
             match cell.holds {
-                Holds::Item { index, whole: (true, _), .. } => heads.push(index),
-                Holds::Shared => overlaps = true,
+                Contents::Item { index, whole: (true, _), .. } => heads.push(index),
+                Contents::Shared => overlaps = true,
                 _ => {}
             }
         }
@@ -199,23 +199,23 @@ fn whole(memory: &Memory) -> Range<Address> {
 }
 
 /// A row's length in bytes: one that shows the type's structure, if there is one.
-fn pitch(memory: &Memory, unit: i64, frame: Frame) -> i64 {
+fn pitch(memory: &Memory, unit: i64, limits: PictureLimits) -> i64 {
     const FEW: i64 = 4;
     const MANY: i64 = 16;
     let (compound, simple) = memory.pitches();
     let units = |list: &[i64]| -> Vec<i64> { list.iter().map(|pitch| pitch / unit).collect() };
     for list in [units(&compound), units(&simple)] {
-        if let Some(&good) = list.iter().filter(|n| (FEW..=frame.units).contains(*n)).min() {
+        if let Some(&good) = list.iter().filter(|n| (FEW..=limits.units).contains(*n)).min() {
             return good * unit;
         }
     }
     // Every other item, and the like.
     if let Some(&short) = units(&simple).iter().filter(|n| (2..FEW).contains(*n)).max() {
-        return MANY.min(frame.units) / short * short * unit;
+        return MANY.min(limits.units) / short * short * unit;
     }
     match needed(memory) {
-        needed if frame.single => i64::try_from(needed).unwrap_or(i64::MAX).max(unit),
-        _ => unit << (63 - (frame.units / 3).max(8).leading_zeros()),
+        needed if limits.single => i64::try_from(needed).unwrap_or(i64::MAX).max(unit),
+        _ => unit << (63 - (limits.units / 3).max(8).leading_zeros()),
     }
 }
 
@@ -241,11 +241,14 @@ impl Drawing<'_> {
         let mut cut = false;
         while row < self.rows {
             let left = self.rows - row;
-            if !cut && self.lines.len() + 1 + Frame::TAIL as usize >= most && left > Frame::TAIL {
+            if !cut
+                && self.lines.len() + 1 + PictureLimits::TAIL as usize >= most
+                && left > PictureLimits::TAIL
+            {
                 cut = true;
-                if left > Frame::TAIL + 1 {
-                    let rows = left - Frame::TAIL;
-                    self.fold(row, rows, Folded::TooMany);
+                if left > PictureLimits::TAIL + 1 {
+                    let rows = left - PictureLimits::TAIL;
+                    self.fold(row, rows, FoldReason::TooMany);
                     row += rows;
                     continue;
                 }
@@ -253,7 +256,7 @@ impl Drawing<'_> {
             match self.next(row) {
                 Some(drawn) => row += drawn,
                 None => {
-                    self.fold(row, left, Folded::Tangled);
+                    self.fold(row, left, FoldReason::Tangled);
                     break;
                 }
             }
@@ -275,7 +278,7 @@ impl Drawing<'_> {
         if !drawn.holds_data() {
             let empty = self.empty(row)?;
             if empty > 1 {
-                self.fold(row, empty, Folded::Empty);
+                self.fold(row, empty, FoldReason::Empty);
                 return Some(empty);
             }
         }
@@ -286,7 +289,7 @@ impl Drawing<'_> {
             [
                 ..,
                 Line::Row(above),
-                Line::Fold { rows, why: Folded::Repeats { lines: 1, times }, .. },
+                Line::Fold { rows, reason: FoldReason::Repeats { lines: 1, times }, .. },
             ] if !last && above.repeats(&drawn) => {
                 *rows += 1;
                 *times += 1;
@@ -296,8 +299,8 @@ impl Drawing<'_> {
             {
                 let start = start - pitch;
                 self.lines.pop();
-                let why = Folded::Repeats { lines: 1, times: 2 };
-                self.lines.push(Line::Fold { start, rows: 2, why });
+                let reason = FoldReason::Repeats { lines: 1, times: 2 };
+                self.lines.push(Line::Fold { start, rows: 2, reason });
             }
             _ => self.lines.push(Line::Row(drawn)),
         }
@@ -326,7 +329,7 @@ impl Drawing<'_> {
             // One row, which is folded already.
             if let [
                 ..,
-                Line::Fold { start, rows: folded, why: Folded::Repeats { lines: 1, times } },
+                Line::Fold { start, rows: folded, reason: FoldReason::Repeats { lines: 1, times } },
             ] = &mut self.lines[..]
             {
                 if rows == 1 && cycle.start <= *start - pitch {
@@ -342,10 +345,10 @@ impl Drawing<'_> {
             let alike = one.len() == two.len()
                 && one.iter().zip(two).all(|(one, two)| one.repeats(two, period));
             if alike && two.len() <= PERIOD && cycle.start <= at - 2 * period {
-                let why = Folded::Repeats { lines: two.len(), times: more + 1 };
+                let reason = FoldReason::Repeats { lines: two.len(), times: more + 1 };
                 self.lines.truncate(second);
                 let start = at - period;
-                self.lines.push(Line::Fold { start, rows: rows * (more + 1), why });
+                self.lines.push(Line::Fold { start, rows: rows * (more + 1), reason });
                 return Some(Some(rows * more));
             }
         }
@@ -377,9 +380,9 @@ impl Drawing<'_> {
         self.origin + row as i128 * i128::from(self.pitch)
     }
 
-    fn fold(&mut self, row: u128, rows: u128, why: Folded) {
+    fn fold(&mut self, row: u128, rows: u128, reason: FoldReason) {
         let start = self.address(row);
-        self.lines.push(Line::Fold { start, rows, why });
+        self.lines.push(Line::Fold { start, rows, reason });
     }
 
     fn row(&mut self, start: Address) -> Option<Row> {
@@ -387,10 +390,10 @@ impl Drawing<'_> {
         let items = self.memory.items_in(start..end, &mut self.effort)?;
         let span = self.memory.span();
         let unit = i128::from(self.unit);
-        let mut holds: Vec<Holds> = (0..self.pitch / self.unit)
+        let mut holds: Vec<Contents> = (0..self.pitch / self.unit)
             .map(|cell| match span.contains(&(start + i128::from(cell) * unit)) {
-                true => Holds::Gap,
-                false => Holds::Outside,
+                true => Contents::Gap,
+                false => Contents::Outside,
             })
             .collect();
         for item in &items {
@@ -399,10 +402,10 @@ impl Drawing<'_> {
             let whole = (first >= start, last <= end);
             for cell in &mut holds[inside.start as usize..inside.end as usize] {
                 *cell = match cell {
-                    Holds::Gap | Holds::Outside => {
-                        Holds::Item { leaf: item.leaf, index: item.index, whole }
+                    Contents::Gap | Contents::Outside => {
+                        Contents::Item { leaf: item.leaf, index: item.index, whole }
                     }
-                    Holds::Item { .. } | Holds::Shared => Holds::Shared,
+                    Contents::Item { .. } | Contents::Shared => Contents::Shared,
                 };
             }
         }
@@ -419,14 +422,14 @@ impl Drawing<'_> {
 
 impl Row {
     fn holds_data(&self) -> bool {
-        self.cells.iter().any(|cell| !matches!(cell.holds, Holds::Gap | Holds::Outside))
+        self.cells.iter().any(|cell| !matches!(cell.holds, Contents::Gap | Contents::Outside))
     }
 
     /// Whether another row holds the same at the same places.
     fn repeats(&self, other: &Row) -> bool {
         let kind = |cell: &Cell| match cell.holds {
-            Holds::Item { leaf, whole, .. } => {
-                Cell { holds: Holds::Item { leaf, index: 0, whole }, ..*cell }
+            Contents::Item { leaf, whole, .. } => {
+                Cell { holds: Contents::Item { leaf, index: 0, whole }, ..*cell }
             }
             _ => *cell,
         };
@@ -447,8 +450,8 @@ impl Line {
     fn repeats(&self, other: &Line, distance: i128) -> bool {
         let alike = match (self, other) {
             (Line::Row(one), Line::Row(other)) => one.repeats(other),
-            (Line::Fold { rows, why, .. }, Line::Fold { rows: more, why: because, .. }) => {
-                rows == more && why == because
+            (Line::Fold { rows, reason, .. }, Line::Fold { rows: more, reason: because, .. }) => {
+                rows == more && reason == because
             }
             _ => false,
         };

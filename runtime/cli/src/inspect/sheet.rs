@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use shipable::{Architecture, Basic, Bounds, Datatype, Error, Form, Leaf};
 
-use super::memory::{Address, Memory, gcd};
-use super::picture::{Frame, Holds, Picture, needed};
+use super::memory::{Memory, gcd};
+use super::picture::{Contents, Picture, PictureLimits, needed};
+use super::strided::Address;
 
 /// A datatype in the memory of an architecture. What is equal on several is shared by them.
 pub struct Layout {
@@ -107,7 +108,7 @@ impl Sheet {
         // Single bytes are legible when they are small; larger units would be cramped.
         let room = if unit <= 2 { units } else { (units / 2).max(4) };
         let single = memories().all(|memory| needed(memory) <= i128::from(room * unit));
-        let frame = Frame { units, lines, single };
+        let limits = PictureLimits { units, lines, single };
         let mut groups: Vec<Group> = Vec::new();
         for layout in &layouts.found {
             let memory = &layout.memory;
@@ -115,7 +116,7 @@ impl Sheet {
                 known.names.push(layout.architecture.name());
                 continue;
             }
-            let picture = Picture::new(memory, unit, frame);
+            let picture = Picture::new(memory, unit, limits);
             let group = Group {
                 names: vec![layout.architecture.name()],
                 memory: Rc::clone(memory),
@@ -137,7 +138,7 @@ impl Sheet {
         }
         let units = groups.iter().map(|group| group.picture.units()).max().unwrap_or(1);
         let rows = groups.iter().flat_map(|group| group.picture.rows());
-        let gaps = rows.flat_map(|row| &row.cells).any(|cell| cell.holds == Holds::Gap);
+        let gaps = rows.flat_map(|row| &row.cells).any(|cell| cell.holds == Contents::Gap);
         Sheet { groups, legend, gaps, units }
     }
 

@@ -5,11 +5,11 @@ use svg::Document;
 use svg::node::element::{Definitions, Description, Group as Many, Line as Stroke, Path, Pattern};
 use svg::node::element::{Rectangle, Style, Text, Title};
 
-use super::facts::cut;
-use super::memory::Address;
-use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
+use super::facts::truncated;
+use super::picture::{Cell, Contents, FoldReason, Line, Picture, Row};
 use super::sheet::{Group, Layouts, Sheet, label, name};
-use super::terminal::{folded, wrapped};
+use super::strided::Address;
+use super::terminal::{fold_text, wrapped};
 
 /// Pixels of the whole picture; here and below, pixels are meant.
 const WIDTH: i64 = 920;
@@ -52,7 +52,7 @@ pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) ->
     let widest = if unit == 1 { BYTE } else { WIDE };
     let step = (room / sheet.units.max(1)).clamp(1, widest);
     let mut pen = Pen { sheet: &sheet, gutter, step, y: MARGIN, drawn: Many::new() };
-    let title = cut(datatype, 400);
+    let title = truncated(datatype, 400);
     for line in pen.wrapped(&title) {
         pen.y += TEXT;
         pen.text(MARGIN, pen.y, "title", &line);
@@ -164,7 +164,7 @@ impl Pen<'_> {
                     self.row(picture, row);
                     self.bars(picture, row, group);
                 }
-                Line::Fold { start, rows, why } => self.fold(picture, *start, *rows, *why),
+                Line::Fold { start, rows, reason } => self.fold(picture, *start, *rows, *reason),
             }
         }
         for (so, words) in [
@@ -224,7 +224,7 @@ impl Pen<'_> {
             self.add(text.set("y", self.y + ROW / 2 + 4));
         }
         // Gaps first, so that the frames of items lie above theirs.
-        let is_gap = |cell: &&Cell| cell.holds == Holds::Gap;
+        let is_gap = |cell: &&Cell| cell.holds == Contents::Gap;
         for cell in row.cells.iter().filter(is_gap) {
             self.cell(picture, cell);
         }
@@ -241,10 +241,10 @@ impl Pen<'_> {
             box_.set("y", self.y).set("height", ROW)
         };
         let (leaf, index, head) = match cell.holds {
-            Holds::Outside => return,
-            Holds::Gap => return self.add(frame("gap".into())),
-            Holds::Shared => return self.add(frame("shared".into())),
-            Holds::Item { leaf, index, whole: (head, _) } => (leaf, index, head),
+            Contents::Outside => return,
+            Contents::Gap => return self.add(frame("gap".into())),
+            Contents::Shared => return self.add(frame("shared".into())),
+            Contents::Item { leaf, index, whole: (head, _) } => (leaf, index, head),
         };
         self.add(frame(self.class(leaf)));
         if !head {
@@ -267,9 +267,9 @@ impl Pen<'_> {
         format!("item i{}", self.sheet.colour(leaf) % COLOURS)
     }
 
-    fn fold(&mut self, picture: &Picture, start: Address, rows: u128, why: Folded) {
+    fn fold(&mut self, picture: &Picture, start: Address, rows: u128, reason: FoldReason) {
         let end = start + rows as i128 * i128::from(picture.pitch);
-        let words = folded(rows, why, end);
+        let words = fold_text(rows, reason, end);
         self.y += TEXT + 2;
         let x = self.gutter;
         for (at, line) in self.wrapped(words.trim_start_matches(": ")).iter().enumerate() {

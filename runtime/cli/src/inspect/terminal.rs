@@ -6,9 +6,9 @@ use std::io::IsTerminal;
 use anstyle::{Ansi256Color, AnsiColor, Style};
 use shipable::Leaf;
 
-use super::memory::Address;
-use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
+use super::picture::{Cell, Contents, FoldReason, Line, Picture, Row};
 use super::sheet::{Group, Layouts, Sheet, label, name};
+use super::strided::Address;
 
 /// What the text is written for.
 #[derive(Clone, Copy, Debug)]
@@ -125,9 +125,10 @@ impl Pen<'_> {
                         self.marks(row, picture, &marks, text);
                     }
                 }
-                Line::Fold { start, rows, why } => {
+                Line::Fold { start, rows, reason } => {
                     let end = start + *rows as i128 * i128::from(picture.pitch);
-                    let words = format!("{:>1$}{2}", "", self.gutter, folded(*rows, *why, end));
+                    let words =
+                        format!("{:>1$}{2}", "", self.gutter, fold_text(*rows, *reason, end));
                     for line in wrapped(words.trim_start(), self.screen.width, self.gutter) {
                         *text += &self.screen.paint(QUIET, &line);
                         text.push('\n');
@@ -195,13 +196,13 @@ impl Pen<'_> {
     fn cell(&self, cell: &Cell, picture: &Picture) -> String {
         let width = (cell.length / picture.unit) as usize * self.letters;
         match cell.holds {
-            Holds::Outside => " ".repeat(width),
-            Holds::Gap => match self.screen.colour {
+            Contents::Outside => " ".repeat(width),
+            Contents::Gap => match self.screen.colour {
                 true => self.screen.paint(QUIET, &"░".repeat(width)),
                 false => ".".repeat(width),
             },
-            Holds::Shared => self.screen.paint(WARN, &"#".repeat(width)),
-            Holds::Item { leaf, index, whole: (head, tail) } => {
+            Contents::Shared => self.screen.paint(WARN, &"#".repeat(width)),
+            Contents::Item { leaf, index, whole: (head, tail) } => {
                 let mut words = match (head, picture.reordered) {
                     (true, true) => format!("{}{index}", label(leaf)),
                     (true, false) => label(leaf).to_owned(),
@@ -310,20 +311,20 @@ impl Pen<'_> {
 }
 
 /// What isn't drawn, and why.
-pub fn folded(rows: u128, why: Folded, end: Address) -> String {
+pub fn fold_text(rows: u128, reason: FoldReason, end: Address) -> String {
     let plural = |n: u128| if n == 1 { "" } else { "s" };
-    match why {
-        Folded::Repeats { lines: 1, times } => {
+    match reason {
+        FoldReason::Repeats { lines: 1, times } => {
             format!(": the row above {times} time{} more, to {end}", plural(times))
         }
-        Folded::Repeats { lines, times } => {
+        FoldReason::Repeats { lines, times } => {
             format!(": the {lines} lines above {times} time{} more, to {end}", plural(times))
         }
-        Folded::Empty => format!(": {rows} row{} without data, to {end}", plural(rows)),
-        Folded::TooMany => {
+        FoldReason::Empty => format!(": {rows} row{} without data, to {end}", plural(rows)),
+        FoldReason::TooMany => {
             format!(": {rows} row{} not drawn, to {end} (--lines draws more)", plural(rows))
         }
-        Folded::Tangled => format!(
+        FoldReason::Tangled => format!(
             ": {rows} row{} not drawn, to {end}: the items interleave in too many ways to find them",
             plural(rows)
         ),

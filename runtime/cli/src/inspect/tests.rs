@@ -3,10 +3,10 @@
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{Architecture, Basic, Datatype, Form, Leaf};
 
-use super::memory::{Address, Item, Memory};
-use super::parts::Effort;
-use super::picture::{Folded, Frame, Holds, Line, Picture};
+use super::memory::{Item, Memory};
+use super::picture::{Contents, FoldReason, Line, Picture, PictureLimits};
 use super::sheet::Layouts;
+use super::strided::{Address, Effort};
 use super::terminal::{self, Screen};
 use super::{facts, pointed};
 
@@ -109,23 +109,23 @@ fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
                 let mut bytes = Vec::new();
                 for cell in &row.cells {
                     let leaf = match cell.holds {
-                        Holds::Item { leaf, .. } => Some(leaf),
-                        Holds::Shared => Some(Leaf::Basic(Basic::Packed)),
-                        Holds::Gap | Holds::Outside => None,
+                        Contents::Item { leaf, .. } => Some(leaf),
+                        Contents::Shared => Some(Leaf::Basic(Basic::Packed)),
+                        Contents::Gap | Contents::Outside => None,
                     };
                     bytes.extend(vec![leaf; cell.length as usize]);
                 }
                 rows.push((row.start, Some(bytes)));
             }
-            Line::Fold { start, rows: many, why } => {
-                let repeated = match *why {
-                    Folded::Repeats { lines, times } => {
+            Line::Fold { start, rows: many, reason } => {
+                let repeated = match *reason {
+                    FoldReason::Repeats { lines, times } => {
                         let period = rows[firsts[firsts.len() - 1 - lines]..].to_vec();
                         assert_eq!(*many, times * period.len() as u128);
                         period
                     }
-                    Folded::Empty => vec![(0, Some(vec![None; picture.pitch as usize]))],
-                    Folded::TooMany | Folded::Tangled => vec![(0, None)],
+                    FoldReason::Empty => vec![(0, Some(vec![None; picture.pitch as usize]))],
+                    FoldReason::TooMany | FoldReason::Tangled => vec![(0, None)],
                 };
                 for at in 0..*many as usize {
                     let address = start + at as i128 * i128::from(picture.pitch);
@@ -153,17 +153,18 @@ fn what_is_folded_is_what_the_fold_says() {
             continue;
         }
         let what = format!("seed {seed}: {count} x {datatype} on {architecture}");
-        let lines = Frame::LEAST + dice.below(20) as usize;
-        let frame = Frame { units: 16 + dice.below(60) as i64, lines, single: dice.chance(2) };
-        let picture = Picture::new(&memory, memory.unit(), frame);
+        let lines = PictureLimits::LEAST + dice.below(20) as usize;
+        let limits =
+            PictureLimits { units: 16 + dice.below(60) as i64, lines, single: dice.chance(2) };
+        let picture = Picture::new(&memory, memory.unit(), limits);
         assert!(picture.lines.len() <= lines, "{what}: {} lines", picture.lines.len());
         for line in &picture.lines {
-            if let Line::Fold { why, .. } = line {
-                folds[match why {
-                    Folded::Repeats { lines: 1, .. } => 0,
-                    Folded::Repeats { .. } => 1,
-                    Folded::Empty => 2,
-                    Folded::TooMany | Folded::Tangled => 3,
+            if let Line::Fold { reason, .. } = line {
+                folds[match reason {
+                    FoldReason::Repeats { lines: 1, .. } => 0,
+                    FoldReason::Repeats { .. } => 1,
+                    FoldReason::Empty => 2,
+                    FoldReason::TooMany | FoldReason::Tangled => 3,
                 }] += 1;
             }
         }
@@ -208,7 +209,7 @@ fn types_as_large_as_memory_are_drawn_at_once() {
         let layouts = Layouts::new(&parsed(text), &[Architecture::X86_64], 3);
         let drawn = terminal::draw(&layouts, 3, 24, SCREEN);
         assert!(drawn.lines().count() < 40, "{text}:\n{drawn}");
-        let said = facts::tell(&parsed(text), &layouts, SCREEN);
+        let said = facts::describe(&parsed(text), &layouts, SCREEN);
         assert!(said.lines().count() < 60, "{text}:\n{said}");
     }
 }
@@ -218,7 +219,8 @@ fn a_long_list_is_cut_where_it_is_said() {
     let places: Vec<i64> = (0..100_000).map(|at| at * at % 1_000_003 * 2).collect();
     let scattered = Datatype::indexed_block(1, &places, &Datatype::double()).unwrap();
     let layouts = Layouts::new(&scattered, &[Architecture::X86_64], 1);
-    let text = terminal::draw(&layouts, 1, 24, SCREEN) + &facts::tell(&scattered, &layouts, SCREEN);
+    let text =
+        terminal::draw(&layouts, 1, 24, SCREEN) + &facts::describe(&scattered, &layouts, SCREEN);
     assert!(text.len() < 12_000, "{}", text.len());
     for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more"] {
         assert!(text.contains(stated), "{stated} in\n{text}");

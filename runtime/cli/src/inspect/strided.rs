@@ -1,8 +1,9 @@
-//! Parts of a type by their places in memory, and the arithmetic of copies at one stride.
+//! StridedIndex of a type by their places in memory, and the arithmetic of copies at one stride.
 
 use std::ops::Range;
 
-use super::memory::Address;
+/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
+pub type Address = i128;
 
 /// The work that may still be done. Searches that run out of it fail.
 pub struct Effort(u64);
@@ -20,18 +21,18 @@ impl Effort {
     }
 }
 
-/// Parts by their places in memory.
+/// StridedIndex by their places in memory.
 #[derive(PartialEq)]
-pub struct Parts {
+pub struct StridedIndex {
     /// By the starts of their reaches.
-    pub sorted: Vec<Part>,
+    pub sorted: Vec<Strided>,
     /// The greatest end of a reach, of each part and all before it.
     ends: Vec<Address>,
 }
 
 /// Blocks of children, at one stride.
 #[derive(PartialEq)]
-pub struct Part {
+pub struct Strided {
     /// The child's node.
     pub child: usize,
     /// Where the first block starts.
@@ -52,16 +53,16 @@ pub struct Part {
     pub reach: Range<Address>,
 }
 
-impl Parts {
+impl StridedIndex {
     /// Sorts them.
-    pub fn new(mut sorted: Vec<Part>) -> Parts {
+    pub fn new(mut sorted: Vec<Strided>) -> StridedIndex {
         sorted.sort_by_key(|part| part.reach.start);
         let mut end = Address::MIN;
         let ends = sorted.iter().map(|part| {
             end = end.max(part.reach.end);
             end
         });
-        Parts { ends: ends.collect(), sorted }
+        StridedIndex { ends: ends.collect(), sorted }
     }
 
     /// All of their data; empty where there is none.
@@ -73,7 +74,7 @@ impl Parts {
     }
 
     /// Those of which the reach meets a window.
-    pub fn meeting(&self, window: &Range<Address>, effort: &mut Effort) -> Option<Vec<&Part>> {
+    pub fn meeting(&self, window: &Range<Address>, effort: &mut Effort) -> Option<Vec<&Strided>> {
         let below = self.sorted.partition_point(|part| part.reach.start < window.end);
         let mut met = Vec::new();
         for at in (0..below).rev() {
@@ -100,7 +101,7 @@ impl Parts {
         &self,
         at: Address,
         effort: &mut Effort,
-    ) -> Option<Option<(&Part, Range<Address>)>> {
+    ) -> Option<Option<(&Strided, Range<Address>)>> {
         let met = self.meeting(&(at..at + 1), effort)?;
         let [part] = met[..] else { return Some(None) };
         let below = self.sorted.partition_point(|other| other.reach.start <= at);
@@ -117,17 +118,17 @@ impl Parts {
     }
 }
 
-impl Part {
+impl Strided {
     /// Blocks of `length` children one extent apart, `count` of them at one stride. Where its data lies is found by
-    /// [`Part::placed`].
+    /// [`Strided::placed`].
     pub fn new(
         child: usize,
         displacement: i64,
         (length, extent): (u64, i64),
         (count, stride): (u64, i64),
-    ) -> Part {
+    ) -> Strided {
         let (displacement, extent, stride) = (displacement.into(), extent.into(), stride.into());
-        Part {
+        Strided {
             child,
             displacement,
             length,
@@ -141,7 +142,7 @@ impl Part {
     }
 
     /// The part with its data's places, if it has data: that of a child lies at `reach`.
-    pub fn placed(mut self, index: u128, reach: &Range<Address>) -> Option<Part> {
+    pub fn placed(mut self, index: u128, reach: &Range<Address>) -> Option<Strided> {
         self.index = index;
         self.block = stretched(reach, self.length, self.extent);
         let all = stretched(&self.block, self.count, self.stride);
