@@ -137,7 +137,8 @@ impl Rank {
     /// ```
     /// # let rank = longshore::init()?;
     /// // `longshore run --arch s390x` makes the rank emulate another representation.
-    /// assert_eq!(rank.is_emulated(), !rank.architecture().same_representation(&longshore::Architecture::NATIVE));
+    /// let native = rank.architecture().same_representation(&longshore::Architecture::NATIVE);
+    /// assert_eq!(rank.is_emulated(), !native);
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```

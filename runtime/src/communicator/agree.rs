@@ -1,4 +1,4 @@
-//! How the ranks of a communicator come to know what each of them brings: bytes of any length, in ceil(log2 n) steps.
+//! Collective algorithms over byte strings of any length, one for each rank, in O(log n) steps.
 
 use std::sync::Arc;
 
@@ -12,31 +12,32 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
 use crate::process::{Meeting, Process};
 
-/// The tag of messages of bytes for this crate's own use; elements go with 0.
+/// The tag of values that this crate exchanges for its own use.
 const BYTES: i32 = 1;
 
-/// The tag of what a barrier's first use says.
+/// The tag of the message that announces a barrier's memory.
 const MEETING: i32 = 2;
 
-/// The longest of what ranks tell each other, encoded.
+/// The longest encoded value that ranks exchange, in bytes.
 const OFFER: usize = 4096;
 
-/// Ranks that agree on something: all of a communicator, or some of them.
+/// The ranks that take part in an exchange: all of a communicator, or a group of them.
 pub(super) struct Circle<'a> {
     process: &'a Process,
     group: &'a Group,
     rank: u32,
-    /// Who is the first in what goes by a tree: broadcast, fold, gather and scatter. The rest counts from rank 0.
+    /// The root of the tree algorithms: broadcast, fold, gather and scatter. The others ignore it.
     root: u32,
     context: u32,
     tag: i32,
 }
 
-/// Where a communicator's barrier lies, or the class and text of what kept rank 0 from making it.
+/// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
 type Lines = Result<(u64, u64), (u8, String)>;
 
 impl<'a> Circle<'a> {
-    /// The ranks of a group to which this process, as `rank`, belongs; all of them use the same context and tag.
+    /// The ranks of a group to which this process belongs as `rank`. All of them must use the same
+    /// context and tag.
     pub(super) fn new(
         process: &'a Process,
         group: &'a Group,
@@ -47,10 +48,11 @@ impl<'a> Circle<'a> {
         Circle { process, group, rank, root: 0, context, tag }
     }
 
-    /// Everyone's bytes, by rank.
+    /// The byte strings of all ranks, by rank (Bruck's algorithm).
     ///
-    /// 1. Before step k everyone holds the bytes of the `held = 2^k` ranks from its own on.
-    /// 2. It sends as many of them as are missing there to the rank `held` before it, and hears from the one `held` after.
+    /// 1. Before step k, each rank holds the strings of `held = 2^k` ranks, from its own upward.
+    /// 2. It sends those that are missing there to the rank `held` before it, and receives from the
+    ///    rank `held` after it.
     pub(super) fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
         let size = self.group.size() as u32;
         let mut all = vec![mine];
@@ -63,17 +65,17 @@ impl<'a> Circle<'a> {
             let heard = self.exchange(Some((to, sent)), Some(from))?;
             all.extend(self.part(&heard, wanted as usize, from)?);
         }
-        // Of the rank itself first: the ranks before it are the last ones.
+        // The own string comes first, and those of lower ranks last.
         all.rotate_right(self.rank as usize);
         Ok(all)
     }
 
-    /// Everyone's values, by rank.
+    /// The values of all ranks, by rank.
     pub(super) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
         self.tell_within(mine, OFFER)
     }
 
-    /// Likewise, each of them at most so many bytes long.
+    /// The values of all ranks, by rank. Each is encoded in at most `limit` bytes.
     pub(super) fn tell_within<T: Serialize + DeserializeOwned>(
         &self,
         mine: &T,
@@ -89,7 +91,7 @@ impl<'a> Circle<'a> {
         (0..).zip(&all).map(decode).collect()
     }
 
-    /// The same ranks, counted from another one on: it is the first.
+    /// The same ranks, with another root.
     pub(super) fn rooted(self, root: u32) -> Circle<'a> {
         Circle { root, ..self }
     }
@@ -98,7 +100,7 @@ impl<'a> Circle<'a> {
         self.group.size() as u32
     }
 
-    /// This rank's place from the root on.
+    /// This rank's position in the tree, counted from the root.
     fn place(&self) -> u32 {
         (self.rank + self.size() - self.root) % self.size()
     }
@@ -107,8 +109,8 @@ impl<'a> Circle<'a> {
         self.group.process((place + self.root) % self.size())
     }
 
-    /// The children of a place of the binomial tree are those that differ from it in one bit below its lowest: the bits of
-    /// this rank's, the highest first.
+    /// The children of a position in the binomial tree: each sets one bit below the position's
+    /// lowest set bit. Returns these bits, the highest first.
     fn children(&self) -> impl Iterator<Item = u32> {
         let (place, size) = (self.place(), self.size());
         let lowest = match place {
@@ -119,13 +121,13 @@ impl<'a> Circle<'a> {
         bits.take_while(|bit| *bit > 0).filter(move |bit| place + bit < size)
     }
 
-    /// The parent's process; none of the root.
+    /// The process of the parent; `None` at the root.
     fn parent(&self) -> Option<u32> {
         let place = self.place();
         (place != 0).then(|| self.process_at(place & (place - 1)))
     }
 
-    /// The bytes of the root, by a binomial tree.
+    /// Returns the root's bytes at all ranks, by a binomial tree.
     pub(super) fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
         let bytes = match self.parent() {
             Some(parent) => self.exchange(None, Some(parent))?,
@@ -139,7 +141,7 @@ impl<'a> Circle<'a> {
         Ok(bytes)
     }
 
-    /// Sends the same to several processes, each of which takes it when it is ready.
+    /// Sends the same bytes to several processes at once, so that a slow one delays no other.
     fn send_all(&self, to: &[u32], bytes: &Arc<[u8]>) -> Result<()> {
         let mut engine = self.process.engine();
         let start = |&to| (to, self.start_send(engine.state(), to, bytes.clone()));
@@ -161,8 +163,9 @@ impl<'a> Circle<'a> {
         outcome
     }
 
-    /// At the root, what `combine` makes of everyone's bytes, in the order of their places; nothing elsewhere. Each rank
-    /// combines what its children have with its own, the nearest first.
+    /// Combines the bytes of all ranks at the root, in the order of their positions. Returns `None`
+    /// at the other ranks. Each rank combines its bytes with those of its children, the nearest
+    /// child first.
     pub(super) fn fold(
         &self,
         mine: Vec<u8>,
@@ -181,7 +184,7 @@ impl<'a> Circle<'a> {
         }
     }
 
-    /// At the root everyone's bytes, by rank; nothing elsewhere.
+    /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
     pub(super) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
         let together = |mut held: Vec<u8>, heard: Vec<u8>, _| {
             held.extend(heard);
@@ -193,10 +196,10 @@ impl<'a> Circle<'a> {
         Ok(Some(parts))
     }
 
-    /// This rank's of the root's byte strings, which are given by rank.
+    /// Returns this rank's string of `parts`, which the root passes by rank.
     pub(super) fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
         match self.parent() {
-            // A place's tree are the places up to its lowest bit.
+            // A subtree has as many positions as the lowest set bit of its root's.
             Some(parent) => {
                 let place = self.place();
                 let count = (1 << place.trailing_zeros()).min(self.size() - place);
@@ -211,11 +214,13 @@ impl<'a> Circle<'a> {
         Ok(parts.pop().unwrap_or_default())
     }
 
-    /// What each rank has for this one, by rank; `parts` are what this one has for each.
+    /// Sends each rank its string of `parts`, and returns the strings received, by rank (Bruck's
+    /// algorithm).
     ///
-    /// 1. Part j is for the rank j after this one.
-    /// 2. In step k all parts whose j has bit k go on to the rank 2^k after, and stay part j there.
-    /// 3. Then part j is from the rank j before this one.
+    /// 1. Initially, part j is for the rank j after this one.
+    /// 2. In step k, all parts j with bit k set go to the rank 2^k after this one, and remain part
+    ///    j there.
+    /// 3. At the end, part j is from the rank j before this one.
     pub(super) fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let size = self.size();
         parts.rotate_left(self.rank as usize);
@@ -236,8 +241,8 @@ impl<'a> Circle<'a> {
         Ok(parts)
     }
 
-    /// Goes on in ever wider steps: `combine` is given what the ranks before this one have, as far as they are known, the
-    /// nearer ones last; what it makes of it goes on to the ranks after.
+    /// Prefix combination in steps of doubling distance. `combine` gets the bytes of the ranks
+    /// before those held, then the bytes held. Its result goes to the ranks after this one.
     pub(super) fn scan(
         &self,
         mine: Vec<u8>,
@@ -257,7 +262,7 @@ impl<'a> Circle<'a> {
         Ok(())
     }
 
-    /// Sends bytes from one rank to another.
+    /// Sends bytes from one rank to another. Returns them there, and an empty vector elsewhere.
     pub(super) fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
         match self.rank {
             rank if from == to && rank == from => Ok(bytes),
@@ -271,7 +276,7 @@ impl<'a> Circle<'a> {
         apart(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
     }
 
-    /// Sends to one process and receives from another. Anyone's death ends it.
+    /// Sends to one process and receives from another. Fails if any rank of the group dies.
     fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
         let (context, tag) = (self.context, self.tag);
         let to = sent.as_ref().map(|(to, _)| *to);
@@ -299,7 +304,8 @@ impl<'a> Circle<'a> {
         })
     }
 
-    /// Begins to send; gives the number to [finish](Circle::finish_send) it by, if there is anything to wait for.
+    /// Starts to send. Returns a number for [`finish_send`](Circle::finish_send), or `None` if the
+    /// message has gone already.
     fn start_send(&self, state: &mut State, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
         let message = Message {
             context: self.context,
@@ -311,7 +317,7 @@ impl<'a> Circle<'a> {
         state.start_send(to, message)
     }
 
-    /// Waits until what was sent has gone. Whether or not it fails, nobody asks after it any more.
+    /// Waits until the message has gone. The number is invalid afterwards, even after an error.
     fn finish_send(&self, to: u32, number: u64) -> Result<()> {
         self.process.note_wait(Some(to));
         let sent = self.process.wait_among(self.group, |state| state.take_sent(number));
@@ -320,14 +326,14 @@ impl<'a> Circle<'a> {
 }
 
 impl Communicator {
-    /// All its ranks.
+    /// All ranks of this communicator, for an exchange with this tag.
     pub(super) fn circle(&self, tag: i32) -> Circle<'_> {
         let Communicator { shared } = self;
         let context = self.context(Channel::Internal);
         Circle::new(&shared.process, &shared.group, shared.rank, context, tag)
     }
 
-    /// Everyone's values, by rank: what a collective call on a window agrees by.
+    /// The values of all ranks, by rank, in the channel of a window.
     pub(crate) fn tell_at<T: Serialize + DeserializeOwned>(
         &self,
         window: u32,
@@ -338,22 +344,22 @@ impl Communicator {
         Circle::new(&shared.process, &shared.group, shared.rank, context, tag).tell(mine)
     }
 
-    /// Everyone's values, by rank: what a collective call agrees by.
+    /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
         self.circle(BYTES).tell(mine)
     }
 
-    /// Returns once all ranks have called it. It needs no memory that all share, so it can be what comes before that is
-    /// given back.
+    /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
+    /// be freed right after it.
     pub(super) fn rendezvous(&self) -> Result<()> {
         self.process().meet_at(self.venue(), self.group(), self.rank() as u32)
     }
 
-    /// Likewise, for a window that is closed: all ranks have closed it then.
+    /// Returns after all ranks have closed this window.
     pub(crate) fn rendezvous_behind(&self, window: u32) -> Result<()> {
         let venue = Venue::Closed(window);
         self.process().meet_at(venue, self.group(), self.rank() as u32)?;
-        // Who is through has heard all that is said there.
+        // All messages of this venue have arrived by now.
         self.process().engine().state().close_venue(venue);
         Ok(())
     }
@@ -362,7 +368,8 @@ impl Communicator {
         Venue::Communicator(self.number())
     }
 
-    /// Where all share memory, rank 0 finds some for a barrier, and tells the others where.
+    /// Makes the communicator's barrier. If all ranks share memory, rank 0 allocates it and
+    /// broadcasts its location.
     pub(super) fn make_meeting(&self) -> Result<Meeting> {
         let process = self.process();
         if !process.hosts().hold(self.group()) {
@@ -389,7 +396,7 @@ impl Communicator {
         }
     }
 
-    /// Gives back what its meetings take, once nobody can be in one any more.
+    /// Frees the resources of the communicator's barrier. No rank may use it any more.
     pub(super) fn release_meeting(&self) -> Result<()> {
         self.process().engine().state().close_venue(self.venue());
         match self.shared.meeting.get() {
@@ -401,7 +408,7 @@ impl Communicator {
     }
 }
 
-/// An error as other ranks are told of it: its class and text.
+/// The class and text of an error, as they are sent to other ranks. Long texts are cut.
 pub(crate) fn told(error: &Error) -> (u8, String) {
     (error.class().wire(), error.to_string().chars().take(OFFER / 8).collect())
 }
@@ -410,7 +417,7 @@ fn protocol(peer: u32, what: &str) -> Error {
     ErrorKind::Protocol { peer, what: what.to_owned() }.into()
 }
 
-/// Several byte strings as one: each behind its length.
+/// Concatenates byte strings, each after its length.
 fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut all = Vec::new();
     for part in parts.iter().map(AsRef::as_ref) {
@@ -420,7 +427,7 @@ fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
     all
 }
 
-/// The other way: `None` if these aren't so many.
+/// Splits the result of [`join`]. `None` unless it consists of exactly `count` strings.
 fn apart(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
     let mut parts = Vec::new();
     for _ in 0..count {
@@ -438,7 +445,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_joined_comes_apart_again() {
+    fn joined_strings_split_again() {
         let parts = vec![vec![1, 2], vec![], vec![3]];
         let joined = join(&parts);
         assert_eq!(apart(&joined, 3), Some(parts));

@@ -1,12 +1,18 @@
-//! Collective calls that move and combine data (MPI-5.0 chapter 6), in O(log n) messages for each rank.
+//! Collective calls that move and combine data (MPI-5.0 chapter 6), with O(log n) messages at each
+//! rank.
 //!
-//! Data travel packed in one representation that all ranks know, as [`Communicator::pack`] has it, so that a rank which
-//! passes them on can't spoil what it couldn't hold itself; reductions happen in that representation too. A rank that fails
-//! sends its error in place of its data: whoever needs them returns it, and nobody waits for ever.
+//! Data travels packed in a representation that all ranks know (see [`Communicator::pack`]). A rank
+//! that forwards values can therefore not damage values that its own types can't hold. Reductions
+//! are computed in that representation too.
 //!
-//! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or at the root where there is one.
+//! If a rank fails, it sends its error in place of its data. The ranks that need the data return
+//! that error, so no rank waits forever.
 //!
-//! Left out: a type for each rank (MPI_Alltoallw), reduce_scatter, nonblocking and neighbourhood calls, user-defined operations.
+//! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a rooted
+//! call.
+//!
+//! Left out: MPI_Alltoallw, reduce_scatter, nonblocking and neighbourhood calls, user-defined
+//! operations.
 
 use std::panic::Location;
 
@@ -23,15 +29,16 @@ use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, IN_PLACE, Origin, What};
 use crate::sequence::{Items, MATCH};
 
-/// The tag of messages of collective calls on data.
+/// The tag of messages that carry data of collective calls.
 const DATA: i32 = 4;
 
-/// What comes before packed data: 0, and the hash of their signature. Before an error: 1, its rank and its class.
+/// Bytes before the packed data: a 0, and the hash of the data's signature.
 const HEAD: usize = 17;
 const FAILED: usize = 6;
 
 impl Communicator {
-    /// Gives all ranks what `root` has (MPI-5.0 section 6.4): its data are read, those of others written.
+    /// Sends the root's data to all ranks (MPI-5.0 section 6.4). It is read at `root` and written
+    /// at the other ranks.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -43,8 +50,9 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// ROOT; TYPE for data of another signature than the root's; CONVERSION for a value that doesn't fit here; what failed at
-    /// the root; PROC_ABORTED where a rank died.
+    /// ROOT for a rank outside the communicator. TYPE if the signature differs from the root's.
+    /// CONVERSION for a value that this rank's type can't hold. The root's error, if it failed
+    /// there. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn bcast<'a>(&self, data: impl Into<Destination<'a>>, root: i32) -> Result<()> {
         let data = data.into();
@@ -67,8 +75,8 @@ impl Communicator {
         })
     }
 
-    /// Gives `root` what all ranks have, as blocks in the order of their ranks (MPI-5.0 section 6.5). Others' `room` isn't
-    /// looked at: an empty slice will do.
+    /// Collects equal blocks of data from all ranks at `root`, in the order of ranks (MPI-5.0
+    /// section 6.5). At other ranks, `room` is ignored and may be empty.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -81,7 +89,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`bcast`](Communicator::bcast); at the root, COUNT for room that isn't of equal blocks, and what failed elsewhere.
+    /// At the root, COUNT if the room isn't a multiple of the number of ranks, and the error of
+    /// another rank. Otherwise the errors of [`bcast`](Communicator::bcast).
     #[track_caller]
     pub fn gather<'a, 'b>(
         &self,
@@ -113,7 +122,8 @@ impl Communicator {
         })
     }
 
-    /// As [`gather`](Communicator::gather), to all ranks (MPI-5.0 section 6.7).
+    /// Collects equal blocks of data from all ranks at every rank, in the order of ranks (MPI-5.0
+    /// section 6.7).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -126,7 +136,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`gather`](Communicator::gather), at all ranks.
+    /// Those of [`gather`](Communicator::gather), at all ranks.
     #[track_caller]
     pub fn allgather_into<'a, 'b>(
         &self,
@@ -152,7 +162,8 @@ impl Communicator {
         })
     }
 
-    /// Everyone's elements, by rank (MPI-5.0 section 6.7). All give equally many.
+    /// Returns the elements of all ranks, in the order of ranks (MPI-5.0 section 6.7). Each rank
+    /// must pass the same number of elements.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -163,7 +174,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`allgather_into`](Communicator::allgather_into).
+    /// Those of [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
     pub fn allgather<T: Element>(&self, mine: &[T]) -> Result<Vec<T>> {
         let mut all = mine.repeat(self.size() as usize);
@@ -171,7 +182,8 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Gives each rank its block of what `root` has (MPI-5.0 section 6.6). Others' `data` aren't looked at.
+    /// Sends each rank its block of the root's data, which consists of equal blocks (MPI-5.0
+    /// section 6.6). At other ranks, `data` is ignored.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -185,7 +197,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`bcast`](Communicator::bcast); COUNT for data that aren't of equal blocks, at all ranks.
+    /// COUNT at all ranks if the data isn't a multiple of the number of ranks. Otherwise the errors
+    /// of [`bcast`](Communicator::bcast).
     #[track_caller]
     pub fn scatter<'a, 'b>(
         &self,
@@ -222,7 +235,8 @@ impl Communicator {
         })
     }
 
-    /// Gives block j of rank i's data to rank j, as its block i (MPI-5.0 section 6.8).
+    /// Sends block j of each rank's data to rank j, where it becomes block i if it comes from rank
+    /// i (MPI-5.0 section 6.8).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -235,7 +249,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`allgather_into`](Communicator::allgather_into).
+    /// Those of [`allgather_into`](Communicator::allgather_into).
     #[track_caller]
     pub fn alltoall<'a, 'b>(
         &self,
@@ -266,9 +280,12 @@ impl Communicator {
         })
     }
 
-    /// Gives `root` what a predefined operation makes of all ranks' elements, each with those at its place (MPI-5.0 section
-    /// 6.9.1). The operands are combined in the order of ranks, in the representation in which the communicator packs, which
-    /// holds every value of any rank: only a result that doesn't fit at the root is an error.
+    /// Combines the elements of all ranks by a predefined operation, element by element, and stores
+    /// the result at `root` (MPI-5.0 section 6.9.1).
+    ///
+    /// The operands are combined in the order of ranks, in the representation in which the
+    /// communicator packs. It holds every value of any rank, so only a result that doesn't fit at
+    /// the root is an error.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -282,8 +299,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`gather`](Communicator::gather); OP for an operation that isn't defined on the type, TYPE for a type of several
-    /// predefined ones.
+    /// OP for an operation that isn't defined on the type. TYPE for a type of several predefined
+    /// types. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
     pub fn reduce<'a, 'b>(
         &self,
@@ -297,7 +314,8 @@ impl Communicator {
             let root = self.root(root)?;
             let mut nowhere = IN_PLACE.into();
             let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
-            // Combined at rank 0 whoever the root is: in the order of the ranks, so that a sum of floats has the same bits.
+            // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
+            // of floats.
             let (total, failed) = self.total(data, own, op)?;
             let total = self.circle(DATA).pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
@@ -305,7 +323,8 @@ impl Communicator {
         })
     }
 
-    /// As [`reduce`](Communicator::reduce), to all ranks (MPI-5.0 section 6.9.6): the same bits to like ranks.
+    /// Combines the elements of all ranks by a predefined operation, and stores the result at every
+    /// rank (MPI-5.0 section 6.9.6). Ranks of the same representation get the same bits.
     ///
     /// ```
     /// use longshore::Op;
@@ -319,7 +338,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`reduce`](Communicator::reduce), at all ranks.
+    /// Those of [`reduce`](Communicator::reduce), at all ranks.
     #[track_caller]
     pub fn allreduce<'a, 'b>(
         &self,
@@ -336,7 +355,8 @@ impl Communicator {
         })
     }
 
-    /// What a predefined operation makes of the elements of this rank and all before it (MPI-5.0 section 6.11.1).
+    /// Combines the elements of this rank and all lower ranks by a predefined operation (MPI-5.0
+    /// section 6.11.1).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -350,7 +370,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`reduce`](Communicator::reduce); what failed at a rank before this one.
+    /// The error of a lower rank. Otherwise those of [`reduce`](Communicator::reduce).
     #[track_caller]
     pub fn scan<'a, 'b>(
         &self,
@@ -361,13 +381,14 @@ impl Communicator {
         self.scan_as("scan", data.into(), room.into(), op, true)
     }
 
-    /// As [`scan`](Communicator::scan), without this rank's own elements (MPI-5.0 section 6.11.2): rank 0's room is left as it is.
+    /// Combines the elements of all lower ranks by a predefined operation, without this rank's own
+    /// (MPI-5.0 section 6.11.2). At rank 0, `room` is left unchanged.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// use longshore::Op;
     ///
-    /// // Where this rank's part of a file begins.
+    /// // The offset of this rank's block in a file.
     /// let mut start = [0u64];
     /// rank.world().exscan(&[100u64], &mut start, Op::Sum)?;
     /// assert_eq!(start, [100 * rank.world().rank() as u64]);
@@ -376,7 +397,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`scan`](Communicator::scan).
+    /// Those of [`scan`](Communicator::scan).
     #[track_caller]
     pub fn exscan<'a, 'b>(
         &self,
@@ -443,7 +464,8 @@ impl Communicator {
         }
     }
 
-    /// At rank 0, what the operation makes of everyone's operands; nothing elsewhere. And what failed here.
+    /// The combination of all ranks' operands at rank 0, and an empty vector elsewhere. Also
+    /// returns the error of this rank.
     fn total(
         &self,
         data: Origin<'_>,
@@ -456,7 +478,7 @@ impl Communicator {
         Ok((total.unwrap_or_default(), failed))
     }
 
-    /// The operands of this rank, which may be in place of the result.
+    /// This rank's operands, read from `room` if the data is in place.
     fn operands(
         &self,
         data: Origin<'_>,
@@ -485,7 +507,8 @@ impl Communicator {
         (reduction, bytes, failed)
     }
 
-    /// The operands of lower ranks with those of higher ones, or the first error among them.
+    /// Combines the operands of lower ranks with those of higher ranks. If one of them is an error,
+    /// the result is the first error.
     fn combined(
         &self,
         reduction: &Option<Reduction>,
@@ -503,7 +526,7 @@ impl Communicator {
             let differ = Error::from(ErrorKind::Signature { origin, target, remedy });
             return Ok(self.seal(Err(differ)).0);
         }
-        // Without one there are no elements.
+        // There are no elements if there is no reduction.
         if let Some(reduction) = reduction {
             let elements = (low.len() - HEAD) as u64 / reduction.element().max(1);
             let mut low = ViewMut::new(&mut low[HEAD..]);
@@ -527,7 +550,7 @@ impl Communicator {
         })
     }
 
-    /// This rank's data, which may be in place: its block of the room.
+    /// This rank's packed data. If it is in place, it is the rank's block of the room.
     fn packed_own(
         &self,
         data: Origin<'_>,
@@ -542,7 +565,7 @@ impl Communicator {
         })
     }
 
-    /// A block for each rank.
+    /// One packed block for each rank.
     fn pack_blocks(
         &self,
         what: What<'_>,
@@ -554,7 +577,7 @@ impl Communicator {
         blocks.map(|block| self.pack_part(&all, block.start, block.end - block.start)).collect()
     }
 
-    /// What travels of blocks; all of them the error, if there is one.
+    /// The messages of packed blocks. If packing failed, each of them is the error.
     fn seal_blocks(&self, packed: Result<Vec<Vec<u8>>>) -> (Vec<Vec<u8>>, Option<Error>) {
         match packed {
             Ok(blocks) => (blocks, None),
@@ -565,7 +588,7 @@ impl Communicator {
         }
     }
 
-    /// All blocks as far as they go; gives the first error.
+    /// Unpacks all blocks that can be unpacked. Returns the first error.
     fn unpack_blocks(
         &self,
         room: Destination<'_>,
@@ -584,7 +607,7 @@ impl Communicator {
         })
     }
 
-    /// Which of so many elements are each rank's: those of the ranges, or equally many.
+    /// Each rank's range of `count` elements: its element of `ranges`, or one of equal blocks.
     fn blocks(&self, count: u64, ranges: Option<&[Range<i64>]>) -> Result<Vec<Range<u64>>> {
         let size = self.size() as u64;
         let Some(ranges) = ranges else {
@@ -608,7 +631,7 @@ impl Communicator {
         ranges.iter().enumerate().map(inside).collect()
     }
 
-    /// Some of the elements, packed behind their head.
+    /// Packs `count` elements from `first` on, after the header.
     fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
         let (committed, representation) = (all.datatype.committed(), self.packed_representation());
         let size = committed.pack_size(count, representation)?;
@@ -636,7 +659,7 @@ impl Communicator {
             .map_err(conversion)
     }
 
-    /// What travels of an outcome, and the error that is to be returned here.
+    /// The message of an outcome, and this rank's error if it is one.
     fn seal(&self, packed: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
         match packed {
             Ok(bytes) => (bytes, None),
@@ -652,7 +675,7 @@ impl Communicator {
     }
 }
 
-/// The signature and the data of what a rank sent, or its error.
+/// The signature hash and data of another rank's message, or its error.
 fn open(bytes: &[u8]) -> Result<(u128, &[u8])> {
     let malformed = || ErrorKind::Collective;
     match bytes.split_first() {

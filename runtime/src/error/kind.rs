@@ -351,7 +351,7 @@ pub enum ErrorKind {
         /// The offset of the byte from the slice's start.
         byte: u64,
     },
-    /// The rank emulates another architecture, so it can't use slices in the machine's representation.
+    /// A slice is in the machine's representation, but the rank emulates another architecture.
     #[error(
         "this rank emulates {architecture}, but a Vec or slice is in this machine's representation: make it with \
          Rank::buffer, or pass bytes"
