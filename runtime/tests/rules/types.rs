@@ -161,7 +161,7 @@ fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
 fn rule_19_signatures_match() {
     wrong(
         Class::Type,
-        &["signatures differ", "2 MPI_DOUBLE", "1 MPI_DOUBLE", "both count as many"],
+        &["signatures differ", "2 MPI_DOUBLE", "1 MPI_DOUBLE", "use the same count at both"],
         |epoch, double| epoch.put(&[1.0f64, 2.0], 1, 0, 1, double),
     );
     wrong(
