@@ -16,11 +16,9 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-
-use shipable::Datatype;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Card, Handle, Names};
+use super::{Holder, Names};
 use crate::error::{ErrorKind, Result};
 
 /// The result of a callback. It may fail with any error.
@@ -170,45 +168,6 @@ impl<K, T> Clone for Keyval<K, T> {
 impl<K, T> fmt::Debug for Keyval<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keyval").field("freed", &self.key.freed).finish_non_exhaustive()
-    }
-}
-
-/// An object, as callbacks of attributes, free handlers and error handlers see it.
-#[derive(Clone, Copy)]
-pub struct Holder<'a> {
-    card: &'a Card,
-    handle: Option<Handle>,
-}
-
-impl<'a> Holder<'a> {
-    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
-        Holder { card, handle }
-    }
-
-    /// The object's name.
-    pub fn name(&self) -> String {
-        self.card.name()
-    }
-
-    /// The handle that the call used for the object, if it used one.
-    pub fn handle(&self) -> Option<Handle> {
-        self.handle
-    }
-
-    /// The datatype, if the object is a type that this rank built.
-    pub fn datatype(&self) -> Option<&'a Datatype> {
-        self.card.datatype.as_ref()
-    }
-
-    /// An attribute of the object.
-    ///
-    /// # Errors
-    /// KEYVAL for a freed keyval, or one of another rank.
-    pub fn attr<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        keyval: &Keyval<K, T>,
-    ) -> Result<Option<Arc<T>>> {
-        self.card.get(keyval)
     }
 }
 

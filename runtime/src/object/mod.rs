@@ -15,7 +15,7 @@ use shipable::Datatype;
 use crate::error::{ErrorKind, Result};
 use attribute::{Key, Value};
 
-pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
+pub use attribute::{Cacheable, Callbacks, Keyval, Outcome};
 pub(crate) use attribute::{attributes, sealed};
 pub use errhandler::ErrorHandler;
 pub(crate) use errhandler::error_handling;
@@ -35,6 +35,45 @@ pub(crate) struct Card {
 struct Entry {
     key: Arc<Key>,
     value: Value,
+}
+
+/// An object, as callbacks of attributes, free handlers and error handlers see it.
+#[derive(Clone, Copy)]
+pub struct Holder<'a> {
+    card: &'a Card,
+    handle: Option<Handle>,
+}
+
+impl<'a> Holder<'a> {
+    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
+        Holder { card, handle }
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> String {
+        self.card.name()
+    }
+
+    /// The handle that the call used for the object, if it used one.
+    pub fn handle(&self) -> Option<Handle> {
+        self.handle
+    }
+
+    /// The datatype, if the object is a type that this rank built.
+    pub fn datatype(&self) -> Option<&'a Datatype> {
+        self.card.datatype.as_ref()
+    }
+
+    /// An attribute of the object.
+    ///
+    /// # Errors
+    /// KEYVAL for a freed keyval, or one of another rank.
+    pub fn attr<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+    ) -> Result<Option<Arc<T>>> {
+        self.card.get(keyval)
+    }
 }
 
 impl Card {
