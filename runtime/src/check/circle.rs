@@ -1,4 +1,5 @@
-//! Ranks that wait for each other in a circle, seen by one of them (rules 7 and 8). What each does and waits for is in the segment.
+//! Circles of ranks that wait for each other, found by one of these ranks (rules 7 and 8). The
+//! segment contains the current call of each rank, and the rank for which it waits.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +7,18 @@ use longshore_transport::{Note, Segment};
 
 use crate::job::Activity;
 
-/// How long all of a circle's ranks have to be in the same call, and nothing move: longer than a frame under way takes to be noticed on a busy
-/// machine.
+/// A circle is reported after all its ranks have been in the same call for this time. On a busy
+/// machine, a frame that is under way may end a call late.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Each rank of it, with what it does.
+/// A circle: its ranks, each with its current call.
 pub(crate) struct Circle {
     ranks: Vec<(u32, Note)>,
     since: Instant,
 }
 
 impl Circle {
-    /// The circle that a rank is part of, if it is.
+    /// The circle that contains a rank, if there is one.
     pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<Circle> {
         let mut ranks = Vec::new();
         let mut rank = me;
@@ -34,7 +35,8 @@ impl Circle {
         None
     }
 
-    /// Remembers the circle if it is another one than before; its calls and its text, once it has lasted.
+    /// Keeps the circle in `seen` if it is a new one. Returns its calls and text after it has
+    /// lasted long enough.
     pub(crate) fn has_lasted(self, seen: &mut Option<Circle>) -> Option<(Vec<(u32, u32)>, String)> {
         match seen {
             Some(before) if before.ranks == self.ranks => {
@@ -48,7 +50,7 @@ impl Circle {
         }
     }
 
-    /// Its ranks, with the number of each one's call.
+    /// The ranks of the circle, with the numbers of their calls.
     fn calls(&self) -> Vec<(u32, u32)> {
         self.ranks.iter().map(|(rank, note)| (*rank, note.calls)).collect()
     }

@@ -520,7 +520,7 @@ pub enum ErrorKind {
     #[error("ranks wait for each other in a circle, so none of their calls can end:\n{0}")]
     Circle(String),
     /// `--check=fail` found faults in the job.
-    #[error("--check found {0} faults: see the reports on standard error")]
+    #[error("--check reported {0} faults: see standard error")]
     Found(u64),
     /// A peer sent a frame that no correct peer of this version sends.
     #[error("rank {peer} broke the protocol: {what}")]
