@@ -87,7 +87,7 @@ fn every_row_of_the_argument_table() {
         let taken = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut datatype), In(null));
         expect(taken, Class::Arg, "let it be null");
         let beside = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut other), In(world));
-        expect(beside, Class::Arg, "give a null beside");
+        expect(beside, Class::Arg, "pass a null handle beside");
         expect(pack(tables, NONE, 1, column, &mut packed, &mut 0, world), Class::Buffer, "buffer");
         // Data of no bytes are nowhere.
         pack(tables, NONE, 0, column, &mut packed, &mut position, world).unwrap();
