@@ -688,7 +688,7 @@ fn what_is_found_can_be_an_error() {
         for outcome in outcomes.unwrap() {
             let (class, text) = outcome.unwrap_err();
             assert_eq!(class, Class::Other, "{text}");
-            assert!(text.contains("--check found 1 thing"), "{text}");
+            assert!(text.contains("--check reported 1 fault"), "{text}");
         }
     }
 }

@@ -75,7 +75,7 @@ fn every_row_of_the_argument_table() {
         for count in [0, 2, -1] {
             let null_type = pack_size(&types, &comms, count, Handle::NULL, world);
             expect(null_type, Class::Arg, &format!("count of {count} with a null handle"));
-            expect(pack_size(&types, &comms, count, column, null), Class::Arg, "give 1");
+            expect(pack_size(&types, &comms, count, column, null), Class::Arg, "pass 1");
             let out = Out(&mut other);
             let unpacked = unpack(tables, &packed, &mut 0, NO_ROOM, count, out, In(null));
             expect(unpacked, Class::Arg, &format!("count of {count}"));
@@ -85,7 +85,7 @@ fn every_row_of_the_argument_table() {
         let both = unpack(tables, &packed, &mut 0, NO_ROOM, 1, In(Handle::NULL), In(null));
         expect(both, Class::Arg, "both null");
         let taken = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut datatype), In(null));
-        expect(taken, Class::Arg, "let it be null");
+        expect(taken, Class::Arg, "set it to null");
         let beside = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut other), In(world));
         expect(beside, Class::Arg, "pass a null handle beside");
         expect(pack(tables, NONE, 1, column, &mut packed, &mut 0, world), Class::Buffer, "buffer");
@@ -118,7 +118,7 @@ fn an_unpacked_communicator_is_compared_and_nothing_else() {
         let mut unpacked = CommunicatorHandle::NULL;
         let out = Out(&mut unpacked);
         unpack(tables, flat.as_bytes(), &mut 0, NO_ROOM, 1, In(Handle::NULL), out).unwrap();
-        let other_use = "unpacked: it can be compared with others and freed, and nothing else";
+        let other_use = "unpacked: it can only be compared and freed";
         expect(comms.own(unpacked), Class::Comm, other_use);
         expect(pack_size(&types, &comms, 1, Handle::NULL, unpacked), Class::Comm, other_use);
         let double = Handle::predefined(longshore::shipable::Basic::Double);

@@ -373,7 +373,7 @@ pub enum ErrorKind {
         by: u32,
     },
     /// The call doesn't take these asserts (rule 10).
-    #[error("{call} doesn't take an assert of bits {unknown:#x}: leave them out (rule 10)")]
+    #[error("{call} takes no assert of bits {unknown:#x}: leave them out (rule 10)")]
     Assert {
         /// The call.
         call: &'static str,
