@@ -155,7 +155,7 @@ pub(crate) struct Elementwise {
 
 impl What<'_> {
     /// Whether it is so many elements of this very type, from the memory's displacement 0 on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
             What::Slice { count, element } => count == elements && of.element() == Some(element.id),

@@ -248,17 +248,15 @@ impl Core {
         let operand = |at: usize| Span::with_slice(&operands[at..at + 1], |span| span);
         let compare = (operands.len() > 1).then(|| operand(1));
         let origin = Some(Operand::lent(operand(0), what));
-        let result = |keep| Some(Operand { what, lease: Lease::new(room, keep) });
+        let lease = Lease::new(room, Keep::Room { _room: ticket.clone() });
+        let result = Some(Operand { what, lease });
         let at = (target, displacement, 1, TargetType::Own(&datatype));
-        let known = Operation::new(action, at, origin, result(Keep::Waiter(ticket.clone())));
         let by_value = Some(TypeId::of::<T>());
-        let mut operation = Operation { compare, by_value, ..known };
-        let progress = match path::again(&self.parts, &mut operation) {
+        let operation = Operation::new(action, at, origin, result);
+        let operation = Operation { compare, by_value, ..operation };
+        let progress = match path::again(&self.parts, &operation, Some(&ticket)) {
             Some(progress) => Some(progress),
-            None => {
-                operation.result = result(Keep::Room { _room: ticket.clone() });
-                self.issue(operation, Some(ticket))?
-            }
+            None => self.issue(operation, Some(ticket))?,
         };
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
@@ -298,9 +296,10 @@ impl Core {
     }
 
     /// An operation by the path that the memo knows, or by the path that its check finds.
+    #[inline(always)]
     #[track_caller]
-    fn operate(&self, mut operation: Operation<'_>) -> Result<()> {
-        match path::again(&self.parts, &mut operation) {
+    fn operate(&self, operation: Operation<'_>) -> Result<()> {
+        match path::again(&self.parts, &operation, None) {
             Some(_) => Ok(()),
             None => self.issue(operation, None).map(drop),
         }

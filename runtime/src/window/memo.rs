@@ -14,7 +14,7 @@ use shipable::program::Strided;
 use shipable::reduce::{Reduction, Swap};
 use shipable::{Element, Leaf};
 
-use super::operation::{Action, Operation};
+use super::operation::{Action, Operand, Operation};
 use super::peers::Target;
 use crate::object::Names;
 use crate::origin::What;
@@ -26,42 +26,32 @@ pub(super) struct Memo(Box<[RefCell<Prepared>; SLOTS]>);
 /// Operations in the loop of a program, as a rule: a halo exchange has eight.
 const SLOTS: usize = 16;
 
-/// The facts on which the validity of an operation depends.
+/// The facts on which the validity of an operation depends. All fields are scalars, since every
+/// operation that isn't done by the inlined attempt compares them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    /// The action with its operation, and the target's class. A foreign type is valid at one
-    /// process only, which stands for the class then.
+    /// The action, its operation, and the target's class. A foreign type is valid at one process
+    /// only, which stands for the class then.
     what: u64,
     /// The target type's number; 0 for the type of a Rust element.
     datatype: u64,
-    near: Near,
+    /// The number of target elements; 0 where the elements on both sides are the same.
+    count: u64,
+    /// The elements that a put or get moves, or the operands.
+    near: Layout,
+    /// The elements of an accumulate's result.
+    result: Layout,
 }
 
-/// The elements in this rank's memory.
+/// The elements of an operand that are others than the target's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Near {
-    /// Elements of the target type itself, as many as at the target.
-    Same,
-    /// One element of a Rust type, given by value.
-    Element(TypeId),
-    /// Any others.
-    Other { count: u64, origin: Layout, result: Layout },
-}
-
-/// The elements of an operand.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    Absent,
-    Slice {
-        count: u64,
-        element: TypeId,
-    },
-    /// Of an explicit type, in elements of a Rust type unless they are bytes.
-    Typed {
-        count: u64,
-        datatype: u64,
-        native: Option<TypeId>,
-    },
+struct Layout {
+    count: u64,
+    /// The number of an explicit type; 0 for the elements of a slice.
+    datatype: u64,
+    /// The Rust type of a slice's elements, or of the elements in which an explicit type picks
+    /// bytes.
+    element: TypeId,
 }
 
 /// A valid operation, and how it is carried out.
@@ -131,7 +121,8 @@ pub(super) struct Frame {
 
 impl Default for Memo {
     fn default() -> Memo {
-        let free = Key { what: 0, datatype: 0, near: Near::Same };
+        let free =
+            Key { what: 0, datatype: 0, count: 0, near: Layout::same(), result: Layout::same() };
         let slot = |_| RefCell::new(Prepared { key: free, means: Means::Nothing });
         Memo(Box::new(std::array::from_fn(slot)))
     }
@@ -140,7 +131,8 @@ impl Default for Memo {
 impl Memo {
     #[inline(always)]
     fn slot(&self, what: u64, datatype: u64) -> &RefCell<Prepared> {
-        &self.0[(what ^ what >> 8 ^ datatype) as usize % SLOTS]
+        // The action, its operation, the target's class and the type each choose another slot.
+        &self.0[(what ^ what >> 7 ^ what >> 16 ^ datatype) as usize % SLOTS]
     }
 
     /// The slot of an operation on elements of the target type itself.
@@ -179,7 +171,7 @@ impl Memo {
     }
 }
 
-/// The key of an operation on elements of the target type itself, as scalars.
+/// The key of an operation on elements of the target type itself.
 #[derive(Clone, Copy)]
 pub(super) struct SameKey {
     what: u64,
@@ -207,39 +199,32 @@ fn what(action: Action, class: u64) -> u64 {
 }
 
 impl Prepared {
+    pub(super) fn new(key: Key, means: Means) -> Prepared {
+        Prepared { key, means }
+    }
+
     /// How an operation on elements of the target type itself is carried out, if this is it.
     #[inline(always)]
     pub(super) fn if_same(&self, key: SameKey) -> Option<&Means> {
-        let is_same = self.key.what == key.what
-            && self.key.datatype == key.datatype
-            && matches!(self.key.near, Near::Same);
+        // Every other key has a count.
+        let is_same =
+            self.key.what == key.what && self.key.datatype == key.datatype && self.key.count == 0;
         is_same.then_some(&self.means)
     }
 
     /// How an operation on one element of type `T`, given by value, is carried out, if this is it.
     #[inline(always)]
     pub(super) fn if_element<T: Element>(&self, action: Action, target: &Target) -> Option<&Means> {
-        match self.key.near {
-            Near::Element(element)
-                if element == TypeId::of::<T>()
-                    && self.key.what == what(action, target.class.into()) =>
-            {
-                Some(&self.means)
-            }
-            _ => None,
-        }
+        let is_element = self.key.what == what(action, target.class.into())
+            && self.key.datatype == 0
+            && self.key.near.element == TypeId::of::<T>();
+        is_element.then_some(&self.means)
     }
 
     /// How the operation with a key is carried out, if this is it.
     #[inline]
     pub(super) fn if_key(&self, key: &Key) -> Option<&Means> {
         (self.key == *key).then_some(&self.means)
-    }
-
-    /// As [`if_key`](Prepared::if_key), to be replaced.
-    #[inline]
-    pub(super) fn if_key_mut(&mut self, key: &Key) -> Option<&mut Means> {
-        (self.key == *key).then_some(&mut self.means)
     }
 }
 
@@ -252,52 +237,71 @@ impl Key {
         target: &Target,
         operation: &Operation<'_>,
     ) -> Option<Key> {
-        let Operation { action, target_type, by_value, .. } = *operation;
-        let count = u64::try_from(operation.count).ok()?;
-        target_type.check_rank(names).ok()?;
-        let (datatype, class) = match target_type {
-            TargetType::Own(own) => (own.compiled().id(), u64::from(target.class)),
-            TargetType::Foreign(foreign) => (foreign.id(), 1 << 32 | u64::from(target.peer)),
+        let action = operation.action;
+        let (datatype, class) = match operation.target_type {
+            TargetType::Own(own) if own.is_of(names) => {
+                (own.compiled().id(), u64::from(target.class))
+            }
+            TargetType::Foreign(foreign) if foreign.is_of(names) => {
+                (foreign.id(), 1 << 32 | u64::from(target.peer))
+            }
+            _ => return None,
         };
         let what = what(action, class);
-        if let Some(element) = by_value {
-            return Some(Key { what, datatype: 0, near: Near::Element(element) });
+        let same = Key { what, datatype, count: 0, near: Layout::same(), result: Layout::same() };
+        if let Some(element) = operation.by_value {
+            let near = Layout { element, ..Layout::same() };
+            return Some(Key { datatype: 0, near, ..same });
         }
-        // An atomic get ignores its origin.
-        let origin = operation.origin.as_ref().filter(|_| !action.is_atomic_get());
-        let result = operation.result.as_ref();
-        let is_same = |what: &What<'_>| match target_type {
-            TargetType::Own(own) => what.is_plain(count, own.compiled()),
-            TargetType::Foreign(_) => false,
+        let count = u64::try_from(operation.count).ok()?;
+        let (near, result) = match action {
+            Action::Put | Action::Accumulate(_) => (operation.origin.as_ref(), None),
+            Action::Get => (operation.result.as_ref(), None),
+            // An atomic get ignores its origin.
+            _ if action.is_atomic_get() => (operation.result.as_ref(), None),
+            _ => (operation.origin.as_ref(), operation.result.as_ref()),
         };
-        let sides = [origin, result].map(|side| side.map(|operand| &operand.what));
-        if sides.iter().flatten().all(|what| is_same(what)) {
-            return Some(Key { what, datatype, near: Near::Same });
+        let own = match operation.target_type {
+            TargetType::Own(own) => Some(own.compiled()),
+            TargetType::Foreign(_) => None,
+        };
+        let is_same = |side: &Operand<'_>| own.is_some_and(|own| side.what.is_plain(count, own));
+        if near.is_none_or(is_same) && result.is_none_or(is_same) {
+            return Some(same);
         }
-        let [origin, result] = sides.map(|what| Layout::of(names, what));
-        Some(Key { what, datatype, near: Near::Other { count, origin: origin?, result: result? } })
+        let near = Layout::of(names, near)?;
+        let result = Layout::of(names, result)?;
+        // Nothing is said of no elements.
+        (count > 0).then_some(Key { count, near, result, ..same })
     }
 
     /// Whether the elements on both sides are of the target type itself.
     pub(super) fn is_same(&self) -> bool {
-        matches!(self.near, Near::Same | Near::Element(_))
+        self.count == 0
     }
 }
 
 impl Layout {
+    /// The layout of elements that are the target's.
+    #[inline(always)]
+    fn same() -> Layout {
+        Layout { count: 0, datatype: 0, element: TypeId::of::<()>() }
+    }
+
     #[inline]
-    fn of(names: &Arc<Names>, what: Option<&What<'_>>) -> Option<Layout> {
-        match what {
-            None => Some(Layout::Absent),
-            Some(&What::Slice { count, element }) => {
-                Some(Layout::Slice { count, element: element.id })
+    fn of(names: &Arc<Names>, side: Option<&Operand<'_>>) -> Option<Layout> {
+        let Some(side) = side else { return Some(Layout::same()) };
+        match side.what {
+            What::Slice { count, element } => {
+                Some(Layout { count, datatype: 0, element: element.id })
             }
-            Some(&What::Typed { count, datatype, native, .. }) if datatype.is_of(names) => {
-                let native = native.filter(|native| !native.is_byte()).map(|native| native.id());
+            What::Typed { count, datatype, native, .. } if datatype.is_of(names) => {
+                let native = native.filter(|native| !native.is_byte());
+                let element = native.map_or(TypeId::of::<()>(), |native| native.id());
                 let count = u64::try_from(count).ok()?;
-                Some(Layout::Typed { count, datatype: datatype.compiled().id(), native })
+                Some(Layout { count, datatype: datatype.compiled().id(), element })
             }
-            Some(What::Typed { .. } | What::InPlace) => None,
+            What::Typed { .. } | What::InPlace => None,
         }
     }
 }

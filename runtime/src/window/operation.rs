@@ -117,11 +117,6 @@ impl Lease {
         self.keep
     }
 
-    /// Takes over what keeps the memory alive, for an operation that is issued now.
-    pub(super) fn take_keep(&mut self) -> Keep {
-        std::mem::replace(&mut self.keep, Keep::Lender)
-    }
-
     /// Whether its lender keeps it.
     pub(super) fn is_lent(&self) -> bool {
         matches!(self.keep, Keep::Lender)

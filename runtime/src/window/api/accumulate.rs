@@ -36,7 +36,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// # Errors
     /// As [`put`](Epoch::put); OP for an operation that the type doesn't take, TYPE where the items are of several types,
     /// or of different ones on the two sides.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn accumulate<'t>(
         &self,
@@ -75,8 +75,8 @@ impl<'scope> Epoch<'scope, '_> {
     ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
-    #[inline]
     #[track_caller]
     pub fn get_accumulate<'t>(
         &self,
@@ -116,7 +116,7 @@ impl Epoch<'_, '_> {
     ///
     /// # Errors
     /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn fetch_and_op<T: Element>(
         &self,
@@ -147,7 +147,7 @@ impl Epoch<'_, '_> {
     ///
     /// # Errors
     /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn compare_and_swap<T: Element>(
         &self,

@@ -50,7 +50,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// TYPE: rules T1 to T4, signatures that differ, a target type that overlaps itself; RANK, COUNT, DISP, BUFFER for what
     /// they name; RMA_RANGE outside of the target's window; RMA_SYNC without an epoch. Nothing is written then. What the
     /// target refuses, the call that ends the epoch returns.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn put<'t>(
         &self,
@@ -89,7 +89,7 @@ impl<'scope> Epoch<'scope, '_> {
     ///
     /// # Errors
     /// As [`put`](Epoch::put); it is the origin's layout that must not overlap itself.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn get<'t>(
         &self,

@@ -262,7 +262,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::put`](crate::Epoch::put).
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn put<'t>(
@@ -290,7 +290,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::get`](crate::Epoch::get).
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn get<'t>(
@@ -317,7 +317,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::accumulate`](crate::Epoch::accumulate).
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn accumulate<'t>(
@@ -362,6 +362,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::get_accumulate`](crate::Epoch::get_accumulate).
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn get_accumulate<'t>(
@@ -406,6 +407,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op).
+    #[inline(always)]
     #[track_caller]
     pub unsafe fn fetch_and_op(
         self,
@@ -447,6 +449,7 @@ impl<'w> Raw<'w> {
     ///
     /// # Errors
     /// As [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
+    #[inline(always)]
     #[track_caller]
     pub unsafe fn compare_and_swap(
         self,

@@ -199,13 +199,14 @@ pub(super) fn again(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
-    operation: &mut Operation<'_>,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
 ) -> Option<Progress> {
     if !may_go(parts, target) {
         return None;
     }
     let pace = parts.flight().pace(target.peer);
-    send(parts, target, frame, operation, pace)
+    send(parts, target, frame, operation, waiter, pace)
 }
 
 /// Sends an operation as one frame. A stream's frames are held until there are many, which go
@@ -214,7 +215,8 @@ pub(super) fn send(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
-    operation: &mut Operation<'_>,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
     pace: Pace,
 ) -> Option<Progress> {
     let Operation { action, displacement, compare, .. } = *operation;
@@ -234,13 +236,14 @@ pub(super) fn send(
     let mut engine = parts.process().engine();
     let may_wait = pace == Pace::Stream;
     let number = engine.send_frame(target.peer, parts.flight().ledger(), header, may_wait, fill)?;
-    match (&mut operation.result, room) {
-        (Some(result), Some(room)) => {
-            let fetch = frame.fetch(room, result.lease.take_keep(), bytes);
+    match room {
+        Some(room) => {
+            let keep = waiter.map_or(Keep::Lender, |waiter| Keep::Waiter(waiter.clone()));
+            let fetch = frame.fetch(room, keep, bytes);
             engine.state().expect(parts.operation(target.peer, number), fetch);
             parts.flight().lend();
         }
-        _ => parts.flight().ship(),
+        None => parts.flight().ship(),
     }
     Some(Progress::Started)
 }

@@ -11,7 +11,6 @@ pub(super) mod fast;
 mod message;
 mod rdma;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::claim::allow;
@@ -69,42 +68,55 @@ fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame)
 }
 
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
-/// or the epoch have to be looked at by the rules, which report what is wrong.
+/// or the epoch have to be looked at by the rules, which report what is wrong. If a waiter is given,
+/// and the operation isn't done at once, the waiter is told when its value has come.
 #[inline(never)]
-pub(super) fn again(parts: &Parts, operation: &mut Operation<'_>) -> Option<Progress> {
-    let process = parts.process();
+pub(super) fn again(
+    parts: &Parts,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+) -> Option<Progress> {
     let target = parts.peers().get(operation.target)?;
-    let permit = allow(parts, target).ok()?;
-    let key = Key::of(process.names(), target, operation)?;
+    let permit = match parts.epochs().permit(target) {
+        Some(permit) => permit,
+        None => allow(parts, target).ok()?,
+    };
+    let key = Key::of(parts.process().names(), target, operation)?;
     let slot = parts.memo().of(&key);
-    renew(parts, target, slot, &key, operation);
     let prepared = slot.borrow();
     let progress = match prepared.if_key(&key)? {
         Means::Nothing | Means::Stream(_) => return None,
-        Means::Frame(frame) => message::again(parts, target, frame, operation)?,
-        Means::Registered(frame) => rdma::again(parts, target, frame, operation)?,
+        means @ (Means::Frame(frame) | Means::Registered(frame)) => {
+            if frame.count as i64 != operation.count {
+                // That number is all that differs.
+                let means = means.renewed(parts, target, operation.count as u64)?;
+                drop(prepared);
+                slot.replace(Prepared::new(key, means));
+                return again(parts, operation, waiter);
+            }
+            match means {
+                Means::Frame(_) => message::again(parts, target, frame, operation, waiter)?,
+                _ => rdma::again(parts, target, frame, operation, waiter)?,
+            }
+        }
         direct => direct::again(parts, target, direct, operation)?,
     };
     permit.used();
     Some(progress)
 }
 
-/// Prepares a frame for another number of the same elements: that number is all that differs.
-#[inline]
-fn renew(
-    parts: &Parts,
-    target: &Target,
-    slot: &RefCell<Prepared>,
-    key: &Key,
-    operation: &Operation<'_>,
-) {
-    let mut prepared = slot.borrow_mut();
-    if let Some(Means::Frame(frame) | Means::Registered(frame)) = prepared.if_key_mut(key) {
-        if frame.count as i64 != operation.count {
-            let count = operation.count as u64;
-            if let Some(renewed) = Frame::new(parts, target, &frame.datatype, count) {
-                *frame = renewed;
+impl Means {
+    /// The means for another number of the same elements as one frame.
+    #[cold]
+    fn renewed(&self, parts: &Parts, target: &Target, count: u64) -> Option<Means> {
+        match self {
+            Means::Frame(frame) => {
+                Frame::new(parts, target, &frame.datatype, count).map(Means::Frame)
             }
+            Means::Registered(frame) => {
+                Frame::new(parts, target, &frame.datatype, count).map(Means::Registered)
+            }
+            _ => None,
         }
     }
 }

@@ -11,6 +11,7 @@ use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
 use shipable::{Partial, Program};
 
 use super::{Progress, message};
+use crate::engine::Ticket;
 use crate::error::{ErrorKind, Result, conversion};
 use crate::origin::Elementwise;
 use crate::window::flight::Pace;
@@ -136,7 +137,8 @@ pub(super) fn again(
     parts: &Parts,
     target: &Target,
     frame: &Frame,
-    operation: &mut Operation<'_>,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
 ) -> Option<Progress> {
     if !message::may_go(parts, target) {
         return None;
@@ -152,7 +154,7 @@ pub(super) fn again(
     {
         return Some(Progress::Started);
     }
-    message::send(parts, target, frame, operation, pace)
+    message::send(parts, target, frame, operation, waiter, pace)
 }
 
 /// The key of the target's registered memory, and the stretch of it that an operation touches, if
