@@ -7,24 +7,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why bytes couldn't be decoded, or a value not encoded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CodecError {
-    /// The encoded value is longer than its reader allows.
-    #[error("{length} bytes, more than the {limit} that are allowed")]
-    TooLong {
-        /// Bytes there are.
-        length: usize,
-        /// Bytes allowed.
-        limit: usize,
-    },
-    /// The bytes aren't an encoding of such a value.
-    #[error("malformed: {0}")]
-    Malformed(String),
-    /// The value ends before the bytes do.
-    #[error("{0} bytes are left over")]
-    TrailingBytes(usize),
-}
+pub use crate::error::CodecError;
 
 const CONFIGURATION: bincode::config::Configuration = bincode::config::standard();
 

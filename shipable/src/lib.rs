@@ -54,6 +54,7 @@ pub mod flat;
 pub mod float;
 pub mod form;
 pub mod kernels;
+mod limits;
 pub mod memory;
 pub mod notation;
 #[cfg(feature = "oracle")]

@@ -7,7 +7,7 @@
 mod descriptor;
 mod known;
 mod leaf;
-mod scalar;
+pub(crate) mod scalar;
 
 pub use scalar::{ByteOrder, Component, FloatFormat, LeafLayout, Scalar, Value};
 

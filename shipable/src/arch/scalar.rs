@@ -1,5 +1,7 @@
 //! Scalars: the items that a conversion takes and gives.
 
+use std::fmt;
+
 use smallvec::SmallVec;
 
 /// The order of the bytes of a number.
@@ -68,6 +70,33 @@ pub struct Scalar {
     pub size: u8,
     /// The order of the bytes.
     pub order: ByteOrder,
+}
+
+/// Prints a scalar as errors and programs show it: `i4be`, `x87/12le`.
+pub(crate) struct ScalarName(pub Scalar);
+
+impl fmt::Display for ScalarName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ScalarName(scalar) = self;
+        let kind = match scalar.value {
+            Value::Bytes => "bytes",
+            Value::Char => "c",
+            Value::Wide => "w",
+            Value::Int { signed: true } => "i",
+            Value::Int { signed: false } => "u",
+            Value::Logical { .. } => "l",
+            Value::Float(FloatFormat::X87) => "x87/",
+            Value::Float(FloatFormat::M68k) => "m68k/",
+            Value::Float(FloatFormat::DoubleDouble) => "dd",
+            Value::Float(_) => "f",
+        };
+        write!(f, "{kind}{}", scalar.size)?;
+        match scalar.order {
+            _ if scalar.size == 1 => Ok(()),
+            ByteOrder::Little => f.write_str("le"),
+            ByteOrder::Big => f.write_str("be"),
+        }
+    }
 }
 
 /// A scalar within a leaf.

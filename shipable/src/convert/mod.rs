@@ -11,8 +11,11 @@
 
 use std::fmt;
 
+use crate::arch::scalar::ScalarName;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::float;
+
+pub use crate::error::Unconvertible;
 
 /// The widest scalar, in bytes.
 pub const MAX_SIZE: usize = 16;
@@ -85,16 +88,6 @@ impl Unit {
 pub struct Ends {
     from: Scalar,
     to: Scalar,
-}
-
-/// Two scalars between which no conversion is defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no conversion from {} to {}", Name(*from), Name(*to))]
-pub struct Unconvertible {
-    /// What there is.
-    pub from: Scalar,
-    /// What is wanted.
-    pub to: Scalar,
 }
 
 /// A value that its destination can't represent. MPI's class for it is CONVERSION.
@@ -392,34 +385,7 @@ impl fmt::Display for Conversion {
 
 impl fmt::Display for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}>{}", Name(self.from), Name(self.to))
-    }
-}
-
-/// A scalar as errors and programs print it: `i4be`, `x87/12le`.
-struct Name(Scalar);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Name(scalar) = self;
-        let kind = match scalar.value {
-            Value::Bytes => "bytes",
-            Value::Char => "c",
-            Value::Wide => "w",
-            Value::Int { signed: true } => "i",
-            Value::Int { signed: false } => "u",
-            Value::Logical { .. } => "l",
-            Value::Float(FloatFormat::X87) => "x87/",
-            Value::Float(FloatFormat::M68k) => "m68k/",
-            Value::Float(FloatFormat::DoubleDouble) => "dd",
-            Value::Float(_) => "f",
-        };
-        write!(f, "{kind}{}", scalar.size)?;
-        match scalar.order {
-            _ if scalar.size == 1 => Ok(()),
-            ByteOrder::Little => f.write_str("le"),
-            ByteOrder::Big => f.write_str("be"),
-        }
+        write!(f, "{}>{}", ScalarName(self.from), ScalarName(self.to))
     }
 }
 

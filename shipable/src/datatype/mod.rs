@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Class, Error, Result};
+use crate::limits;
 use crate::signature::Signature;
 
 /// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Cloning shares it.
@@ -51,7 +52,7 @@ struct Tree {
 
 impl Datatype {
     /// The deepest nesting of constructors that is accepted, so that walks can recurse.
-    pub const MAX_DEPTH: usize = 256;
+    pub const MAX_DEPTH: usize = limits::MAX_DEPTH;
 
     #[inline]
     fn tree(&self) -> &Tree {

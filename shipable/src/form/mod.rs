@@ -19,7 +19,7 @@ mod wire;
 
 pub(crate) use compile::culprit;
 pub use node::{Field, Node, Placed, Run, Span};
-pub use wire::{DecodeError, Limits};
+pub use wire::Limits;
 
 use smallvec::SmallVec;
 
@@ -28,6 +28,8 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
+
+pub use crate::error::DecodeError;
 use crate::program::Program;
 use crate::signature::Signature;
 

@@ -19,8 +19,8 @@ use super::node::{Field, Node, Placed, Run, Span};
 use super::{Form, Tag, layout};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
-use crate::codec::{self, CodecError};
-use crate::error::Error;
+use crate::codec;
+use crate::error::{DecodeError, Error};
 
 /// What a reader of forms accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,31 +41,6 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { bytes: 64 << 20, depth: Limits::DEPTH }
     }
-}
-
-/// Why bytes are no form.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// The tag is neither that of a portable form nor that of a locale-specific one.
-    #[error("unknown tag {0:#04x}: a form is tagged P or L")]
-    UnknownTag(u8),
-    /// The bytes aren't an encoding of nodes.
-    #[error(transparent)]
-    Codec(#[from] CodecError),
-    /// The nodes make no sense.
-    #[error("node {node}: {problem}")]
-    Node {
-        /// The index of the node.
-        node: usize,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// There are no nodes.
-    #[error("no nodes")]
-    Empty,
-    /// The nodes' items, or their bounds, leave the range of 64 bits, or the builder's architecture is unknown.
-    #[error("{0}")]
-    Unsound(Box<Error>),
 }
 
 #[derive(Serialize, Deserialize)]

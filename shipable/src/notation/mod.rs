@@ -63,5 +63,7 @@ mod describe;
 mod parse;
 mod print;
 
+pub use crate::error::{ParseError, ParseProblem};
+pub use crate::limits::{MAX_LIST, MAX_TEXT};
 pub use describe::Description;
-pub use parse::{MAX_LIST, MAX_TEXT, ParseError, ParseProblem, parse};
+pub use parse::parse;

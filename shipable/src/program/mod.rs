@@ -18,7 +18,7 @@ mod stretches;
 mod strided;
 mod text;
 
-pub use pack::{ConversionError, Partial};
+pub use pack::Partial;
 pub use step::copy;
 pub use stretches::Stretch;
 pub use strided::Strided;
@@ -30,6 +30,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+
+pub use crate::error::ConversionError;
 use op::{Body, Op};
 
 /// The layout of one element of a datatype, in a memory and in a packed stream.

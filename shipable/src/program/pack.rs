@@ -8,27 +8,9 @@ use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
 use crate::basic::Leaf;
 use crate::convert::{Conversion, MAX_SIZE, ValueError};
-use crate::error::{Error, Result};
+use crate::error::{ConversionError, Error, Result};
 use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{View, ViewMut};
-
-/// A value that the representation at its destination doesn't have. MPI-5.0 section 4.3.2; the class is CONVERSION.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("element {item} ({datatype}): {value} as {from} {reason} as {to}")]
-pub struct ConversionError {
-    /// Which basic item, from 0 at the start of the transfer; the parts of pairs and complex numbers count one each.
-    pub item: u64,
-    /// Its type, by the name that MPI gives it.
-    pub datatype: String,
-    /// The value in decimal, or the bits, in hexadecimal, of what has none.
-    pub value: String,
-    /// What is wrong with it.
-    pub reason: String,
-    /// What the value was read as.
-    pub from: String,
-    /// What it should have become.
-    pub to: String,
-}
 
 /// What a transfer that arrives in parts remembers between them: the start of a value that was cut in two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,119 +1,26 @@
-//! What can go wrong, and the MPI error class of each.
+//! The errors of this crate, and the MPI error class of each.
+//!
+//! [`Error`] is the one error type. The types that it carries are defined here too, so that no error
+//! depends on the module that reports it. Each such module re-exports its own: for example,
+//! [`codec::CodecError`](crate::codec::CodecError) is defined here.
+//!
+//! - `class`: the MPI error classes;
+//! - `conversion`, `decode`, `flat`, `memory`, `notation`: the payloads, by the modules that
+//!   report them.
 
-use crate::codec::CodecError;
-use crate::convert::Unconvertible;
-use crate::flat::FlatError;
-use crate::form::DecodeError;
-use crate::memory::OutOfBounds;
-use crate::notation::ParseError;
-use crate::program::ConversionError;
+mod class;
+mod conversion;
+mod decode;
+mod flat;
+mod memory;
+mod notation;
 
-macro_rules! classes {
-    ($($name:ident = $wire:literal;)*) => {
-        /// MPI's error classes (MPI-5.0 section 9.4), so that a C edge can map without knowing the errors.
-        ///
-        /// The discriminant is the class's code on the wire, not MPI's constant, and never changes.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        #[allow(missing_docs)]
-        pub enum Class {
-            $($name = $wire,)*
-        }
-
-        impl Class {
-            /// Every class, in the order of the wire codes.
-            pub const ALL: &'static [Class] = &[$(Class::$name),*];
-
-            /// The class with this wire code, if there is one.
-            pub const fn from_wire(code: u8) -> Option<Class> {
-                match code { $($wire => Some(Class::$name),)* _ => None }
-            }
-        }
-    };
-}
-
-classes! {
-    Buffer = 1;
-    Count = 2;
-    Type = 3;
-    Tag = 4;
-    Comm = 5;
-    Rank = 6;
-    Request = 7;
-    Root = 8;
-    Group = 9;
-    Op = 10;
-    Topology = 11;
-    Dims = 12;
-    Arg = 13;
-    Unknown = 14;
-    Truncate = 15;
-    Other = 16;
-    Intern = 17;
-    Pending = 18;
-    InStatus = 19;
-    Access = 20;
-    Amode = 21;
-    Assert = 22;
-    BadFile = 23;
-    Base = 24;
-    Conversion = 25;
-    Disp = 26;
-    DupDatarep = 27;
-    FileExists = 28;
-    FileInUse = 29;
-    File = 30;
-    InfoKey = 31;
-    InfoNokey = 32;
-    InfoValue = 33;
-    Info = 34;
-    Io = 35;
-    Keyval = 36;
-    Locktype = 37;
-    Name = 38;
-    NoMem = 39;
-    NotSame = 40;
-    NoSpace = 41;
-    NoSuchFile = 42;
-    Port = 43;
-    ProcAborted = 44;
-    Quota = 45;
-    ReadOnly = 46;
-    RmaAttach = 47;
-    RmaConflict = 48;
-    RmaFlavor = 49;
-    RmaRange = 50;
-    RmaShared = 51;
-    RmaSync = 52;
-    Service = 53;
-    Session = 54;
-    Size = 55;
-    Spawn = 56;
-    UnsupportedDatarep = 57;
-    UnsupportedOperation = 58;
-    ValueTooLarge = 59;
-    Win = 60;
-    Errhandler = 61;
-}
-
-impl Class {
-    /// The code on the wire.
-    pub const fn wire(self) -> u8 {
-        self as u8
-    }
-
-    /// The name that MPI gives it, such as `MPI_ERR_TYPE`.
-    pub fn mpi_name(self) -> String {
-        let mut name = String::from("MPI_ERR");
-        for letter in format!("{self:?}").chars() {
-            if letter.is_ascii_uppercase() {
-                name.push('_');
-            }
-            name.push(letter.to_ascii_uppercase());
-        }
-        name
-    }
-}
+pub use class::Class;
+pub use conversion::{ConversionError, Unconvertible};
+pub use decode::{CodecError, DecodeError};
+pub use flat::FlatError;
+pub use memory::OutOfBounds;
+pub use notation::{ParseError, ParseProblem};
 
 /// An error of this crate. Its text says what was wrong, with which values, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -266,27 +173,5 @@ impl Error {
             Error::Conversion(_) => Class::Conversion,
             Error::OutOfBounds(_) => Class::Buffer,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wire_codes_lead_back_and_never_change() {
-        for &class in Class::ALL {
-            assert_eq!(Class::from_wire(class.wire()), Some(class));
-        }
-        assert_eq!((Class::Buffer.wire(), Class::Errhandler.wire()), (1, 61));
-        assert_eq!((Class::from_wire(0), Class::from_wire(61 + 1)), (None, None));
-    }
-
-    #[test]
-    fn classes_have_the_names_of_mpi() {
-        assert_eq!(Class::Type.mpi_name(), "MPI_ERR_TYPE");
-        assert_eq!(Class::RmaSync.mpi_name(), "MPI_ERR_RMA_SYNC");
-        assert_eq!(Class::InfoNokey.mpi_name(), "MPI_ERR_INFO_NOKEY");
-        assert_eq!(Class::ValueTooLarge.mpi_name(), "MPI_ERR_VALUE_TOO_LARGE");
     }
 }
