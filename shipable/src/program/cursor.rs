@@ -1,10 +1,14 @@
-//! Finding and walking the part of a program that a transfer moves.
+//! A cursor over the part of a program that a transfer moves.
 //!
-//! A cursor starts at any position of the packed stream, which it finds by division in what repeats and by binary search
-//! in what doesn't, and hands out [`Strip`]s: pieces that one call of a kernel moves. Strips follow the stream, with one
-//! exception that leaves its bytes as they are: a loop over a few small blocks (an array of structs) is moved in tiles,
-//! each block for all iterations of a tile before the next block. That is done where no iteration touches another's memory,
-//! so that it can't be told from the order of the stream unless a conversion fails; whoever moves a tile sees to that.
+//! A cursor starts at any position of the packed stream. It finds the position by division in loops
+//! and by binary search in bodies. From there it hands out [`Strip`]s, pieces that one kernel call
+//! moves.
+//!
+//! Strips follow the order of the stream, with one exception. A loop over a few small blocks, such
+//! as an array of structs, is moved in tiles: each block for all iterations of the tile, then the
+//! next block. Tiles are used only if no two iterations overlap in memory, so the order makes no
+//! difference unless a conversion fails. The transfer of a tile handles that case (`Tile::transfer`
+//! in `pack`).
 
 use std::ops::Range;
 
@@ -12,25 +16,25 @@ use smallvec::SmallVec;
 
 use super::op::{Block, Body, Gather, Item, Loop, Op};
 
-/// Bytes of memory and stream that a tile should stay below: a first-level cache. On a Zen 5 with 48 KiB, 32 KiB pack
-/// `longshore bench pack --type struct` at 16 GB/s, 16 KiB at 14.
+/// The most bytes of memory and stream in a tile, to stay within a first-level cache
+/// (docs/tuning.md, "Tiles").
 const TILE: u64 = 32 * 1024;
 
-/// Bytes that a block of a tile has at most where it is converted on trial.
+/// The most bytes of a block in a tile whose conversion is tried first.
 pub(crate) const TRIAL: usize = 8 * 1024;
 
-/// What one call of a kernel moves, or, of a tile, one for each block.
+/// A piece of a transfer that one kernel call moves. A tile needs a call for each of its blocks.
 #[derive(Debug)]
 pub(crate) enum Strip<'p> {
-    /// Runs of a block: `counts` of them, outer and inner.
+    /// Runs of a block, in two dimensions.
     Grid {
         block: &'p Block,
-        /// Units in a run: all of the block's, or a part of one run.
+        /// The units of a run: all of the block's, or fewer if the strip is a part of one run.
         units: u64,
         counts: [u64; 2],
         memory: i64,
         memory_strides: [i64; 2],
-        /// Position in the stream of the first byte.
+        /// The position of the first byte in the stream.
         stream: u64,
         stream_strides: [u64; 2],
     },
@@ -42,14 +46,15 @@ pub(crate) enum Strip<'p> {
         base: i64,
         stream: u64,
     },
-    /// A part of a run of a table.
+    /// Whole units of one run of a table.
     Piece {
         item: Item,
         units: u64,
         memory: i64,
         stream: u64,
     },
-    /// A part of a unit that a transfer's start or end cuts in two: the bytes `part` of the unit at `stream`.
+    /// A part of a unit that the start or the end of a transfer cuts in two: the bytes `part` of
+    /// the unit at `stream`.
     Cut {
         item: Item,
         memory: i64,
@@ -58,26 +63,26 @@ pub(crate) enum Strip<'p> {
     },
 }
 
-/// Whole iterations of a body of blocks.
+/// Consecutive iterations of a body of blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile<'p> {
     pub body: &'p Body,
     pub iterations: u64,
-    /// What the first iteration adds to displacements.
+    /// The displacement that the first iteration adds.
     pub base: i64,
     pub stride: i64,
     pub stream: u64,
 }
 
-/// A count of elements of a program: what a cursor walks.
+/// The elements that a cursor walks: a program's body and a count.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // one on the stack of each transfer
+#[allow(clippy::large_enum_variant)] // each transfer has only one, on its stack
 pub(crate) enum Whole<'p> {
     /// One element that is one block.
     One(&'p Block),
-    /// Several that are one block together.
+    /// Elements that form one block together.
     Block(Block),
-    /// A body repeated.
+    /// A body that is repeated.
     Loop { body: &'p Body, count: u64, stride: i64 },
 }
 
@@ -94,7 +99,7 @@ impl<'p> Whole<'p> {
         Whole::Loop { body, count, stride: extent }
     }
 
-    /// The one strip that all of them are, if they are: what most transfers move.
+    /// All elements as a single strip, where they are one. Most transfers are.
     #[inline]
     pub(crate) fn strip(&self) -> Option<Strip<'_>> {
         let block = match self {
@@ -116,23 +121,23 @@ impl<'p> Whole<'p> {
     }
 }
 
-/// An iteration of a body.
+/// The current iteration of a loop.
 #[derive(Clone, Debug)]
 struct Frame<'p> {
     body: &'p Body,
-    /// What the iteration adds to displacements.
+    /// The displacement that the iteration adds.
     base: i64,
     stride: i64,
-    /// Iterations left, this one included.
+    /// The iterations left, including the current one.
     left: u64,
     op: usize,
-    /// Bytes of the operation that are done.
+    /// The bytes of the operation that are done.
     within: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'p> {
-    /// The one block, and its bytes that are done; or the nest of loops.
+    /// The only block and its bytes that are done. `None` if `frames` are walked instead.
     block: Option<(&'p Block, u64)>,
     frames: SmallVec<[Frame<'p>; 4]>,
     position: u64,
@@ -141,7 +146,7 @@ pub(crate) struct Cursor<'p> {
 }
 
 impl<'p> Cursor<'p> {
-    /// A cursor over the bytes `range` of the stream, which lie within it.
+    /// A cursor over a range of the stream. The range must lie within the stream.
     pub(crate) fn new(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
         let mut cursor = Cursor {
             block: None,
@@ -161,12 +166,12 @@ impl<'p> Cursor<'p> {
         cursor
     }
 
-    /// The same, but strictly in the order of the stream.
+    /// A cursor that follows the order of the stream strictly, without tiles.
     pub(crate) fn in_order(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
         Cursor { tiles: false, ..Cursor::new(whole, range) }
     }
 
-    /// Steps down to `position` of a repeated body.
+    /// Descends to `position` in the stream of a repeated body.
     fn seek(&mut self, mut body: &'p Body, mut count: u64, mut stride: i64, mut position: u64) {
         let mut base = 0;
         loop {
@@ -187,12 +192,12 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// How much of the stream is done.
+    /// The current position in the stream.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next strip, of no more than `most` bytes of the stream; `None` at the end of the range.
+    /// The next strip, of at most `most` bytes of the stream. `None` at the end of the range.
     pub(crate) fn next(&mut self, most: u64) -> Option<Strip<'p>> {
         let room = most.min(self.end - self.position);
         if let Some((block, within)) = &mut self.block {
@@ -251,7 +256,7 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// Steps out of a loop that is done.
+    /// Leaves a loop after its last iteration.
     fn leave(&mut self) {
         self.frames.pop();
         if let Some(outer) = self.frames.last_mut() {
@@ -261,7 +266,8 @@ impl<'p> Cursor<'p> {
 }
 
 impl Frame<'_> {
-    /// How many iterations make a tile, if the body is one for it and two are left.
+    /// The number of iterations of a tile. `None` if the body isn't fit for a tile, or fewer than
+    /// two iterations are left.
     fn tile(&self, room: u64) -> Option<u64> {
         let body = self.body;
         let columnar = body.columnar.as_ref()?;
@@ -275,12 +281,13 @@ impl Frame<'_> {
     }
 }
 
-/// A displacement `count` strides on. The sum fits i64, like all that a program reaches, even where the product doesn't.
+/// The displacement `count` strides further. The program's reach fits an `i64`, so the sum does
+/// too, even if the product wraps.
 fn step(displacement: i64, count: u64, stride: i64) -> i64 {
     displacement.wrapping_add(stride.wrapping_mul(count as i64))
 }
 
-/// The strip at byte `within` of a block, in `room` bytes of the stream, and its length.
+/// The strip at byte `within` of a block, of at most `room` bytes of the stream, and its length.
 fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
     let [outer, middle, inner] = block.dims;
     let run = block.stream_run();
@@ -331,7 +338,7 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
     }
 }
 
-/// The strip at byte `within` of a table, in `room` bytes of the stream, and its length.
+/// The strip at byte `within` of a table, of at most `room` bytes of the stream, and its length.
 fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
     let first = gather.find(within);
     let (offset, run) = gather.run(first);
@@ -352,15 +359,16 @@ fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (St
     }
 }
 
-/// What is next in a run that isn't moved as a whole.
+/// The next piece of a run that isn't moved as a whole.
 enum Part<'p> {
     /// A part of a unit, and its length in the stream.
     Cut(Strip<'p>, u64),
-    /// Whole units, and their length in the stream.
+    /// A number of whole units, and their length in the stream.
     Units(u64, u64),
 }
 
-/// What is next at byte `left.start` of a run at `memory` that ends at `left.end`, in `room` bytes of the stream.
+/// The next piece at byte `left.start` of a run, of at most `room` bytes of the stream. The run
+/// lies at `memory` and ends at byte `left.end`.
 fn part<'p>(item: &Item, memory: i64, stream: u64, left: Range<u64>, room: u64) -> Part<'p> {
     let unit = item.stream();
     let (index, cut) = (left.start / unit, left.start % unit);

@@ -1,16 +1,19 @@
-//! Lowering: from a form to the program of a memory and a stream.
+//! Lowering: from a form to a program, for one memory and one stream.
 //!
-//! 1. Take the bounds of every node in the memory's architecture, as they were found.
-//! 2. Node by node, children first, turn a node into operations: a leaf into the runs of its scalars, an array into its
-//!    child's operations repeated, a struct into its members' operations one after the other.
-//! 3. After every node, normalise: [`join`] runs that adjoin, [`tabulate`] sequences of runs. [`repeat`] folds
-//!    repetitions into blocks where they fit. None of them changes the order of the stream; a verifier checks after each
-//!    node that the operations still hold the same bytes.
+//! 1. Take the bounds of every node in the memory's architecture. The caller has computed them.
+//! 2. Turn the nodes into operations, children first. A leaf becomes the runs of its scalars, an
+//!    array becomes the operations of its child repeated, and a struct becomes the operations of
+//!    its members in sequence.
+//! 3. Normalise after every node: [`join`] runs that adjoin, [`tabulate`] sequences of runs. While
+//!    step 2 repeats operations, [`repeat`] folds the repetitions into blocks where they fit. None
+//!    of these changes the order of the stream. In debug builds, [`verify`] checks after each node
+//!    that the operations hold as many bytes as before, within the same bounds.
 //!
-//! A sequence too long to be copied into every place that repeats it becomes the body of a loop, which is shared. So a
-//! program grows with its form, however often parts of it are repeated. Yet it may be hundreds of times as large as the form's
-//! bytes: an operation takes 180 where a member took two, and a run of four becomes up to 28 of a table. What is made is therefore
-//! charged to a [`Room`] before it is made.
+//! A sequence that is too long to copy into every operation that repeats it becomes the body of a
+//! loop, which the loops share. The program's size is therefore linear in the form's, however often
+//! the form repeats its parts. The factor can still be large: an operation takes 180 bytes where a
+//! member took two, and a run that took four bytes becomes up to 28 bytes of a table. A hostile
+//! peer's form must not exhaust memory, so every allocation is charged to a [`Room`] first.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,28 +32,30 @@ use crate::error::{Error, Result};
 use crate::form::{Form, Node, Run, Tag, layout};
 use crate::kernels::{Kernel, OffsetsBuilder};
 
-/// Operations that most programs don't have more of, with those of their parts.
+/// The capacity for operations that suffices for most programs, shared children included.
 const FEW: usize = 4;
 
-/// The longest sequence of operations that is copied into what repeats it.
+/// The longest sequence of operations that is copied into the operations that repeat it.
 const COPIED: usize = 16;
 
-/// The most operations that an array or a struct makes by copying several of a child; beyond, they are shared.
+/// The most operations that an array or a struct makes by copying its children. Beyond, it shares
+/// them.
 const MANY: usize = 256;
 
 /// The shortest sequence of runs that becomes a table.
 const TABLE: usize = 8;
 
-/// What a program may take, in bytes. All that is copied or tabulated is charged before, and what is joined is given back. While
-/// a program is made, what is held is two to three times of that at most.
+/// The bytes that a program may still take. Operations are charged before they are copied or
+/// tabulated, and refunded when they are joined. While lowering runs, it holds at most two to three
+/// times the charged bytes.
 struct Room {
     left: u64,
-    /// All that there was.
+    /// The bytes at the start, for the error message.
     most: u64,
 }
 
 impl Room {
-    /// Charges `count` values.
+    /// Charges for `count` values of a type.
     fn take<T>(&mut self, count: usize) -> Result<()> {
         let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
         let too_large = Error::TooLarge { most: self.most };
@@ -58,15 +63,15 @@ impl Room {
         Ok(())
     }
 
-    /// `count` values that were charged are gone.
+    /// Refunds `count` values that were charged.
     fn give_back<T>(&mut self, count: usize) {
         self.left += (count * size_of::<T>()) as u64;
     }
 
-    /// Operations repeated, as one, which costs little to copy.
+    /// A loop over operations. Copying it is cheap, because the body is shared.
     fn looped(&mut self, ops: Box<[Op]>, count: u64, stride: i64) -> Result<Op> {
         self.take::<Start>(ops.len())?;
-        // Two counts lie before what is shared.
+        // An `Arc` stores two counts beside its value.
         self.take::<(Op, Body, [usize; 2])>(1)?;
         Ok(Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) }))
     }
@@ -75,14 +80,15 @@ impl Room {
         self.looped(ops, 1, 0)
     }
 
-    /// A copy of operations, as one.
+    /// A loop of one iteration over a copy of operations.
     fn shared(&mut self, ops: &[Op]) -> Result<Op> {
         self.take::<Op>(ops.len())?;
         self.once(ops.into())
     }
 }
 
-/// Lowers a form, whose nodes' bounds in the memory's architecture are given, and leaves of `room` what the program doesn't take.
+/// Lowers a form. `layouts` are the bounds of its nodes in the memory's architecture. Subtracts the
+/// bytes that the program takes from `room`.
 pub(crate) fn lower(
     form: &Form,
     layouts: &[Bounds],
@@ -105,9 +111,9 @@ fn lower_within(
 ) -> Result<Program> {
     let portable = form.tag() == Tag::Portable;
     let same = memory.same_representation(stream);
-    // In the memory's own representation sizes are those that bounds have.
+    // If the stream has the memory's representation, the bounds hold the sizes already.
     let sizes = if same { Vec::new() } else { layout::sizes(form.nodes(), stream)? };
-    // Those of all nodes, and copies that they share.
+    // The operations of all nodes that are lowered so far, and the loops that they share.
     let mut ops = Vec::with_capacity(FEW);
     let mut lowered: SmallVec<[Range<usize>; 8]> = SmallVec::new();
     for (index, node) in form.nodes().iter().enumerate() {
@@ -154,7 +160,8 @@ fn lower_within(
     Ok(Program::new(body, extent))
 }
 
-/// Adds the scalars of a leaf, each converted on its own if the stream has another representation; and says from where on.
+/// Adds the scalars of a leaf and returns the index of the first one. If the stream's
+/// representation differs, each scalar is converted separately.
 fn items(
     leaf: Leaf,
     memory: &Architecture,
@@ -180,7 +187,8 @@ fn items(
     Ok(from)
 }
 
-/// Adds runs of a child, whose elements lie `extent` apart, with displacements in `unit`s of bytes; and says from where on.
+/// Adds runs of a child and returns the index of the first operation. The child's elements lie
+/// `extent` bytes apart. Displacements of the runs count `unit`s of bytes.
 fn array(
     mut child: Range<usize>,
     runs: &[Run],
@@ -215,15 +223,19 @@ fn array(
     Ok(first)
 }
 
-/// Room for so many more. Old and new are there at once while it is made: not twice as much, where there are many.
+/// Reserves capacity for `more` operations. Growing by a quarter instead of doubling keeps the peak
+/// low, since the old and the new allocation exist together.
 fn grow(ops: &mut Vec<Op>, more: usize) {
     if ops.capacity() - ops.len() < more {
         ops.reserve_exact(more.max(ops.len() / 4).max(FEW));
     }
 }
 
-/// Many short runs of a child that is one run itself and adjoins its like, or single children that are runs converted alike,
-/// make a table at once, or one run if all of them adjoin.
+/// Makes a table directly from many short runs, or a single run if all of them adjoin. Returns
+/// `None` if it can't.
+///
+/// The child must consist of single runs with one conversion. In addition, either consecutive
+/// children adjoin, or each run holds one child.
 fn table(
     child: &[Op],
     runs: &[Run],
@@ -232,7 +244,7 @@ fn table(
     room: &mut Room,
 ) -> Result<Option<Op>> {
     let (blocks, copies) = runs.iter().fold((0u64, 0u64), |(blocks, copies), run| {
-        // The bounds of the array were found, so what it holds has a size.
+        // The child has bytes, and the array's size fits, so the number of children fits too.
         (blocks.saturating_add(run.count), copies.wrapping_add(run.count.wrapping_mul(run.length)))
     });
     let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
@@ -247,7 +259,7 @@ fn table(
     if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
         return Ok(None);
     }
-    // The bounds of the array were found, so its bytes lie within i64, even where a summand doesn't.
+    // The bounds of the array fit an `i64`, so its displacements do too. A summand may wrap.
     let blocks = runs.iter().flat_map(|run| {
         let (first, stride) = (run.displacement.wrapping_mul(unit), run.stride.wrapping_mul(unit));
         let place = move |block: u64| first.wrapping_add(stride.wrapping_mul(block as i64));
@@ -270,8 +282,9 @@ fn table(
     Ok(Some(table))
 }
 
-/// Adds members one after the other, each a child, how many of it, and where; and says from where on. Where they would make too many
-/// operations, members of one type share theirs.
+/// Adds the members of a struct in order and returns the index of the first operation. A member is
+/// a child, the number of its elements, and a displacement. If copies would be too many operations,
+/// members of one type share theirs.
 fn structure(
     members: impl Iterator<Item = (u32, u64, i64)> + Clone,
     lowered: &[Range<usize>],
@@ -300,7 +313,7 @@ fn structure(
             _ => ops.extend_from_within(one),
         }
         repeat(ops, from, length, extent, room)?;
-        // The bounds of the struct were found, so its bytes lie within i64.
+        // The bounds of the struct fit an `i64`, so the displacements of its members do too.
         ops[from..].iter_mut().for_each(|op| op.shift(place));
     }
     Ok(first)
@@ -317,7 +330,7 @@ fn shift(ops: &mut [Op], by: i64) -> Result<()> {
     Ok(())
 }
 
-/// Repeats the operations behind `from` `count` times, `stride` apart.
+/// Repeats the operations from index `from` on, `count` times, `stride` bytes apart.
 fn repeat(ops: &mut Vec<Op>, from: usize, count: u64, stride: i64, room: &mut Room) -> Result<()> {
     let repeated = match &mut ops[from..] {
         [] => true,
@@ -344,7 +357,7 @@ fn repeat(ops: &mut Vec<Op>, from: usize, count: u64, stride: i64, room: &mut Ro
     Ok(())
 }
 
-/// Joins runs behind `from` that follow each other in memory and are converted alike.
+/// Joins runs from index `from` on that adjoin in memory and have the same conversion.
 fn join(ops: &mut Vec<Op>, from: usize) {
     let mut last = from;
     for next in from + 1..ops.len() {
@@ -363,7 +376,7 @@ fn join(ops: &mut Vec<Op>, from: usize) {
     ops.truncate(last + 1);
 }
 
-/// Turns long sequences of runs behind `from` that are converted alike into tables.
+/// Turns long sequences of runs from index `from` on into tables, where their conversions agree.
 fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
     if ops.len() - from < TABLE {
         return Ok(());
@@ -394,8 +407,8 @@ fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
     Ok(())
 }
 
-/// A table of runs, each an offset and its units; those that adjoin are joined, and where that leaves one it is no table. They are
-/// walked twice, to measure and to make it.
+/// A table of runs, each an offset and a number of units. Runs that adjoin are joined. If one run
+/// remains, the result is a block. The iterator runs twice: to measure, and to fill the table.
 fn gather(
     item: Item,
     runs: impl Iterator<Item = (i64, u64)> + Clone,
@@ -421,7 +434,8 @@ fn gather(
     }
     let parts = units / step;
     let (table, kernel) = if parts <= EXPANSION * all && (parts <= CUT || parts <= 2 * all) {
-        // Parts of equal length: what a length of its own for each run costs is more than they do.
+        // Cut the runs into parts of equal length. The kernel for even tables more than makes up
+        // for the additional parts.
         room.take::<i64>(parts as usize)?;
         let mut offsets = OffsetsBuilder::of(parts as usize);
         joined(runs, memory, |offset, run| {
@@ -441,7 +455,7 @@ fn gather(
     Ok(Op::Gather(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest }))
 }
 
-/// Hands on runs of units of so many bytes, those that adjoin as one.
+/// Passes each run to `each`, after joining runs that adjoin. A unit takes `memory` bytes.
 #[inline]
 fn joined(runs: impl Iterator<Item = (i64, u64)>, memory: u64, mut each: impl FnMut(i64, u64)) {
     let mut last: Option<(i64, u64)> = None;
@@ -460,17 +474,19 @@ fn joined(runs: impl Iterator<Item = (i64, u64)>, memory: u64, mut each: impl Fn
     }
 }
 
-/// A table of runs of different lengths is cut into equal parts unless they would be more than so many times the runs.
+/// A table of runs of different lengths is cut into equal parts, unless the parts would outnumber
+/// the runs by more than this factor.
 const EXPANSION: u64 = 8;
 
-/// Beyond so many parts, which take 2 MiB, only tables are cut that become no larger by it.
+/// If there are more parts than this (2 MiB of offsets), a table is cut only if that makes it no
+/// larger.
 const CUT: u64 = 1 << 18;
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Stands between the passes: operations that lost, moved or added bytes are a bug here.
+/// Checks a pass in debug builds: lost, moved or additional bytes are a bug of the pass.
 fn verify(ops: &[Op], layout: &Bounds, size: Option<u64>) {
     if cfg!(debug_assertions) {
         let held: u64 = ops.iter().map(Op::stream).sum();

@@ -12,10 +12,10 @@ use super::op::{Body, Dim, Gather, Op};
 /// The most runs that are compared one by one.
 pub(super) const COMPARED: usize = 1 << 20;
 
-/// Whether writing `count` elements is seen to write a byte twice.
+/// Whether writing `count` elements writes a byte twice, as far as the search goes.
 ///
-/// 1. Most programs are clear at a glance: see [`Clear`].
-/// 2. Else runs are listed, as many as are compared, and sorted.
+/// 1. Most programs are disjoint by their strides: see [`Clear`].
+/// 2. Otherwise list up to [`COMPARED`] runs, sort them, and compare neighbours.
 pub(super) fn overlaps(program: &Program, count: u64) -> bool {
     let elements = Dim { count, stride: program.extent };
     if Clear::default().body(&program.body, Dims::from_slice(&[elements])) {
@@ -33,15 +33,16 @@ pub(super) fn overlaps(program: &Program, count: u64) -> bool {
 
 type Dims = SmallVec<[Dim; 6]>;
 
-/// A look at a program that costs what the program does, not what it moves.
+/// A proof of disjointness from strides. Its cost grows with the program, not with the bytes that
+/// the program moves.
 #[derive(Default)]
 struct Clear {
-    /// What was found of bodies, which may be shared by many.
+    /// The results for bodies, which many loops may share.
     known: HashMap<*const Body, bool>,
 }
 
 impl Clear {
-    /// Whether a body repeated in these dimensions surely writes no byte twice.
+    /// Whether a body repeated in `dims` provably writes no byte twice.
     fn body(&mut self, body: &Body, mut dims: Dims) -> bool {
         match &*body.ops {
             [Op::Block(block)] => {
@@ -56,7 +57,7 @@ impl Clear {
         }
     }
 
-    /// Whether one iteration of a body surely writes no byte twice.
+    /// Whether one iteration of a body provably writes no byte twice.
     fn once(&mut self, body: &Body) -> bool {
         if let Some(&known) = self.known.get(&std::ptr::from_ref(body)) {
             return known;
@@ -81,8 +82,8 @@ impl Clear {
     }
 }
 
-/// Whether what spans so many bytes keeps clear of itself when it is repeated in these dimensions: from the shortest stride
-/// to the longest, each reaches past all that the ones before repeat.
+/// Whether a piece of `span` bytes stays disjoint when it is repeated in `dims`. From the shortest
+/// stride to the longest, each stride must reach past everything that the shorter ones repeat.
 fn spread(mut dims: Dims, mut span: u128) -> bool {
     dims.retain(|dim| dim.count > 1);
     dims.sort_unstable_by_key(|dim| dim.stride.unsigned_abs());
@@ -94,7 +95,7 @@ fn spread(mut dims: Dims, mut span: u128) -> bool {
     })
 }
 
-/// Whether no two of these overlap.
+/// Whether the ranges are pairwise disjoint.
 fn apart(ranges: &mut [Range<i64>]) -> bool {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
@@ -105,7 +106,7 @@ fn run_of(gather: &Gather, index: usize) -> Range<i64> {
     start..start.wrapping_add(gather.item().bytes_in_memory(run.end - run.start) as i64)
 }
 
-/// Adds the runs of a strip, until there are as many as are compared.
+/// Adds the runs of a strip, up to [`COMPARED`] runs in all.
 fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
     let room = COMPARED - runs.len();
     match strip {
@@ -124,7 +125,7 @@ fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
                 base.wrapping_add(run.start)..base.wrapping_add(run.end)
             }));
         }
-        // Parts of runs are met only where a transfer is cut, tiles where order is of no account.
+        // The cursor covers whole elements in order, so it cuts no run and makes no tiles.
         Strip::Piece { .. } | Strip::Cut { .. } | Strip::Tile(_) => {}
     }
 }

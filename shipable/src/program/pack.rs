@@ -1,4 +1,5 @@
-//! Pack and unpack: between typed memory and a packed stream, starting and stopping at any byte.
+//! Pack and unpack: transfers between typed memory and a packed stream. They start and stop at any
+//! byte.
 
 use std::ops::Range;
 
@@ -12,25 +13,28 @@ use crate::error::{ConversionError, Error, Result};
 use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{View, ViewMut};
 
-/// What a transfer that arrives in parts remembers between them: the start of a value that was cut in two.
+/// The state between the parts of an unpack: the start of a value that the last part cut in two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     bytes: [u8; MAX_SIZE],
     held: u64,
-    /// Where in the stream the value starts.
+    /// The position in the stream where the value starts.
     position: u64,
 }
 
 impl Program {
-    /// Packs bytes of the stream from `position` on into `out`, until `out` is full or the stream ends, and says how many.
+    /// Packs bytes of the stream from `position` on into `out`, until `out` is full or the stream
+    /// ends. Returns the number of bytes.
     ///
-    /// `memory`'s displacement 0 is the buffer's address as MPI has it, the address that the type's displacements are
-    /// relative to.
+    /// Displacement 0 of `memory` is the buffer address in MPI's sense, to which the datatype's
+    /// displacements are relative.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when `position` is past the
-    /// stream's end, [`Error::Conversion`] for a value that the stream can't hold: what lies before it is packed.
+    /// - [`Error::OutOfBounds`] if the elements don't lie in `memory`.
+    /// - [`Error::Position`] if `position` is past the end of the stream.
+    /// - [`Error::Conversion`] for a value that the stream can't represent. Values before it are
+    ///   packed.
     pub fn pack(
         &self,
         count: u64,
@@ -53,15 +57,16 @@ impl Program {
 
     /// Unpacks `input`, the bytes of the stream from `position` on.
     ///
-    /// A stream that arrives in parts is unpacked part by part in order, with one `partial` for all of them. A part that
-    /// starts a transfer, or starts between two values, needs nothing of what came before.
+    /// If a stream arrives in parts, unpack them in order with one `partial` for all. A part that
+    /// starts the transfer, or starts between two values, needs no state of earlier parts.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when the input goes past the
-    /// stream's end or starts within a value whose start `partial` doesn't hold; nothing is written then.
-    /// [`Error::Conversion`] for a value that the memory can't hold: what lies before it is written, it and what lies
-    /// after it is not.
+    /// - [`Error::OutOfBounds`] if the elements don't lie in `memory`. Nothing is written.
+    /// - [`Error::Position`] if the input ends past the end of the stream, or starts within a value
+    ///   whose start `partial` doesn't hold. Nothing is written.
+    /// - [`Error::Conversion`] for a value that the memory can't represent. Only the values before
+    ///   it are written.
     pub fn unpack(
         &self,
         count: u64,
@@ -84,7 +89,7 @@ impl Program {
             .map_err(|stop| stop.explain(&self.body))
     }
 
-    /// As [`pack`](Program::pack), `length` bytes of the stream to the start of `out`.
+    /// Packs `length` bytes of the stream to the start of `out`. See [`pack`](Program::pack).
     pub(super) fn pack_into(
         &self,
         count: u64,
@@ -98,7 +103,8 @@ impl Program {
         self.strips(count, position, length, |strip| strip.pack(memory, position, out))
     }
 
-    /// As [`unpack`](Program::unpack), `length` bytes of the stream from the start of `input`.
+    /// Unpacks `length` bytes of the stream from the start of `input`. See
+    /// [`unpack`](Program::unpack).
     pub(super) fn unpack_from(
         &self,
         count: u64,
@@ -113,7 +119,7 @@ impl Program {
         self.strips(count, position, length, |strip| strip.unpack(memory, position, input, partial))
     }
 
-    /// Does something with the strips of `length` bytes of the stream from `position` on.
+    /// Calls `each` with the strips of `length` bytes of the stream from `position` on.
     #[inline]
     fn strips(
         &self,
@@ -138,7 +144,7 @@ impl Program {
         Ok(())
     }
 
-    /// How many of `room` bytes from `position` on the stream of `count` elements has.
+    /// The bytes of the stream of `count` elements from `position` on, at most `room`.
     #[inline]
     fn part(&self, count: u64, position: u64, room: u64) -> Result<u64> {
         match self.stream_length(count)?.checked_sub(position) {
@@ -157,15 +163,15 @@ impl Program {
     }
 }
 
-/// Why a strip wasn't moved.
+/// The reason why a strip wasn't moved.
 pub(super) enum Stop {
     Error(Error),
     Value(Box<Refused>),
 }
 
-/// A value that doesn't fit.
+/// A value that its destination can't represent.
 pub(super) struct Refused {
-    /// Where in the stream it lies.
+    /// The position of the value in the stream.
     position: u64,
     item: Item,
     conversion: Conversion,
@@ -173,7 +179,7 @@ pub(super) struct Refused {
 }
 
 impl Stop {
-    /// The error, with the item's index found in the program.
+    /// The error for the caller. The program determines the index of the item.
     #[cold]
     pub(super) fn explain(self, body: &Body) -> Error {
         let Refused { position, item, conversion, error } = match self {
@@ -213,7 +219,7 @@ impl<E: Into<Error>> From<E> for Stop {
     }
 }
 
-/// Both ends of a conversion as people call them.
+/// The two representations of a conversion in words.
 pub(crate) fn describe(conversion: Conversion) -> (String, String) {
     match conversion {
         Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
@@ -223,7 +229,7 @@ pub(crate) fn describe(conversion: Conversion) -> (String, String) {
     }
 }
 
-/// A scalar as people call it.
+/// The representation of a scalar in words.
 fn named(scalar: Scalar) -> String {
     let kind = match scalar.value {
         Value::Bytes => "bytes",
@@ -239,7 +245,8 @@ fn named(scalar: Scalar) -> String {
     format!("{kind} of {} bytes", scalar.size)
 }
 
-/// The index of the basic item at `position` of a repeated body's stream, where it is one that can fail to convert.
+/// The index of the basic item at `position` of a repeated body's stream. The item's conversion can
+/// fail.
 fn index(body: &Body, position: u64) -> u64 {
     let (iteration, position) = (position / body.stream, position % body.stream);
     let op = body.find(position);
@@ -248,19 +255,20 @@ fn index(body: &Body, position: u64) -> u64 {
         + body.start(op).items
         + match &body.ops[op] {
             Op::Loop(inner) => index(&inner.body, within),
-            // What can fail is converted scalar by scalar.
+            // A conversion that can fail goes scalar by scalar, so units are items.
             Op::Block(block) => within / block.item().stream(),
             Op::Gather(gather) => within / gather.item().stream(),
         }
 }
 
-/// A place in the packed bytes that a call was given.
+/// The offset of a stream position in the caller's buffer, which starts at `position` of the
+/// stream.
 fn offset(stream: u64, position: u64) -> i64 {
     stream as i64 - position as i64
 }
 
 impl Strip<'_> {
-    /// Moves the strip from memory to the stream, of which `out` holds the bytes from `position` on.
+    /// Moves the strip from memory to the stream. `out` starts at `position` of the stream.
     #[inline]
     fn pack(self, memory: View<'_>, position: u64, out: &mut ViewMut<'_>) -> Result<(), Stop> {
         let Strip::Cut { item, memory: start, stream, part } = self else {
@@ -275,7 +283,7 @@ impl Strip<'_> {
         Ok(out.write(at, &packed[part.start as usize..part.end as usize])?)
     }
 
-    /// Moves the strip from the stream, of which `input` holds the bytes from `position` on, to memory.
+    /// Moves the strip from the stream to memory. `input` starts at `position` of the stream.
     #[inline]
     fn unpack(
         self,
@@ -306,7 +314,7 @@ impl Strip<'_> {
         Ok(())
     }
 
-    /// Moves a strip of whole units; the packed bytes are those of the stream from `position` on.
+    /// Moves a strip of whole units. The packed buffer starts at `position` of the stream.
     #[inline]
     fn transfer(
         self,
@@ -379,7 +387,8 @@ impl Strip<'_> {
 }
 
 impl<'p> Tile<'p> {
-    /// Moves block by block; where a value is refused, iteration by iteration, so that what lies before it is moved.
+    /// Moves block by block. If a value would be refused, moves iteration by iteration instead, so
+    /// that exactly the values before it are moved.
     fn transfer(
         self,
         way: Way,
@@ -397,8 +406,9 @@ impl<'p> Tile<'p> {
             .try_for_each(|strip| strip.transfer(way, source, target, position))
     }
 
-    /// Whether a value can't be converted: nothing may be written of what lies behind it. A block with a leaf can fail one way
-    /// or the other; where that is the other way, nothing is tried.
+    /// Whether a conversion in this direction would refuse a value. A conversion on trial writes
+    /// nothing to the target. A block with a leaf may be able to fail only in the opposite
+    /// direction, and is then not tried.
     fn is_refused(&self, way: Way, source: View<'_>, position: u64) -> bool {
         let mut trial = [0; TRIAL];
         let mut trial = ViewMut::new(&mut trial);
@@ -416,7 +426,7 @@ impl<'p> Tile<'p> {
         })
     }
 
-    /// The blocks of some iterations.
+    /// The strips of a range of iterations, one for each block.
     pub(super) fn part(self, iterations: Range<u64>) -> impl Iterator<Item = Strip<'p>> {
         let Tile { body, base, stride, stream, .. } = self;
         let base = base.wrapping_add(stride.wrapping_mul(iterations.start as i64));
@@ -437,7 +447,7 @@ impl<'p> Tile<'p> {
     }
 }
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy)]
 enum Way {
     Pack,
@@ -463,7 +473,7 @@ impl Way {
         }
     }
 
-    /// The source, and the target.
+    /// Orders the two sides as source and target.
     fn order<T>(self, memory: T, packed: T) -> (T, T) {
         match self {
             Way::Pack => (memory, packed),
@@ -489,7 +499,7 @@ pub(super) fn convert(
     })
 }
 
-/// The runs of a ragged table, one by one.
+/// The runs of a ragged table as one strip each.
 pub(super) fn pieces(
     gather: &Gather,
     runs: std::ops::Range<usize>,

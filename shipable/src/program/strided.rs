@@ -1,4 +1,5 @@
-//! Copies that are one call of a kernel: found once, of two programs and counts, and carried out often.
+//! Copies that are a single kernel call, prepared once for two programs and counts and carried out
+//! often.
 
 use super::Program;
 use super::cursor::{Strip, Whole};
@@ -8,7 +9,7 @@ use crate::convert::Conversion;
 use crate::kernels::{Kernel, Lane, Transfer};
 use crate::memory::{OutOfBounds, View, ViewMut};
 
-/// A copy of runs that lie in at most two strided dimensions on either side, as they are.
+/// A copy without conversion, between runs in at most two strided dimensions on either side.
 ///
 /// ```
 /// use shipable::program::Strided;
@@ -25,7 +26,7 @@ use crate::memory::{OutOfBounds, View, ViewMut};
 #[derive(Clone, Copy, Debug)]
 pub struct Strided(Transfer);
 
-/// One side's runs.
+/// The runs of one side.
 struct Runs {
     run: u64,
     counts: [u64; 2],
@@ -42,7 +43,7 @@ impl Runs {
         Some(Runs { run: block.memory_run(), counts, lane })
     }
 
-    /// The same bytes as runs of the other side, where they are one run.
+    /// A single run cut into the runs of the other side. Otherwise `self`.
     fn cut_as(self, other: &Runs) -> Runs {
         match self.counts {
             [1, 1] => {
@@ -55,7 +56,8 @@ impl Runs {
 }
 
 impl Strided {
-    /// What [`copy`](super::copy) between these does, if it is such a copy.
+    /// Prepares a [`copy`](super::copy) between the two. `None` if that takes more than one kernel
+    /// call.
     pub fn between(
         source: &Program,
         source_count: u64,
@@ -76,7 +78,8 @@ impl Strided {
         Strided::new(from.run, from.counts, from.lane, to.lane)
     }
 
-    /// What [`Program::mirror`] does, likewise.
+    /// Prepares a [`Program::mirror`] of `count` elements. `None` if that takes more than one
+    /// kernel call.
     pub fn mirror(program: &Program, count: u64) -> Option<Strided> {
         let [Op::Block(block)] = &*program.body.ops else { return None };
         if count == 0 || !program.is_all_copy() {
@@ -94,11 +97,11 @@ impl Strided {
         Kernel::new(Conversion::Copy, run).prepare(counts, from, to).map(Strided)
     }
 
-    /// Copies.
+    /// Copies the runs.
     ///
     /// # Errors
     ///
-    /// Runs that don't lie in their memory; nothing is copied then.
+    /// [`OutOfBounds`] if a run doesn't lie in its memory. Nothing is copied.
     #[inline]
     pub fn carry_out(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), OutOfBounds> {
         self.0.carry_out(from, to)
@@ -111,7 +114,7 @@ mod tests {
     use super::*;
     use crate::{Architecture, Committed, Datatype};
 
-    /// Types of 12 bytes of data, and one of 24.
+    /// Datatypes of 12 bytes of data each, except for one of 24.
     fn types() -> Vec<Committed> {
         let texts = [
             "U1(12b)",
@@ -151,7 +154,7 @@ mod tests {
                 let mut room = ViewMut::new(&mut there).with_origin(600);
                 strided.carry_out(view, &mut room).unwrap();
                 assert_eq!(there, expected);
-                // As much memory as it takes, and a byte less.
+                // The smallest view that suffices, and one that is a byte shorter.
                 let reach = source.range(m).unwrap();
                 let bytes = (reach.end - reach.start) as usize;
                 for (less, fits) in [(0, true), (1, false)] {
