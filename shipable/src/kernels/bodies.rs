@@ -1,4 +1,4 @@
-//! The loops around a move, and their versions for instruction sets.
+//! The loops around a move, compiled for several instruction sets, and the choice among them.
 #![allow(unsafe_code)]
 
 use std::array;
@@ -13,38 +13,39 @@ use super::moves::{CopyLines, CopyLong};
 use super::x86::Shuffle;
 use crate::convert::Unit;
 
-/// Bytes of a way of a first-level cache, a page as most have,
+/// The bytes of one way of the first-level cache, a page on most machines.
 const PAGE: usize = 4096;
-/// and of all of a small one.
+/// The bytes of a small first-level cache.
 const FIRST_LEVEL: usize = 32 << 10;
 
-/// A grid in a pointer's width.
+/// A grid of runs, with counts and strides in a pointer's width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
     pub counts: [usize; 2],
     pub from: [isize; 2],
     pub to: [isize; 2],
-    /// Bytes of a run in the source.
+    /// The bytes of a run in the source.
     pub run: usize,
 }
 
 impl Rows {
-    /// Where the inner dimension is of one run, the outer takes its place: the loop is in the inner.
+    /// If the inner dimension has one run, the dimensions are exchanged: only the inner loop is
+    /// unrolled.
     #[inline]
     pub(super) fn new(counts: [u64; 2], from: [i64; 2], to: [i64; 2], run: usize) -> Rows {
         let turned = counts[1] == 1;
         let order = |[outer, inner]: [i64; 2]| {
             if turned { [inner as isize, outer as isize] } else { [outer as isize, inner as isize] }
         };
-        // Only runs at one place over and over can be more than a pointer's width counts.
+        // Only a count whose stride is 0 can exceed a pointer's width.
         let [outer, inner] = counts.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
         let counts = if turned { [inner, outer] } else { [outer, inner] };
         Rows { counts, from: order(from), to: order(to), run }
     }
 
-    /// Whether each run is on a line of its own on one side at least, and they don't fit a first-level cache, but a second-level one. On a Zen 5
-    /// 1,000 to 8,000 doubles 288 bytes apart take 0.65 of the time with masks, 600 that lie 136 bytes apart 1.15 where they are packed, and
-    /// the 16,384 of NAS MG's x face 1.15 too: masked loads don't seem to tell the processor what to fetch ahead.
+    /// Whether masked moves are faster: each run has a cache line of its own on one side at least,
+    /// and the lines exceed a first-level cache but fit a second-level one (docs/tuning.md, "Sparse
+    /// runs").
     #[inline]
     fn are_sparse(&self) -> bool {
         const APART: usize = 128;
@@ -53,16 +54,18 @@ impl Rows {
         apart >= APART && (1024..=8192).contains(&runs)
     }
 
-    /// Whether runs next to each other in the outer dimension share a line of the cache on one side, and so many others come between
-    /// them that a first-level cache has lost the line by then: a matrix that is transposed. Those that are written must be apart,
-    /// since their order changes. On a Zen 3 256 by 256 complex numbers, of rows of 8 KiB, pack in 0.23 of the time, and unpack in 0.14
-    /// (`longshore bench pack unpack --type fft_columns`).
+    /// Whether the grid is a transpose that loses cache lines. Adjacent runs of the outer dimension
+    /// then share a line on one side, and the runs between them evict it from a first-level cache
+    /// (docs/tuning.md, "Transposes").
+    ///
+    /// The target's runs must be disjoint, since the order of the stores changes.
     #[inline]
     pub(super) fn share_lines(&self) -> bool {
         let ([rows, columns], run) = (self.counts, self.run);
         let apart = |strides: [isize; 2]| strides.map(isize::unsigned_abs);
         let lost = |[outer, inner]: [usize; 2]| {
-            // Lines a power of two apart have a share of the cache's places only, and those a page apart one of each way.
+            // Lines whose distance is a multiple of a power of two compete for a share of the
+            // cache's sets. At a page's distance, they compete for one set.
             let places = 1 << inner.trailing_zeros().clamp(LINE.ilog2(), PAGE.ilog2());
             outer < LINE && inner >= LINE && columns.saturating_mul(places) > FIRST_LEVEL
         };
@@ -83,18 +86,18 @@ type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 
 /// The loops around one move.
 ///
-/// All are unsafe to call: every run that the loop reaches must be readable in the source and
-/// writable in the destination, and have a length that the move is for; the instruction set must be
-/// this machine's.
+/// All are unsafe to call. Every run that a loop reaches must be readable in the source and
+/// writable in the target. The move must be made for the length of a run. The processor must have
+/// the loop's instruction set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bodies {
     /// One run.
     pub run: unsafe fn(*const u8, *mut u8, usize),
     /// Two strided dimensions.
     grid: GridBody,
-    /// Likewise, of runs that are sparse.
+    /// Two strided dimensions, for sparse runs: see `Rows::are_sparse`.
     sparse: GridBody,
-    /// Likewise, of runs that share lines with those of the next row.
+    /// Two strided dimensions, for transposes: see `Rows::share_lines`.
     tiled: GridBody,
     /// From a table's offsets to a packed stream.
     pub gather: TableBody,
@@ -124,24 +127,27 @@ impl Bodies {
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     for _ in 0..rows.counts[0] {
-        // SAFETY: the caller's promise. Pointers wrap since the step after the last run may leave
-        // the memory.
+        // SAFETY: the caller's promise. Pointers wrap, because the step after the last run may
+        // leave the memory.
         unsafe { row::<M>(rows, from, to) };
         from = from.wrapping_offset(rows.from[0]);
         to = to.wrapping_offset(rows.to[0]);
     }
 }
 
-/// Columns of a strip: a page apart, their lines are what a first-level cache of eight ways holds.
+/// The columns of a strip. A page apart, their lines fill one set of a first-level cache of eight
+/// ways.
 const COLUMNS: usize = 8;
 
-/// Where the columns of a strip begin. Apart from [`tiled`], so that there is one and not one for each move.
+/// The offsets of a strip's columns. A separate function, so that it isn't instantiated for every
+/// move.
 fn column_offsets(rows: &Rows) -> [[isize; 2]; COLUMNS] {
     array::from_fn(|i| [rows.from[1], rows.to[1]].map(|stride| stride.wrapping_mul(i as isize)))
 }
 
-/// Some columns of all rows, and then the next ones: what a row leaves of a line is moved before the line is gone. The last columns, too
-/// few for a strip, go by `grid`.
+/// A grid in strips of some columns. All rows of a strip are moved before the next strip, so that a
+/// cache line is used up before it is evicted. The loop `grid` moves the columns that don't fill a
+/// strip.
 ///
 /// # Safety
 ///
@@ -166,7 +172,7 @@ unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid
         to = to.wrapping_offset(rows.to[1].wrapping_mul(COLUMNS as isize));
     }
     let rest = Rows { counts: [outer, inner % COLUMNS], ..*rows };
-    // SAFETY: the caller's promise, of the columns that are left.
+    // SAFETY: the caller's promise, for the remaining columns.
     unsafe { grid(&rest, from, to) }
 }
 
@@ -175,10 +181,15 @@ fn multiples(stride: isize) -> [isize; 3] {
     [2, 3, 4].map(|i| black_box(stride.wrapping_mul(i)))
 }
 
-/// Four runs at a time, placed independently: a chain of additions, like a taken branch, costs a
-/// cycle a run, while processors store twice. Left to itself the compiler makes that chain, so it
-/// mustn't see that multiples are multiples. Moves that loop go one at a time: processors learn by an instruction's address what it will
-/// load, and four copies of a loop see every fourth run each (128 runs of 1 KiB took half as long again).
+/// One row, four runs at a time.
+///
+/// The addresses of the four are independent. A chain of additions costs a cycle for each run, as a
+/// taken branch does, while processors store twice in a cycle. The compiler would form that chain
+/// if it saw that the strides are multiples of one another. [`multiples`] hides that.
+///
+/// Moves that contain a loop go one at a time. Processors predict loads by the address of the
+/// instruction, and in four copies of a loop each copy would see only every fourth run
+/// (docs/tuning.md, "Unrolled loops").
 ///
 /// # Safety
 ///
@@ -245,7 +256,7 @@ unsafe fn mirror<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut
     }
 }
 
-/// A module with the loops compiled for one instruction set.
+/// Makes a module with the loops compiled for one instruction set.
 macro_rules! instruction_set {
     ($name:ident, $($attribute:meta)?) => {
         mod $name {
@@ -323,7 +334,7 @@ macro_rules! instruction_set {
 instruction_set!(baseline,);
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 instruction_set!(avx2, target_feature(enable = "avx2"));
-/// Registers of 64 bytes, a whole line each.
+/// Loops with registers of 64 bytes. Each register holds a whole cache line.
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod widest {
@@ -334,28 +345,31 @@ mod widest {
 
     instruction_set!(avx512, target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl"));
 
-    /// The loops that copy runs of 1 to `MOST` bytes with one load and one store each, where the machine has masks.
+    /// The loops that copy runs of 1 to `MOST` bytes with one masked load and store each. `None` if
+    /// the processor has no masks.
     pub(super) fn masked<const MOST: usize>() -> Option<&'static Bodies> {
         has_avx512().then(avx512::bodies::<Masked<MOST>>)
     }
 
-    /// The loops of a move of up to 16 bytes, but for masks where runs are sparse.
+    /// The loops of a move of up to 16 bytes, with masked moves for sparse runs only. `None` if the
+    /// processor has no masks.
     pub(super) fn sparse<M: Move>() -> Option<&'static Bodies> {
         let bodies =
             const { &Bodies { sparse: avx512::grid::<Masked<16>>, ..*baseline::bodies::<M>() } };
         has_avx512().then_some(bodies)
     }
 
-    /// The loops that copy runs of some KiB, if the machine has such registers.
+    /// The loops that copy runs in aligned lines. `None` if the processor has no such registers.
     pub(super) fn lines() -> Option<&'static Bodies> {
         has_avx512().then(avx512::bodies::<CopyLines>)
     }
 
-    /// The longest single run that is copied by a loop, with registers of 64 bytes: 8 KiB take 0.6 of memcpy's time where both memories are in a
-    /// first-level cache, but 1.2 where they aren't (`longshore bench put_latency put_bw`).
+    /// The longest single run that a loop with registers of 64 bytes copies. For longer runs memcpy
+    /// is faster unless both memories are in a first-level cache (docs/tuning.md, "Single runs").
     const LONGEST_ALONE: usize = 4096;
 
-    /// Copies 128 bytes or more, if the machine has such registers.
+    /// Copies 128 bytes or more. Returns false, and copies nothing, if the processor has no such
+    /// registers.
     ///
     /// # Safety
     ///
@@ -364,7 +378,7 @@ mod widest {
     pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> bool {
         static THERE: LazyLock<bool> = LazyLock::new(has_avx512);
         if *THERE {
-            // SAFETY: the caller's promise, and the machine has what the loops are compiled with: AVX-512 has AVX2.
+            // SAFETY: the caller's promise. The processor has AVX-512, which includes AVX2.
             unsafe {
                 match len {
                     ..=LONGEST_ALONE => avx512::run::<CopyChunks<128>>(from, to, len),
@@ -376,7 +390,7 @@ mod widest {
     }
 }
 
-/// Older compilers have no name for them.
+/// Compilers before 1.89 can't compile for AVX-512.
 #[rustversion::before(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod widest {
@@ -417,9 +431,9 @@ pub(super) fn copy(run: u64) -> &'static Bodies {
     }
 }
 
-/// The loops that copy runs of this length with one load and one store that are masked. On a Zen 5, runs of 12 bytes 288 bytes apart
-/// take 0.6 of the time of two that overlap, packed or unpacked, and of 24 bytes 0.55 to 0.8 (`longshore bench pack unpack --type wrf_x`).
-/// 16 bytes gain where they are far apart (`--type fft_columns`), 4 and 8 where they are sparse.
+/// The loops that copy runs of this length with one masked load and store. They beat two moves that
+/// overlap. Runs of 16 bytes gain if they are far apart, and runs of 4 and 8 bytes only if they are
+/// sparse (docs/tuning.md, "Masked copies").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn masked_copy(run: u64) -> Option<&'static Bodies> {
     match run {
@@ -431,17 +445,12 @@ fn masked_copy(run: u64) -> Option<&'static Bodies> {
     }
 }
 
-/// The longest run of a grid that is copied by a loop with registers of 32 bytes or less, but for those that are copied in lines: one of 64 touches two
-/// lines of the cache wherever it isn't aligned. On a Zen 5, 600 runs of 256 bytes take 0.85 of memcpy's time, in registers of 64 bytes 1.1.
+/// The longest run that a grid copies in a loop with registers of 32 bytes or less. A register of
+/// 64 bytes touches two cache lines unless it is aligned (docs/tuning.md, "Runs of a grid").
 const LONGEST: u64 = 1024;
 
-/// The loops that copy runs of this length with stores that are aligned, where those win. Of the time of what else there is (up to 1 KiB
-/// registers of 32 bytes, unaligned, and memcpy beyond; `longshore bench put_latency get_latency --type nas_mg_y --type nas_lu_y --type
-/// milc_su3_zdown`), on a core of one's own and on one that another thread shares,
-///
-/// - 128 runs of 1 KiB take 0.7 and 0.97 on a Zen 5 with registers of 64 bytes, 0.7 and 0.8 on a Zen 3 with those of 32;
-/// - 64 runs of 2.5 KiB 0.8 and 0.9, and, unpacked, 0.8 and 0.7;
-/// - 16 runs of 3 KiB 0.85 and 1.15, and 1.05 and 0.85.
+/// The loops that copy runs of this length with aligned stores. `None` for lengths at which
+/// unaligned loops or memcpy are faster (docs/tuning.md, "Copies in lines").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
     match widest::lines() {
@@ -453,12 +462,12 @@ fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
     }
 }
 
-/// Single runs of these lengths go in lines, where there is AVX2 alone: on a Zen 3 4 KiB take 0.8 of memcpy's time and 16 KiB 0.95 (`longshore
-/// bench put_latency`).
+/// The single runs that are copied in lines on processors with AVX2 but not AVX-512
+/// (docs/tuning.md, "Single runs").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 const LINES_ALONE: RangeInclusive<usize> = 512..=16 << 10;
 
-/// The loops that copy runs for which wide vectors help.
+/// The loops that copy runs of this length, for which wide registers help.
 fn long_copy(run: u64) -> &'static Bodies {
     macro_rules! choose {
         ($set:ident, $any:ty) => {
@@ -484,7 +493,7 @@ fn long_copy(run: u64) -> &'static Bodies {
     choose!(baseline, CopyAny)
 }
 
-/// Whether the machine has what loops for registers of 64 bytes are compiled with.
+/// Whether the processor has everything that the loops with registers of 64 bytes are compiled for.
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) fn has_avx512() -> bool {
@@ -494,14 +503,15 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
-/// Copies `len` bytes, as `ptr::copy` does, but that what is left is unspecified where the two overlap. Faster up to some KiB.
+/// Copies `len` bytes, like `ptr::copy`, but faster up to some KiB. If the two overlap, the bytes
+/// in the overlap are unspecified afterwards.
 ///
 /// # Safety
 ///
-/// As many bytes must be readable from `from` and writable from `to`.
+/// `len` bytes must be readable from `from` and writable from `to`.
 #[inline]
 pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise, and each move is for such a length.
+    // SAFETY: the caller's promise. Each move is made for the lengths of its arm.
     unsafe {
         match len {
             8 => Copy::<8>::run(from, to, len),
@@ -522,7 +532,8 @@ pub unsafe fn copy_run(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// See [`copy_run`].
 unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise; the machine has what the loops are compiled with.
+    // SAFETY: the caller's promise. Each loop is called only if the processor has its instruction
+    // set.
     unsafe {
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
         if widest::copy(from, to, len) {

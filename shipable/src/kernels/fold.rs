@@ -1,8 +1,10 @@
-//! Folds: loops that combine packed operands with packed values in place, for what the machine's own instructions compute.
+//! Folds: loops that combine packed operands with packed values in place, by the machine's own
+//! instructions.
 //!
-//! Keyed by width and meaning, not by basic type: sums and bits of two's complement need no sign. Each loop has a version
-//! for values in the other byte order, one for operands alone that are, where they are single words, and, on x86, one with AVX2 and
-//! one with AVX-512.
+//! They are keyed by width and operation, not by basic type: sums and bit operations in two's
+//! complement need no sign. Each loop has a version for values in the other byte order. Loops over
+//! single words have one more, for operands in the other byte order than the values. On x86 every
+//! version is compiled for the baseline, for AVX2 and for AVX-512.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -11,13 +13,14 @@ use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::memory::{OutOfBounds, View, ViewMut};
 use crate::reduce::Op;
 
-/// A loop over packed elements: operands, what they are combined with and what that becomes, and how many.
+/// A loop over packed elements. The arguments are the operands, the values that they are combined
+/// with in place, and the number of elements.
 ///
-/// Unsafe to call: as many elements must be readable at the first, and readable and writable at the second, and the
-/// instruction set must be this machine's.
+/// Unsafe to call: that many elements must be readable at the first pointer, and readable and
+/// writable at the second. The processor must have the loop's instruction set.
 type Body = unsafe fn(*const u8, *mut u8, usize);
 
-/// A loop, and that for operands in the other byte order than what they are combined with, if there is one: to be asked for.
+/// A loop, and a function that finds the loop for operands in the other byte order than the values.
 type Loops = (Body, Option<fn() -> Body>);
 
 /// A loop, and the bytes of its elements.
@@ -29,7 +32,8 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// The loop for elements of two scalars (complex numbers, pairs) or one; `None` where it takes software.
+    /// The loop for elements of one scalar, or of two (complex numbers, pairs). `None` if no loop
+    /// of machine instructions computes the operation.
     pub(crate) fn find(op: Op, scalars: &[Scalar], complex: bool) -> Option<Fold> {
         let first = scalars.first()?;
         let element = scalars.iter().map(|scalar| usize::from(scalar.size)).sum();
@@ -41,7 +45,7 @@ impl Fold {
             (Op::Prod, _) if complex => (products(*first)?, None),
             _ => words(op, *first)?,
         };
-        // What works scalar by scalar, or byte by byte, takes an element for several.
+        // A loop that works by scalar or by byte counts each scalar or byte as an element.
         let unit = match op {
             Op::Band | Op::Bor | Op::Bxor => 1,
             Op::Maxloc | Op::Minloc => element,
@@ -51,12 +55,12 @@ impl Fold {
         Some(Fold { body, across, element: unit })
     }
 
-    /// The same of operands in the other byte order, each a scalar or several.
+    /// The fold for operands in the other byte order than the values. `None` if there isn't one.
     pub(crate) fn across(&self) -> Option<Fold> {
         Some(Fold { body: self.across?(), across: None, element: self.element })
     }
 
-    /// Combines `bytes` of operands, from displacement 0 on, with what lies at `at`.
+    /// Combines `bytes` of operands, from displacement 0 on, with the values at displacement `at`.
     #[inline]
     pub(crate) fn run(
         &self,
@@ -68,12 +72,14 @@ impl Fold {
         let end = |start: i64| start.checked_add_unsigned(bytes).unwrap_or(i64::MAX);
         operands.covers(0, end(0))?;
         target.covers(at, end(at))?;
-        // SAFETY: both are covered, and the loop touches whole elements within `bytes`. `body` chose the instruction set.
+        // SAFETY: both views are covered, and the loop accesses whole elements within `bytes`. The
+        // function `body` chose a loop for this processor.
         unsafe { (self.body)(operands.at(0), target.at(at), self.elements(bytes as usize)) };
         Ok(())
     }
 
-    /// A division takes as long as all else that a fold of one element does.
+    /// The elements in `bytes`. A shift where possible: a division takes as long as the rest of a
+    /// fold of one element.
     #[inline]
     fn elements(&self, bytes: usize) -> usize {
         match self.element.is_power_of_two() {
@@ -83,7 +89,7 @@ impl Fold {
     }
 }
 
-/// What a loop does.
+/// The portable source of a loop. It is compiled once for each instruction set.
 trait Loop {
     /// # Safety
     ///
@@ -120,14 +126,15 @@ unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     unsafe { L::run(operands, target, count) }
 }
 
-/// A loop over registers of 64 bytes, which sum doubles in a first-level cache nearly twice as fast as those of 32.
+/// The loop with registers of 64 bytes, if the processor has them (docs/tuning.md, "Folds in
+/// 64-byte registers").
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn widest<L: Loop>() -> Option<Body> {
     super::bodies::has_avx512().then_some(avx512::<L>)
 }
 
-/// Older compilers have no name for them.
+/// Compilers before 1.89 can't compile for AVX-512.
 #[rustversion::before(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn widest<L: Loop>() -> Option<Body> {
@@ -147,7 +154,7 @@ fn body<L: Loop>() -> Body {
     baseline::<L>
 }
 
-/// A number as the machine has it.
+/// A number that the machine computes with.
 trait Word: Copy + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
@@ -208,7 +215,7 @@ unsafe fn store<T: Word, const SWAPPED: bool>(to: *mut u8, word: T) {
     unsafe { to.cast::<T>().write_unaligned(if SWAPPED { word.swapped() } else { word }) };
 }
 
-/// What becomes of an operand and the word that is there.
+/// The result of combining an operand with the value at the target.
 trait Combine<T> {
     fn combine(operand: T, there: T) -> T;
 }
@@ -262,7 +269,8 @@ bits! {
     Xor ^;
 }
 
-/// Word by word: `FROM` says whether operands are in the other byte order than this machine's, `AT` the same of what is there.
+/// Word by word. `FROM` means that operands are in the other byte order than this machine's, and
+/// `AT` that the values at the target are.
 struct Words<T, C, const FROM: bool, const AT: bool>(PhantomData<(T, C)>);
 
 impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T, C, FROM, AT> {
@@ -280,7 +288,7 @@ impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T,
     }
 }
 
-/// A value and an index, packed.
+/// Packed pairs of a value and an index, for MAXLOC and MINLOC.
 struct Pairs<V, I, const MAX: bool, const SWAPPED: bool>(PhantomData<(V, I)>);
 
 impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I, MAX, SWAPPED> {
@@ -325,7 +333,8 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     }
 }
 
-/// For words in the other byte order where `AT`, else in this machine's.
+/// The loops for values in the other byte order than this machine's if `AT`, in this machine's
+/// otherwise. `ACROSS` must be the opposite of `AT`.
 fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> Loops {
     const { assert!(AT != ACROSS) }
     (body::<Words<T, C, AT, AT>>(), Some(body::<Words<T, C, ACROSS, AT>>))
@@ -335,7 +344,7 @@ fn is_swapped(scalar: Scalar) -> bool {
     scalar.order != ByteOrder::NATIVE
 }
 
-/// The loop for words of this meaning and width, and that for operands in the other byte order.
+/// The loops for an operation on words.
 fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
@@ -418,7 +427,7 @@ fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
     })
 }
 
-/// The loop for products of complex numbers of such parts.
+/// The loop for products of complex numbers with parts of this type.
 fn products(part: Scalar) -> Option<Body> {
     Some(match (part.value, is_swapped(part)) {
         (Value::Float(FloatFormat::Binary32), true) => body::<Products<f32, true>>(),
