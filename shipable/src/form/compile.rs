@@ -1,9 +1,11 @@
 //! Compilation of a datatype to a form.
 //!
-//! 1. Decide the tag: the first constructor, depth first, that isn't portable is the culprit.
-//! 2. Walk the tree, each shared subtree once, and turn every constructor into a node. Equal nodes become one, so that
-//!    equal types have equal forms however they were put together from shared parts.
-//! 3. In a locale-specific form displacements in extents are multiplied out as they are met, in a portable one they stay.
+//! 1. Decide the tag: the culprit is the first constructor, depth first, that isn't portable.
+//! 2. Walk the tree and turn every constructor into a node. Each shared subtree is walked once.
+//!    Equal nodes become one node, so equal types have equal forms, however their constructors
+//!    shared parts.
+//! 3. Meanwhile, in a locale-specific form, convert displacements in extents to bytes. In a
+//!    portable form, keep them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
@@ -17,7 +19,7 @@ use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-/// The form, and in `layouts` the bounds of its nodes.
+/// Compiles a datatype. Appends the bounds of the form's nodes to `layouts`.
 pub(super) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,
@@ -48,13 +50,13 @@ pub(crate) fn culprit(datatype: &Datatype) -> Option<&Datatype> {
     Culprits { cleared: Visited::new() }.first(datatype)
 }
 
-/// A search for a constructor that isn't portable.
+/// A search for constructors that aren't portable.
 struct Culprits {
     cleared: Visited<()>,
 }
 
 impl Culprits {
-    /// The first one, depth first.
+    /// The first one in a datatype, depth first.
     fn first<'t>(&mut self, datatype: &'t Datatype) -> Option<&'t Datatype> {
         let node = datatype.node();
         if matches!(node, Constructor::Leaf(_)) || self.cleared.get(datatype).is_some() {
@@ -66,28 +68,30 @@ impl Culprits {
     }
 }
 
-/// What a constructor counts displacements in.
+/// The unit of a constructor's displacements.
 #[derive(Clone, Copy)]
 enum Unit {
     Extents,
     Bytes,
 }
 
-/// Nodes that most forms don't have more of. Each is compared with so few faster than its hash is found.
+/// The number of nodes that most forms don't exceed. Comparing a node with so few is faster than
+/// hashing it.
 const FEW: usize = 8;
 
 struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
     nodes: SmallVec<[Node; FEW]>,
-    /// The bounds of the datatypes.
+    /// The bounds of the nodes as parts of the datatype.
     layouts: &'a mut Layouts,
-    /// The bounds that a reader of the form finds, once they aren't the same: they differ in alignment.
+    /// The bounds that a reader of the form computes, from the first node on at which they differ.
+    /// They differ in alignment.
     seen: Option<Layouts>,
     depths: SmallVec<[u32; FEW]>,
-    /// Where nodes of a hash stand, once there are many.
+    /// The indices of nodes by their hash, if there are more than [`FEW`] nodes.
     equal: HashMap<u64, SmallVec<[u32; 1]>, BuildHasherDefault<Mixer>>,
-    /// The node of a subtree met before.
+    /// The nodes of subtrees that were compiled already.
     known: Visited<u32>,
 }
 
@@ -176,7 +180,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// An array of runs in the constructor's unit.
+    /// Adds an array of runs. Their displacements count `unit`s.
     fn array(
         &mut self,
         child: &Datatype,
@@ -187,7 +191,7 @@ impl Compiler<'_> {
         self.runs(child, unit, runs, None)
     }
 
-    /// An array of runs; what it spans, if stated, goes from 0 to so many units.
+    /// Adds an array of runs. If `stated`, its bounds go from 0 to that many units.
     fn runs(
         &mut self,
         child: u32,
@@ -201,7 +205,7 @@ impl Compiler<'_> {
         };
         let runs = runs.into_iter();
         let mut joined = Runs::of(runs.size_hint().0);
-        // Where nothing lies, a displacement has no meaning, and need not fit.
+        // A run without items has no meaningful displacement, so an overflow there is no error.
         for run in runs.filter(|run| run.length > 0 && run.count > 0) {
             joined.run(Run {
                 displacement: layout::scaled(run.displacement, unit)?,
@@ -216,7 +220,8 @@ impl Compiler<'_> {
         self.add(Node::Array { child, runs: joined.finish(), span })
     }
 
-    /// A part of an array: for each dimension its size and the runs of indices that are in the part.
+    /// Adds a section of an array. Each dimension has a size and the runs of indices in the
+    /// section.
     fn grid(
         &mut self,
         child: &Datatype,
@@ -227,14 +232,14 @@ impl Compiler<'_> {
             dims.reverse();
         }
         let mut node = self.datatype(child)?;
-        // From the fastest dimension to the slowest, each an array of the one before.
+        // From the fastest dimension to the slowest, each is an array of the one before.
         for (size, runs) in dims {
             node = self.runs(node, Unit::Extents, runs, Some(size))?;
         }
         Ok(node)
     }
 
-    /// A member of a struct. Its displacement is in bytes.
+    /// A member of a struct, at a displacement in bytes. `None` if it is empty.
     fn member(
         &mut self,
         length: i64,
@@ -272,7 +277,7 @@ impl Compiler<'_> {
         self.add_as(placed, wanted, seen)
     }
 
-    /// The index of a node, old or new.
+    /// The index of a node. Adds the node if there is no equal one.
     fn add(&mut self, node: Node) -> Result<u32> {
         let wanted = layout::layout(&node, self.portable, self.architecture, self.layouts)?;
         let (node, seen) = match &self.seen {
@@ -282,9 +287,10 @@ impl Compiler<'_> {
         self.add_as(node, wanted, seen)
     }
 
-    /// The index of a node, old or new, for a datatype of known bounds, which a reader sees so.
+    /// The index of a node with known bounds: those `wanted` by the datatype, and those `seen` by a
+    /// reader of the form.
     fn add_as(&mut self, node: Node, wanted: Bounds, seen: Bounds) -> Result<u32> {
-        // Equal structs of members that were simple structs and that weren't can differ in their alignments.
+        // Two equal structs can differ in alignment if the members of only one were simple structs.
         let aligned = |bounds: &Bounds| (bounds.align, bounds.leading_align);
         let same = |&index: &u32| {
             let known = &self.layouts[index as usize];
@@ -326,7 +332,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A run, in the constructor's units; negative counts never get here.
+/// A run in the constructor's units. Constructors have refused negative counts.
 fn run(displacement: i64, length: i64, count: i64, stride: i64) -> Run {
     let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
     let stride = if count == 1 { 0 } else { stride };
@@ -337,8 +343,8 @@ fn blocks<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Ite
     lengths.iter().zip(displacements).map(|(&length, &at)| run(at, length, 1, 0))
 }
 
-/// A hash of a node's words, for a table of one type's nodes: what a hash against attackers costs for a million blocks would
-/// be most of a commit.
+/// A fast hash of a node's words. One that resists attacks would take most of the time of a commit
+/// with a million blocks. The table holds only nodes of this process's own datatype.
 #[derive(Default)]
 struct Mixer(u64);
 

@@ -1,4 +1,5 @@
-//! What a form's nodes span and hold in the memory of an architecture: bounds, signature, and bytes for displacements.
+//! Properties of a form in the memory of an architecture: bounds, sizes, signature, and
+//! displacements in bytes.
 
 use super::Layouts;
 use super::node::{Field, Node, Placed, Run, Span};
@@ -22,7 +23,7 @@ pub(crate) fn layouts(
     Ok(layouts)
 }
 
-/// The bounds of a node whose children's are known.
+/// The bounds of a node. `known` are the bounds of the nodes before it.
 pub(super) fn layout(
     node: &Node,
     portable: bool,
@@ -74,11 +75,12 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
     }
 }
 
-/// How many children runs have.
+/// The number of children in `runs`.
 pub(super) fn copies(runs: &[Run]) -> i128 {
     let few =
         runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
-    // Else products of two numbers below 2^63, and no more than 2^32 of them to add.
+    // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
+    // most 2^32 products.
     few.map_or_else(
         || {
             runs.iter().fold(0i128, |sum, run| {
@@ -89,8 +91,8 @@ pub(super) fn copies(runs: &[Run]) -> i128 {
     )
 }
 
-/// The displacements of runs' children, where all is well within 64 bits, as it mostly is where there may be millions; those of no runs
-/// are none.
+/// The displacements of the children in `runs`, computed in 64 bits for speed: there may be
+/// millions of runs. Returns `None` on overflow, and `Some(None)` if there are no runs.
 fn near(runs: &[Run], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
     let (mut least, mut greatest) = (i64::MAX, i64::MIN);
     for run in runs {
@@ -111,7 +113,7 @@ fn near(runs: &[Run], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
     Some((!runs.is_empty()).then_some(reach))
 }
 
-/// The displacements of a run's children, which lie `extent` apart in a block.
+/// The displacements of the children in one run. The children of a block lie `extent` apart.
 fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
     let stride = i128::from(run.stride) * i128::from(unit);
     let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
@@ -124,7 +126,7 @@ fn signed(count: u64) -> Result<i64> {
     i64::try_from(count).map_err(|_| Error::Overflow { what: "a count" })
 }
 
-/// A displacement in bytes.
+/// Converts a displacement to bytes.
 pub(crate) fn scaled(displacement: i64, unit: i64) -> Result<i64> {
     displacement.checked_mul(unit).ok_or_else(|| Error::overflow("a displacement"))
 }
@@ -162,9 +164,9 @@ pub(crate) fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
     Ok(known)
 }
 
-/// The leaf of all items of the root.
+/// The leaf of all items of the root. `None` if there are no items, or items of several leaves.
 pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
-    // Of each node: the leaf of all its items, if there are any; `Err` where there are several.
+    // For each node, the leaf of all its items, or `Err` if there are several.
     let mut known: Vec<Result<Option<Leaf>, Several>> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let mut filled = node.parts().filter(|&(_, copies)| copies > 0);
@@ -181,11 +183,11 @@ pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
     known.pop()?.ok()?
 }
 
-/// More than one leaf.
+/// The items have several leaves.
 #[derive(Clone, Copy)]
 struct Several;
 
-/// The same nodes with displacements in bytes.
+/// Converts the nodes of a portable form to those of a locale-specific one.
 pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {
     let layouts = layouts(nodes, true, architecture)?;
     let mut placed = Vec::with_capacity(nodes.len());
@@ -233,11 +235,13 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     })
 }
 
-/// A node of a locale-specific form, and its bounds as they are found from the form.
+/// Gives a node of a locale-specific form the bounds that are wanted. Returns the node, and the
+/// bounds that a reader of the form computes for it.
 ///
-/// A node states them only where its children don't give those that are wanted: where it was a simple struct, and where
-/// alignment rests on what members there were (the power rule). What then still differs is the alignment, and what it pads
-/// above states its bounds in turn.
+/// A node states its bounds only if the reader would compute others. That happens to simple
+/// structs, and under alignment rules that depend on the kinds of members (the power rule). A
+/// stated node can still differ from the wanted one in alignment. If a parent is padded differently
+/// for that reason, the parent states its bounds as well.
 pub(super) fn settle(
     mut node: Node,
     wanted: &Bounds,
@@ -266,7 +270,7 @@ pub(super) fn bounds(
     Ok(layouts(nodes, portable, architecture)?.pop().unwrap_or(Bounds::EMPTY))
 }
 
-/// Bytes of data in every node, in a packed stream of `architecture`.
+/// The bytes of every node's items in a packed stream of `architecture`.
 pub(crate) fn sizes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<u64>> {
     let mut sizes: Vec<u64> = Vec::with_capacity(nodes.len());
     for node in nodes {

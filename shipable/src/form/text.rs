@@ -1,13 +1,14 @@
-//! A form in text, for people and tests.
+//! The text form of a form, for people and tests.
 //!
 //! ```text
 //! portable: 0 = d; 1 = 0 x 1 every 10 count 8
 //! locale-specific: 0 = d; 1 = c; 2 = {0 @0, 1 @8}
 //! ```
 //!
-//! Nodes are numbered. `n x LENGTH` is a block of nodes `n`, `every STRIDE count COUNT` repeats it, `at DISPLACEMENT` moves it,
-//! and runs are joined by commas. Members stand in braces. What a node spans, where it is stated, follows in brackets,
-//! or in parentheses where it hides what members state.
+//! Nodes are numbered. `n x LENGTH` is a block of LENGTH children `n`. `every STRIDE count COUNT`
+//! repeats the block, and `at DISPLACEMENT` moves it. Commas separate runs. Braces enclose the
+//! members of a struct. Stated bounds follow in brackets, or in parentheses if they hide the
+//! members' stated bounds.
 
 use std::fmt::{Display, Formatter, Result};
 

@@ -64,8 +64,8 @@ impl Rows {
         let ([rows, columns], run) = (self.counts, self.run);
         let apart = |strides: [isize; 2]| strides.map(isize::unsigned_abs);
         let lost = |[outer, inner]: [usize; 2]| {
-            // Lines whose distance is a multiple of a power of two compete for a share of the
-            // cache's sets. At a page's distance, they compete for one set.
+            // The larger the power of two in the stride, the fewer sets of the cache the lines fall
+            // into. At a page's stride they all compete for one set.
             let places = 1 << inner.trailing_zeros().clamp(LINE.ilog2(), PAGE.ilog2());
             outer < LINE && inner >= LINE && columns.saturating_mul(places) > FIRST_LEVEL
         };
