@@ -1,5 +1,5 @@
-//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat where it has the
-//! format.
+//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat for the formats that
+//! it has.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ fn cases(default: usize) -> usize {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// A magnitude in fixed point, with room for every number of every format.
+/// A magnitude in fixed point, wide enough for every number of every format.
 #[derive(Clone, PartialEq, Eq)]
 struct Fixed(Vec<u32>);
 
@@ -50,7 +50,7 @@ impl Fixed {
         Fixed(sums.collect())
     }
 
-    /// The difference's magnitude.
+    /// The magnitude of the difference.
     fn apart(&self, other: &Fixed) -> Fixed {
         if self.compare(other) == Ordering::Less {
             return other.apart(self);
@@ -73,8 +73,8 @@ impl Fixed {
     }
 }
 
-/// Sign, and place among a format's magnitudes: 0 is zero, 1 the least positive number, and so on
-/// to infinity.
+/// The sign, and the rank among the format's magnitudes: 0 is zero, 1 the least positive number,
+/// and so on up to infinity.
 fn place(format: FloatFormat, image: u128) -> (bool, u128) {
     let place = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
     match format {
@@ -94,7 +94,7 @@ fn place(format: FloatFormat, image: u128) -> (bool, u128) {
     }
 }
 
-/// The place of infinity.
+/// The rank of infinity.
 fn infinity(format: FloatFormat) -> u128 {
     match format {
         Binary16 => 0x1f << 10,
@@ -107,7 +107,7 @@ fn infinity(format: FloatFormat) -> u128 {
     }
 }
 
-/// What the magnitude at a place is worth; at infinity's, what it would be if the format went on.
+/// The magnitude of a rank. For infinity, the magnitude that would follow the greatest number.
 fn worth(format: FloatFormat, place: u128) -> Fixed {
     let (fraction_bits, least) = match format {
         Binary16 => (10, -24),
@@ -125,7 +125,7 @@ fn worth(format: FloatFormat, place: u128) -> Fixed {
     }
 }
 
-/// The image that the format's machine makes for a place.
+/// The image that the format's hardware produces for a rank.
 fn image(format: FloatFormat, negative: bool, place: u128) -> u128 {
     let sign = u128::from(negative);
     let (field, fraction) = (place >> 63, place & (u128::MAX >> 65));
@@ -142,7 +142,7 @@ fn image(format: FloatFormat, negative: bool, place: u128) -> u128 {
     }
 }
 
-/// Checks that `found` is what `exact` rounds to.
+/// Checks that `found` is `exact`, correctly rounded.
 fn check(exact: &Fixed, negative: bool, to: FloatFormat, found: Result<u128, Misfit>) {
     let found = match found {
         Ok(found) => found,
@@ -174,15 +174,15 @@ fn convert(from: FloatFormat, image: u128, to: FloatFormat) -> Result<u128, Misf
     encode(to, &decode(from, image)?)
 }
 
-/// Places where something happens, and random ones.
+/// Ranks at which rounding changes, and random ones.
 fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
     let top = infinity(format);
     let fraction_bits = if format == M68k { 63 } else { top.trailing_zeros() };
     let one = 1 << fraction_bits;
     let mut places =
         vec![0, 1, 2, 3, one - 1, one, one + 1, 2 * one - 1, 2 * one, top - 1, top - 2, top / 2];
-    // Around the ends of every narrower format's range: powers of two, halfway points, and one to
-    // either side.
+    // Around the limits of each narrower format's range: powers of two, halfway points, and their
+    // neighbours.
     for end in [
         15, 16, 127, 128, 1023, 1024, 16383, -14, -24, -25, -126, -149, -150, -1022, -1074, -1075,
         -16382, -16383, -16445, -16446,
@@ -232,11 +232,12 @@ fn every_conversion_rounds_to_nearest() {
     }
 }
 
-/// High must be the sum rounded, and the sum as near as low's last bit allows.
+/// The high half must be the rounded sum. The sum must be as close as the low half's last bit
+/// allows.
 fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit>) {
     let magnitude = |part: f64| worth(Binary64, u128::from(part.abs().to_bits()));
     let Ok(found) = found else {
-        // Half of low's last place above the greatest.
+        // Half of the low half's last place beyond the greatest number.
         let end = 2f64.powi(970);
         let low = f64::from_bits(end.to_bits() - 1);
         let limit = magnitude(f64::MAX).twice().plus(&magnitude(low)).plus(&magnitude(end));
@@ -261,7 +262,8 @@ fn double_doubles_are_exact_sums_rounded_once() {
     for case in 0..cases(6000) {
         let high_field = random.random_range(1..0x7fe);
         let high = f64::from_bits((high_field << 52) | (random.random::<u64>() >> 12));
-        // Low is at most half of high's last bit; halves and far lower ones matter most.
+        // The low half is at most half of the high half's last bit. Exact halves and far lower
+        // values matter most.
         let distance = match case % 4 {
             0 => 53,
             1 => random.random_range(53..60),
@@ -296,7 +298,7 @@ fn double_double_through_binary128_and_back_is_the_same() {
     for _ in 0..cases(2000) {
         let high =
             f64::from_bits(random.random_range(200u64..0x7fe) << 52 | random.random::<u64>() >> 12);
-        // Both halves adjoin, so that the sum has up to 107 bits.
+        // The halves adjoin, so the sum has up to 107 bits.
         let low = (high * 2f64.powi(-54)) * random.random_range(-1.0..1.0);
         let low = if high + low == high { f64::from_bits(low.to_bits() & !0xff) } else { 0.0 };
         let image = u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
@@ -307,7 +309,7 @@ fn double_double_through_binary128_and_back_is_the_same() {
     }
 }
 
-/// The same conversion by rustc_apfloat, if it has both formats.
+/// The conversion by rustc_apfloat. Both formats must be in [`SHARED`].
 fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status) {
     fn step<A: Float + FloatConvert<B>, B: Float>(image: u128) -> (u128, Status) {
         let converted = A::from_bits(image).convert(&mut false);
@@ -407,7 +409,7 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
                     let image = convert(from, special(from, number), to);
                     assert_eq!(decode(to, image.unwrap()), Ok(number), "{from:?} to {to:?}");
                 }
-                // The quiet bit and the nine after it, which the narrowest has room for.
+                // The quiet bit and the nine bits after it, which fit even the narrowest format.
                 let payload = 0b101_1001_0110 << 117;
                 let nan = special(from, Number::Nan { negative, payload });
                 let image = convert(from, nan, to).unwrap();
@@ -418,7 +420,7 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
             }
         }
     }
-    // Only bits that binary16 hasn't room for, and signalling: still a NaN.
+    // A signalling NaN whose payload bits don't fit binary16 is still a NaN.
     assert_eq!(convert(Binary64, 0x7ff0_0000_0000_0001, Binary16), Ok(0x7e00));
     assert_eq!(convert(Binary32, 0xff80_0001, Binary64), Ok(0xfff8_0000_2000_0000));
 }
@@ -430,9 +432,9 @@ fn x87_encodings_that_are_no_numbers_are_named() {
     assert_eq!(x87(0xbfff, 0), Err(Misfit::Unnormal));
     assert_eq!(x87(0x7fff, 0), Err(Misfit::PseudoInfinity));
     assert_eq!(x87(0xffff, 1), Err(Misfit::PseudoNan));
-    // Denormals with an integer bit are what the next field would make of them.
+    // A denormal with an integer bit equals the number with field 1.
     assert_eq!(x87(0, 3 << 62), x87(1, 3 << 62));
-    // Padding is no part of the value.
+    // Padding isn't part of the value.
     assert_eq!(decode(X87, u128::MAX << 80 | 0x3fff << 64 | 1 << 63), decode(Binary16, 0x3c00));
 }
 
@@ -441,15 +443,16 @@ fn m68k_has_its_own_denormals_unnormals_and_infinities() {
     let m68k = |head: u128, significand: u128| head << 80 | significand;
     let x87 = |head: u128, significand: u128| head << 64 | significand;
     let one = 1 << 63;
-    // Its least normal number is half of x87's, where it is a denormal.
+    // The least normal number of m68k is half of x87's. On x87 it is a denormal.
     assert_eq!(convert(M68k, m68k(0, one), X87), Ok(x87(0, one >> 1)));
     assert_eq!(convert(X87, x87(1, one), M68k), Ok(m68k(1, one)));
     assert_eq!(convert(X87, x87(0, one >> 1), M68k), Ok(m68k(0, one)));
     assert_eq!(convert(X87, x87(0, 1), M68k), Ok(m68k(0, 2)));
-    // Its least number is half of x87's least: the tie goes to zero, and three times it to twice.
+    // The least number of m68k is half of x87's least. A tie rounds to zero, and three times the
+    // number to twice x87's least.
     assert_eq!(convert(M68k, m68k(0, 1), X87), Ok(0));
     assert_eq!(convert(M68k, m68k(0, 3), X87), Ok(x87(0, 2)));
-    // An unnormal is a number, and infinity's integer bit says nothing.
+    // An unnormal is a number, and the integer bit of an infinity is ignored.
     assert_eq!(convert(M68k, m68k(0x3fff, one >> 1), Binary32), Ok(0x3f00_0000));
     assert_eq!(convert(M68k, m68k(0x7fff, one), Binary32), Ok(0x7f80_0000));
     assert_eq!(convert(M68k, m68k(0xffff, 0), X87), Ok(x87(0xffff, one)));
@@ -459,13 +462,13 @@ fn m68k_has_its_own_denormals_unnormals_and_infinities() {
 #[test]
 fn double_doubles_are_written_normalised() {
     let double = |value: f64| u128::from(value.to_bits());
-    // One and a half units in the last place, less a bit that low can't hold: low rounds to half a
-    // unit of an odd high.
+    // One and a half units in the last place, less a bit that the low half can't hold. The low half
+    // rounds to half a unit of an odd high half.
     let one_unit = 1 | 0x3fff << 112 | 1 << 60;
     let image = convert(Binary128, one_unit + (1 << 59) - 2, DoubleDouble).unwrap();
     let (high, low) = (f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64));
     assert_eq!(high + low, high);
-    // The greatest there is, and what rounds beyond it.
+    // The greatest number, and the first value that rounds beyond it.
     let greatest = double(f64::MAX) << 64 | (double(2f64.powi(970)) - 1);
     let quad = convert(DoubleDouble, greatest, Binary128).unwrap();
     assert_eq!(convert(Binary128, quad, DoubleDouble), Ok(greatest));
@@ -484,7 +487,7 @@ fn values_are_printed_in_decimal() {
     assert_eq!(text(Binary16, 0x7c00), "infinity");
 }
 
-/// An image with its sign, as its place among magnitudes says.
+/// The sign and the exact magnitude of an image.
 fn magnitude(format: FloatFormat, image: u128) -> (bool, Fixed) {
     let (negative, at) = place(format, image);
     (negative, worth(format, at))
@@ -501,7 +504,7 @@ fn parts(format: FloatFormat, image: u128) -> Option<(u128, i32)> {
     }
 }
 
-/// What an operation gave, infinity being an overflow.
+/// The result of an operation, with infinity as an overflow.
 fn finite(format: FloatFormat, found: u128) -> Result<u128, Misfit> {
     match decode(format, found) {
         Ok(Number::Infinite { .. }) => Err(Misfit::Overflow),
@@ -536,7 +539,7 @@ fn sums_and_differences_are_rounded_once() {
                         (if less { b_negative } else { a_negative }, a_exact.apart(&b_exact))
                     }
                 };
-                // What cancels is the positive zero.
+                // An exact cancellation gives the positive zero.
                 let negative = negative && (exact != Fixed::zero() || a_negative == b_negative);
                 check(&exact, negative, format, finite(format, found));
             }
@@ -557,7 +560,7 @@ fn products_are_rounded_once() {
                 continue;
             };
             let (product, at) = (x * y, x_at + y_at);
-            // Where the fixed point has no room, the product is far outside of the format.
+            // Beyond the fixed-point range, the product is far outside the format.
             if !(Fixed::POINT..=16300).contains(&at) {
                 continue;
             }
@@ -566,7 +569,7 @@ fn products_are_rounded_once() {
             check(&Fixed::new(product, at), negative, format, finite(format, found));
         }
     }
-    // Of binary128, whose products have 226 bits, apfloat knows.
+    // Products of binary128 have 226 bits. Compare them with apfloat.
     let places = places(Binary128, &mut random, cases(300));
     for _ in 0..cases(3000) {
         let mut pick =
@@ -608,7 +611,7 @@ fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
 fn double_doubles_add_and_multiply_to_their_last_places() {
     let mut random = SmallRng::seed_from_u64(14);
     let pair = |high: f64, low: f64| u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
-    // One plus next to nothing, less one.
+    // One plus a tiny number, minus one.
     let tiny = 2f64.powi(-900);
     assert_eq!(arithmetic::add(DoubleDouble, pair(1.0, tiny), pair(-1.0, 0.0)), pair(tiny, 0.0));
     for _ in 0..cases(20_000) {

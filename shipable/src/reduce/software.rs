@@ -1,5 +1,7 @@
-//! One element at a time, in any representation: what no loop of the machine's own instructions computes, and what those
-//! that there are mean.
+//! Operations on one element at a time, in any representation.
+//!
+//! They serve types for which the machine has no instructions. For all other types, they define the
+//! results that the loops must give.
 
 use std::cmp::Ordering;
 
@@ -8,10 +10,11 @@ use crate::arch::{Scalar, Value};
 use crate::convert::{MAX_SIZE, image_of, load, load_float, store, store_float};
 use crate::float::arithmetic;
 
-/// The longest packed element: a complex number of two 16-byte parts.
+/// The longest packed element: a complex number with two 16-byte parts.
 pub(super) const LONGEST: usize = 2 * MAX_SIZE;
 
-/// Elements of one scalar, or of two: a complex number's parts, or a pair's value and index.
+/// An operation on elements of one scalar, or of two: the parts of a complex number, or the value
+/// and the index of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Software {
     pub op: Op,
@@ -21,7 +24,7 @@ pub(super) struct Software {
 }
 
 impl Software {
-    /// Combines an operand with what is there.
+    /// Combines an operand with the value at the target.
     pub(super) fn combine(&self, operand: &[u8], there: &mut [u8]) {
         let Some(second) = self.second else {
             return scalar(self.op, self.first, operand, there);
@@ -65,7 +68,8 @@ impl Software {
     }
 }
 
-/// Combines one scalar. What has no meaning, which [`Op::check`] refuses, leaves it as it is.
+/// Combines one scalar. An operation that isn't defined on it changes nothing, but [`Op::check`]
+/// refuses these.
 fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
     let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
     let result = match op {
@@ -108,7 +112,7 @@ fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
                 };
                 return store_float(result, kind, format, there);
             }
-            // Whatever lies above the scalar's bytes is cut off again.
+            // The bits above the scalar's size may be wrong. The store drops them.
             let (a, b) = (load(kind.order, there), load(kind.order, operand));
             if op == Op::Sum { a.wrapping_add(b) } else { a.wrapping_mul(b) }
         }
@@ -117,7 +121,7 @@ fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
     store(result, kind.order, there);
 }
 
-/// Which is greater; none where one is NaN.
+/// The order of two values. `None` if either is a NaN.
 fn compare(kind: Scalar, a: &[u8], b: &[u8]) -> Option<Ordering> {
     match kind.value {
         Value::Float(format) => {
@@ -133,7 +137,7 @@ fn compare(kind: Scalar, a: &[u8], b: &[u8]) -> Option<Ordering> {
     }
 }
 
-/// Whether two values of one scalar are the same: truth values if both are true, or neither.
+/// Whether two values are equal. Logicals are equal if both are true or both are false.
 pub(super) fn equal(kind: Scalar, a: &[u8], b: &[u8]) -> bool {
     let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
     match kind.value {
