@@ -2,7 +2,7 @@
 //! displacements in bytes.
 
 use super::Layouts;
-use super::node::{Field, Node, Placed, Run, Span};
+use super::node::{Field, Node, Placed, Run, Span, copies};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::{self, Bounds, StructLayout};
@@ -73,22 +73,6 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
             content.laid(lower, upper)
         }
     }
-}
-
-/// The number of children in `runs`.
-pub(super) fn copies(runs: &[Run]) -> i128 {
-    let few =
-        runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
-    // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
-    // most 2^32 products.
-    few.map_or_else(
-        || {
-            runs.iter().fold(0i128, |sum, run| {
-                sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
-            })
-        },
-        i128::from,
-    )
 }
 
 /// The displacements of the children in `runs`, computed in 64 bits for speed: there may be

@@ -2,7 +2,6 @@
 
 use smallvec::SmallVec;
 
-use super::layout::copies;
 use crate::basic::Leaf;
 
 /// A node of a form. Its children are nodes before it.
@@ -122,6 +121,22 @@ impl Node {
         let placed = placed.iter().map(|member| (member.child, member.length.into()));
         one.into_iter().chain(simple).chain(placed)
     }
+}
+
+/// The number of children in `runs`.
+pub(super) fn copies(runs: &[Run]) -> i128 {
+    let few =
+        runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
+    // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
+    // most 2^32 products.
+    few.map_or_else(
+        || {
+            runs.iter().fold(0i128, |sum, run| {
+                sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
+            })
+        },
+        i128::from,
+    )
 }
 
 /// Collects blocks, and joins those that continue one another at one stride.
