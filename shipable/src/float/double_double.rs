@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 
 use super::ieee::Ieee;
+use super::misfit::Misfit;
 use super::number::{Number, sum};
-use crate::convert::Misfit;
 
 pub(super) fn decode(image: u128) -> Number {
     let high = Ieee::BINARY64.decode(image >> 64);

@@ -11,8 +11,8 @@
 //! - Infinities: x87 requires the integer bit. m68k ignores it and writes none (MC68881 user's
 //!   manual, section 3).
 
+use super::misfit::Misfit;
 use super::number::{Number, round};
-use crate::convert::Misfit;
 
 const TOP: u128 = 0x7fff;
 const BIAS: i32 = 16383;

@@ -1,8 +1,8 @@
 //! The interchange formats of IEEE 754: a sign, a biased exponent, and a fraction with an implied
 //! leading bit.
 
+use super::misfit::Misfit;
 use super::number::{Number, round};
-use crate::convert::Misfit;
 
 /// A format, described by its widths.
 pub(super) struct Ieee {

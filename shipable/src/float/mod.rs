@@ -19,13 +19,15 @@ pub(crate) mod arithmetic;
 mod double_double;
 mod extended;
 mod ieee;
+mod misfit;
 mod number;
+mod text;
 
 use std::ops::RangeInclusive;
 
 use crate::arch::FloatFormat;
-use crate::convert::Misfit;
 use ieee::Ieee;
+pub use misfit::Misfit;
 pub use number::Number;
 
 /// The storage sizes that a format can have, in bytes.
