@@ -47,7 +47,7 @@ pub(crate) enum Strip<'p> {
         stream: u64,
     },
     /// Whole units of one run of a table.
-    Piece {
+    Units {
         item: Item,
         units: u64,
         memory: i64,
@@ -77,7 +77,7 @@ pub(crate) struct Tile<'p> {
 /// The elements that a cursor walks: a program's body and a count.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // each transfer has only one, on its stack
-pub(crate) enum Whole<'p> {
+pub(crate) enum Elements<'p> {
     /// One element that is one block.
     One(&'p Block),
     /// Elements that form one block together.
@@ -86,26 +86,26 @@ pub(crate) enum Whole<'p> {
     Loop { body: &'p Body, count: u64, stride: i64 },
 }
 
-impl<'p> Whole<'p> {
-    pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Whole<'p> {
+impl<'p> Elements<'p> {
+    pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Elements<'p> {
         if let [Op::Block(block)] = &*body.ops {
             if count == 1 {
-                return Whole::One(block);
+                return Elements::One(block);
             }
             if let Some(block) = block.repeated(count, extent) {
-                return Whole::Block(block);
+                return Elements::Block(block);
             }
         }
-        Whole::Loop { body, count, stride: extent }
+        Elements::Loop { body, count, stride: extent }
     }
 
     /// All elements as a single strip, where they are one. Most transfers are.
     #[inline]
     pub(crate) fn strip(&self) -> Option<Strip<'_>> {
         let block = match self {
-            Whole::One(block) => block,
-            Whole::Block(block) => block,
-            Whole::Loop { .. } => return None,
+            Elements::One(block) => block,
+            Elements::Block(block) => block,
+            Elements::Loop { .. } => return None,
         };
         let [outer, middle, inner] = block.dims;
         let run = block.stream_run();
@@ -121,9 +121,9 @@ impl<'p> Whole<'p> {
     }
 }
 
-/// The current iteration of a loop.
+/// A level of the loop nest, with its current iteration.
 #[derive(Clone, Debug)]
-struct Frame<'p> {
+struct Level<'p> {
     body: &'p Body,
     /// The displacement that the iteration adds.
     base: i64,
@@ -137,9 +137,9 @@ struct Frame<'p> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'p> {
-    /// The only block and its bytes that are done. `None` if `frames` are walked instead.
+    /// The only block and its bytes that are done. `None` if `levels` are walked instead.
     block: Option<(&'p Block, u64)>,
-    frames: SmallVec<[Frame<'p>; 4]>,
+    levels: SmallVec<[Level<'p>; 4]>,
     position: u64,
     end: u64,
     tiles: bool,
@@ -147,28 +147,28 @@ pub(crate) struct Cursor<'p> {
 
 impl<'p> Cursor<'p> {
     /// A cursor over a range of the stream. The range must lie within the stream.
-    pub(crate) fn new(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
+    pub(crate) fn new(elements: &'p Elements<'p>, range: Range<u64>) -> Cursor<'p> {
         let mut cursor = Cursor {
             block: None,
-            frames: SmallVec::new(),
+            levels: SmallVec::new(),
             position: range.start,
             end: range.end,
             tiles: true,
         };
-        match whole {
-            Whole::One(block) => cursor.block = Some((block, range.start)),
-            Whole::Block(block) => cursor.block = Some((block, range.start)),
-            Whole::Loop { body, count, stride } if range.start < range.end => {
+        match elements {
+            Elements::One(block) => cursor.block = Some((block, range.start)),
+            Elements::Block(block) => cursor.block = Some((block, range.start)),
+            Elements::Loop { body, count, stride } if range.start < range.end => {
                 cursor.seek(body, *count, *stride, range.start);
             }
-            Whole::Loop { .. } => {}
+            Elements::Loop { .. } => {}
         }
         cursor
     }
 
     /// A cursor that follows the order of the stream strictly, without tiles.
-    pub(crate) fn in_order(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
-        Cursor { tiles: false, ..Cursor::new(whole, range) }
+    pub(crate) fn in_order(elements: &'p Elements<'p>, range: Range<u64>) -> Cursor<'p> {
+        Cursor { tiles: false, ..Cursor::new(elements, range) }
     }
 
     /// Descends to `position` in the stream of a repeated body.
@@ -181,7 +181,7 @@ impl<'p> Cursor<'p> {
             let op = body.find(position);
             position -= body.start(op).stream;
             let left = count - iteration;
-            self.frames.push(Frame { body, base, stride, left, op, within: position });
+            self.levels.push(Level { body, base, stride, left, op, within: position });
             match &body.ops[op] {
                 Op::Loop(inner) => {
                     base = base.wrapping_add(inner.start);
@@ -199,39 +199,39 @@ impl<'p> Cursor<'p> {
 
     /// The next strip, of at most `most` bytes of the stream. `None` at the end of the range.
     pub(crate) fn next(&mut self, most: u64) -> Option<Strip<'p>> {
-        let room = most.min(self.end - self.position);
+        let limit = most.min(self.end - self.position);
         if let Some((block, within)) = &mut self.block {
-            if room == 0 {
+            if limit == 0 {
                 return None;
             }
-            let (strip, length) = grid(block, 0, *within, room, self.position);
+            let (strip, length) = grid(block, 0, *within, limit, self.position);
             *within += length;
             self.position += length;
             return Some(strip);
         }
         loop {
-            let frame = self.frames.last_mut()?;
-            if room == 0 {
+            let level = self.levels.last_mut()?;
+            if limit == 0 {
                 return None;
             }
-            let Some(op) = frame.body.ops.get(frame.op) else {
-                frame.left -= 1;
-                if frame.left > 0 {
-                    frame.base = step(frame.base, 1, frame.stride);
-                    frame.op = 0;
+            let Some(op) = level.body.ops.get(level.op) else {
+                level.left -= 1;
+                if level.left > 0 {
+                    level.base = step(level.base, 1, level.stride);
+                    level.op = 0;
                 } else {
                     self.leave();
                 }
                 continue;
             };
-            if self.tiles && frame.op == 0 && frame.within == 0 {
-                if let Some(iterations) = frame.tile(room) {
-                    let Frame { body, base, stride, .. } = *frame;
+            if self.tiles && level.op == 0 && level.within == 0 {
+                if let Some(iterations) = level.tile(limit) {
+                    let Level { body, base, stride, .. } = *level;
                     let stream = self.position;
                     self.position += iterations * body.stream;
-                    frame.left -= iterations;
-                    frame.base = step(base, iterations, stride);
-                    if frame.left == 0 {
+                    level.left -= iterations;
+                    level.base = step(base, iterations, stride);
+                    if level.left == 0 {
                         self.leave();
                     }
                     return Some(Strip::Tile(Tile { body, iterations, base, stride, stream }));
@@ -239,18 +239,18 @@ impl<'p> Cursor<'p> {
             }
             let (strip, length) = match op {
                 Op::Loop(Loop { start, count, stride, body }) => {
-                    let base = frame.base.wrapping_add(*start);
+                    let base = level.base.wrapping_add(*start);
                     let (stride, left) = (*stride, *count);
-                    self.frames.push(Frame { body, base, stride, left, op: 0, within: 0 });
+                    self.levels.push(Level { body, base, stride, left, op: 0, within: 0 });
                     continue;
                 }
-                Op::Block(block) => grid(block, frame.base, frame.within, room, self.position),
-                Op::Gather(gather) => table(gather, frame.base, frame.within, room, self.position),
+                Op::Block(block) => grid(block, level.base, level.within, limit, self.position),
+                Op::Gather(gather) => table(gather, level.base, level.within, limit, self.position),
             };
-            frame.within += length;
+            level.within += length;
             self.position += length;
-            if frame.within == frame.body.end(frame.op) - frame.body.start(frame.op).stream {
-                (frame.op, frame.within) = (frame.op + 1, 0);
+            if level.within == level.body.end(level.op) - level.body.start(level.op).stream {
+                (level.op, level.within) = (level.op + 1, 0);
             }
             return Some(strip);
         }
@@ -258,17 +258,17 @@ impl<'p> Cursor<'p> {
 
     /// Leaves a loop after its last iteration.
     fn leave(&mut self) {
-        self.frames.pop();
-        if let Some(outer) = self.frames.last_mut() {
+        self.levels.pop();
+        if let Some(outer) = self.levels.last_mut() {
             (outer.op, outer.within) = (outer.op + 1, 0);
         }
     }
 }
 
-impl Frame<'_> {
+impl Level<'_> {
     /// The number of iterations of a tile. `None` if the body isn't fit for a tile, or fewer than
     /// two iterations are left.
-    fn tile(&self, room: u64) -> Option<u64> {
+    fn tile(&self, limit: u64) -> Option<u64> {
         let body = self.body;
         let columnar = body.columnar.as_ref()?;
         if body.span() > u128::from(self.stride.unsigned_abs()) {
@@ -276,7 +276,7 @@ impl Frame<'_> {
         }
         let most = TILE / (body.stream.saturating_add(self.stride.unsigned_abs()));
         let tried = (TRIAL as u64).checked_div(columnar.tried).unwrap_or(u64::MAX);
-        let iterations = self.left.min(room / body.stream).min(most.max(16)).min(tried);
+        let iterations = self.left.min(limit / body.stream).min(most.max(16)).min(tried);
         (iterations >= 2).then_some(iterations)
     }
 }
@@ -287,11 +287,11 @@ fn step(displacement: i64, count: u64, stride: i64) -> i64 {
     displacement.wrapping_add(stride.wrapping_mul(count as i64))
 }
 
-/// The strip at byte `within` of a block, of at most `room` bytes of the stream, and its length.
-fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+/// The strip at byte `within` of a block, of at most `limit` bytes of the stream, and its length.
+fn grid(block: &Block, base: i64, within: u64, limit: u64, stream: u64) -> (Strip<'_>, u64) {
     let [outer, middle, inner] = block.dims;
     let run = block.stream_run();
-    let whole = |counts: [u64; 2], memory| {
+    let whole_runs = |counts: [u64; 2], memory| {
         let strip = Strip::Grid {
             block,
             units: block.units,
@@ -304,8 +304,8 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         (strip, counts[0] * counts[1] * run)
     };
     let start = base.wrapping_add(block.start);
-    if within == 0 && outer.count == 1 && room >= middle.count * inner.count * run {
-        return whole([middle.count, inner.count], start);
+    if within == 0 && outer.count == 1 && limit >= middle.count * inner.count * run {
+        return whole_runs([middle.count, inner.count], start);
     }
     let (index, into) = (within / run, within % run);
     let (row, j) = (index / inner.count, index % inner.count);
@@ -313,11 +313,11 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
     let memory = [(outer, plane), (middle, i), (inner, j)]
         .into_iter()
         .fold(start, |at, (dim, index)| step(at, index, dim.stride));
-    let runs = room / run;
+    let runs = limit / run;
     if into > 0 || runs == 0 {
-        let (units, length) = match part(&block.item(), memory, stream, into..run, room) {
-            Part::Cut(strip, length) => return (strip, length),
-            Part::Units(units, length) => (units, length),
+        let (units, length) = match partial_run(&block.item(), memory, stream, into..run, limit) {
+            PartialRun::Cut(strip, length) => return (strip, length),
+            PartialRun::Units(units, length) => (units, length),
         };
         let memory = memory + block.item().bytes_in_memory(into) as i64;
         let (counts, strides) = ([1, 1], [0, 0]);
@@ -332,52 +332,61 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         };
         (strip, length)
     } else if j > 0 || runs < inner.count {
-        whole([1, runs.min(inner.count - j)], memory)
+        whole_runs([1, runs.min(inner.count - j)], memory)
     } else {
-        whole([(runs / inner.count).min(middle.count - i), inner.count], memory)
+        whole_runs([(runs / inner.count).min(middle.count - i), inner.count], memory)
     }
 }
 
-/// The strip at byte `within` of a table, of at most `room` bytes of the stream, and its length.
-fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+/// The strip at byte `within` of a table, of at most `limit` bytes of the stream, and its length.
+fn table(gather: &Gather, base: i64, within: u64, limit: u64, stream: u64) -> (Strip<'_>, u64) {
     let first = gather.find(within);
     let (offset, run) = gather.run(first);
     let into = within - run.start;
-    let reached = within + room;
+    let reached = within + limit;
     if into == 0 && run.end <= reached {
         let past = if reached >= gather.stream { gather.len() } else { gather.find(reached) };
         let strip = Strip::Table { gather, runs: first..past, base, stream };
         return (strip, gather.run(past - 1).1.end - within);
     }
     let (item, memory) = (gather.item(), base.wrapping_add(offset));
-    match part(&item, memory, stream, into..run.end - run.start, room) {
-        Part::Cut(strip, length) => (strip, length),
-        Part::Units(units, length) => {
+    match partial_run(&item, memory, stream, into..run.end - run.start, limit) {
+        PartialRun::Cut(strip, length) => (strip, length),
+        PartialRun::Units(units, length) => {
             let memory = memory + item.bytes_in_memory(into) as i64;
-            (Strip::Piece { item, units, memory, stream }, length)
+            (Strip::Units { item, units, memory, stream }, length)
         }
     }
 }
 
 /// The next piece of a run that isn't moved as a whole.
-enum Part<'p> {
+enum PartialRun<'p> {
     /// A part of a unit, and its length in the stream.
     Cut(Strip<'p>, u64),
     /// A number of whole units, and their length in the stream.
     Units(u64, u64),
 }
 
-/// The next piece at byte `left.start` of a run, of at most `room` bytes of the stream. The run
+/// The next piece at byte `left.start` of a run, of at most `limit` bytes of the stream. The run
 /// lies at `memory` and ends at byte `left.end`.
-fn part<'p>(item: &Item, memory: i64, stream: u64, left: Range<u64>, room: u64) -> Part<'p> {
+fn partial_run<'p>(
+    item: &Item,
+    memory: i64,
+    stream: u64,
+    left: Range<u64>,
+    limit: u64,
+) -> PartialRun<'p> {
     let unit = item.stream();
     let (index, cut) = (left.start / unit, left.start % unit);
-    if cut > 0 || room < unit {
-        let part = cut..unit.min(cut + room);
+    if cut > 0 || limit < unit {
+        let part = cut..unit.min(cut + limit);
         let length = part.end - part.start;
         let memory = memory + (index * item.memory()) as i64;
-        return Part::Cut(Strip::Cut { item: *item, memory, stream: stream - cut, part }, length);
+        return PartialRun::Cut(
+            Strip::Cut { item: *item, memory, stream: stream - cut, part },
+            length,
+        );
     }
-    let units = room.min(left.end - left.start) / unit;
-    Part::Units(units, units * unit)
+    let units = limit.min(left.end - left.start) / unit;
+    PartialRun::Units(units, units * unit)
 }

@@ -13,7 +13,7 @@
 //! loop, which the loops share. The program's size is therefore linear in the form's, however often
 //! the form repeats its parts. The factor can still be large: an operation takes 180 bytes where a
 //! member took two, and a run that took four bytes becomes up to 28 bytes of a table. A hostile
-//! peer's form must not exhaust memory, so every allocation is charged to a [`Room`] first.
+//! peer's form must not exhaust memory, so every allocation is charged to a [`Budget`] first.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Program;
-use super::op::{Block, Body, Gather, Item, Loop, Op, Piece, Start, Table};
+use super::op::{Block, Body, Gather, Item, Loop, Op, OpStart, RaggedRun, Table};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::Bounds;
@@ -48,13 +48,13 @@ const TABLE: usize = 8;
 /// The bytes that a program may still take. Operations are charged before they are copied or
 /// tabulated, and refunded when they are joined. While lowering runs, it holds at most two to three
 /// times the charged bytes.
-struct Room {
+struct Budget {
     left: u64,
     /// The bytes at the start, for the error message.
     most: u64,
 }
 
-impl Room {
+impl Budget {
     /// Charges for `count` values of a type.
     fn take<T>(&mut self, count: usize) -> Result<()> {
         let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
@@ -70,7 +70,7 @@ impl Room {
 
     /// A loop over operations. Copying it is cheap, because the body is shared.
     fn looped(&mut self, ops: Box<[Op]>, count: u64, stride: i64) -> Result<Op> {
-        self.take::<Start>(ops.len())?;
+        self.take::<OpStart>(ops.len())?;
         // An `Arc` stores two counts beside its value.
         self.take::<(Op, Body, [usize; 2])>(1)?;
         Ok(Op::Loop(Loop { start: 0, count, stride, body: Arc::new(Body::new(ops)) }))
@@ -88,17 +88,17 @@ impl Room {
 }
 
 /// Lowers a form. `layouts` are the bounds of its nodes in the memory's architecture. Subtracts the
-/// bytes that the program takes from `room`.
+/// bytes that the program takes from `budget`.
 pub(crate) fn lower(
     form: &Form,
     layouts: &[Bounds],
     memory: &Architecture,
     stream: &Architecture,
-    room: &mut u64,
+    budget: &mut u64,
 ) -> Result<Program> {
-    let mut within = Room { left: *room, most: *room };
+    let mut within = Budget { left: *budget, most: *budget };
     let program = lower_within(form, layouts, memory, stream, &mut within)?;
-    *room = within.left;
+    *budget = within.left;
     Ok(program)
 }
 
@@ -107,7 +107,7 @@ fn lower_within(
     layouts: &[Bounds],
     memory: &Architecture,
     stream: &Architecture,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<Program> {
     let portable = form.tag() == Tag::Portable;
     let same = memory.same_representation(stream);
@@ -118,32 +118,32 @@ fn lower_within(
     let mut lowered: SmallVec<[Range<usize>; 8]> = SmallVec::new();
     for (index, node) in form.nodes().iter().enumerate() {
         let from = match node {
-            Node::Leaf(leaf) => items(*leaf, memory, (!same).then_some(stream), &mut ops, room)?,
+            Node::Leaf(leaf) => items(*leaf, memory, (!same).then_some(stream), &mut ops, budget)?,
             Node::Array { child, runs, .. } => {
                 let extent = layouts[*child as usize].extent();
                 let unit = if portable { extent } else { 1 };
-                array(lowered[*child as usize].clone(), runs, unit, extent, &mut ops, room)?
+                array(lowered[*child as usize].clone(), runs, unit, extent, &mut ops, budget)?
             }
             Node::Simple { members } => {
                 let places = layout::places(members, layouts)?;
                 let members = members.iter().zip(places);
                 let members = members.map(|(member, place)| (member.child, member.length, place));
-                structure(members, &lowered, layouts, &mut ops, room)?
+                structure(members, &lowered, layouts, &mut ops, budget)?
             }
             Node::Struct { members, .. } => {
                 let members =
                     members.iter().map(|member| (member.child, member.length, member.displacement));
-                structure(members, &lowered, layouts, &mut ops, room)?
+                structure(members, &lowered, layouts, &mut ops, budget)?
             }
         };
         let made = ops.len();
         join(&mut ops, from);
-        tabulate(&mut ops, from, room)?;
-        room.give_back::<Op>(made - ops.len());
+        tabulate(&mut ops, from, budget)?;
+        budget.give_back::<Op>(made - ops.len());
         verify(&ops[from..], &layouts[index], sizes.get(index).copied());
         if ops.len() - from > COPIED {
             let body = ops.drain(from..).collect();
-            ops.push(room.once(body)?);
+            ops.push(budget.once(body)?);
         }
         lowered.push(from..ops.len());
     }
@@ -167,12 +167,12 @@ fn items(
     memory: &Architecture,
     stream: Option<&Architecture>,
     ops: &mut Vec<Op>,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<usize> {
     let from = ops.len();
     let inside = memory.leaf(leaf)?;
     let outside = stream.map(|stream| stream.leaf(leaf)).transpose()?;
-    room.take::<Op>(inside.components.len())?;
+    budget.take::<Op>(inside.components.len())?;
     for (part, inside) in inside.components.iter().enumerate() {
         let pack = match &outside {
             Some(outside) => Conversion::between(inside.scalar, outside.components[part].scalar)?,
@@ -195,29 +195,29 @@ fn array(
     unit: i64,
     extent: i64,
     ops: &mut Vec<Op>,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<usize> {
     if child.is_empty() {
         return Ok(ops.len());
     }
-    if let Some(table) = table(&ops[child.clone()], runs, unit, extent, room)? {
-        room.take::<Op>(1)?;
+    if let Some(table) = table(&ops[child.clone()], runs, unit, extent, budget)? {
+        budget.take::<Op>(1)?;
         ops.push(table);
         return Ok(ops.len() - 1);
     }
     if child.len() > 1 && child.len() * runs.len() > MANY {
-        let shared = room.shared(&ops[child])?;
+        let shared = budget.shared(&ops[child])?;
         ops.push(shared);
         child = ops.len() - 1..ops.len();
     }
-    room.take::<Op>(child.len() * runs.len())?;
+    budget.take::<Op>(child.len() * runs.len())?;
     let first = ops.len();
     grow(ops, child.len() * runs.len());
     for run in runs {
         let from = ops.len();
         ops.extend_from_within(child.clone());
-        repeat(ops, from, run.length, extent, room)?;
-        repeat(ops, from, run.count, layout::scaled(run.stride, unit)?, room)?;
+        repeat(ops, from, run.length, extent, budget)?;
+        repeat(ops, from, run.count, layout::scaled(run.stride, unit)?, budget)?;
         shift(&mut ops[from..], layout::scaled(run.displacement, unit)?)?;
     }
     Ok(first)
@@ -241,7 +241,7 @@ fn table(
     runs: &[Run],
     unit: i64,
     extent: i64,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<Option<Op>> {
     let (blocks, copies) = runs.iter().fold((0u64, 0u64), |(blocks, copies), run| {
         // The child has bytes, and the array's size fits, so the number of children fits too.
@@ -270,13 +270,13 @@ fn table(
         [part] => {
             let runs =
                 blocks.map(|(at, length)| (at.wrapping_add(part.start), part.units * length));
-            gather(one.item(), runs, items, room)?
+            gather(one.item(), runs, items, budget)?
         }
         parts => {
             let runs = blocks.flat_map(|(at, _)| {
                 parts.iter().map(move |part| (at.wrapping_add(part.start), part.units))
             });
-            gather(one.item(), runs, items, room)?
+            gather(one.item(), runs, items, budget)?
         }
     };
     Ok(Some(table))
@@ -290,11 +290,11 @@ fn structure(
     lowered: &[Range<usize>],
     layouts: &[Bounds],
     ops: &mut Vec<Op>,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<usize> {
     let all: usize = members.clone().map(|(child, ..)| lowered[child as usize].len()).sum();
     let each = if all > MANY { members.clone().count() } else { all };
-    room.take::<Op>(each)?;
+    budget.take::<Op>(each)?;
     let mut shared: HashMap<u32, Op> = HashMap::new();
     let first = ops.len();
     grow(ops, each);
@@ -306,13 +306,13 @@ fn structure(
             2.. if all > MANY => {
                 let one = match shared.entry(child) {
                     Entry::Occupied(shared) => shared.into_mut(),
-                    Entry::Vacant(first) => first.insert(room.shared(&ops[one])?),
+                    Entry::Vacant(first) => first.insert(budget.shared(&ops[one])?),
                 };
                 ops.push(one.clone());
             }
             _ => ops.extend_from_within(one),
         }
-        repeat(ops, from, length, extent, room)?;
+        repeat(ops, from, length, extent, budget)?;
         // The bounds of the struct fit an `i64`, so the displacements of its members do too.
         ops[from..].iter_mut().for_each(|op| op.shift(place));
     }
@@ -331,7 +331,13 @@ fn shift(ops: &mut [Op], by: i64) -> Result<()> {
 }
 
 /// Repeats the operations from index `from` on, `count` times, `stride` bytes apart.
-fn repeat(ops: &mut Vec<Op>, from: usize, count: u64, stride: i64, room: &mut Room) -> Result<()> {
+fn repeat(
+    ops: &mut Vec<Op>,
+    from: usize,
+    count: u64,
+    stride: i64,
+    budget: &mut Budget,
+) -> Result<()> {
     let repeated = match &mut ops[from..] {
         [] => true,
         _ if count == 1 => true,
@@ -352,7 +358,7 @@ fn repeat(ops: &mut Vec<Op>, from: usize, count: u64, stride: i64, room: &mut Ro
     };
     if !repeated {
         let body = ops.drain(from..).collect();
-        ops.push(room.looped(body, count, stride)?);
+        ops.push(budget.looped(body, count, stride)?);
     }
     Ok(())
 }
@@ -377,7 +383,7 @@ fn join(ops: &mut Vec<Op>, from: usize) {
 }
 
 /// Turns long sequences of runs from index `from` on into tables, where their conversions agree.
-fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
+fn tabulate(ops: &mut Vec<Op>, from: usize, budget: &mut Budget) -> Result<()> {
     if ops.len() - from < TABLE {
         return Ok(());
     }
@@ -399,7 +405,7 @@ fn tabulate(ops: &mut Vec<Op>, from: usize, room: &mut Room) -> Result<()> {
                     _ => None,
                 });
                 let items = sequence.iter().map(Op::items).sum();
-                ops.push(gather(first.item(), runs, items, room)?);
+                ops.push(gather(first.item(), runs, items, budget)?);
             }
             _ => ops.extend_from_slice(sequence),
         }
@@ -413,7 +419,7 @@ fn gather(
     item: Item,
     runs: impl Iterator<Item = (i64, u64)> + Clone,
     items: u64,
-    room: &mut Room,
+    budget: &mut Budget,
 ) -> Result<Op> {
     let (memory, stream) = (item.memory(), item.stream());
     let mut start = None;
@@ -436,20 +442,20 @@ fn gather(
     let (table, kernel) = if parts <= EXPANSION * all && (parts <= CUT || parts <= 2 * all) {
         // Cut the runs into parts of equal length. The kernel for even tables more than makes up
         // for the additional parts.
-        room.take::<i64>(parts as usize)?;
+        budget.take::<i64>(parts as usize)?;
         let mut offsets = OffsetsBuilder::of(parts as usize);
         joined(runs, memory, |offset, run| {
             offsets.add(offset.wrapping_sub(start), run / step, (step * memory) as i64);
         });
         (Table::Even { offsets: Arc::new(offsets.finish()) }, Kernel::new(item.pack, step))
     } else {
-        room.take::<Piece>(all as usize)?;
-        let (mut pieces, mut position) = (Vec::with_capacity(all as usize), 0);
+        budget.take::<RaggedRun>(all as usize)?;
+        let (mut ragged, mut position) = (Vec::with_capacity(all as usize), 0);
         joined(runs, memory, |offset, run| {
-            pieces.push(Piece { offset: offset.wrapping_sub(start), position });
+            ragged.push(RaggedRun { offset: offset.wrapping_sub(start), position });
             position += run * stream;
         });
-        (Table::Ragged { pieces: pieces.into() }, Kernel::new(item.pack, 1))
+        (Table::Ragged { runs: ragged.into() }, Kernel::new(item.pack, 1))
     };
     let (leaf, stream) = (item.leaf, units * stream);
     Ok(Op::Gather(Gather { start, table, kernel, leaf, stream, items, reach: least..greatest }))

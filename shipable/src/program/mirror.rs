@@ -4,9 +4,9 @@
 //! sorts the dimensions by stride and merges rows as far as possible. A transpose on both sides
 //! becomes a copy of plain rows again.
 
-use super::cursor::{Cursor, Strip, Whole};
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Block, Body, Dim, Gather, Op, Table};
-use super::pack::pieces;
+use super::pack::ragged_runs;
 use super::{Program, copy};
 use crate::convert::Conversion;
 use crate::error::Result;
@@ -82,8 +82,8 @@ impl Program {
         count: u64,
         memories: &mut Memories<'_, '_, '_>,
     ) -> Result<(), OutOfBounds> {
-        let whole = Whole::new(&self.body, count, self.extent);
-        let mut cursor = Cursor::new(&whole, 0..self.body.stream * count);
+        let elements = Elements::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::new(&elements, 0..self.body.stream * count);
         while let Some(strip) = cursor.next(u64::MAX) {
             memories.strip(&strip)?;
         }
@@ -103,7 +103,7 @@ fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
         (Table::Even { offsets: x }, Table::Even { offsets: y }) => {
             a.kernel.from_run() == b.kernel.from_run() && x == y
         }
-        (Table::Ragged { pieces: x }, Table::Ragged { pieces: y }) => x == y,
+        (Table::Ragged { runs: x }, Table::Ragged { runs: y }) => x == y,
         _ => false,
     };
     let mut same = |(a, b): (&Op, &Op)| {
@@ -165,7 +165,7 @@ impl Memories<'_, '_, '_> {
             Strip::Tile(tile) => {
                 tile.part(0..tile.iterations).try_for_each(|strip| self.strip(&strip))
             }
-            Strip::Piece { item, units, memory, .. } => {
+            Strip::Units { item, units, memory, .. } => {
                 self.rows(*memory, [Dim::ONE; 4], units * item.memory())
             }
             Strip::Cut { .. } => unreachable!("only a part of a stream cuts a unit"),
@@ -185,15 +185,15 @@ impl Memories<'_, '_, '_> {
                 moved(kernel.by_table(Tabled::Both, offsets, runs, self.from, at, self.to, at))
             }
             Table::Ragged { .. } => {
-                pieces(gather, runs, base, 0).try_for_each(|piece| self.strip(&piece))
+                ragged_runs(gather, runs, base, 0).try_for_each(|strip| self.strip(&strip))
             }
         }
     }
 
     /// Copies runs in four dimensions. Each kernel call takes the two innermost ones.
     fn rows(&mut self, start: i64, dims: [Dim; 4], run: u64) -> Result<(), OutOfBounds> {
-        let Arranged { start, dims: [outermost, outer, middle, inner], run } =
-            Arranged::new(start, dims, run);
+        let MemoryOrder { start, dims: [outermost, outer, middle, inner], run } =
+            MemoryOrder::new(start, dims, run);
         let kernel = Kernel::new(Conversion::Copy, run);
         for i in 0..outermost.count as i64 {
             for j in 0..outer.count as i64 {
@@ -210,19 +210,19 @@ impl Memories<'_, '_, '_> {
 }
 
 /// Runs in at most four dimensions, in the order of memory, in as few dimensions as possible.
-pub(super) struct Arranged {
+pub(super) struct MemoryOrder {
     pub start: i64,
     /// The dimensions, from the outermost to the innermost. Unused dimensions come first.
     pub dims: [Dim; 4],
     pub run: u64,
 }
 
-impl Arranged {
+impl MemoryOrder {
     /// 1. Drop dimensions of one run or of stride 0. Make strides positive and start at the first
     ///    run in memory.
     /// 2. Sort by stride, so that the shortest stride is the innermost.
     /// 3. Merge runs that adjoin, and dimensions that continue each other at an unchanged stride.
-    pub(super) fn new(mut start: i64, all: [Dim; 4], mut run: u64) -> Arranged {
+    pub(super) fn new(mut start: i64, all: [Dim; 4], mut run: u64) -> MemoryOrder {
         let (mut dims, mut used) = ([Dim::ONE; 4], 0);
         for Dim { count, stride } in all {
             if count <= 1 || stride == 0 {
@@ -253,7 +253,7 @@ impl Arranged {
         }
         let used = if used == 0 { 0 } else { last + 1 };
         let of = |at: usize| if at < used { dims[used - 1 - at] } else { Dim::ONE };
-        Arranged { start, dims: [of(3), of(2), of(1), of(0)], run }
+        MemoryOrder { start, dims: [of(3), of(2), of(1), of(0)], run }
     }
 }
 

@@ -158,12 +158,12 @@ pub(crate) enum Table {
     /// Runs of one length.
     Even { offsets: Arc<Offsets> },
     /// Runs of different lengths.
-    Ragged { pieces: Arc<[Piece]> },
+    Ragged { runs: Arc<[RaggedRun]> },
 }
 
 /// A run of a ragged table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RaggedRun {
     pub offset: i64,
     /// The position of the run in the stream of its table. The run ends where the next one starts.
     pub position: u64,
@@ -178,7 +178,7 @@ impl Gather {
     pub(crate) fn len(&self) -> usize {
         match &self.table {
             Table::Even { offsets } => offsets.as_slice().len(),
-            Table::Ragged { pieces } => pieces.len(),
+            Table::Ragged { runs } => runs.len(),
         }
     }
 
@@ -186,9 +186,7 @@ impl Gather {
     pub(crate) fn find(&self, position: u64) -> usize {
         match &self.table {
             Table::Even { .. } => (position / self.kernel.to_run()) as usize,
-            Table::Ragged { pieces } => {
-                pieces.partition_point(|piece| piece.position <= position) - 1
-            }
+            Table::Ragged { runs } => runs.partition_point(|run| run.position <= position) - 1,
         }
     }
 
@@ -200,9 +198,9 @@ impl Gather {
                 let start = index as u64 * length;
                 (self.start.wrapping_add(offsets.as_slice()[index]), start..start + length)
             }
-            Table::Ragged { pieces } => {
-                let Piece { offset, position } = pieces[index];
-                let end = pieces.get(index + 1).map_or(self.stream, |next| next.position);
+            Table::Ragged { runs } => {
+                let RaggedRun { offset, position } = runs[index];
+                let end = runs.get(index + 1).map_or(self.stream, |next| next.position);
                 (self.start.wrapping_add(offset), position..end)
             }
         }
@@ -302,7 +300,7 @@ fn union(a: Range<i64>, b: Range<i64>) -> Range<i64> {
 
 /// The position of an operation in the stream of its body, and the number of items before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct OpStart {
     pub stream: u64,
     pub items: u64,
 }
@@ -313,7 +311,7 @@ pub(crate) struct Start {
 pub(crate) struct Body {
     pub ops: Box<[Op]>,
     /// The start of every operation except the first.
-    later: Box<[Start]>,
+    later: Box<[OpStart]>,
     pub stream: u64,
     pub items: u64,
     pub reach: Range<i64>,
@@ -334,13 +332,13 @@ pub(crate) struct Columnar {
 
 impl Body {
     pub(crate) fn new(ops: Box<[Op]>) -> Body {
-        let mut end = Start { stream: 0, items: 0 };
+        let mut end = OpStart { stream: 0, items: 0 };
         let mut later = Vec::with_capacity(ops.len().saturating_sub(1));
         for (index, op) in ops.iter().enumerate() {
             if index > 0 {
                 later.push(end);
             }
-            end = Start { stream: end.stream + op.stream(), items: end.items + op.items() };
+            end = OpStart { stream: end.stream + op.stream(), items: end.items + op.items() };
         }
         let later = later.into();
         let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
@@ -369,8 +367,8 @@ impl Body {
     }
 
     /// The start of an operation.
-    pub(crate) fn start(&self, op: usize) -> Start {
-        op.checked_sub(1).map_or(Start { stream: 0, items: 0 }, |later| self.later[later])
+    pub(crate) fn start(&self, op: usize) -> OpStart {
+        op.checked_sub(1).map_or(OpStart { stream: 0, items: 0 }, |later| self.later[later])
     }
 
     /// The position in the stream where an operation ends.

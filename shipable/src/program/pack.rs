@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Strip, TRIAL, Tile, Whole};
+use super::cursor::{Cursor, Elements, Strip, TRIAL, Tile};
 use super::op::{Gather, Item, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
@@ -51,7 +51,7 @@ impl Program {
             return Ok(out.len());
         }
         self.pack_into(count, memory, position, length, &mut ViewMut::new(out))
-            .map_err(|stop| stop.explain(&self.body))?;
+            .map_err(|error| error.explain(&self.body))?;
         Ok(length as usize)
     }
 
@@ -86,7 +86,7 @@ impl Program {
             return Ok(());
         }
         self.unpack_from(count, &mut memory, position, length, View::new(input), partial)
-            .map_err(|stop| stop.explain(&self.body))
+            .map_err(|error| error.explain(&self.body))
     }
 
     /// Packs `length` bytes of the stream to the start of `out`. See [`pack`](Program::pack).
@@ -97,7 +97,7 @@ impl Program {
         position: u64,
         length: u64,
         out: &mut ViewMut<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
         self.strips(count, position, length, |strip| strip.pack(memory, position, out))
@@ -113,7 +113,7 @@ impl Program {
         length: u64,
         input: View<'_>,
         partial: &mut Partial,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
         self.strips(count, position, length, |strip| strip.unpack(memory, position, input, partial))
@@ -126,18 +126,18 @@ impl Program {
         count: u64,
         position: u64,
         length: u64,
-        mut each: impl FnMut(Strip<'_>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+        mut each: impl FnMut(Strip<'_>) -> Result<(), TransferError>,
+    ) -> Result<(), TransferError> {
         if length == 0 {
             return Ok(());
         }
-        let whole = Whole::new(&self.body, count, self.extent);
+        let elements = Elements::new(&self.body, count, self.extent);
         if length == self.body.stream * count {
-            if let Some(strip) = whole.strip() {
+            if let Some(strip) = elements.strip() {
                 return each(strip);
             }
         }
-        let mut cursor = Cursor::new(&whole, position..position + length);
+        let mut cursor = Cursor::new(&elements, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
             each(strip)?;
         }
@@ -164,13 +164,13 @@ impl Program {
 }
 
 /// The reason why a strip wasn't moved.
-pub(super) enum Stop {
+pub(super) enum TransferError {
     Error(Error),
-    Value(Box<Refused>),
+    Value(Box<RefusedValue>),
 }
 
 /// A value that its destination can't represent.
-pub(super) struct Refused {
+pub(super) struct RefusedValue {
     /// The position of the value in the stream.
     position: u64,
     item: Item,
@@ -178,13 +178,13 @@ pub(super) struct Refused {
     error: ValueError,
 }
 
-impl Stop {
+impl TransferError {
     /// The error for the caller. The program determines the index of the item.
     #[cold]
     pub(super) fn explain(self, body: &Body) -> Error {
-        let Refused { position, item, conversion, error } = match self {
-            Stop::Error(error) => return error,
-            Stop::Value(refused) => *refused,
+        let RefusedValue { position, item, conversion, error } = match self {
+            TransferError::Error(error) => return error,
+            TransferError::Value(refused) => *refused,
         };
         let (from, to) = describe(conversion);
         Error::Conversion(Box::new(ConversionError {
@@ -202,20 +202,25 @@ impl Stop {
         position: u64,
         item: &Item,
         conversion: Conversion,
-    ) -> Stop {
+    ) -> TransferError {
         match error {
-            KernelError::OutOfBounds(error) => Stop::Error(error.into()),
+            KernelError::OutOfBounds(error) => TransferError::Error(error.into()),
             KernelError::Value { unit, error } => {
                 let position = position + unit * item.stream();
-                Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
+                TransferError::Value(Box::new(RefusedValue {
+                    position,
+                    item: *item,
+                    conversion,
+                    error,
+                }))
             }
         }
     }
 }
 
-impl<E: Into<Error>> From<E> for Stop {
-    fn from(error: E) -> Stop {
-        Stop::Error(error.into())
+impl<E: Into<Error>> From<E> for TransferError {
+    fn from(error: E) -> TransferError {
+        TransferError::Error(error.into())
     }
 }
 
@@ -270,9 +275,14 @@ fn offset(stream: u64, position: u64) -> i64 {
 impl Strip<'_> {
     /// Moves the strip from memory to the stream. `out` starts at `position` of the stream.
     #[inline]
-    fn pack(self, memory: View<'_>, position: u64, out: &mut ViewMut<'_>) -> Result<(), Stop> {
+    fn pack(
+        self,
+        memory: View<'_>,
+        position: u64,
+        out: &mut ViewMut<'_>,
+    ) -> Result<(), TransferError> {
         let Strip::Cut { item, memory: start, stream, part } = self else {
-            return self.transfer(Way::Pack, memory, out, position);
+            return self.transfer(Direction::Pack, memory, out, position);
         };
         let (mut value, mut packed) = ([0; MAX_SIZE], [0; MAX_SIZE]);
         let value = &mut value[..item.memory() as usize];
@@ -291,9 +301,9 @@ impl Strip<'_> {
         position: u64,
         input: View<'_>,
         partial: &mut Partial,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let Strip::Cut { item, memory: start, stream, part } = self else {
-            return self.transfer(Way::Unpack, input, memory, position);
+            return self.transfer(Direction::Unpack, input, memory, position);
         };
         if part.start == 0 {
             *partial = Partial { bytes: [0; MAX_SIZE], held: 0, position: stream };
@@ -318,11 +328,11 @@ impl Strip<'_> {
     #[inline]
     fn transfer(
         self,
-        way: Way,
+        direction: Direction,
         source: View<'_>,
         target: &mut ViewMut<'_>,
         position: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let (moved, stream, item) = match self {
             Strip::Grid {
                 block,
@@ -334,20 +344,20 @@ impl Strip<'_> {
                 stream_strides,
             } => {
                 let kernel = match units == block.units {
-                    true => way.of(&block.kernel),
-                    false => way.kernel(&block.item(), units),
+                    true => direction.of(&block.kernel),
+                    false => direction.kernel(&block.item(), units),
                 };
                 let memory = Lane { start, strides: memory_strides };
                 let packed = packed(stream, position, stream_strides);
-                let (from, to) = way.order(memory, packed);
+                let (from, to) = direction.order(memory, packed);
                 (kernel.transfer(counts, source, from, target, to), stream, block.item())
             }
             Strip::Table { gather, runs, base, stream } => match &gather.table {
                 Table::Even { offsets } => {
                     let memory = base.wrapping_add(gather.start);
                     let packed = offset(stream, position);
-                    let moved = match way {
-                        Way::Pack => gather.kernel.by_table(
+                    let moved = match direction {
+                        Direction::Pack => gather.kernel.by_table(
                             Tabled::Source,
                             offsets,
                             runs,
@@ -356,7 +366,7 @@ impl Strip<'_> {
                             target,
                             packed,
                         ),
-                        Way::Unpack => gather.kernel.reversed().by_table(
+                        Direction::Unpack => gather.kernel.reversed().by_table(
                             Tabled::Target,
                             offsets,
                             runs,
@@ -369,20 +379,22 @@ impl Strip<'_> {
                     (moved, stream, gather.item())
                 }
                 Table::Ragged { .. } => {
-                    return pieces(gather, runs, base, stream)
-                        .try_for_each(|piece| piece.transfer(way, source, target, position));
+                    return ragged_runs(gather, runs, base, stream)
+                        .try_for_each(|strip| strip.transfer(direction, source, target, position));
                 }
             },
-            Strip::Piece { item, units, memory: start, stream } => {
+            Strip::Units { item, units, memory: start, stream } => {
                 let memory = Lane { start, strides: [0; 2] };
-                let (from, to) = way.order(memory, packed(stream, position, [0; 2]));
-                let kernel = way.kernel(&item, units);
+                let (from, to) = direction.order(memory, packed(stream, position, [0; 2]));
+                let kernel = direction.kernel(&item, units);
                 (kernel.transfer([1, 1], source, from, target, to), stream, item)
             }
-            Strip::Tile(tile) => return tile.transfer(way, source, target, position),
+            Strip::Tile(tile) => return tile.transfer(direction, source, target, position),
             Strip::Cut { .. } => unreachable!("pack and unpack move what is cut themselves"),
         };
-        moved.map_err(|error| Stop::of_kernel(error, stream, &item, way.conversion(&item)))
+        moved.map_err(|error| {
+            TransferError::of_kernel(error, stream, &item, direction.conversion(&item))
+        })
     }
 }
 
@@ -391,34 +403,34 @@ impl<'p> Tile<'p> {
     /// that exactly the values before it are moved.
     fn transfer(
         self,
-        way: Way,
+        direction: Direction,
         source: View<'_>,
         target: &mut ViewMut<'_>,
         position: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let tried = self.body.columnar.is_some_and(|columnar| columnar.tried > 0);
-        if tried && self.is_refused(way, source, position) {
+        if tried && self.is_refused(direction, source, position) {
             return (0..self.iterations)
                 .flat_map(|iteration| self.part(iteration..iteration + 1))
-                .try_for_each(|strip| strip.transfer(way, source, target, position));
+                .try_for_each(|strip| strip.transfer(direction, source, target, position));
         }
         self.part(0..self.iterations)
-            .try_for_each(|strip| strip.transfer(way, source, target, position))
+            .try_for_each(|strip| strip.transfer(direction, source, target, position))
     }
 
     /// Whether a conversion in this direction would refuse a value. A conversion on trial writes
     /// nothing to the target. A block with a leaf may be able to fail only in the opposite
     /// direction, and is then not tried.
-    fn is_refused(&self, way: Way, source: View<'_>, position: u64) -> bool {
+    fn is_refused(&self, direction: Direction, source: View<'_>, position: u64) -> bool {
         let mut trial = [0; TRIAL];
         let mut trial = ViewMut::new(&mut trial);
         self.part(0..self.iterations).any(|strip| match strip {
             Strip::Grid {
                 block, counts, memory, memory_strides, stream, stream_strides, ..
-            } if block.leaf.is_some() && way.conversion(&block.item()).can_fail() => {
-                let kernel = way.of(&block.kernel);
+            } if block.leaf.is_some() && direction.conversion(&block.item()).can_fail() => {
+                let kernel = direction.of(&block.kernel);
                 let memory = Lane { start: memory, strides: memory_strides };
-                let (from, _) = way.order(memory, packed(stream, position, stream_strides));
+                let (from, _) = direction.order(memory, packed(stream, position, stream_strides));
                 let to = Lane::packed(0, counts, kernel.to_run());
                 kernel.transfer(counts, source, from, &mut trial, to).is_err()
             }
@@ -449,16 +461,16 @@ impl<'p> Tile<'p> {
 
 /// The direction of a transfer.
 #[derive(Clone, Copy)]
-enum Way {
+enum Direction {
     Pack,
     Unpack,
 }
 
-impl Way {
+impl Direction {
     fn conversion(self, item: &Item) -> Conversion {
         match self {
-            Way::Pack => item.pack,
-            Way::Unpack => item.unpack(),
+            Direction::Pack => item.pack,
+            Direction::Unpack => item.unpack(),
         }
     }
 
@@ -468,16 +480,16 @@ impl Way {
 
     fn of(self, kernel: &Kernel) -> Kernel {
         match self {
-            Way::Pack => *kernel,
-            Way::Unpack => kernel.reversed(),
+            Direction::Pack => *kernel,
+            Direction::Unpack => kernel.reversed(),
         }
     }
 
     /// Orders the two sides as source and target.
     fn order<T>(self, memory: T, packed: T) -> (T, T) {
         match self {
-            Way::Pack => (memory, packed),
-            Way::Unpack => (packed, memory),
+            Direction::Pack => (memory, packed),
+            Direction::Unpack => (packed, memory),
         }
     }
 }
@@ -493,14 +505,14 @@ pub(super) fn convert(
     from: &[u8],
     to: &mut [u8],
     position: u64,
-) -> Result<(), Stop> {
+) -> Result<(), TransferError> {
     conversion.apply(from, to).map_err(|error| {
-        Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
+        TransferError::Value(Box::new(RefusedValue { position, item: *item, conversion, error }))
     })
 }
 
 /// The runs of a ragged table as one strip each.
-pub(super) fn pieces(
+pub(super) fn ragged_runs(
     gather: &Gather,
     runs: std::ops::Range<usize>,
     base: i64,
@@ -509,7 +521,7 @@ pub(super) fn pieces(
     let first = gather.run(runs.start).1.start;
     runs.map(move |index| {
         let (offset, run) = gather.run(index);
-        Strip::Piece {
+        Strip::Units {
             item: gather.item(),
             units: (run.end - run.start) / gather.item().stream(),
             memory: base.wrapping_add(offset),

@@ -4,9 +4,9 @@
 //! both ends. If steps are short, as between two irregular types, the copy packs a part of the
 //! stream into a buffer that fits the cache and unpacks it from there.
 
-use super::cursor::{Cursor, Strip, Whole};
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Item};
-use super::pack::{Stop, convert};
+use super::pack::{TransferError, convert};
 use super::{Partial, Program};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Error, Result};
@@ -76,46 +76,52 @@ pub fn copy(
         let mut partial = Partial::default();
         return target
             .unpack_from(target_count, &mut to, 0, length, stream, &mut partial)
-            .map_err(|stop| stop.explain(&target.body));
+            .map_err(|error| error.explain(&target.body));
     }
     if let Some(start) = target.contiguous(target_count) {
         to.covers(start, start.saturating_add_unsigned(length))?;
         let mut stream = to.shifted(start).ok_or_else(|| stream_at(start))?;
         return source
             .pack_into(source_count, from, 0, length, &mut stream)
-            .map_err(|stop| stop.explain(&source.body));
+            .map_err(|error| error.explain(&source.body));
     }
     let (read, written) = (source.range(source_count)?, target.range(target_count)?);
     from.covers(read.start, read.end)?;
     to.covers(written.start, written.end)?;
-    let source_whole = Whole::new(&source.body, source_count, source.extent);
-    let target_whole = Whole::new(&target.body, target_count, target.extent);
-    let ends_from = |position: u64| Ends {
-        source: Cursor::in_order(&source_whole, position..length),
-        target: Cursor::in_order(&target_whole, position..length),
+    let source_elements = Elements::new(&source.body, source_count, source.extent);
+    let target_elements = Elements::new(&target.body, target_count, target.extent);
+    let cursors_from = |position: u64| CursorPair {
+        source: Cursor::in_order(&source_elements, position..length),
+        target: Cursor::in_order(&target_elements, position..length),
     };
     let copies = source.is_all_copy() && target.is_all_copy();
-    let (mut ends, mut stages) = (ends_from(0), 1u32);
-    while let Some(step) = ends.next()? {
+    let (mut cursors, mut fills) = (cursors_from(0), 1u32);
+    while let Some(step) = cursors.next()? {
         step.carry_out([&source.body, &target.body], from, &mut to)?;
         if !copies || step.source.length() >= SHORT {
-            stages = 1;
+            fills = 1;
             continue;
         }
         // Through a buffer, each end moves in pieces of its own size.
         let mut position = step.position + step.source.length();
-        let mut stage = [0; STAGE];
-        for _ in 0..stages {
-            let staged = (length - position).min(STAGE as u64);
-            let stage = &mut stage[..staged as usize];
-            source.pack(source_count, from, position, stage)?;
-            target.unpack(target_count, to.reborrow(), position, stage, &mut Partial::default())?;
+        let mut buffer = [0; STAGING];
+        for _ in 0..fills {
+            let staged = (length - position).min(STAGING as u64);
+            let buffer = &mut buffer[..staged as usize];
+            source.pack(source_count, from, position, buffer)?;
+            target.unpack(
+                target_count,
+                to.reborrow(),
+                position,
+                buffer,
+                &mut Partial::default(),
+            )?;
             position += staged;
         }
         // Types that have been irregular so far are likely to stay so: stage twice as much next
         // time.
-        stages = stages.saturating_mul(2).min(1 << 10);
-        ends = ends_from(position);
+        fills = fills.saturating_mul(2).min(1 << 10);
+        cursors = cursors_from(position);
     }
     Ok(())
 }
@@ -124,7 +130,7 @@ pub fn copy(
 const SHORT: u64 = 512;
 
 /// The bytes of the staging buffer: half of a small first-level cache.
-const STAGE: usize = 16 << 10;
+const STAGING: usize = 16 << 10;
 
 /// The most runs that are joined to the first run of a table. Without a limit, every step would
 /// walk the whole table again although it may move only the first bytes of it. Even 1-byte runs add
@@ -172,7 +178,7 @@ impl Grid {
                     table: runs.len() > joined,
                 })
             }
-            Strip::Piece { item, units, memory, .. } => Some(Grid {
+            Strip::Units { item, units, memory, .. } => Some(Grid {
                 item: *item,
                 counts: [1, 1],
                 lane: Lane { start: *memory, strides: [0; 2] },
@@ -219,12 +225,12 @@ struct Step {
 }
 
 /// The cursors of both ends, at the same position.
-struct Ends<'p> {
+struct CursorPair<'p> {
     source: Cursor<'p>,
     target: Cursor<'p>,
 }
 
-impl Ends<'_> {
+impl CursorPair<'_> {
     /// The longest step that one kernel call can carry out. `None` at the end of the stream.
     fn next(&mut self) -> Result<Option<Step>> {
         let position = self.source.position();
@@ -297,7 +303,9 @@ impl Step {
         };
         Kernel::new(conversion, source.run / item.stream())
             .transfer(source.counts, from, source.lane, to, target.lane)
-            .map_err(|error| Stop::of_kernel(error, *position, &item, conversion).explain(body))
+            .map_err(|error| {
+                TransferError::of_kernel(error, *position, &item, conversion).explain(body)
+            })
     }
 
     /// Converts each item to the stream's representation and from there to the target's. No single
@@ -320,9 +328,9 @@ impl Step {
             for _ in 0..source.run / step {
                 from.read(from_at, read)?;
                 convert_all(&a, a.pack, read, packed, position)
-                    .map_err(|stop| stop.explain(bodies[0]))?;
+                    .map_err(|error| error.explain(bodies[0]))?;
                 convert_all(&b, b.unpack(), packed, written, position)
-                    .map_err(|stop| stop.explain(bodies[1]))?;
+                    .map_err(|error| error.explain(bodies[1]))?;
                 to.write(to_at, written)?;
                 from_at += read.len() as i64;
                 to_at += written.len() as i64;
@@ -340,7 +348,7 @@ fn convert_all(
     from: &[u8],
     to: &mut [u8],
     position: u64,
-) -> Result<(), Stop> {
+) -> Result<(), TransferError> {
     let parts = to.chunks_exact_mut(conversion.to_size().into());
     from.chunks_exact(conversion.from_size().into())
         .zip(parts)
@@ -368,8 +376,8 @@ mod tests {
         let [many, blocks] =
             [many, blocks].map(|made| Committed::new(&made, &Architecture::NATIVE).unwrap());
 
-        let whole = Whole::new(&many.native().body, 1, many.native().extent);
-        let mut cursor = Cursor::in_order(&whole, 0..many.native().stream_size());
+        let elements = Elements::new(&many.native().body, 1, many.native().extent);
+        let mut cursor = Cursor::in_order(&elements, 0..many.native().stream_size());
         let strip = cursor.next(u64::MAX).unwrap();
         assert!(matches!(&strip, Strip::Table { runs, .. } if runs.len() == 2 * LONG), "{strip:?}");
         let grid = Grid::new(&strip).unwrap();

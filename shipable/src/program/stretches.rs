@@ -60,10 +60,13 @@ impl Program {
         if count == 0 {
             return (Vec::new(), true);
         }
-        let mut list =
-            List { found: Vec::new(), most, outer: vec![Dim { count, stride: self.extent }] };
-        let whole = list.body(&self.body, 0);
-        (list.found, whole)
+        let mut collector = StretchCollector {
+            found: Vec::new(),
+            most,
+            outer: vec![Dim { count, stride: self.extent }],
+        };
+        let whole = collector.body(&self.body, 0);
+        (collector.found, whole)
     }
 }
 
@@ -90,19 +93,19 @@ impl Program {
             let run = (start, self.stream_length(count).ok()?);
             return (most > 0).then(|| vec![run]);
         }
-        let mut runs = Runs { found: Vec::new(), most };
+        let mut runs = RunCollector { found: Vec::new(), most };
         let all = Dim { count, stride: self.extent };
         runs.repeat(&[all], 0, &mut |runs, at| runs.body(&self.body, at)).then_some(runs.found)
     }
 }
 
 /// Collects runs.
-struct Runs {
+struct RunCollector {
     found: Vec<(i64, u64)>,
     most: usize,
 }
 
-impl Runs {
+impl RunCollector {
     /// Adds the runs of a body at a displacement. Returns false if they are too many.
     fn body(&mut self, body: &Body, at: i64) -> bool {
         body.ops.iter().all(|op| match op {
@@ -129,7 +132,7 @@ impl Runs {
         &mut self,
         dims: &[Dim],
         at: i64,
-        each: &mut dyn FnMut(&mut Runs, i64) -> bool,
+        each: &mut dyn FnMut(&mut RunCollector, i64) -> bool,
     ) -> bool {
         let Some((dim, inner)) = dims.split_first() else { return each(self, at) };
         let place = |index: u64| at.wrapping_add(dim.stride.wrapping_mul(index as i64));
@@ -152,14 +155,14 @@ impl Runs {
 }
 
 /// Collects stretches.
-struct List {
+struct StretchCollector {
     found: Vec<Stretch>,
     most: usize,
     /// The dimensions of the enclosing loops, from the outermost to the innermost.
     outer: Vec<Dim>,
 }
 
-impl List {
+impl StretchCollector {
     /// Adds the stretches of a body at a displacement. Returns false if they are too many.
     fn body(&mut self, body: &Body, at: i64) -> bool {
         body.ops.iter().all(|op| match op {

@@ -2,8 +2,8 @@
 //! often.
 
 use super::Program;
-use super::cursor::{Strip, Whole};
-use super::mirror::Arranged;
+use super::cursor::{Elements, Strip};
+use super::mirror::MemoryOrder;
 use super::op::{Dim, Op};
 use crate::convert::Conversion;
 use crate::kernels::{Kernel, Lane, Transfer};
@@ -27,28 +27,29 @@ use crate::memory::{OutOfBounds, View, ViewMut};
 pub struct Strided(Transfer);
 
 /// The runs of one side.
-struct Runs {
+struct SideRuns {
     run: u64,
     counts: [u64; 2],
     lane: Lane,
 }
 
-impl Runs {
-    fn of(program: &Program, count: u64) -> Option<Runs> {
-        let whole = Whole::new(&program.body, count, program.extent);
-        let Some(Strip::Grid { block, counts, memory, memory_strides, .. }) = whole.strip() else {
+impl SideRuns {
+    fn of(program: &Program, count: u64) -> Option<SideRuns> {
+        let elements = Elements::new(&program.body, count, program.extent);
+        let Some(Strip::Grid { block, counts, memory, memory_strides, .. }) = elements.strip()
+        else {
             return None;
         };
         let lane = Lane { start: memory, strides: memory_strides };
-        Some(Runs { run: block.memory_run(), counts, lane })
+        Some(SideRuns { run: block.memory_run(), counts, lane })
     }
 
     /// A single run cut into the runs of the other side. Otherwise `self`.
-    fn cut_as(self, other: &Runs) -> Runs {
+    fn cut_as(self, other: &SideRuns) -> SideRuns {
         match self.counts {
             [1, 1] => {
                 let lane = Lane::packed(self.lane.start, other.counts, other.run);
-                Runs { lane, ..*other }
+                SideRuns { lane, ..*other }
             }
             _ => self,
         }
@@ -69,7 +70,7 @@ impl Strided {
         if !is_whole || !source.is_all_copy() || !target.is_all_copy() {
             return None;
         }
-        let (from, to) = (Runs::of(source, source_count)?, Runs::of(target, target_count)?);
+        let (from, to) = (SideRuns::of(source, source_count)?, SideRuns::of(target, target_count)?);
         let from = from.cut_as(&to);
         let to = to.cut_as(&from);
         if (from.run, from.counts) != (to.run, to.counts) {
@@ -87,7 +88,7 @@ impl Strided {
         }
         let [outer, middle, inner] = block.dims;
         let dims = [Dim { count, stride: program.extent }, outer, middle, inner];
-        let arranged = Arranged::new(block.start, dims, block.memory_run());
+        let arranged = MemoryOrder::new(block.start, dims, block.memory_run());
         let [Dim::ONE, Dim::ONE, outer, inner] = arranged.dims else { return None };
         let lane = Lane { start: arranged.start, strides: [outer.stride, inner.stride] };
         Strided::new(arranged.run, [outer.count, inner.count], lane, lane)
