@@ -18,16 +18,16 @@ use crate::reduce::Op;
 ///
 /// Unsafe to call: that many elements must be readable at the first pointer, and readable and
 /// writable at the second. The processor must have the loop's instruction set.
-type Body = unsafe fn(*const u8, *mut u8, usize);
+type LoopFn = unsafe fn(*const u8, *mut u8, usize);
 
 /// A loop, and a function that finds the loop for operands in the other byte order than the values.
-type Loops = (Body, Option<fn() -> Body>);
+type LoopPair = (LoopFn, Option<fn() -> LoopFn>);
 
 /// A loop, and the bytes of its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
-    body: Body,
-    across: Option<fn() -> Body>,
+    body: LoopFn,
+    across: Option<fn() -> LoopFn>,
     element: usize,
 }
 
@@ -38,9 +38,9 @@ impl Fold {
         let first = scalars.first()?;
         let element = scalars.iter().map(|scalar| usize::from(scalar.size)).sum();
         let (body, across) = match (op, scalars) {
-            (Op::Band, _) => (body::<Words<u8, And, false, false>>(), None),
-            (Op::Bor, _) => (body::<Words<u8, Or, false, false>>(), None),
-            (Op::Bxor, _) => (body::<Words<u8, Xor, false, false>>(), None),
+            (Op::Band, _) => (body::<Words<u8, BitAnd, false, false>>(), None),
+            (Op::Bor, _) => (body::<Words<u8, BitOr, false, false>>(), None),
+            (Op::Bxor, _) => (body::<Words<u8, BitXor, false, false>>(), None),
             (Op::Maxloc | Op::Minloc, [value, index]) => (pairs(op, *value, *index)?, None),
             (Op::Prod, _) if complex => (products(*first)?, None),
             _ => words(op, *first)?,
@@ -93,13 +93,13 @@ impl Fold {
 trait Loop {
     /// # Safety
     ///
-    /// See [`Body`].
+    /// See [`LoopFn`].
     unsafe fn run(operands: *const u8, target: *mut u8, count: usize);
 }
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     // SAFETY: the caller's promise.
     unsafe { L::run(operands, target, count) }
@@ -107,7 +107,7 @@ unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) 
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
@@ -117,7 +117,7 @@ unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -130,21 +130,21 @@ unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
 /// 64-byte registers").
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn widest<L: Loop>() -> Option<Body> {
-    super::bodies::has_avx512().then_some(avx512::<L>)
+fn with_avx512<L: Loop>() -> Option<LoopFn> {
+    super::loops::has_avx512().then_some(avx512::<L>)
 }
 
 /// Compilers before 1.89 can't compile for AVX-512.
 #[rustversion::before(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn widest<L: Loop>() -> Option<Body> {
+fn with_avx512<L: Loop>() -> Option<LoopFn> {
     None
 }
 
-fn body<L: Loop>() -> Body {
+fn body<L: Loop>() -> LoopFn {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     {
-        if let Some(body) = widest::<L>() {
+        if let Some(body) = with_avx512::<L>() {
             return body;
         }
         if is_x86_feature_detected!("avx2") {
@@ -217,16 +217,16 @@ unsafe fn store<T: Word, const SWAPPED: bool>(to: *mut u8, word: T) {
 
 /// The result of combining an operand with the value at the target.
 trait Combine<T> {
-    fn combine(operand: T, there: T) -> T;
+    fn combine(operand: T, current: T) -> T;
 }
 
 macro_rules! combine {
-    ($($name:ident: |$operand:ident, $there:ident| $result:expr;)*) => {
+    ($($name:ident: |$operand:ident, $current:ident| $result:expr;)*) => {
         $(
             struct $name;
             impl<T: Word> Combine<T> for $name {
                 #[inline(always)]
-                fn combine($operand: T, $there: T) -> T {
+                fn combine($operand: T, $current: T) -> T {
                     $result
                 }
             }
@@ -235,13 +235,13 @@ macro_rules! combine {
 }
 
 combine! {
-    Greater: |operand, there| if operand > there { operand } else { there };
-    Smaller: |operand, there| if operand < there { operand } else { there };
-    Sum: |operand, there| there.sum(operand);
-    Product: |operand, there| there.product(operand);
-    Both: |operand, there| truth(operand != T::ZERO && there != T::ZERO);
-    Either: |operand, there| truth(operand != T::ZERO || there != T::ZERO);
-    OneOf: |operand, there| truth((operand != T::ZERO) != (there != T::ZERO));
+    Max: |operand, current| if operand > current { operand } else { current };
+    Min: |operand, current| if operand < current { operand } else { current };
+    Sum: |operand, current| current.sum(operand);
+    Product: |operand, current| current.product(operand);
+    LogicalAnd: |operand, current| truth(operand != T::ZERO && current != T::ZERO);
+    LogicalOr: |operand, current| truth(operand != T::ZERO || current != T::ZERO);
+    LogicalXor: |operand, current| truth((operand != T::ZERO) != (current != T::ZERO));
 }
 
 #[inline(always)]
@@ -255,8 +255,8 @@ macro_rules! bits {
             struct $name;
             impl Combine<u8> for $name {
                 #[inline(always)]
-                fn combine(operand: u8, there: u8) -> u8 {
-                    operand $operator there
+                fn combine(operand: u8, current: u8) -> u8 {
+                    operand $operator current
                 }
             }
         )*
@@ -264,9 +264,9 @@ macro_rules! bits {
 }
 
 bits! {
-    And &;
-    Or |;
-    Xor ^;
+    BitAnd &;
+    BitOr |;
+    BitXor ^;
 }
 
 /// Word by word. `FROM` means that operands are in the other byte order than this machine's, and
@@ -280,9 +280,9 @@ impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T,
             let at = index * size_of::<T>();
             // SAFETY: the caller's promise: element `index` is below `count`.
             unsafe {
-                let there = target.add(at);
+                let current = target.add(at);
                 let operand = load::<T, FROM>(operands.add(at));
-                store::<T, AT>(there, C::combine(operand, load::<T, AT>(there)));
+                store::<T, AT>(current, C::combine(operand, load::<T, AT>(current)));
             }
         }
     }
@@ -299,11 +299,11 @@ impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I
             // SAFETY: the caller's promise: element `index` is below `count`.
             unsafe {
                 let (from, to) = (operands.add(index * pair), target.add(index * pair));
-                let (operand, there) = (load::<V, SWAPPED>(from), load::<V, SWAPPED>(to));
+                let (operand, current) = (load::<V, SWAPPED>(from), load::<V, SWAPPED>(to));
                 let (from_index, to_index) =
                     (load::<I, SWAPPED>(from.add(value)), load::<I, SWAPPED>(to.add(value)));
-                let beats = if MAX { operand > there } else { operand < there };
-                if beats || operand == there && from_index < to_index {
+                let beats = if MAX { operand > current } else { operand < current };
+                if beats || operand == current && from_index < to_index {
                     store::<V, SWAPPED>(to, operand);
                     store::<I, SWAPPED>(to.add(value), from_index);
                 }
@@ -335,7 +335,7 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
 
 /// The loops for values in the other byte order than this machine's if `AT`, in this machine's
 /// otherwise. `ACROSS` must be the opposite of `AT`.
-fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> Loops {
+fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> LoopPair {
     const { assert!(AT != ACROSS) }
     (body::<Words<T, C, AT, AT>>(), Some(body::<Words<T, C, ACROSS, AT>>))
 }
@@ -345,7 +345,7 @@ fn is_swapped(scalar: Scalar) -> bool {
 }
 
 /// The loops for an operation on words.
-fn words(op: Op, scalar: Scalar) -> Option<Loops> {
+fn words(op: Op, scalar: Scalar) -> Option<LoopPair> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
             match is_swapped(scalar) {
@@ -375,8 +375,8 @@ fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     macro_rules! floats {
         ($word:ty) => {
             match op {
-                Op::Max => swapped!($word, Greater),
-                Op::Min => swapped!($word, Smaller),
+                Op::Max => swapped!($word, Max),
+                Op::Min => swapped!($word, Min),
                 Op::Sum => swapped!($word, Sum),
                 Op::Prod => swapped!($word, Product),
                 _ => return None,
@@ -386,21 +386,21 @@ fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     Some(match (scalar.value, op) {
         (Value::Float(FloatFormat::Binary32), _) => floats!(f32),
         (Value::Float(FloatFormat::Binary64), _) => floats!(f64),
-        (Value::Int { signed: true }, Op::Max) => signed!(Greater),
-        (Value::Int { signed: true }, Op::Min) => signed!(Smaller),
-        (Value::Int { .. }, Op::Max) => unsigned!(Greater),
-        (Value::Int { .. }, Op::Min) => unsigned!(Smaller),
+        (Value::Int { signed: true }, Op::Max) => signed!(Max),
+        (Value::Int { signed: true }, Op::Min) => signed!(Min),
+        (Value::Int { .. }, Op::Max) => unsigned!(Max),
+        (Value::Int { .. }, Op::Min) => unsigned!(Min),
         (Value::Int { .. }, Op::Sum) => unsigned!(Sum),
         (Value::Int { .. }, Op::Prod) => unsigned!(Product),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Land) => unsigned!(Both),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lor) => unsigned!(Either),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lxor) => unsigned!(OneOf),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Land) => unsigned!(LogicalAnd),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lor) => unsigned!(LogicalOr),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lxor) => unsigned!(LogicalXor),
         _ => return None,
     })
 }
 
 /// The loop for pairs of a value and an index.
-fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
+fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<LoopFn> {
     macro_rules! swapped {
         ($value:ty, $index:ty) => {
             match (op, is_swapped(value)) {
@@ -428,7 +428,7 @@ fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
 }
 
 /// The loop for products of complex numbers with parts of this type.
-fn products(part: Scalar) -> Option<Body> {
+fn products(part: Scalar) -> Option<LoopFn> {
     Some(match (part.value, is_swapped(part)) {
         (Value::Float(FloatFormat::Binary32), true) => body::<Products<f32, true>>(),
         (Value::Float(FloatFormat::Binary32), false) => body::<Products<f32, false>>(),

@@ -7,18 +7,18 @@
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::bodies::Rows;
+use super::loops::Rows;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::convert::{Conversion, Ends, MAX_SIZE, ValueError};
 
 /// A refused value, and the number of units moved before it.
-pub(super) struct Stop {
+pub(super) struct UnitError {
     pub unit: u64,
     pub error: ValueError,
 }
 
 /// The layout of runs on both sides.
-pub(super) enum Places<'a> {
+pub(super) enum RunLayout<'a> {
     /// Two strided dimensions on either side.
     Grid(&'a Rows),
     /// A table's offsets in the source, packed in the target.
@@ -29,13 +29,13 @@ pub(super) enum Places<'a> {
     Mirror { offsets: &'a [i64] },
 }
 
-impl Places<'_> {
+impl RunLayout<'_> {
     fn counts(&self) -> [usize; 2] {
         match self {
-            Places::Grid(rows) => rows.counts,
-            Places::Gather { offsets, .. }
-            | Places::Scatter { offsets, .. }
-            | Places::Mirror { offsets } => [1, offsets.len()],
+            RunLayout::Grid(rows) => rows.counts,
+            RunLayout::Gather { offsets, .. }
+            | RunLayout::Scatter { offsets, .. }
+            | RunLayout::Mirror { offsets } => [1, offsets.len()],
         }
     }
 
@@ -44,12 +44,12 @@ impl Places<'_> {
     fn at(&self, outer: usize, inner: usize) -> (isize, isize) {
         let (i, j) = (outer as isize, inner as isize);
         match self {
-            Places::Grid(rows) => {
+            RunLayout::Grid(rows) => {
                 (i * rows.from[0] + j * rows.from[1], i * rows.to[0] + j * rows.to[1])
             }
-            Places::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
-            Places::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
-            Places::Mirror { offsets } => (offsets[inner] as isize, offsets[inner] as isize),
+            RunLayout::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
+            RunLayout::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
+            RunLayout::Mirror { offsets } => (offsets[inner] as isize, offsets[inner] as isize),
         }
     }
 }
@@ -62,21 +62,21 @@ impl Places<'_> {
 /// the target. `run` must be a multiple of the conversion's `from_size`.
 pub(super) unsafe fn transfer(
     conversion: Conversion,
-    places: &Places<'_>,
+    places: &RunLayout<'_>,
     run: usize,
     from: *const u8,
     to: *mut u8,
-) -> Result<(), Stop> {
+) -> Result<(), UnitError> {
     macro_rules! resize {
         ($ends:ident, $($from:literal to $to:literal),*) => {
             match ($ends.from().size, $ends.to().size) {
                 // SAFETY: the caller's promise. The item's sizes are the conversion's.
                 $(($from, $to) => unsafe {
-                    let item = Resized::<$from, $to>::new($ends);
+                    let item = ResizePath::<$from, $to>::new($ends);
                     runs(item, conversion, places, run, from, to)
                 },)*
                 // SAFETY: the caller's promise.
-                _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+                _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
             }
         };
     }
@@ -87,31 +87,31 @@ pub(super) unsafe fn transfer(
         Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
             (Value::Float(FloatFormat::Binary64), Value::Float(FloatFormat::Binary32)) => {
                 // SAFETY: the caller's promise. The item's formats are the conversion's.
-                unsafe { runs(Rounded::<f64>::new(ends), conversion, places, run, from, to) }
+                unsafe { runs(HardwareFloat::<f64>::new(ends), conversion, places, run, from, to) }
             }
             (Value::Float(FloatFormat::Binary32), Value::Float(FloatFormat::Binary64)) => {
                 // SAFETY: the caller's promise. The item's formats are the conversion's.
-                unsafe { runs(Rounded::<f32>::new(ends), conversion, places, run, from, to) }
+                unsafe { runs(HardwareFloat::<f32>::new(ends), conversion, places, run, from, to) }
             }
             // SAFETY: the caller's promise.
-            _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+            _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
         },
         // SAFETY: the caller's promise.
-        _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+        _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
     }
 }
 
 /// # Safety
 ///
 /// See [`transfer`]. `item` must be made for the conversion.
-unsafe fn runs<I: Item>(
+unsafe fn runs<I: FastPath>(
     item: I,
     conversion: Conversion,
-    places: &Places<'_>,
+    places: &RunLayout<'_>,
     run: usize,
     from: *const u8,
     to: *mut u8,
-) -> Result<(), Stop> {
+) -> Result<(), UnitError> {
     let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
     let units = run / from_size;
     let [rows, columns] = places.counts();
@@ -126,7 +126,7 @@ unsafe fn runs<I: Item>(
                     if !item.apply(source, target) {
                         apply(conversion, source, target).map_err(|error| {
                             let runs = outer as u64 * columns as u64 + inner as u64;
-                            Stop { unit: runs * units as u64 + i as u64, error }
+                            UnitError { unit: runs * units as u64 + i as u64, error }
                         })?;
                     }
                 }
@@ -155,7 +155,7 @@ unsafe fn apply(conversion: Conversion, from: *const u8, to: *mut u8) -> Result<
 }
 
 /// A fast path for ordinary values.
-trait Item {
+trait FastPath {
     /// Converts one unit. Returns false, and writes nothing, if the value isn't ordinary.
     ///
     /// # Safety
@@ -165,9 +165,9 @@ trait Item {
 }
 
 /// No fast path: no value is ordinary.
-struct Unusual;
+struct NoFastPath;
 
-impl Item for Unusual {
+impl FastPath for NoFastPath {
     #[inline(always)]
     unsafe fn apply(&self, _: *const u8, _: *mut u8) -> bool {
         false
@@ -175,7 +175,7 @@ impl Item for Unusual {
 }
 
 /// The fast path from integers of `F` bytes to integers of `T` bytes. Values that fit are ordinary.
-struct Resized<const F: usize, const T: usize> {
+struct ResizePath<const F: usize, const T: usize> {
     from_swapped: bool,
     to_swapped: bool,
     signed: bool,
@@ -183,14 +183,14 @@ struct Resized<const F: usize, const T: usize> {
     greatest: i64,
 }
 
-impl<const F: usize, const T: usize> Resized<F, T> {
-    fn new(ends: Ends) -> Resized<F, T> {
+impl<const F: usize, const T: usize> ResizePath<F, T> {
+    fn new(ends: Ends) -> ResizePath<F, T> {
         let is_signed = |scalar: Scalar| scalar.value == Value::Int { signed: true };
         let signed = is_signed(ends.from());
         let unsigned = u64::MAX >> (64 - 8 * T);
         let greatest =
             if is_signed(ends.to()) { unsigned >> 1 } else { unsigned.min(i64::MAX as u64) };
-        Resized {
+        ResizePath {
             from_swapped: is_swapped(ends.from()),
             to_swapped: is_swapped(ends.to()),
             signed,
@@ -201,7 +201,7 @@ impl<const F: usize, const T: usize> Resized<F, T> {
     }
 }
 
-impl<const F: usize, const T: usize> Item for Resized<F, T> {
+impl<const F: usize, const T: usize> FastPath for ResizePath<F, T> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         // SAFETY: the caller's promise: a unit has F bytes before the conversion.
@@ -236,7 +236,7 @@ impl<const F: usize, const T: usize> Item for Resized<F, T> {
 
 /// The fast path between binary32 and binary64 by the hardware. Values that are finite in the
 /// target are ordinary.
-struct Rounded<F> {
+struct HardwareFloat<F> {
     from_swapped: bool,
     to_swapped: bool,
     from: PhantomData<F>,
@@ -274,14 +274,14 @@ macro_rules! hardware {
 hardware!(f64, u64 => f32, u32);
 hardware!(f32, u32 => f64, u64);
 
-impl<F> Rounded<F> {
-    fn new(ends: Ends) -> Rounded<F> {
+impl<F> HardwareFloat<F> {
+    fn new(ends: Ends) -> HardwareFloat<F> {
         let (from_swapped, to_swapped) = (is_swapped(ends.from()), is_swapped(ends.to()));
-        Rounded { from_swapped, to_swapped, from: PhantomData }
+        HardwareFloat { from_swapped, to_swapped, from: PhantomData }
     }
 }
 
-impl<F: Hardware> Item for Rounded<F> {
+impl<F: Hardware> FastPath for HardwareFloat<F> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
         // SAFETY: the caller's promise: a unit is an image of this format before the conversion.

@@ -7,7 +7,7 @@
 //!
 //! - `moves`: the move of one run, which copies or swaps 1, 2, 4, 8, 16, 32, 64 or any number of
 //!   bytes.
-//! - `bodies`: the loops around a move, and the choice of an instruction set at run time.
+//! - `loops`: the loops around a move, and the choice of an instruction set at run time.
 //! - `fold`: operations in place, for reductions.
 //! - `items`: a slower loop, unit by unit, for conversions that can refuse a value.
 //!
@@ -16,9 +16,9 @@
 //! and target overlap, the bytes in the overlap are unspecified afterwards.
 #![allow(unsafe_code)]
 
-mod bodies;
 pub(crate) mod fold;
 mod items;
+mod loops;
 mod moves;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;
@@ -27,9 +27,9 @@ use std::ops::Range;
 
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
-pub use bodies::copy_run;
-use bodies::{Bodies, GridBody, Rows};
-use items::Places;
+use items::RunLayout;
+pub use loops::copy_run;
+use loops::{GridLoop, Loops, Rows};
 
 /// The displacements of the runs of one side: run `(i, j)` lies at `start + i * strides[0] + j *
 /// strides[1]`.
@@ -84,14 +84,14 @@ pub struct Kernel {
     from_run: i64,
     to_run: i64,
     /// `None` for conversions that go unit by unit.
-    bodies: Option<&'static Bodies>,
+    loops: Option<&'static Loops>,
 }
 
 /// A prepared [`Kernel::transfer`]: its loop and its checked displacements, for transfers that are
 /// repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    body: GridBody,
+    body: GridLoop,
     rows: Rows,
     /// The first and the last displacement that is read, and that of the first run.
     read: [i64; 2],
@@ -229,12 +229,12 @@ impl Kernel {
         let bytes =
             |size: u8| i64::try_from(u128::from(units) * u128::from(size)).unwrap_or(i64::MAX);
         let (from_run, to_run) = (bytes(conversion.from_size()), bytes(conversion.to_size()));
-        let bodies = match conversion {
-            Conversion::Copy => Some(bodies::copy(from_run as u64)),
-            Conversion::Swap { unit } => Some(bodies::swap(unit, from_run as u64)),
+        let loops = match conversion {
+            Conversion::Copy => Some(loops::copy(from_run as u64)),
+            Conversion::Swap { unit } => Some(loops::swap(unit, from_run as u64)),
             _ => None,
         };
-        Kernel { conversion, from_run, to_run, bodies }
+        Kernel { conversion, from_run, to_run, loops }
     }
 
     /// The conversion.
@@ -247,8 +247,8 @@ impl Kernel {
     /// doesn't change a run's length.
     #[inline]
     pub fn reversed(self) -> Kernel {
-        let Kernel { conversion, from_run, to_run, bodies } = self;
-        Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, bodies }
+        let Kernel { conversion, from_run, to_run, loops } = self;
+        Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, loops }
     }
 
     /// The bytes of a run in the source.
@@ -285,19 +285,19 @@ impl Kernel {
         let written = to.reach(counts, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from.start), target.at(to.start));
-        if let ([1, 1], Some(bodies)) = (counts, self.bodies) {
+        if let ([1, 1], Some(loops)) = (counts, self.loops) {
             // SAFETY: each view covers the run, and the move was chosen for it.
-            unsafe { (bodies.run)(first, destination, self.from_run as usize) };
+            unsafe { (loops.run)(first, destination, self.from_run as usize) };
             return Ok(());
         }
         let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
-        match self.bodies {
+        match self.loops {
             // SAFETY: the views cover everything that the lanes reach. Counts and used strides fit
             // a pointer's width, because the views' bytes do. Only a count whose stride is 0 may
             // exceed it. The loop was chosen for runs of `rows.run` bytes.
-            Some(bodies) => unsafe { bodies.grid(&rows)(&rows, first, destination) },
+            Some(loops) => unsafe { loops.grid(&rows)(&rows, first, destination) },
             // SAFETY: the views cover everything that the lanes reach.
-            None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
+            None => unsafe { self.items(&RunLayout::Grid(&rows), first, destination)? },
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Kernel {
         let written = to.reach(counts, self.to_run)?;
         let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
         Some(Transfer {
-            body: self.bodies?.grid(&rows),
+            body: self.loops?.grid(&rows),
             rows,
             read: [read.start, read.end],
             from: from.start,
@@ -356,19 +356,19 @@ impl Kernel {
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
-        let Some(bodies) = self.bodies else {
+        let Some(loops) = self.loops else {
             let places = match tabled {
-                Tabled::Both => Places::Mirror { offsets },
-                Tabled::Source => Places::Gather { offsets, to_run: self.to_run as isize },
-                Tabled::Target => Places::Scatter { offsets, from_run: self.from_run as isize },
+                Tabled::Both => RunLayout::Mirror { offsets },
+                Tabled::Source => RunLayout::Gather { offsets, to_run: self.to_run as isize },
+                Tabled::Target => RunLayout::Scatter { offsets, from_run: self.from_run as isize },
             };
             // SAFETY: the views cover every run at an offset of the table, and as many packed runs.
             return unsafe { self.items(&places, first, destination) };
         };
         let body = match tabled {
-            Tabled::Both => bodies.mirror,
-            Tabled::Source => bodies.gather,
-            Tabled::Target => bodies.scatter,
+            Tabled::Both => loops.mirror,
+            Tabled::Source => loops.gather,
+            Tabled::Target => loops.scatter,
         };
         // SAFETY: the views cover every run at an offset of the table, and as many packed runs. The
         // loop was chosen for runs of `run` bytes.
@@ -383,7 +383,7 @@ impl Kernel {
     /// Every run at `places` must be readable in the source and writable in the destination.
     unsafe fn items(
         &self,
-        places: &Places<'_>,
+        places: &RunLayout<'_>,
         from: *const u8,
         to: *mut u8,
     ) -> Result<(), KernelError> {

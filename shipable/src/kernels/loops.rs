@@ -81,8 +81,8 @@ impl Rows {
     }
 }
 
-pub(super) type GridBody = unsafe fn(&Rows, *const u8, *mut u8);
-type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
+pub(super) type GridLoop = unsafe fn(&Rows, *const u8, *mut u8);
+type TableLoop = unsafe fn(&[i64], usize, *const u8, *mut u8);
 
 /// The loops around one move.
 ///
@@ -90,27 +90,27 @@ type TableBody = unsafe fn(&[i64], usize, *const u8, *mut u8);
 /// writable in the target. The move must be made for the length of a run. The processor must have
 /// the loop's instruction set.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bodies {
+pub(super) struct Loops {
     /// One run.
     pub run: unsafe fn(*const u8, *mut u8, usize),
     /// Two strided dimensions.
-    grid: GridBody,
+    grid: GridLoop,
     /// Two strided dimensions, for sparse runs: see `Rows::are_sparse`.
-    sparse: GridBody,
+    sparse: GridLoop,
     /// Two strided dimensions, for transposes: see `Rows::share_lines`.
-    tiled: GridBody,
+    tiled: GridLoop,
     /// From a table's offsets to a packed stream.
-    pub gather: TableBody,
+    pub gather: TableLoop,
     /// From a packed stream to a table's offsets.
-    pub scatter: TableBody,
+    pub scatter: TableLoop,
     /// From a table's offsets to the same offsets.
-    pub mirror: TableBody,
+    pub mirror: TableLoop,
 }
 
-impl Bodies {
+impl Loops {
     /// The loop for this grid.
     #[inline]
-    pub(super) fn grid(&self, rows: &Rows) -> GridBody {
+    pub(super) fn grid(&self, rows: &Rows) -> GridLoop {
         if rows.share_lines() {
             self.tiled
         } else if rows.are_sparse() {
@@ -123,7 +123,7 @@ impl Bodies {
 
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
 unsafe fn grid<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     for _ in 0..rows.counts[0] {
@@ -151,9 +151,9 @@ fn column_offsets(rows: &Rows) -> [[isize; 2]; COLUMNS] {
 ///
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
-unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid: GridBody) {
+unsafe fn tiled<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8, grid: GridLoop) {
     let ([outer, inner], run) = (rows.counts, rows.run);
     let at = column_offsets(rows);
     for _ in 0..inner / COLUMNS {
@@ -193,7 +193,7 @@ fn multiples(stride: isize) -> [isize; 3] {
 ///
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
 unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
     let ([_, from_stride], [_, to_stride], run) = (rows.from, rows.to, rows.run);
@@ -224,7 +224,7 @@ unsafe fn row<M: Move>(rows: &Rows, mut from: *const u8, mut to: *mut u8) {
 
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
 unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for (i, &offset) in offsets.iter().enumerate() {
@@ -235,7 +235,7 @@ unsafe fn gather<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut
 
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
 unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for (i, &offset) in offsets.iter().enumerate() {
@@ -246,7 +246,7 @@ unsafe fn scatter<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mu
 
 /// # Safety
 ///
-/// See [`Bodies`].
+/// See [`Loops`].
 #[inline(always)]
 unsafe fn mirror<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut u8) {
     for &offset in offsets {
@@ -260,11 +260,11 @@ unsafe fn mirror<M: Move>(offsets: &[i64], run: usize, from: *const u8, to: *mut
 macro_rules! instruction_set {
     ($name:ident, $($attribute:meta)?) => {
         mod $name {
-            use super::{Bodies, Move, Rows};
+            use super::{Loops, Move, Rows};
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             pub(super) unsafe fn run<M: Move>(from: *const u8, to: *mut u8, run: usize) {
                 // SAFETY: the caller's promise.
@@ -273,7 +273,7 @@ macro_rules! instruction_set {
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             pub(super) unsafe fn grid<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
@@ -282,7 +282,7 @@ macro_rules! instruction_set {
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             unsafe fn tiled<M: Move>(rows: &Rows, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
@@ -291,7 +291,7 @@ macro_rules! instruction_set {
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             unsafe fn gather<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
@@ -300,7 +300,7 @@ macro_rules! instruction_set {
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             unsafe fn scatter<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
@@ -309,15 +309,15 @@ macro_rules! instruction_set {
 
             /// # Safety
             ///
-            /// See [`Bodies`].
+            /// See [`Loops`].
             $(#[$attribute])?
             unsafe fn mirror<M: Move>(table: &[i64], run: usize, from: *const u8, to: *mut u8) {
                 // SAFETY: the caller's promise.
                 unsafe { super::mirror::<M>(table, run, from, to) }
             }
 
-            pub(super) const fn bodies<M: Move>() -> &'static Bodies {
-                &Bodies {
+            pub(super) const fn loops<M: Move>() -> &'static Loops {
+                &Loops {
                     run: run::<M>,
                     grid: grid::<M>,
                     sparse: grid::<M>,
@@ -334,10 +334,10 @@ macro_rules! instruction_set {
 instruction_set!(baseline,);
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 instruction_set!(avx2, target_feature(enable = "avx2"));
-/// Loops with registers of 64 bytes. Each register holds a whole cache line.
+/// Loops with the zmm registers of AVX-512. Each holds a whole cache line.
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-mod widest {
+mod zmm {
     use std::sync::LazyLock;
 
     use super::*;
@@ -347,21 +347,21 @@ mod widest {
 
     /// The loops that copy runs of 1 to `MOST` bytes with one masked load and store each. `None` if
     /// the processor has no masks.
-    pub(super) fn masked<const MOST: usize>() -> Option<&'static Bodies> {
-        has_avx512().then(avx512::bodies::<Masked<MOST>>)
+    pub(super) fn masked<const MOST: usize>() -> Option<&'static Loops> {
+        has_avx512().then(avx512::loops::<Masked<MOST>>)
     }
 
     /// The loops of a move of up to 16 bytes, with masked moves for sparse runs only. `None` if the
     /// processor has no masks.
-    pub(super) fn sparse<M: Move>() -> Option<&'static Bodies> {
-        let bodies =
-            const { &Bodies { sparse: avx512::grid::<Masked<16>>, ..*baseline::bodies::<M>() } };
-        has_avx512().then_some(bodies)
+    pub(super) fn sparse<M: Move>() -> Option<&'static Loops> {
+        let loops =
+            const { &Loops { sparse: avx512::grid::<Masked<16>>, ..*baseline::loops::<M>() } };
+        has_avx512().then_some(loops)
     }
 
     /// The loops that copy runs in aligned lines. `None` if the processor has no such registers.
-    pub(super) fn lines() -> Option<&'static Bodies> {
-        has_avx512().then(avx512::bodies::<CopyLines>)
+    pub(super) fn lines() -> Option<&'static Loops> {
+        has_avx512().then(avx512::loops::<CopyLines>)
     }
 
     /// The longest single run that a loop with registers of 64 bytes copies. For longer runs memcpy
@@ -373,7 +373,7 @@ mod widest {
     ///
     /// # Safety
     ///
-    /// See [`Bodies`].
+    /// See [`Loops`].
     #[inline]
     pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> bool {
         static THERE: LazyLock<bool> = LazyLock::new(has_avx512);
@@ -393,16 +393,16 @@ mod widest {
 /// Compilers before 1.89 can't compile for AVX-512.
 #[rustversion::before(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-mod widest {
-    pub(super) fn masked<const MOST: usize>() -> Option<&'static super::Bodies> {
+mod zmm {
+    pub(super) fn masked<const MOST: usize>() -> Option<&'static super::Loops> {
         None
     }
 
-    pub(super) fn sparse<M: super::Move>() -> Option<&'static super::Bodies> {
+    pub(super) fn sparse<M: super::Move>() -> Option<&'static super::Loops> {
         None
     }
 
-    pub(super) fn lines() -> Option<&'static super::Bodies> {
+    pub(super) fn lines() -> Option<&'static super::Loops> {
         None
     }
 
@@ -412,21 +412,21 @@ mod widest {
 }
 
 /// The loops that copy runs of this length.
-pub(super) fn copy(run: u64) -> &'static Bodies {
+pub(super) fn copy(run: u64) -> &'static Loops {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if let Some(bodies) = masked_copy(run) {
-        return bodies;
+    if let Some(loops) = masked_copy(run) {
+        return loops;
     }
     match run {
-        1 => baseline::bodies::<Copy<1>>(),
-        2 => baseline::bodies::<Copy<2>>(),
-        3 => baseline::bodies::<CopyPair<2>>(),
-        4 => baseline::bodies::<Copy<4>>(),
-        5..=7 => baseline::bodies::<CopyPair<4>>(),
-        8 => baseline::bodies::<Copy<8>>(),
-        9..=15 => baseline::bodies::<CopyPair<8>>(),
-        16 => baseline::bodies::<Copy<16>>(),
-        17..=31 => baseline::bodies::<CopyPair<16>>(),
+        1 => baseline::loops::<Copy<1>>(),
+        2 => baseline::loops::<Copy<2>>(),
+        3 => baseline::loops::<CopyPair<2>>(),
+        4 => baseline::loops::<Copy<4>>(),
+        5..=7 => baseline::loops::<CopyPair<4>>(),
+        8 => baseline::loops::<Copy<8>>(),
+        9..=15 => baseline::loops::<CopyPair<8>>(),
+        16 => baseline::loops::<Copy<16>>(),
+        17..=31 => baseline::loops::<CopyPair<16>>(),
         _ => long_copy(run),
     }
 }
@@ -435,12 +435,12 @@ pub(super) fn copy(run: u64) -> &'static Bodies {
 /// overlap. Runs of 16 bytes gain if they are far apart, and runs of 4 and 8 bytes only if they are
 /// sparse (docs/tuning.md, "Masked copies").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn masked_copy(run: u64) -> Option<&'static Bodies> {
+fn masked_copy(run: u64) -> Option<&'static Loops> {
     match run {
-        3 | 5..=7 | 9..=16 => widest::masked::<16>(),
-        17..=31 => widest::masked::<32>(),
-        4 => widest::sparse::<Copy<4>>(),
-        8 => widest::sparse::<Copy<8>>(),
+        3 | 5..=7 | 9..=16 => zmm::masked::<16>(),
+        17..=31 => zmm::masked::<32>(),
+        4 => zmm::sparse::<Copy<4>>(),
+        8 => zmm::sparse::<Copy<8>>(),
         _ => None,
     }
 }
@@ -452,11 +452,11 @@ const LONGEST: u64 = 1024;
 /// The loops that copy runs of this length with aligned stores. `None` for lengths at which
 /// unaligned loops or memcpy are faster (docs/tuning.md, "Copies in lines").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
-    match widest::lines() {
-        Some(bodies) => (512..=2560).contains(&run).then_some(bodies),
+fn copy_in_lines(run: u64) -> Option<&'static Loops> {
+    match zmm::lines() {
+        Some(loops) => (512..=2560).contains(&run).then_some(loops),
         None if is_x86_feature_detected!("avx2") => {
-            (512..=4096).contains(&run).then(avx2::bodies::<CopyLines>)
+            (512..=4096).contains(&run).then(avx2::loops::<CopyLines>)
         }
         None => None,
     }
@@ -468,23 +468,23 @@ fn copy_in_lines(run: u64) -> Option<&'static Bodies> {
 const LINES_ALONE: RangeInclusive<usize> = 512..=16 << 10;
 
 /// The loops that copy runs of this length, for which wide registers help.
-fn long_copy(run: u64) -> &'static Bodies {
+fn long_copy(run: u64) -> &'static Loops {
     macro_rules! choose {
         ($set:ident, $any:ty) => {
             match run {
-                32 => $set::bodies::<Copy<32>>(),
-                33..=63 => $set::bodies::<CopyPair<32>>(),
-                64 => $set::bodies::<Copy<64>>(),
-                65..=128 => $set::bodies::<CopyPair<64>>(),
-                129..=LONGEST => $set::bodies::<CopyChunks<64>>(),
-                _ => $set::bodies::<$any>(),
+                32 => $set::loops::<Copy<32>>(),
+                33..=63 => $set::loops::<CopyPair<32>>(),
+                64 => $set::loops::<Copy<64>>(),
+                65..=128 => $set::loops::<CopyPair<64>>(),
+                129..=LONGEST => $set::loops::<CopyChunks<64>>(),
+                _ => $set::loops::<$any>(),
             }
         };
     }
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     {
-        if let Some(bodies) = copy_in_lines(run) {
-            return bodies;
+        if let Some(loops) = copy_in_lines(run) {
+            return loops;
         }
         if is_x86_feature_detected!("avx2") {
             return choose!(avx2, CopyLong);
@@ -536,7 +536,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // set.
     unsafe {
         #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-        if widest::copy(from, to, len) {
+        if zmm::copy(from, to, len) {
             return;
         } else if is_x86_feature_detected!("avx2") {
             return match LINES_ALONE.contains(&len) {
@@ -549,7 +549,7 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 }
 
 /// The loops that swap runs of this length.
-pub(super) fn swap(unit: Unit, run: u64) -> &'static Bodies {
+pub(super) fn swap(unit: Unit, run: u64) -> &'static Loops {
     match unit {
         Unit::Two => swap_units::<2>(run),
         Unit::Four => swap_units::<4>(run),
@@ -558,20 +558,20 @@ pub(super) fn swap(unit: Unit, run: u64) -> &'static Bodies {
     }
 }
 
-fn swap_units<const UNIT: usize>(run: u64) -> &'static Bodies {
+fn swap_units<const UNIT: usize>(run: u64) -> &'static Loops {
     macro_rules! choose {
         ($set:ident, $swap:ident) => {
             match run {
-                _ if run == UNIT as u64 => $set::bodies::<Fixed<$swap<UNIT>, UNIT>>(),
-                4 => $set::bodies::<Fixed<$swap<UNIT>, 4>>(),
-                6 => $set::bodies::<Fixed<$swap<UNIT>, 6>>(),
-                8 => $set::bodies::<Fixed<$swap<UNIT>, 8>>(),
-                12 => $set::bodies::<Fixed<$swap<UNIT>, 12>>(),
-                16 => $set::bodies::<Fixed<$swap<UNIT>, 16>>(),
-                24 => $set::bodies::<Fixed<$swap<UNIT>, 24>>(),
-                32 => $set::bodies::<Fixed<$swap<UNIT>, 32>>(),
-                64 => $set::bodies::<Fixed<$swap<UNIT>, 64>>(),
-                _ => $set::bodies::<$swap<UNIT>>(),
+                _ if run == UNIT as u64 => $set::loops::<Fixed<$swap<UNIT>, UNIT>>(),
+                4 => $set::loops::<Fixed<$swap<UNIT>, 4>>(),
+                6 => $set::loops::<Fixed<$swap<UNIT>, 6>>(),
+                8 => $set::loops::<Fixed<$swap<UNIT>, 8>>(),
+                12 => $set::loops::<Fixed<$swap<UNIT>, 12>>(),
+                16 => $set::loops::<Fixed<$swap<UNIT>, 16>>(),
+                24 => $set::loops::<Fixed<$swap<UNIT>, 24>>(),
+                32 => $set::loops::<Fixed<$swap<UNIT>, 32>>(),
+                64 => $set::loops::<Fixed<$swap<UNIT>, 64>>(),
+                _ => $set::loops::<$swap<UNIT>>(),
             }
         };
     }
