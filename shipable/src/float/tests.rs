@@ -257,7 +257,7 @@ fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit
 }
 
 #[test]
-fn double_doubles_are_exact_sums_rounded_once() {
+fn double_doubles_convert_with_one_rounding() {
     let mut random = SmallRng::seed_from_u64(2);
     for case in 0..cases(6000) {
         let high_field = random.random_range(1..0x7fe);
@@ -293,7 +293,7 @@ fn double_doubles_are_exact_sums_rounded_once() {
 }
 
 #[test]
-fn double_double_through_binary128_and_back_is_the_same() {
+fn double_double_round_trips_through_binary128() {
     let mut random = SmallRng::seed_from_u64(3);
     for _ in 0..cases(2000) {
         let high =
@@ -353,7 +353,7 @@ fn compare_with_apfloat(from: FloatFormat, image: u128, to: FloatFormat) {
 }
 
 #[test]
-fn every_binary16_converts_as_apfloat_converts_it() {
+fn every_binary16_converts_as_in_apfloat() {
     for image in 0..1 << 16 {
         for to in SHARED {
             compare_with_apfloat(Binary16, image, to);
@@ -362,7 +362,7 @@ fn every_binary16_converts_as_apfloat_converts_it() {
 }
 
 #[test]
-fn every_point_where_binary16_rounds_differently_is_right() {
+fn rounding_to_binary16_is_right_around_every_halfway_point() {
     for at in 0..infinity(Binary16) {
         let [here, next] =
             [at, at + 1].map(|at| f32::from_bits(by_apfloat(Binary16, at, Binary32).0 as u32));
@@ -375,7 +375,7 @@ fn every_point_where_binary16_rounds_differently_is_right() {
 }
 
 #[test]
-fn others_convert_as_apfloat_converts_them() {
+fn other_formats_convert_as_in_apfloat() {
     let mut random = SmallRng::seed_from_u64(4);
     for from in SHARED {
         for at in places(from, &mut random, cases(3000)) {
@@ -388,7 +388,7 @@ fn others_convert_as_apfloat_converts_them() {
 }
 
 #[test]
-fn narrowing_is_what_the_hardware_does() {
+fn narrowing_matches_the_hardware() {
     let mut random = SmallRng::seed_from_u64(5);
     for at in places(Binary64, &mut random, cases(20_000)) {
         let single = f64::from_bits(at as u64) as f32;
@@ -399,7 +399,7 @@ fn narrowing_is_what_the_hardware_does() {
 }
 
 #[test]
-fn infinities_zeros_and_nans_keep_what_they_can() {
+fn infinities_zeros_and_nans_survive_conversion() {
     let special = |format: FloatFormat, number: Number| encode(format, &number).unwrap();
     let all = [Binary16, Binary32, Binary64, X87, M68k, Binary128, DoubleDouble];
     for from in all {
@@ -426,7 +426,7 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
 }
 
 #[test]
-fn x87_encodings_that_are_no_numbers_are_named() {
+fn invalid_x87_encodings_are_refused_by_name() {
     let x87 = |head: u128, significand: u128| decode(X87, head << 64 | significand);
     assert_eq!(x87(0x3fff, 0x4000_0000_0000_0000), Err(Misfit::Unnormal));
     assert_eq!(x87(0xbfff, 0), Err(Misfit::Unnormal));
@@ -581,7 +581,7 @@ fn products_are_rounded_once() {
 }
 
 #[test]
-fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
+fn binary64_arithmetic_matches_the_hardware() {
     let mut random = SmallRng::seed_from_u64(13);
     let special =
         [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 1.0];
@@ -608,7 +608,7 @@ fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
 }
 
 #[test]
-fn double_doubles_add_and_multiply_to_their_last_places() {
+fn double_double_arithmetic_is_accurate_to_100_bits() {
     let mut random = SmallRng::seed_from_u64(14);
     let pair = |high: f64, low: f64| u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
     // One plus a tiny number, minus one.

@@ -35,7 +35,7 @@ fn conversions() -> Vec<Conversion> {
 }
 
 #[test]
-fn ordinary_values_and_others_convert_alike() {
+fn fast_paths_agree_with_conversion_apply() {
     let orders = [ByteOrder::Little, ByteOrder::Big];
     let scalars: Vec<Scalar> = [1, 2, 4, 8]
         .into_iter()
@@ -112,7 +112,7 @@ fn memory() -> Vec<u8> {
 }
 
 #[test]
-fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
+fn grids_match_a_byte_loop() {
     let source = memory();
     let mut shapes = 0;
     for conversion in conversions() {
@@ -149,7 +149,7 @@ fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
 }
 
 #[test]
-fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
+fn tables_match_a_byte_loop() {
     let source = memory();
     for conversion in conversions() {
         for units in (1..=17).chain([24, 31, 33]) {
@@ -221,7 +221,7 @@ fn runs_of_any_length_are_copied() {
 }
 
 #[test]
-fn many_runs_far_apart_are_copied() {
+fn sparse_runs_are_copied() {
     const APART: i64 = 128;
     for (run, counts) in [3, 4, 7, 8, 12, 16, 31, 33]
         .into_iter()
@@ -243,7 +243,7 @@ fn many_runs_far_apart_are_copied() {
 }
 
 #[test]
-fn strips_are_for_columns_that_a_cache_loses() {
+fn transposes_are_tiled_only_beyond_the_cache() {
     let goes_by_strips = |columns: u64, apart: i64| {
         Rows::new([4, columns], [8, apart], [8 * columns as i64, 8], 8).share_lines()
     };
@@ -256,7 +256,7 @@ fn strips_are_for_columns_that_a_cache_loses() {
 }
 
 #[test]
-fn matrices_are_transposed() {
+fn transposes_match_a_byte_loop() {
     const PAGE: i64 = 4096;
     let swap = Conversion::Swap { unit: Unit::Four };
     let copies = [1, 3, 4, 8, 12, 16, 31, 40, 70].map(|run| (Conversion::Copy, run));
@@ -307,7 +307,7 @@ fn matrices_are_transposed() {
 }
 
 #[test]
-fn long_runs_are_copied_wherever_they_begin() {
+fn long_runs_are_copied_at_any_alignment() {
     let counts = [2, 2];
     for run in [129, 511, 512, 513, 576, 1024, 1025, 2559, 2560, 2561, 4095, 4096, 4097] {
         let kernel = Kernel::new(Conversion::Copy, run as u64);
@@ -325,7 +325,7 @@ fn long_runs_are_copied_wherever_they_begin() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_stops_the_kernel_there() {
+fn a_refused_value_stops_the_kernel() {
     let int = |size| Scalar { value: Value::Int { signed: true }, size, order: ByteOrder::Little };
     let kernel = Kernel::new(Conversion::between(int(4), int(2)).unwrap(), 2);
     let source: Vec<u8> =
@@ -340,7 +340,7 @@ fn a_value_that_does_not_fit_stops_the_kernel_there() {
 }
 
 #[test]
-fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
+fn runs_outside_a_view_are_refused_before_anything_moves() {
     let source = [7; 64];
     let mut found = [0; 64];
     let kernel = Kernel::new(Conversion::Copy, 8);
@@ -373,7 +373,7 @@ fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
 }
 
 #[test]
-fn overlapping_runs_are_harmless() {
+fn transfers_between_overlapping_views_are_sound() {
     let mut memory = memory();
     for conversion in conversions() {
         for units in [1, 3, 9, 40] {

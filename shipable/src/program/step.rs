@@ -361,7 +361,7 @@ mod tests {
     use crate::{Architecture, Committed, Datatype};
 
     #[test]
-    fn a_step_does_not_look_through_all_parts_of_a_long_run() {
+    fn a_step_joins_a_limited_number_of_runs() {
         const LONG: usize = 5000;
         // One long run, then many short ones: the table cuts the long run into parts of the short
         // length.

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn strided_copies_are_those_of_the_programs() {
+    fn strided_copies_match_program_copies() {
         let memory: Vec<u8> = (0..=255).cycle().take(1200).collect();
         let (mut found, mut mirrored) = (0, 0);
         let all = types();
