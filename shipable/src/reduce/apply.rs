@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Body, Reduction};
+use super::{Method, Reduction};
 use crate::error::{Error, Result};
 use crate::memory::{View, ViewMut};
 use crate::program::Program;
@@ -53,21 +53,27 @@ impl Reduction {
             }
             return self.combine_at(operands, memory, at, bytes);
         }
-        let mut there = [0; PIECE];
+        let mut current = [0; PIECE];
         let piece = PIECE as u64 / self.element() * self.element();
         let mut done = 0;
         while done < bytes {
             let length = piece.min(bytes - done);
-            let there = &mut there[..length as usize];
-            program.pack(*count, memory.as_view(), position + done, there)?;
+            let current = &mut current[..length as usize];
+            program.pack(*count, memory.as_view(), position + done, current)?;
             if let Some(fetched) = fetched.as_deref_mut() {
-                fetched[done as usize..(done + length) as usize].copy_from_slice(there);
+                fetched[done as usize..(done + length) as usize].copy_from_slice(current);
             }
-            if !matches!(self.body, Body::Keep) {
+            if !matches!(self.method, Method::Keep) {
                 let shifted = operands.shifted(done as i64).ok_or(OVERFLOW)?;
-                self.combine_at(shifted, &mut ViewMut::new(there), 0, length)?;
+                self.combine_at(shifted, &mut ViewMut::new(current), 0, length)?;
                 let mut partial = crate::Partial::default();
-                program.unpack(*count, memory.reborrow(), position + done, there, &mut partial)?;
+                program.unpack(
+                    *count,
+                    memory.reborrow(),
+                    position + done,
+                    current,
+                    &mut partial,
+                )?;
             }
             done += length;
         }
@@ -93,7 +99,7 @@ impl Reduction {
         let length = range.end.saturating_sub(range.start);
         let direct = match program.contiguous(count) {
             // NO_OP reads no operand.
-            _ if matches!(self.body, Body::Keep) => Some(View::new(&[])),
+            _ if matches!(self.method, Method::Keep) => Some(View::new(&[])),
             Some(start) => {
                 let reach = program.range(count)?;
                 memory.covers(reach.start, reach.end)?;

@@ -59,11 +59,11 @@ pub struct Reduction {
     op: Op,
     /// The bytes of an element in the packed stream.
     element: u32,
-    body: Body,
+    method: Method,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Body {
+enum Method {
     /// The value stays.
     Keep,
     /// The operand replaces the value.
@@ -84,23 +84,23 @@ impl Reduction {
         let complex = is_complex(leaf);
         let scalars = layout.components.iter().map(|component| component.scalar);
         let scalars: smallvec::SmallVec<[Scalar; 2]> = scalars.collect();
-        let body = match (op, &scalars[..]) {
-            (Op::NoOp, _) | (_, []) => Body::Keep,
-            (Op::Replace, _) => Body::Replace,
+        let method = match (op, &scalars[..]) {
+            (Op::NoOp, _) | (_, []) => Method::Keep,
+            (Op::Replace, _) => Method::Replace,
             (_, &[first, ref rest @ ..]) => match Fold::find(op, &scalars, complex) {
-                Some(fold) => Body::Fold(fold),
+                Some(fold) => Method::Fold(fold),
                 None => {
-                    Body::Software(Software { op, first, second: rest.first().copied(), complex })
+                    Method::Software(Software { op, first, second: rest.first().copied(), complex })
                 }
             },
         };
-        Ok(Reduction { op, element: layout.size, body })
+        Ok(Reduction { op, element: layout.size, method })
     }
 
     /// The reduction for operands in the other byte order. `None` if no loop does both.
     fn across(&self) -> Option<Reduction> {
-        let Body::Fold(fold) = &self.body else { return None };
-        Some(Reduction { body: Body::Fold(fold.across()?), ..*self })
+        let Method::Fold(fold) = &self.method else { return None };
+        Some(Reduction { method: Method::Fold(fold.across()?), ..*self })
     }
 
     /// The operation.
@@ -145,8 +145,8 @@ impl Reduction {
         target: &mut ViewMut<'_>,
         bytes: u64,
     ) -> Result<()> {
-        match &self.body {
-            Body::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
+        match &self.method {
+            Method::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
             // Reborrowed: otherwise the caller's view would have to live in memory, for this arm
             // only.
             _ => self.combine_at(operands, &mut target.reborrow(), 0, bytes),
@@ -162,9 +162,9 @@ impl Reduction {
         at: i64,
         bytes: u64,
     ) -> Result<()> {
-        match &self.body {
-            Body::Keep => {}
-            Body::Replace => {
+        match &self.method {
+            Method::Keep => {}
+            Method::Replace => {
                 let lane = |start| Lane { start, strides: [0; 2] };
                 let copy = Kernel::new(Conversion::Copy, bytes);
                 match copy.transfer([1, 1], operands, lane(0), target, lane(at)) {
@@ -173,17 +173,17 @@ impl Reduction {
                     Err(KernelError::Value { .. }) | Ok(()) => {}
                 }
             }
-            Body::Fold(fold) => fold.run(operands, target, at, bytes)?,
-            Body::Software(software) => {
+            Method::Fold(fold) => fold.run(operands, target, at, bytes)?,
+            Method::Software(software) => {
                 let size = self.element as usize;
-                let (mut operand, mut there) = ([0; LONGEST], [0; LONGEST]);
-                let (operand, there) = (&mut operand[..size], &mut there[..size]);
+                let (mut operand, mut current) = ([0; LONGEST], [0; LONGEST]);
+                let (operand, current) = (&mut operand[..size], &mut current[..size]);
                 for element in 0..bytes / self.element() {
                     let offset = (element * self.element()) as i64;
                     operands.read(offset, operand)?;
-                    target.read(at + offset, there)?;
-                    software.combine(operand, there);
-                    target.write(at + offset, there)?;
+                    target.read(at + offset, current)?;
+                    software.combine(operand, current);
+                    target.write(at + offset, current)?;
                 }
             }
         }

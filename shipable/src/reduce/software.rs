@@ -25,15 +25,15 @@ pub(super) struct Software {
 
 impl Software {
     /// Combines an operand with the value at the target.
-    pub(super) fn combine(&self, operand: &[u8], there: &mut [u8]) {
+    pub(super) fn combine(&self, operand: &[u8], current: &mut [u8]) {
         let Some(second) = self.second else {
-            return scalar(self.op, self.first, operand, there);
+            return scalar(self.op, self.first, operand, current);
         };
         let part = usize::from(self.first.size);
         match self.op {
             Op::Maxloc | Op::Minloc => {
                 let ((value, index), (held, held_index)) =
-                    (operand.split_at(part), there.split_at(part));
+                    (operand.split_at(part), current.split_at(part));
                 let wanted = if self.op == Op::Maxloc { Ordering::Greater } else { Ordering::Less };
                 let better = match compare(self.first, value, held) {
                     Some(Ordering::Equal) => {
@@ -42,46 +42,46 @@ impl Software {
                     ordering => ordering == Some(wanted),
                 };
                 if better {
-                    there.copy_from_slice(operand);
+                    current.copy_from_slice(operand);
                 }
             }
-            Op::Prod if self.complex => self.product(operand, there),
+            Op::Prod if self.complex => self.product(operand, current),
             _ => {
-                let (held, held_second) = there.split_at_mut(part);
+                let (held, held_second) = current.split_at_mut(part);
                 scalar(self.op, self.first, &operand[..part], held);
                 scalar(self.op, second, &operand[part..], held_second);
             }
         }
     }
 
-    fn product(&self, operand: &[u8], there: &mut [u8]) {
+    fn product(&self, operand: &[u8], current: &mut [u8]) {
         let Value::Float(format) = self.first.value else { return };
         let part = usize::from(self.first.size);
         let image = |bytes: &[u8]| load_float(self.first, format, bytes);
-        let (a, b) = (image(&there[..part]), image(&there[part..]));
+        let (a, b) = (image(&current[..part]), image(&current[part..]));
         let (c, d) = (image(&operand[..part]), image(&operand[part..]));
         let times = |x, y| arithmetic::multiply(format, x, y);
         let real = arithmetic::subtract(format, times(a, c), times(b, d));
         let imaginary = arithmetic::add(format, times(a, d), times(b, c));
-        store_float(real, self.first, format, &mut there[..part]);
-        store_float(imaginary, self.first, format, &mut there[part..]);
+        store_float(real, self.first, format, &mut current[..part]);
+        store_float(imaginary, self.first, format, &mut current[part..]);
     }
 }
 
 /// Combines one scalar. An operation that isn't defined on it changes nothing, but [`Op::check`]
 /// refuses these.
-fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
+fn scalar(op: Op, kind: Scalar, operand: &[u8], current: &mut [u8]) {
     let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
     let result = match op {
         Op::Max | Op::Min => {
             let wanted = if op == Op::Max { Ordering::Greater } else { Ordering::Less };
-            if compare(kind, operand, there) == Some(wanted) {
-                there.copy_from_slice(operand);
+            if compare(kind, operand, current) == Some(wanted) {
+                current.copy_from_slice(operand);
             }
             return;
         }
         Op::Land | Op::Lor | Op::Lxor => {
-            let (a, b) = (is_true(operand), is_true(there));
+            let (a, b) = (is_true(operand), is_true(current));
             let result = match op {
                 Op::Land => a && b,
                 Op::Lor => a || b,
@@ -94,31 +94,31 @@ fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
             }
         }
         Op::Band | Op::Bor | Op::Bxor => {
-            for (there, operand) in there.iter_mut().zip(operand) {
-                *there = match op {
-                    Op::Band => *there & operand,
-                    Op::Bor => *there | operand,
-                    _ => *there ^ operand,
+            for (current, operand) in current.iter_mut().zip(operand) {
+                *current = match op {
+                    Op::Band => *current & operand,
+                    Op::Bor => *current | operand,
+                    _ => *current ^ operand,
                 };
             }
             return;
         }
         Op::Sum | Op::Prod => {
             if let Value::Float(format) = kind.value {
-                let (a, b) = (load_float(kind, format, there), load_float(kind, format, operand));
+                let (a, b) = (load_float(kind, format, current), load_float(kind, format, operand));
                 let result = match op {
                     Op::Sum => arithmetic::add(format, a, b),
                     _ => arithmetic::multiply(format, a, b),
                 };
-                return store_float(result, kind, format, there);
+                return store_float(result, kind, format, current);
             }
             // The bits above the scalar's size may be wrong. The store drops them.
-            let (a, b) = (load(kind.order, there), load(kind.order, operand));
+            let (a, b) = (load(kind.order, current), load(kind.order, operand));
             if op == Op::Sum { a.wrapping_add(b) } else { a.wrapping_mul(b) }
         }
         Op::Maxloc | Op::Minloc | Op::Replace | Op::NoOp => return,
     };
-    store(result, kind.order, there);
+    store(result, kind.order, current);
 }
 
 /// The order of two values. `None` if either is a NaN.

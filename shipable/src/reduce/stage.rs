@@ -19,7 +19,7 @@ pub struct Stage {
     leaf: Leaf,
     from: u64,
     to: u64,
-    lanes: SmallVec<[Part; 2]>,
+    components: SmallVec<[ComponentConversion; 2]>,
     copies: bool,
     /// Whether the conversion only reverses the bytes of each scalar.
     swaps: bool,
@@ -27,7 +27,7 @@ pub struct Stage {
 
 /// The conversion of one scalar of each element, or of both parts of a complex number.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ComponentConversion {
     conversion: Conversion,
     from: i64,
     to: i64,
@@ -45,7 +45,7 @@ pub struct Carry {
     held: usize,
 }
 
-impl Part {
+impl ComponentConversion {
     fn swaps(&self) -> bool {
         matches!(self.conversion, Conversion::Swap { .. }) && self.units == 1
     }
@@ -59,30 +59,43 @@ impl Stage {
     /// Those of [`Architecture::leaf`], [`Error::Unconvertible`], and class TYPE for a marker,
     /// which holds no data.
     pub fn new(leaf: Leaf, from: &Architecture, to: &Architecture) -> Result<Stage> {
-        let (there, here) = (from.leaf(leaf)?, to.leaf(leaf)?);
-        if there.size == 0 {
+        let (from_layout, to_layout) = (from.leaf(leaf)?, to.leaf(leaf)?);
+        if from_layout.size == 0 {
             let problem = format!("{leaf} holds no data: use a type of the items themselves");
             return Err(Error::Argument { call: "accumulate", class: Class::Type, problem });
         }
         let (mut from_at, mut to_at) = (0, 0);
-        let mut lanes = SmallVec::new();
-        let pairs = there.components.iter().zip(&here.components);
+        let mut components = SmallVec::new();
+        let pairs = from_layout.components.iter().zip(&to_layout.components);
         for (index, (a, b)) in (0..).zip(pairs) {
             let conversion = Conversion::between(a.scalar, b.scalar)?;
             let units = u64::from(a.scalar.size / conversion.from_size());
             if index == 0 || !is_complex(leaf) {
-                let part =
-                    Part { conversion, from: from_at, to: to_at, scalars: 1, first: index, units };
-                lanes.push(part);
-            } else if let Some(Part { scalars, .. }) = lanes.last_mut() {
+                let part = ComponentConversion {
+                    conversion,
+                    from: from_at,
+                    to: to_at,
+                    scalars: 1,
+                    first: index,
+                    units,
+                };
+                components.push(part);
+            } else if let Some(ComponentConversion { scalars, .. }) = components.last_mut() {
                 *scalars += 1;
             }
             from_at += i64::from(a.scalar.size);
             to_at += i64::from(b.scalar.size);
         }
-        let copies = lanes.iter().all(|part: &Part| part.conversion.is_copy());
-        let swaps = lanes.iter().all(Part::swaps);
-        Ok(Stage { leaf, from: there.size.into(), to: here.size.into(), lanes, copies, swaps })
+        let copies = components.iter().all(|part: &ComponentConversion| part.conversion.is_copy());
+        let swaps = components.iter().all(ComponentConversion::swaps);
+        Ok(Stage {
+            leaf,
+            from: from_layout.size.into(),
+            to: to_layout.size.into(),
+            components,
+            copies,
+            swaps,
+        })
     }
 
     /// The bytes of an element in the sender's representation.
@@ -113,7 +126,7 @@ impl Stage {
         let count = input.len() as u64 / self.from;
         let (mut done, mut outcome) = (count, Ok(()));
         let mut target = ViewMut::new(out);
-        for part in &self.lanes {
+        for part in &self.components {
             let kernel = Kernel::new(part.conversion, part.units * part.scalars);
             let lane = |start, stride: u64| Lane { start, strides: [0, stride as i64] };
             let (from, to) = (lane(part.from, self.from), lane(part.to, self.to));
@@ -126,7 +139,7 @@ impl Stage {
                     if element < done {
                         done = element;
                         let (from, to) = describe(part.conversion);
-                        let scalars: u64 = self.lanes.iter().map(|part| part.scalars).sum();
+                        let scalars: u64 = self.components.iter().map(|part| part.scalars).sum();
                         outcome = Err(Error::Conversion(Box::new(ConversionError {
                             item: (index + element) * scalars + part.first + within,
                             datatype: self.leaf.mpi_name(),
