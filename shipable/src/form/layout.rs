@@ -85,13 +85,13 @@ fn near(vectors: &[Vector], unit: i64, extent: i64) -> Option<Option<bounds::Spa
             Some((reach.min(0), reach.max(0)))
         };
         let start = vector.displacement.checked_mul(unit)?;
-        let (before, behind) = steps(vector.length, extent)?;
+        let (before, after) = steps(vector.length, extent)?;
         let (first, last) = match vector.count {
             1 => (0, 0),
             count => steps(count, vector.stride.checked_mul(unit)?)?,
         };
         least = least.min(start.checked_add(before)?.checked_add(first)?);
-        greatest = greatest.max(start.checked_add(behind)?.checked_add(last)?);
+        greatest = greatest.max(start.checked_add(after)?.checked_add(last)?);
     }
     let reach = bounds::Span { least: least.into(), greatest: greatest.into() };
     Some((!vectors.is_empty()).then_some(reach))

@@ -1,9 +1,9 @@
 //! Lowering: from a form to a program, for one memory and one stream.
 //!
 //! 1. Take the bounds of every node in the memory's architecture. The caller has computed them.
-//! 2. Turn the nodes into operations, children first. A leaf becomes the runs of its scalars, an
-//!    array becomes the operations of its child repeated, and a struct becomes the operations of
-//!    its members in sequence.
+//! 2. Turn the nodes into operations, children first. A leaf becomes the runs of its
+//!    scalars. An array repeats the operations of its child. A struct becomes the operations of its
+//!    members in sequence.
 //! 3. Normalise after every node: [`join`] runs that adjoin, [`tabulate`] sequences of runs. While
 //!    step 2 repeats operations, [`repeat`] folds the repetitions into blocks where they fit. None
 //!    of these changes the order of the stream. In debug builds, [`verify`] checks after each node
