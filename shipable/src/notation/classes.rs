@@ -1,4 +1,4 @@
-//! Which subtrees of a type are equal, found in the time that its objects take and not its paths.
+//! Classes of equal subtrees of a type, computed by visiting each shared object once.
 
 use std::collections::HashMap;
 
@@ -6,33 +6,33 @@ use super::print::pieces;
 use crate::basic::Basic;
 use crate::datatype::{Combiner, Datatype};
 
-/// One class for each set of equal types.
+/// The classes of equal types: each class has one number.
 pub(super) struct Classes {
     tell: Tell,
-    /// Of the objects visited, by their keys.
+    /// The classes of the visited objects, by their keys.
     known: HashMap<*const (), usize>,
     numbers: HashMap<Shape, usize>,
     shapes: Vec<Shape>,
 }
 
-/// What is told apart.
+/// The relation that makes two types members of one class.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tell {
-    /// All combiners.
+    /// Equal constructor calls.
     Combiners,
-    /// All but those of MPI-1 from their successors, which have the same text.
+    /// Equal text. The text doesn't distinguish MPI-1's constructors from their successors.
     Successors,
 }
 
-/// What a type looks like, its children being of known classes.
+/// The root of a type with the classes of its children. Types of one class have equal roots.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     Basic(Basic),
-    /// Its own text, cut where the children's texts go.
+    /// A constructor's own text, split at its children.
     Derived {
         pieces: Vec<String>,
         children: Vec<usize>,
-        /// Where the text doesn't tell it.
+        /// The combiner, if the relation distinguishes more than the text.
         combiner: Option<Combiner>,
     },
 }

@@ -1,4 +1,4 @@
-//! Canonical printing.
+//! The canonical printer.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
@@ -16,7 +16,7 @@ impl Display for Datatype {
 
 struct Printer<'a> {
     shapes: &'a [Shape],
-    /// Of the classes defined so far.
+    /// The numbers of the classes printed so far.
     numbers: HashMap<usize, usize>,
 }
 
@@ -32,7 +32,7 @@ impl Printer<'_> {
         let number = self.numbers.len() + 1;
         self.numbers.insert(class, number);
         write!(text, "U{number}(")?;
-        // Before, between and after the children.
+        // Pieces and children alternate.
         let mut children = children.iter();
         for piece in pieces {
             text.write_str(piece)?;
@@ -44,7 +44,7 @@ impl Printer<'_> {
     }
 }
 
-/// The text of a constructor, cut at its children.
+/// The text of a constructor, split at its children.
 pub(super) fn pieces(node: &Node) -> Vec<String> {
     let one = |before: String, after: String| vec![before, after];
     match node {
@@ -105,7 +105,7 @@ pub(super) fn pieces(node: &Node) -> Vec<String> {
     }
 }
 
-/// `:n` and, where there are any, `:item,item`.
+/// `:n` and, if the list isn't empty, `:item,item`.
 fn list<T>(items: impl ExactSizeIterator<Item = T>, text: impl Fn(T) -> String) -> String {
     format!(":{}", items.len()) + &joined(items, text)
 }
@@ -114,9 +114,9 @@ fn equal_blocks(blocklength: i64, displacements: &[i64]) -> String {
     format!(":{}:{blocklength}", displacements.len()) + &joined(displacements, i64::to_string)
 }
 
-/// `:item,item`; nothing where there are no items.
+/// `:item,item`; empty for an empty list.
 fn joined<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -> String {
-    // Not a list of texts: there may be millions.
+    // A list may have millions of items, so they aren't collected first.
     let mut joined = String::new();
     for item in items {
         joined.push(if joined.is_empty() { ':' } else { ',' });
@@ -125,7 +125,7 @@ fn joined<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -> 
     joined
 }
 
-/// `S:n:` type `/1/0,` type `/1/8`, cut at the types.
+/// `S:n:` type `/1/0,` type `/1/8`, split at the types.
 fn members(code: &str, after: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let count = after.len();
     let mut pieces = vec![format!("{code}:{count}{}", if count > 0 { ":" } else { "" })];

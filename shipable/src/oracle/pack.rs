@@ -6,23 +6,24 @@ use crate::convert::{Conversion, ValueError};
 use crate::datatype::Datatype;
 use crate::error::Result;
 
-/// A value that the destination can't represent.
+/// A value that the destination's representation can't hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which scalar of the type map, counted over all elements.
+    /// The index of the scalar in the type maps of all elements.
     pub item: usize,
-    /// The value, and why.
+    /// The value, and the reason.
     pub error: ValueError,
 }
 
-/// Packs `count` elements from memory, `origin` being the index of displacement 0 in it: the bytes
-/// that were packed, and what ended it early if something did.
+/// Packs `count` elements from memory. `origin` is the index of displacement 0.
+///
+/// Returns the packed bytes, and the value that ended the packing early, if there was one.
 ///
 /// # Errors
-/// As [`Architecture::leaf`] and [`Conversion::between`].
+/// The errors of [`Architecture::leaf`] and [`Conversion::between`].
 ///
 /// # Panics
-/// If the memory is too small.
+/// If the elements aren't inside the memory.
 pub fn pack(
     datatype: &Datatype,
     count: u64,
@@ -43,14 +44,16 @@ pub fn pack(
     Ok((packed, None))
 }
 
-/// Unpacks `count` elements into memory, `origin` being the index of displacement 0 in it. A value
-/// that doesn't fit ends it; it and all later ones stay unwritten.
+/// Unpacks `count` elements into memory. `origin` is the index of displacement 0.
+///
+/// A value that the memory's representation can't hold ends the unpacking. It is returned, and
+/// neither it nor any later value is written.
 ///
 /// # Errors
-/// As [`Architecture::leaf`] and [`Conversion::between`].
+/// The errors of [`Architecture::leaf`] and [`Conversion::between`].
 ///
 /// # Panics
-/// If the memory or the stream is too small.
+/// If the elements aren't inside the memory, or the stream is too short.
 pub fn unpack(
     datatype: &Datatype,
     count: u64,
@@ -71,7 +74,7 @@ pub fn unpack(
     Ok(None)
 }
 
-/// Each scalar as it is in memory and in the stream.
+/// The representations of each scalar in memory and in the stream.
 fn both(
     datatype: &Datatype,
     count: u64,
@@ -93,7 +96,7 @@ fn place(origin: usize, item: &Item) -> usize {
     place.and_then(|place| usize::try_from(place).ok()).expect("an item before the memory's start")
 }
 
-/// Converts a scalar, unit by unit.
+/// Converts a scalar unit by unit.
 fn whole(conversion: Conversion, from: &[u8], to: &mut [u8]) -> Result<(), ValueError> {
     let (unit_from, unit_to) = (conversion.from_size(), conversion.to_size());
     let units = from.chunks(unit_from.into()).zip(to.chunks_mut(unit_to.into()));
