@@ -38,14 +38,14 @@ pub struct Bounds {
     pub align: i64,
     /// The alignment of a C struct whose first member it is (see [`LeafLayout::leading_align`]).
     pub leading_align: i64,
-    lower: Mark,
-    upper: Mark,
+    lower: Basis,
+    upper: Basis,
     has_data: bool,
 }
 
 /// The basis of a bound. Of two bases, the greater one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mark {
+enum Basis {
     /// None: the type map is empty.
     Absent,
     /// The data of the type map.
@@ -64,8 +64,8 @@ impl Bounds {
         size: 0,
         align: 1,
         leading_align: 1,
-        lower: Mark::Absent,
-        upper: Mark::Absent,
+        lower: Basis::Absent,
+        upper: Basis::Absent,
         has_data: false,
     };
 
@@ -81,7 +81,7 @@ impl Bounds {
 
     /// Whether the type map has no entry, not even a marker.
     const fn is_empty(&self) -> bool {
-        matches!((self.lower, self.upper), (Mark::Absent, Mark::Absent))
+        matches!((self.lower, self.upper), (Basis::Absent, Basis::Absent))
     }
 
     /// Whether both are equal, except for the alignment that they give to structs.
@@ -96,8 +96,8 @@ impl Bounds {
     /// The errors of [`Architecture::leaf`].
     pub fn of_leaf(leaf: Leaf, architecture: &Architecture) -> Result<Bounds> {
         match leaf {
-            Leaf::Basic(Basic::Lb) => Ok(Bounds { lower: Mark::Sticky, ..Bounds::EMPTY }),
-            Leaf::Basic(Basic::Ub) => Ok(Bounds { upper: Mark::Sticky, ..Bounds::EMPTY }),
+            Leaf::Basic(Basic::Lb) => Ok(Bounds { lower: Basis::Sticky, ..Bounds::EMPTY }),
+            Leaf::Basic(Basic::Ub) => Ok(Bounds { upper: Basis::Sticky, ..Bounds::EMPTY }),
             Leaf::Basic(basic) => Ok(match architecture.scalar(basic) {
                 Some((width, align)) => Bounds::of_scalar(width, align),
                 None => Bounds::of_layout(&architecture.basic(basic)),
@@ -114,8 +114,8 @@ impl Bounds {
             size,
             align: align.into(),
             leading_align: width.align.into(),
-            lower: Mark::Natural,
-            upper: Mark::Natural,
+            lower: Basis::Natural,
+            upper: Basis::Natural,
             has_data: true,
             ..Bounds::EMPTY
         }
@@ -152,8 +152,8 @@ impl Bounds {
             size: count * blocklength * extent,
             align: align.into(),
             leading_align: own_align,
-            lower: Mark::Natural,
-            upper: Mark::Natural,
+            lower: Basis::Natural,
+            upper: Basis::Natural,
             has_data: true,
         })
     }
@@ -166,8 +166,8 @@ impl Bounds {
             size: layout.size.into(),
             align: layout.align.into(),
             leading_align: layout.leading_align.into(),
-            lower: Mark::Natural,
-            upper: Mark::Natural,
+            lower: Basis::Natural,
+            upper: Basis::Natural,
             has_data: true,
             ..Bounds::EMPTY
         }
@@ -222,7 +222,7 @@ impl Bounds {
     /// or copies, if a bound has no basis, or if a number leaves 64 bits. Most types take this
     /// path.
     pub(crate) fn spread(&self, copies: i64, first: i64, reach: i64) -> Option<Bounds> {
-        let simple = self.has_data && self.lower != Mark::Absent && self.upper != Mark::Absent;
+        let simple = self.has_data && self.lower != Basis::Absent && self.upper != Basis::Absent;
         if !simple || copies < 1 || reach < 0 {
             return None;
         }
@@ -285,7 +285,7 @@ impl Bounds {
     /// [`Error::Overflow`] if the upper bound doesn't fit 64 bits.
     pub fn resized(&self, lb: i64, extent: i64) -> Result<Bounds> {
         let ub = lb.checked_add(extent).ok_or_else(|| Error::overflow("a bound"))?;
-        Ok(Bounds { lb, ub, lower: Mark::Sticky, upper: Mark::Sticky, ..*self })
+        Ok(Bounds { lb, ub, lower: Basis::Sticky, upper: Basis::Sticky, ..*self })
     }
 
     /// This type with other bounds, as if its data set them. They hide the markers.
@@ -293,7 +293,7 @@ impl Bounds {
     /// # Errors
     /// [`Error::Overflow`] if the extent doesn't fit 64 bits.
     pub(crate) fn laid(&self, lb: i64, ub: i64) -> Result<Bounds> {
-        Bounds { lb, ub, lower: Mark::Natural, upper: Mark::Natural, ..*self }.settled()
+        Bounds { lb, ub, lower: Basis::Natural, upper: Basis::Natural, ..*self }.settled()
     }
 
     /// This type with its extent padded to the alignment, unless a marker sets the upper bound.
@@ -301,7 +301,7 @@ impl Bounds {
     /// # Errors
     /// [`Error::Overflow`] if the upper bound doesn't fit 64 bits.
     pub fn padded(&self) -> Result<Bounds> {
-        if self.upper != Mark::Natural {
+        if self.upper != Basis::Natural {
             return Ok(*self);
         }
         let past = match self.leading_align {
@@ -320,9 +320,9 @@ impl Bounds {
     /// Sets a bound without a basis to the other bound, and checks that the extents fit 64 bits.
     fn settled(self) -> Result<Bounds> {
         let (lb, ub) = match (self.lower, self.upper) {
-            (Mark::Absent, Mark::Absent) => (0, 0),
-            (Mark::Absent, _) => (self.ub, self.ub),
-            (_, Mark::Absent) => (self.lb, self.lb),
+            (Basis::Absent, Basis::Absent) => (0, 0),
+            (Basis::Absent, _) => (self.ub, self.ub),
+            (_, Basis::Absent) => (self.lb, self.lb),
             _ => (self.lb, self.ub),
         };
         match (ub.checked_sub(lb), self.true_ub.checked_sub(self.true_lb)) {
@@ -500,8 +500,8 @@ pub(crate) fn of_scalars<'a>(
         size,
         align,
         leading_align: align.max(leading_align),
-        lower: Mark::Natural,
-        upper: Mark::Natural,
+        lower: Basis::Natural,
+        upper: Basis::Natural,
         has_data: true,
     })
 }

@@ -30,14 +30,14 @@ pub use crate::error::OutOfBounds;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    place: Place,
+    raw: RawView,
     memory: PhantomData<&'a [u8]>,
 }
 
 /// Memory for writing and reading.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
-    place: Place,
+    raw: RawView,
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -47,14 +47,14 @@ pub struct ViewMut<'a> {
 /// programs access may be accessed through `start`; `len <= isize::MAX`; `origin` and `len -
 /// origin` are representable as `i64`.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RawView {
     start: *mut u8,
     len: usize,
     /// The offset of displacement 0 from `start`, in bytes.
     origin: i64,
 }
 
-impl Place {
+impl RawView {
     #[inline]
     fn displacements(&self) -> Range<i64> {
         -self.origin..self.len as i64 - self.origin
@@ -90,25 +90,25 @@ impl Place {
         self.start.wrapping_offset(self.origin.wrapping_add(displacement) as isize)
     }
 
-    fn with_origin(self, origin: u64) -> Place {
+    fn with_origin(self, origin: u64) -> RawView {
         assert!(origin <= i64::MAX as u64, "an origin {origin} bytes into memory can't exist");
-        Place { origin: origin as i64, ..self }
+        RawView { origin: origin as i64, ..self }
     }
 
     #[inline]
-    fn shifted(self, by: i64) -> Option<Place> {
+    fn shifted(self, by: i64) -> Option<RawView> {
         let origin = self.origin.checked_add(by)?;
         origin.checked_neg()?;
         (self.len as i64).checked_sub(origin)?;
-        Some(Place { origin, ..self })
+        Some(RawView { origin, ..self })
     }
 }
 
 impl<'a> View<'a> {
     /// A view of `bytes`. Displacement 0 is its first byte.
     pub fn new(bytes: &'a [u8]) -> View<'a> {
-        let place = Place { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
-        View { place, memory: PhantomData }
+        let raw = RawView { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
+        View { raw, memory: PhantomData }
     }
 
     /// A view of `len` bytes from `start`. Displacement 0 is the first byte.
@@ -122,8 +122,8 @@ impl<'a> View<'a> {
     /// included: a racing read then returns any mixture of old and new bytes.
     #[inline]
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
-        let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
-        View { place, memory: PhantomData }
+        let raw = RawView { start: start.cast_mut(), len: len as usize, origin: 0 };
+        View { raw, memory: PhantomData }
     }
 
     /// This memory with displacement 0 at `origin` bytes after its start.
@@ -132,36 +132,36 @@ impl<'a> View<'a> {
     ///
     /// If `origin` is above `i64::MAX`.
     pub fn with_origin(self, origin: u64) -> View<'a> {
-        View { place: self.place.with_origin(origin), ..self }
+        View { raw: self.raw.with_origin(origin), ..self }
     }
 
     /// This memory with displacement 0 moved to displacement `by`. `None` if a displacement of the
     /// memory would not fit `i64`.
     #[inline]
     pub fn shifted(self, by: i64) -> Option<View<'a>> {
-        Some(View { place: self.place.shifted(by)?, ..self })
+        Some(View { raw: self.raw.shifted(by)?, ..self })
     }
 
     /// The displacements of the view's memory.
     pub fn displacements(&self) -> Range<i64> {
-        self.place.displacements()
+        self.raw.displacements()
     }
 
     /// Checks that all displacements in `start..end` are in the view's memory.
     #[inline]
     pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
-        self.place.covers(start, end)
+        self.raw.covers(start, end)
     }
 
     /// The address of a displacement. Read it only if [`covers`](View::covers) accepts it.
     #[inline]
     pub fn at(&self, displacement: i64) -> *const u8 {
-        self.place.at(displacement)
+        self.raw.at(displacement)
     }
 
     /// Copies memory, from `displacement` on, to `bytes`.
     pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
-        self.place.covers_bytes(displacement, bytes.len())?;
+        self.raw.covers_bytes(displacement, bytes.len())?;
         // SAFETY: the source bytes are covered, hence readable by the constructors' contracts;
         // `bytes` is exclusively borrowed.
         unsafe { copy_run(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
@@ -172,8 +172,8 @@ impl<'a> View<'a> {
 impl<'a> ViewMut<'a> {
     /// A view of `bytes`. Displacement 0 is its first byte.
     pub fn new(bytes: &'a mut [u8]) -> ViewMut<'a> {
-        let place = Place { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
-        ViewMut { place, memory: PhantomData }
+        let raw = RawView { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
+        ViewMut { raw, memory: PhantomData }
     }
 
     /// A view of `len` bytes from `start`. Displacement 0 is the first byte.
@@ -187,8 +187,8 @@ impl<'a> ViewMut<'a> {
     /// processes included: racing writes leave any mixture of their bytes.
     #[inline]
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
-        let place = Place { start, len: len as usize, origin: 0 };
-        ViewMut { place, memory: PhantomData }
+        let raw = RawView { start, len: len as usize, origin: 0 };
+        ViewMut { raw, memory: PhantomData }
     }
 
     /// This memory with displacement 0 at `origin` bytes after its start.
@@ -197,42 +197,42 @@ impl<'a> ViewMut<'a> {
     ///
     /// If `origin` is above `i64::MAX`.
     pub fn with_origin(self, origin: u64) -> ViewMut<'a> {
-        ViewMut { place: self.place.with_origin(origin), ..self }
+        ViewMut { raw: self.raw.with_origin(origin), ..self }
     }
 
     /// This memory with displacement 0 moved to displacement `by`. `None` if a displacement of the
     /// memory would not fit `i64`.
     #[inline]
     pub fn shifted(self, by: i64) -> Option<ViewMut<'a>> {
-        Some(ViewMut { place: self.place.shifted(by)?, ..self })
+        Some(ViewMut { raw: self.raw.shifted(by)?, ..self })
     }
 
     /// This view, borrowed for a shorter lifetime.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut { place: self.place, memory: PhantomData }
+        ViewMut { raw: self.raw, memory: PhantomData }
     }
 
     /// This memory for reading.
     pub fn as_view(&self) -> View<'_> {
-        View { place: self.place, memory: PhantomData }
+        View { raw: self.raw, memory: PhantomData }
     }
 
     /// The displacements of the view's memory.
     pub fn displacements(&self) -> Range<i64> {
-        self.place.displacements()
+        self.raw.displacements()
     }
 
     /// Checks that all displacements in `start..end` are in the view's memory.
     #[inline]
     pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
-        self.place.covers(start, end)
+        self.raw.covers(start, end)
     }
 
     /// The address of a displacement. Access it only if [`covers`](ViewMut::covers) accepts it.
     #[inline]
     pub fn at(&mut self, displacement: i64) -> *mut u8 {
-        self.place.at(displacement)
+        self.raw.at(displacement)
     }
 
     /// Copies memory, from `displacement` on, to `bytes`.
@@ -242,7 +242,7 @@ impl<'a> ViewMut<'a> {
 
     /// Copies `bytes` to the memory, from `displacement` on.
     pub fn write(&mut self, displacement: i64, bytes: &[u8]) -> Result<(), OutOfBounds> {
-        self.place.covers_bytes(displacement, bytes.len())?;
+        self.raw.covers_bytes(displacement, bytes.len())?;
         // SAFETY: the destination bytes are covered, hence writable by the constructors' contracts;
         // `bytes` is readable.
         unsafe { copy_run(bytes.as_ptr(), self.at(displacement), bytes.len()) };

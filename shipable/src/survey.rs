@@ -101,7 +101,7 @@ impl Walk<'_> {
         }
         let bounds = self.of_node(datatype.node())?.padded()?;
         let Bounds { lb, ub, true_lb, true_ub, size, .. } = bounds;
-        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound));
+        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.record(bound));
         self.portable &= datatype.node().is_portable();
         if let Some(known) = &mut self.known {
             known.insert(datatype, bounds);
@@ -111,14 +111,14 @@ impl Walk<'_> {
 
     /// Records a displacement or length in bytes. A value that overflowed is recorded as `i64::MAX`
     /// or `i64::MIN`.
-    fn meet(&mut self, bytes: i64) {
+    fn record(&mut self, bytes: i64) {
         self.near &= bytes.unsigned_abs() <= NEAR;
     }
 
     /// Records the length of one step, and of `count` steps.
-    fn meet_steps(&mut self, count: i64, step: i64) {
-        self.meet(step);
-        self.meet(step.saturating_mul(count));
+    fn record_steps(&mut self, count: i64, step: i64) {
+        self.record(step);
+        self.record(step.saturating_mul(count));
     }
 
     fn of_node(&mut self, node: &Node) -> Result<Bounds> {
@@ -127,7 +127,7 @@ impl Walk<'_> {
             Node::Dup { child } => self.bounds(child),
             Node::Contiguous { count, child } => {
                 let child = self.bounds(child)?;
-                self.meet_steps(*count, child.extent());
+                self.record_steps(*count, child.extent());
                 child.block(*count, 0)
             }
             Node::Vector { count, blocklength, stride, child } => {
@@ -164,8 +164,8 @@ impl Walk<'_> {
                 }
                 bounds::structure(members.map(|((&blocklength, &displacement), child)| {
                     let child = self.bounds(child)?;
-                    self.meet(displacement);
-                    self.meet_steps(blocklength, child.extent());
+                    self.record(displacement);
+                    self.record_steps(blocklength, child.extent());
                     Ok((blocklength, displacement, child))
                 }))
             }
@@ -178,7 +178,7 @@ impl Walk<'_> {
                 let mut layout = StructLayout::new();
                 for (&blocklength, child) in members {
                     let child = self.bounds(child)?;
-                    self.meet_steps(blocklength, child.extent());
+                    self.record_steps(blocklength, child.extent());
                     layout.push(blocklength, &child)?;
                 }
                 layout.finish()
@@ -195,14 +195,14 @@ impl Walk<'_> {
                 let shares = node.shares().unwrap_or_default();
                 let whole =
                     gsizes.iter().fold(child.extent(), |all, &size| all.saturating_mul(size));
-                shares.iter().for_each(|share| self.meet_steps(share.period, whole));
+                shares.iter().for_each(|share| self.record_steps(share.period, whole));
                 self.array(&child, gsizes, *order, |at| {
                     let share = &shares[at];
                     (share.first, share.last().unwrap_or(share.first), share.count())
                 })
             }
             Node::Resized { lb, extent, child } => {
-                self.meet(*extent);
+                self.record(*extent);
                 self.bounds(child)?.resized(*lb, *extent)
             }
             Node::ValueIndex { value, index } => {
@@ -223,8 +223,8 @@ impl Walk<'_> {
         blocklength: i64,
         (stride, unit): (i64, i64),
     ) -> Result<Bounds> {
-        self.meet_steps(count, stride.saturating_mul(unit));
-        self.meet_steps(blocklength, child.extent());
+        self.record_steps(count, stride.saturating_mul(unit));
+        self.record_steps(blocklength, child.extent());
         if let Some(bounds) = spread_blocks(child, count, blocklength, (stride, unit)) {
             return Ok(bounds);
         }
@@ -248,8 +248,8 @@ impl Walk<'_> {
         let (longest, farthest) = filled().fold((0, 0), |(longest, farthest), (length, at)| {
             (length.max(longest), at.unsigned_abs().max(farthest))
         });
-        self.meet(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
-        self.meet_steps(longest, extent);
+        self.record(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
+        self.record_steps(longest, extent);
         let (mut copies, mut all) = (0i128, None::<Span>);
         if self.near {
             // These products are far from the limits of 64 bits.
@@ -297,11 +297,11 @@ impl Walk<'_> {
             stride = product(stride, sizes[at].into())?;
             // A slower dimension may make the part empty, but the form has a node for each
             // dimension.
-            self.meet(i64::try_from(copies).unwrap_or(i64::MAX).saturating_mul(child.size));
+            self.record(i64::try_from(copies).unwrap_or(i64::MAX).saturating_mul(child.size));
             items = items.saturating_mul(sizes[at]);
         }
         // Sizes are at least 1, so no dimension has more items than the product.
-        self.meet(items);
+        self.record(items);
         let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
         child.repeat(copies, span)?.resized(0, extent)
     }
