@@ -233,8 +233,8 @@ fn hash(bytes: &[u8]) -> u128 {
 }
 
 fn read(bytes: &[u8]) -> Result<(CommunicatorDescription, usize), FlatError> {
-    let frame = frame::open(bytes, COMMUNICATOR, LENGTH_AT)?;
-    let mut fields = frame.fields();
+    let form = frame::open(bytes, COMMUNICATOR, LENGTH_AT)?;
+    let mut fields = form.fields();
     fields.next("length")?;
     let job = hexadecimal("job", fields.next("job")?, 32)?;
     let context = hexadecimal("context", fields.next("context")?, 16)?;
@@ -255,7 +255,7 @@ fn read(bytes: &[u8]) -> Result<(CommunicatorDescription, usize), FlatError> {
     let context = context as u64;
     let description =
         CommunicatorDescription { job, context, size, ordered, unordered, runs, architectures };
-    Ok((description, frame.length))
+    Ok((description, form.length))
 }
 
 /// The items of a list: none for an empty text, otherwise at least one.

@@ -9,7 +9,7 @@ const TAIL: usize = 9;
 const DIGITS: usize = 8;
 
 /// A flat form with a valid length and checksum.
-pub(super) struct Frame<'a> {
+pub(super) struct CheckedForm<'a> {
     /// The first bytes, which identify the kind of form.
     magic: &'static str,
     /// The text before the last `;` and the checksum.
@@ -31,7 +31,7 @@ pub(super) fn open<'a>(
     bytes: &'a [u8],
     magic: &'static str,
     length_at: usize,
-) -> Result<Frame<'a>, FlatError> {
+) -> Result<CheckedForm<'a>, FlatError> {
     let head = length_at + DIGITS;
     let begins = bytes.len().min(magic.len());
     if bytes[..begins] != magic.as_bytes()[..begins] {
@@ -61,13 +61,13 @@ pub(super) fn open<'a>(
     let text = body.strip_suffix(b";").ok_or_else(|| not_closed("no `;` before it"))?;
     match std::str::from_utf8(text) {
         Ok(text) if text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Frame { magic, text, length })
+            Ok(CheckedForm { magic, text, length })
         }
         _ => Err(not_closed("the bytes before it aren't ASCII without blanks")),
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> CheckedForm<'a> {
     /// The fields after the magic.
     pub fn fields(&self) -> Fields<'a> {
         Fields(self.text[self.magic.len()..].split(';'))

@@ -105,8 +105,8 @@ pub fn unpack(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize)> {
 }
 
 fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatError> {
-    let frame = frame::open(bytes, DATATYPE, LENGTH_AT)?;
-    let mut fields = frame.fields();
+    let form = frame::open(bytes, DATATYPE, LENGTH_AT)?;
+    let mut fields = form.fields();
     let tag = fields.next("tag")?;
     fields.next("length")?;
     let architecture = fields.next("architecture")?;
@@ -138,7 +138,7 @@ fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatErro
         Some(culprit) if portable => {
             Err(FlatError::NotPortable { culprit: frame::excerpt(&culprit) })
         }
-        _ => Ok((datatype, frame.length)),
+        _ => Ok((datatype, form.length)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result};
 
-use super::classes::{Classes, Tell};
+use super::classes::{Classes, Equivalence};
 use crate::basic::Leaf;
 use crate::datatype::{Combiner, Datatype, Distribution, Node, Order};
 
@@ -41,7 +41,7 @@ const SHOWN: usize = 16;
 
 impl Display for Description<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let classes = Classes::new(Tell::Combiners);
+        let classes = Classes::new(Equivalence::SameCall);
         Describer { f, classes, numbers: HashMap::new(), indent: 0 }.typeref(self.0)
     }
 }

@@ -3,28 +3,28 @@
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::classes::{Classes, Shape, Tell};
+use super::classes::{Classes, Equivalence, Root};
 use crate::datatype::{Datatype, Distribution, Node, Order};
 
 impl Display for Datatype {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let mut classes = Classes::new(Tell::Successors);
+        let mut classes = Classes::new(Equivalence::SameText);
         let class = classes.of(self);
-        Printer { shapes: classes.shapes(), numbers: HashMap::new() }.typeref(class, f)
+        Printer { roots: classes.roots(), numbers: HashMap::new() }.typeref(class, f)
     }
 }
 
 struct Printer<'a> {
-    shapes: &'a [Shape],
+    roots: &'a [Root],
     /// The numbers of the classes printed so far.
     numbers: HashMap<usize, usize>,
 }
 
 impl Printer<'_> {
     fn typeref(&mut self, class: usize, text: &mut Formatter<'_>) -> Result {
-        let (pieces, children) = match &self.shapes[class] {
-            Shape::Basic(basic) => return text.write_str(basic.code()),
-            Shape::Derived { pieces, children, .. } => (pieces, children),
+        let (pieces, children) = match &self.roots[class] {
+            Root::Basic(basic) => return text.write_str(basic.code()),
+            Root::Derived { pieces, children, .. } => (pieces, children),
         };
         if let Some(number) = self.numbers.get(&class) {
             return write!(text, "U{number}");
