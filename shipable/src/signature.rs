@@ -8,7 +8,6 @@
 //! 2^64 would have collisions at every point.
 
 use crate::basic::{Basic, Leaf, Makeup};
-use crate::datatype::Datatype;
 
 /// 2^127 - 1, a prime.
 const P: u128 = (1 << 127) - 1;
@@ -40,11 +39,6 @@ impl Signature {
     /// The signature of no items.
     pub const fn empty() -> Signature {
         Signature { hash: 0, count: 0 }
-    }
-
-    /// The signature of one element of a type.
-    pub fn of(datatype: &Datatype) -> Signature {
-        datatype.signature()
     }
 
     /// The signature of a leaf.

@@ -42,6 +42,7 @@
 pub mod accessors;
 mod arguments;
 
+pub use crate::datatype::DISTRIBUTE_DFLT_DARG;
 pub use accessors::{Elements, type_count, type_elements};
 
 use crate::datatype::{Combiner, Datatype};
@@ -58,9 +59,6 @@ pub const DISTRIBUTE_NONE: i32 = 16;
 pub const DISTRIBUTE_BLOCK: i32 = 17;
 /// `MPI_DISTRIBUTE_CYCLIC`.
 pub const DISTRIBUTE_CYCLIC: i32 = 18;
-/// `MPI_DISTRIBUTE_DFLT_DARG`. MPI's ABI defines it as 19, which would be ambiguous: 19 is also a
-/// valid distribution argument.
-pub const DISTRIBUTE_DFLT_DARG: i32 = -1;
 /// `MPI_UNDEFINED`, for the precision or range of a Fortran kind.
 pub const UNDEFINED: i32 = -32766;
 

@@ -8,11 +8,12 @@
 mod arrays;
 mod check;
 mod constructors;
+mod distribution;
 mod named;
 mod node;
 mod visited;
 
-pub use arrays::{Distribution, Order, Share};
+pub use distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
 pub use named::TypeClass;
 pub use node::{Combiner, Node};
 pub(crate) use visited::Visited;
@@ -135,6 +136,13 @@ impl Datatype {
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
         Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash: OnceLock::new() }))))
+    }
+}
+
+impl Signature {
+    /// The signature of one element of a type.
+    pub fn of(datatype: &Datatype) -> Signature {
+        datatype.signature()
     }
 }
 

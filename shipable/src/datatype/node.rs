@@ -1,6 +1,7 @@
 //! The nodes of a type tree.
 
-use super::{Datatype, Distribution, Order};
+use super::Datatype;
+use super::distribution::{Distribution, Order};
 use crate::basic::{Basic, Leaf};
 use crate::signature::Signature;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::print::pieces;
+use super::pieces::pieces;
 use crate::basic::Basic;
 use crate::datatype::{Combiner, Datatype};
 

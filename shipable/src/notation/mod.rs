@@ -70,6 +70,7 @@
 mod classes;
 mod describe;
 mod parse;
+mod pieces;
 mod print;
 
 pub use crate::error::{ParseError, ParseProblem};
