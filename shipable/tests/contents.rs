@@ -336,7 +336,7 @@ fn invalid_contents_are_refused() {
         assert!(error.to_string().contains(says), "{error}");
     };
     let vector = contents(Datatype::vector(3, 2, -5, &d()));
-    refuse(Contents { integers: vec![3, 2], ..vector.clone() }, "1 integers are needed where 0");
+    refuse(Contents { integers: vec![3, 2], ..vector.clone() }, "1 integers are needed, but 0");
     refuse(Contents { integers: vec![3, 2, 1, 0], ..vector.clone() }, "1 integers more");
     refuse(Contents { integers: vec![-3, 2, 1], ..vector.clone() }, "count is -3");
     refuse(Contents { datatypes: vec![], ..vector.clone() }, "1 datatypes are needed");
@@ -345,7 +345,7 @@ fn invalid_contents_are_refused() {
     refuse(Contents { integers: vec![-1, 1, 3], ..indexed.clone() }, "-1 integers are needed");
     refuse(
         Contents { integers: vec![i32::MAX, 1, 3], ..indexed },
-        "2147483647 integers are needed where 2",
+        "2147483647 integers are needed, but 2",
     );
     let grid = contents(Datatype::subarray(&[4], &[2], &[1], Order::C, &d()));
     refuse(Contents { integers: vec![1, 4, 2, 1, 13], ..grid }, "order 13");

@@ -127,7 +127,7 @@ fn damaged_forms_are_refused_with_the_defect() {
     says("MDT1;P;00000001;-;d;00000000", "length `00000001`");
     says(&sealed("MDT1;P;@;-;"), "text: it is missing");
     says(&sealed("MDT1;P;@;"), "architecture: it is missing");
-    says(&sealed("MDT1;P;@;-;d;e;"), "`e` before it is no field");
+    says(&sealed("MDT1;P;@;-;d;e;"), "`e` before it is an extra field");
     says(&sealed("MDT1;P;@;-;d"), "no `;` before it");
     says(&sealed("MDT1;P;@;-;\u{e9};"), "aren't ASCII");
     says(&sealed("MDT1;P;@;-; d;"), "aren't ASCII without blanks");
@@ -274,14 +274,14 @@ fn damaged_descriptions_are_refused_with_the_defect() {
     says(format!("{head};3;{hashes};0*3;{x}|{s}"), "3 ranks of 3, with 1 architectures of 2");
     says(format!("{head};3;{hashes};1*2,0*1;{x}|{s}"), "architecture 1");
     says(format!("{head};3;{hashes};0*2,2*1;{x}|{s}"), "architecture 2");
-    says(format!("{head};3;{hashes};0*2,0*1;{x}"), "the same as before it");
+    says(format!("{head};3;{hashes};0*2,0*1;{x}"), "the architecture of the run before it");
     says(format!("{head};3;{hashes};0*0,1*3;{x}|{s}"), "is empty");
     says(format!("{head};3;{hashes};3;{x}"), "`3` is not index*count");
     says(format!("{head};3;{hashes};;{x}"), "0 ranks of 3");
     says(format!("{head};3;{hashes};0*2,1*1;{x}|{x}"), "twice");
-    says(format!("{head};3;{hashes};0*2,1*1;{x}|"), "one of them is empty");
+    says(format!("{head};3;{hashes};0*2,1*1;{x}|"), "a descriptor is empty");
     says(format!("{head};3;{hashes};0*3"), "architectures: it is missing");
-    says(format!("{head};3;{hashes};0*3;{x};more"), "`more` before it is no field");
+    says(format!("{head};3;{hashes};0*3;{x};more"), "`more` before it is an extra field");
     let error = CommunicatorDescription::unpack(b"MDT1;P;00000030").unwrap_err();
     assert!(error.to_string().contains("MDT1;, a packed datatype"), "{error}");
 }

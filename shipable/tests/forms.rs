@@ -254,7 +254,7 @@ fn damaged_bytes_never_panic() {
             let stream = random.architecture();
             let _ = (damaged.signature(), damaged.bounds(&memory), damaged.to_string());
             let _ = damaged.to_locale(&memory).map(|form| form.encode());
-            let again = decode(&damaged.encode()).expect("what was decoded can be encoded");
+            let again = decode(&damaged.encode()).expect("a decoded form can be encoded");
             assert_eq!((&again, again.encode()), (&damaged, damaged.encode()));
             if let Ok(program) = damaged.lower(&memory, &stream) {
                 // Packs bytes at the start, the middle and the end from memory of exactly the

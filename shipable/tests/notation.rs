@@ -127,7 +127,7 @@ fn strings_printed_in_1995_parse() {
     }
     // This string is defective in its source.
     let defective = "U594704(S:3:f/2/0,U594608(S:2:d/1/0,c/1/8)/1/16)";
-    refused(defective, defective.len(), "a list of members says 3, but has 2");
+    refused(defective, defective.len(), "a list of members states length 3, but has 2");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn incomplete_rules_are_refused() {
     refused("U1(S:1:d)", 9, "expected `/`");
     refused("U1(SS:1:d/1/0)", 12, "expected `)`");
     refused("U1(SS:1:1/d)", 9, "expected a type");
-    refused("U1(XB:d:1:5)", 12, "a list of blocks says 1, but has 0");
+    refused("U1(XB:d:1:5)", 12, "a list of blocks states length 1, but has 0");
     refused("U1(XB:d:0)", 10, "expected `:`");
     refused("U1(HXB:d:1:5:)", 14, "expected a number (displacement)");
     refused("U1(D:)", 6, "expected a type");
@@ -284,14 +284,14 @@ fn incomplete_rules_are_refused() {
 
 #[test]
 fn lists_of_another_length_than_stated_are_refused() {
-    refused("U1(X:d:2:1/0)", 13, "a list of blocks says 2, but has 1");
-    refused("U1(X:d:1)", 9, "a list of blocks says 1, but has 0");
-    refused("U1(X:d:1:1/0,1/2)", 13, "a list of blocks says 1, but has more");
-    refused("U1(X:d:0:1/0)", 9, "a list of blocks says 0, but has more");
-    refused("U1(X:d:0:)", 9, "says 0, but has more");
-    refused("U1(X:d:1:1/0,)", 13, "says 1, but has more");
-    refused("U1(S:1:d/1/0,c/1/8)", 13, "a list of members says 1, but has more");
-    refused("U1(SA:d:C:2:2/1/0)", 18, "a list of dimensions says 2, but has 1");
+    refused("U1(X:d:2:1/0)", 13, "a list of blocks states length 2, but has 1");
+    refused("U1(X:d:1)", 9, "a list of blocks states length 1, but has 0");
+    refused("U1(X:d:1:1/0,1/2)", 13, "a list of blocks states length 1, but has more");
+    refused("U1(X:d:0:1/0)", 9, "a list of blocks states length 0, but has more");
+    refused("U1(X:d:0:)", 9, "states length 0, but has more");
+    refused("U1(X:d:1:1/0,)", 13, "states length 1, but has more");
+    refused("U1(S:1:d/1/0,c/1/8)", 13, "a list of members states length 1, but has more");
+    refused("U1(SA:d:C:2:2/1/0)", 18, "a list of dimensions states length 2, but has 1");
     refused("U1(DA:d:C:2:0:0)", 4, "at least one");
 }
 

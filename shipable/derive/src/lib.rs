@@ -25,14 +25,14 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
         Data::Enum(_) => {
             return Err(Error::new(
                 name.span(),
-                "an enum can't be shipped: bytes from elsewhere may be none of its values; ship \
+                "an enum can't be shipped: received bytes may not be a valid value; ship \
                  its number, and convert with TryFrom",
             ));
         }
         Data::Union(_) => {
             return Err(Error::new(
                 name.span(),
-                "a union can't be shipped: nothing says which of its fields to convert",
+                "a union can't be shipped: the bytes don't determine which field to convert",
             ));
         }
     };
@@ -121,23 +121,25 @@ fn refuse(ty: &Type) -> Result<()> {
                 return Ok(());
             }
             match (last.ident.to_string().as_str(), generic) {
-                ("usize", _) => "usize has another width elsewhere: use u64",
+                ("usize", _) => "usize has another width on other machines: use u64",
                 ("isize", _) => {
-                    "isize has another width elsewhere: use i64, or shipable::c::Aint for an MPI_Aint"
+                    "isize has another width on other machines: use i64, or shipable::c::Aint for an MPI_Aint"
                 }
                 ("bool", _) => {
-                    "bytes from elsewhere may be no bool: use shipable::c::Bool, which takes any"
+                    "received bytes may not be a valid bool: use shipable::c::Bool, which accepts any byte"
                 }
-                ("char", _) => "bytes from elsewhere may be no char: use u32, and char::from_u32",
+                ("char", _) => {
+                    "received bytes may not be a valid char: use u32, and char::from_u32"
+                }
                 ("i128" | "u128", _) => "MPI has no integer of 128 bits in C: use two u64",
                 ("String", false) => "a String holds an address: use an array of bytes",
                 ("Vec" | "Box" | "Rc" | "Arc", true) => {
                     "it holds an address, which means nothing to another process: use an array"
                 }
                 ("Option", true) => {
-                    "bytes from elsewhere may be no Option: use the value, and one that means none"
+                    "received bytes may not be a valid Option: use the value, and reserve one for none"
                 }
-                ("NonZero", true) => "bytes from elsewhere may be zero: use the plain integer",
+                ("NonZero", true) => "received bytes may be zero: use the plain integer",
                 _ => return Ok(()),
             }
         }

@@ -70,8 +70,9 @@ impl Peer {
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let output = BufReader::new(child.stdout.take().ok_or("no output")?);
         let mut peer = Peer { program, child, output, library: Library::default() };
-        let lines = peer.answer().map_err(|_| "the library died before it said who it is")?.lines;
-        let line = |name: &str| lines.get(name).ok_or(format!("the library didn't say its {name}"));
+        let lines = peer.answer().map_err(|_| "the library died before it described itself")?.lines;
+        let line =
+            |name: &str| lines.get(name).ok_or(format!("the library didn't report its {name}"));
         let pairs = |name| -> Result<_, String> {
             Ok(line(name)?.split_whitespace().filter_map(|pair| pair.split_once(':')))
         };
@@ -83,7 +84,7 @@ impl Peer {
                 .map(|(code, size)| Ok((code.to_owned(), size.parse()?)))
                 .collect::<Result<_, std::num::ParseIntError>>()?,
             matches: pairs("matches")?
-                .map(|(what, code)| (what.to_owned(), code.to_owned()))
+                .map(|(key, code)| (key.to_owned(), code.to_owned()))
                 .collect(),
         };
         Ok(peer)

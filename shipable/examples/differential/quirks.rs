@@ -19,8 +19,8 @@ pub fn absent(library: &Library) -> Vec<Basic> {
 
 /// Open MPI's `MPI_COMPLEX32` has a size of 0, but `MPI_Type_match_size` returns it for a size of
 /// 32.
-pub fn match_size_differs(library: &Library, what: &str) -> bool {
-    (library.name.as_str(), what) == (OPEN_MPI, "COMPLEX*32")
+pub fn match_size_differs(library: &Library, key: &str) -> bool {
+    (library.name.as_str(), key) == (OPEN_MPI, "COMPLEX*32")
 }
 
 /// Properties of a library that `random.rs` avoids.

@@ -370,7 +370,7 @@ static void print_elements(request_t *r, const char *cuts) {
         MPI_Status status;
         int bytes = (int)strtol(cuts, &end, 10), count, elements;
         cuts = *end == ',' ? end + 1 : end;
-        if (bytes > r->bytes) refuse("a cut behind the end");
+        if (bytes > r->bytes) refuse("a cut after the end");
         CALL(MPI_Sendrecv, r->packed + START, bytes, MPI_PACKED, 0, 0, origin(r, memory), r->count, r->type, 0, 0,
              MPI_COMM_SELF, &status);
         CALL(MPI_Get_count, &status, r->type, &count);

@@ -107,12 +107,12 @@ impl Architecture {
     /// Checks that the crate supports these sizes and alignments.
     pub(super) fn validate(&self) -> Result<(), String> {
         let fortran = &self.fortran;
-        let check = |what: &str, width: Width, sizes: &[u8]| {
+        let check = |name: &str, width: Width, sizes: &[u8]| {
             // Array elements must be aligned, and lie without gaps.
             let aligned = width.align.is_power_of_two() && width.size % width.align == 0;
             match sizes.contains(&width.size) && aligned {
                 true => Ok(()),
-                false => Err(format!("{what} of {} bytes aligned to {}", width.size, width.align)),
+                false => Err(format!("{name} of {} bytes aligned to {}", width.size, width.align)),
             }
         };
         let integers = &[1, 2, 4, 8, 16];

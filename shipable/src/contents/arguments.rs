@@ -292,8 +292,8 @@ impl<'a> Reader<'a> {
         ];
         match left.iter().find(|(_, left)| *left > 0) {
             None => Ok(made),
-            Some((what, left)) => {
-                Err(wrong(format!("{left} {what} more than {} has", self.combiner.mpi_name())))
+            Some((kind, left)) => {
+                Err(wrong(format!("{left} {kind} more than {} has", self.combiner.mpi_name())))
             }
         }
     }
@@ -388,14 +388,14 @@ impl<'a> Reader<'a> {
 }
 
 /// Splits the first `length` items from a list.
-fn take<'a, T>(list: &mut &'a [T], length: i64, what: &str) -> Result<&'a [T]> {
+fn take<'a, T>(list: &mut &'a [T], length: i64, kind: &str) -> Result<&'a [T]> {
     let here = list.len();
     match usize::try_from(length).ok().and_then(|length| list.split_at_checked(length)) {
         Some((first, rest)) => {
             *list = rest;
             Ok(first)
         }
-        None => Err(wrong(format!("{length} {what} are needed where {here} are left"))),
+        None => Err(wrong(format!("{length} {kind} are needed, but {here} are left"))),
     }
 }
 

@@ -42,9 +42,7 @@ pub enum FlatError {
         problem: String,
     },
     /// The tag is F: only the process that built the type can interpret it.
-    #[error(
-        "tag F, a foreign type: it means something to its builder only, and can't be packed or unpacked"
-    )]
+    #[error("tag F, a foreign type: only its builder can interpret it, so it can't be unpacked")]
     Foreign,
     /// The tag is P, but the type has displacements in bytes.
     #[error("tag P, but {culprit} is not portable")]

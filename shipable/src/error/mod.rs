@@ -152,8 +152,8 @@ impl Error {
     ///
     /// A cold function, so that the success path builds and drops no error.
     #[cold]
-    pub(crate) fn overflow(what: &'static str) -> Error {
-        Error::Overflow { what }
+    pub(crate) fn overflow(quantity: &'static str) -> Error {
+        Error::Overflow { what: quantity }
     }
 
     /// The MPI error class.

@@ -50,7 +50,7 @@ pub enum ParseProblem {
         problem: &'static str,
     },
     /// A list is shorter or longer than its stated length.
-    #[error("a list of {of} says {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
+    #[error("a list of {of} states length {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
     List {
         /// The kind of the list's items.
         of: &'static str,

@@ -249,7 +249,7 @@ fn read(bytes: &[u8]) -> Result<(CommunicatorDescription, usize), FlatError> {
     let mut sorted: Vec<_> = architectures.iter().map(|a| a.descriptor.as_str()).collect();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(field("architectures", "one of them stands there twice".to_string()));
+        return Err(field("architectures", "a descriptor occurs twice".to_string()));
     }
     // The 16 digits of CONTEXT fit 64 bits.
     let context = context as u64;
@@ -265,7 +265,7 @@ fn list(text: &str, separator: char) -> impl Iterator<Item = &str> {
 
 fn described(descriptor: &str) -> Result<Described, FlatError> {
     match descriptor.is_empty() {
-        true => Err(field("architectures", "one of them is empty".to_string())),
+        true => Err(field("architectures", "a descriptor is empty".to_string())),
         false => Ok(Described {
             descriptor: descriptor.to_string(),
             recognised: Architecture::from_descriptor(descriptor).ok(),
@@ -290,7 +290,10 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
             }
         };
         if count == 0 || runs.last().is_some_and(|(last, _)| *last == index) {
-            return Err(wrong(format!("`{}` is empty, or the same as before it", excerpt(&item))));
+            return Err(wrong(format!(
+                "`{}` is empty, or has the architecture of the run before it",
+                excerpt(&item)
+            )));
         }
         ranks = match ranks.checked_add(count) {
             Some(ranks) if ranks <= size => ranks,
@@ -302,7 +305,7 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
     match ranks == size && used == table {
         true => Ok(runs),
         false => Err(wrong(format!(
-            "{ranks} ranks of {size}, with {used} architectures of {table}: it covers all of both"
+            "{ranks} ranks of {size}, with {used} architectures of {table}: the runs must cover all of both"
         ))),
     }
 }

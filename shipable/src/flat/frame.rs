@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some(more) => Err(FlatError::Field {
                 field: "checksum",
-                problem: format!("`{}` before it is no field", excerpt(&more)),
+                problem: format!("`{}` before it is an extra field", excerpt(&more)),
             }),
         }
     }

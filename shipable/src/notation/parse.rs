@@ -341,29 +341,29 @@ impl<'a> Parser<'a> {
     // Numbers.
 
     /// Parses a number that isn't negative.
-    fn natural(&mut self, what: &'static str) -> Result<i64> {
+    fn natural(&mut self, quantity: &'static str) -> Result<i64> {
         let start = self.at;
-        let number = self.integer(what)?;
+        let number = self.integer(quantity)?;
         match number {
             0.. => Ok(number),
-            _ => Err(self.number(start, what, "is negative: it has to be zero or more")),
+            _ => Err(self.number(start, quantity, "is negative: it has to be zero or more")),
         }
     }
 
-    fn digits(&mut self, what: &'static str) -> Result<u32> {
+    fn digits(&mut self, quantity: &'static str) -> Result<u32> {
         let start = self.at;
-        let number = self.natural(what)?;
-        u32::try_from(number).map_err(|_| self.number(start, what, "is larger than any kind's"))
+        let number = self.natural(quantity)?;
+        u32::try_from(number).map_err(|_| self.number(start, quantity, "is larger than any kind's"))
     }
 
-    fn integer(&mut self, what: &'static str) -> Result<i64> {
+    fn integer(&mut self, quantity: &'static str) -> Result<i64> {
         let start = self.at;
         let signed = matches!(self.peek(), Some('-' | '+'));
         self.at += usize::from(signed);
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         if digits == 0 {
             self.at = start;
-            return Err(self.unexpected(&format!("a number ({what})")));
+            return Err(self.unexpected(&format!("a number ({quantity})")));
         }
         self.at += digits;
         let text = &self.text[start..self.at];
@@ -376,7 +376,7 @@ impl<'a> Parser<'a> {
                 Err(_) => "does not fit 64 bits",
             },
         };
-        Err(self.number(start, what, problem))
+        Err(self.number(start, quantity, problem))
     }
 
     fn or_star<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Option<T>> {
@@ -437,9 +437,9 @@ impl<'a> Parser<'a> {
     }
 
     /// The error for the number that was just read and starts at `start`.
-    fn number(&self, start: usize, what: &'static str, problem: &'static str) -> ParseError {
+    fn number(&self, start: usize, quantity: &'static str, problem: &'static str) -> ParseError {
         let text = excerpt(&self.text[start..self.at]);
-        error(start, ParseProblem::Number { what, text, problem })
+        error(start, ParseProblem::Number { what: quantity, text, problem })
     }
 }
 
