@@ -72,6 +72,8 @@ impl Committed {
         Ok(Committed::of(datatype, architecture, survey, Some((form, native))))
     }
 
+    /// Makes a committed datatype from a survey, and from a form and a program if they exist.
+    ///
     /// Inlined: a call would copy the survey, and reading back bytes that were just written stalls
     /// (docs/tuning.md, "Building a committed datatype").
     #[inline(always)]

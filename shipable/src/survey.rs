@@ -86,6 +86,7 @@ struct Walk<'a> {
     known: Option<Visited<Bounds>>,
     /// Whether all constructors visited so far are portable.
     portable: bool,
+    /// Whether all numbers recorded so far are at most [`NEAR`].
     near: bool,
     /// An upper bound of the form's nesting depth. In a form, each dimension of an array is a node.
     levels: usize,

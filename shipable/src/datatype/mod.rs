@@ -127,6 +127,8 @@ impl Datatype {
         Datatype::made(call, node, 1 + child.depth(), items)
     }
 
+    /// Makes a type, unless it is too deep or `items` is `None`.
+    ///
     /// Inlined: a call would copy the node, and reading back bytes that were just written stalls
     /// (docs/tuning.md, "Building a datatype node").
     #[inline(always)]
