@@ -536,14 +536,15 @@ mod tests {
         for architecture in Architecture::all() {
             for &first in Basic::ALL {
                 for &second in Basic::ALL {
-                    for places in
+                    for displacements in
                         [[None; 3], [Some(0), Some(24), Some(48)], [Some(40), Some(-8), Some(-8)]]
                     {
                         let members = [(1, first), (3, second), (2, Basic::Char)];
-                        let members =
-                            members.iter().zip(places).map(|(&(blocklength, member), place)| {
-                                (blocklength, place, Datatype::basic(member))
-                            });
+                        let members = members.iter().zip(displacements).map(
+                            |(&(blocklength, member), displacement)| {
+                                (blocklength, displacement, Datatype::basic(member))
+                            },
+                        );
                         let members: Vec<_> = members.collect();
                         let given = members.iter().map(|(n, at, member)| (*n, *at, member));
                         if let Some(found) = of_scalars(architecture, given) {

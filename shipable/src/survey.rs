@@ -288,8 +288,8 @@ impl Walk<'_> {
         // From the fastest dimension to the slowest.
         let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
         let mut items = 1i64;
-        for place in 0..sizes.len() {
-            let at = if order == Order::C { sizes.len() - 1 - place } else { place };
+        for step in 0..sizes.len() {
+            let at = if order == Order::C { sizes.len() - 1 - step } else { step };
             let (first, last, count) = part(at);
             let (first, last) = (product(first.into(), stride)?, product(last.into(), stride)?);
             let part = Span { least: first.min(last), greatest: first.max(last) };

@@ -72,8 +72,8 @@ fn nodes(node: &[u8], count: usize) -> Vec<u8> {
 fn decoding_memory_is_proportional_to_the_input() {
     const MANY: usize = 100_000;
     // An irregular type of many blocks, which is one node.
-    let places: Vec<i64> = (0..MANY as i64).map(|at| 3 * at + at * at % 3).collect();
-    let indexed = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
+    let displacements: Vec<i64> = (0..MANY as i64).map(|at| 3 * at + at * at % 3).collect();
+    let indexed = Datatype::indexed_block(1, &displacements, &Datatype::int()).unwrap();
     let indexed = Form::compile(&indexed, &Architecture::X86_64).unwrap().encode();
     assert!(peak(&indexed) < 20);
     // The shortest nodes: empty arrays, and structs of one member.
@@ -114,13 +114,13 @@ fn memory_of_regular_types_is_independent_of_counts() {
 fn members_of_one_type_share_operations() {
     let leaves = [Datatype::int(), Datatype::double(), Datatype::char()];
     let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
-    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
-    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    let displacements: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &displacements, &kinds).unwrap();
     const MANY: i64 = 5000;
-    let places: Vec<_> = (0..MANY).map(|at| 1000 * at + at % 3).collect();
+    let displacements: Vec<_> = (0..MANY).map(|at| 1000 * at + at % 3).collect();
     let records = vec![record; MANY as usize];
     let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2).collect();
-    let records = Datatype::struct_(&lengths, &places, &records).unwrap();
+    let records = Datatype::struct_(&lengths, &displacements, &records).unwrap();
     let committed = Committed::new(&records, &Architecture::X86_64).unwrap();
     let (_, kept, most) =
         footprint(|| committed.program(&Architecture::S390X).map(|program| program.stream_size()));
@@ -133,8 +133,8 @@ fn swelling() -> Vec<(&'static str, Datatype)> {
     const MANY: i64 = 20_000;
     // Seven runs of two lengths, in groups of four equally spaced copies.
     let lengths: Vec<_> = (0..7).map(|at| 1 + at % 2).collect();
-    let places: Vec<_> = (0..7).map(|at| 5 * at + at % 3).collect();
-    let seven = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let displacements: Vec<_> = (0..7).map(|at| 5 * at + at % 3).collect();
+    let seven = Datatype::hindexed(&lengths, &displacements, &Datatype::byte()).unwrap();
     let fours: Vec<_> = (0..4 * MANY).map(|at| 50 * at + at / 4 % 3).collect();
     let tables = Datatype::hindexed_block(1, &fours, &seven).unwrap();
     // Members that take one operation each, and members that are loops.
@@ -143,17 +143,17 @@ fn swelling() -> Vec<(&'static str, Datatype)> {
     let operations = Datatype::simple_struct(&vec![1; MANY as usize], &kinds).unwrap();
     let cube = (1..4)
         .fold(Datatype::int(), |inner, at| Datatype::hvector(2, 1, 10i64.pow(at), &inner).unwrap());
-    let places: Vec<_> = (0..MANY).map(|at| 10_000 * at).collect();
+    let displacements: Vec<_> = (0..MANY).map(|at| 10_000 * at).collect();
     let lengths: Vec<_> = (0..MANY).map(|at| 2 + at % 2).collect();
-    let loops = Datatype::struct_(&lengths, &places, &vec![cube; MANY as usize]).unwrap();
+    let loops = Datatype::struct_(&lengths, &displacements, &vec![cube; MANY as usize]).unwrap();
     // Types of few operations, which each enclosing type copies.
     let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
-    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
-    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    let displacements: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &displacements, &kinds).unwrap();
     let records: Vec<_> =
         (0..1000).map(|at| Datatype::resized(0, 1000 + at, &record).unwrap()).collect();
-    let places: Vec<_> = (0..1000).map(|at| 10_000 * at).collect();
-    let copies = Datatype::struct_(&[2; 1000], &places, &records).unwrap();
+    let displacements: Vec<_> = (0..1000).map(|at| 10_000 * at).collect();
+    let copies = Datatype::struct_(&[2; 1000], &displacements, &records).unwrap();
     vec![("tables", tables), ("operations", operations), ("loops", loops), ("copies", copies)]
 }
 
@@ -187,8 +187,8 @@ fn lowering_stays_within_its_charged_memory() {
 fn long_tables_take_few_bytes_for_each_run() {
     const MANY: i64 = 100_000;
     let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2 * 13).collect();
-    let places: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
-    let ragged = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let displacements: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
+    let ragged = Datatype::hindexed(&lengths, &displacements, &Datatype::byte()).unwrap();
     let form = Form::compile(&ragged, &Architecture::X86_64).unwrap();
     let (program, kept, most) =
         footprint(|| form.lower(&Architecture::X86_64, &Architecture::X86_64).unwrap());

@@ -303,8 +303,8 @@ fn a_million_blocks_compile_and_lower() {
     let blocks = 1_000_000;
     let mut random = Random::new(1, Options::default());
     let lengths: Vec<i64> = (0..blocks).map(|_| random.below(4) as i64).collect();
-    let places: Vec<i64> = (0..blocks).map(|at| at * 5 + random.below(2) as i64).collect();
-    let datatype = Datatype::indexed(&lengths, &places, &d()).unwrap();
+    let displacements: Vec<i64> = (0..blocks).map(|at| at * 5 + random.below(2) as i64).collect();
+    let datatype = Datatype::indexed(&lengths, &displacements, &d()).unwrap();
     let committed = Committed::new(&datatype, &Architecture::X86_64).unwrap();
     let bytes = committed.form().encode();
     assert!(bytes.len() < 10_000_000, "{}", bytes.len());

@@ -56,8 +56,8 @@ fn regular_repetitions_become_blocks() {
 
 #[test]
 fn irregular_displacements_become_a_table() {
-    let places = [9, 2, 30, 4, 17, 11, 26, 0];
-    let scattered = Datatype::indexed_block(1, &places, &d()).unwrap();
+    let displacements = [9, 2, 30, 4, 17, 11, 26, 0];
+    let scattered = Datatype::indexed_block(1, &displacements, &d()).unwrap();
     let table = "[8 @72 @16 @240 @32 @136 @88 @208 @0]";
     assert_eq!(native(&scattered), format!("extent 248 {{ {table} }}"));
     let swapped = lowered(&scattered, &HERE, &Architecture::S390X);
@@ -67,21 +67,22 @@ fn irregular_displacements_become_a_table() {
 #[test]
 fn runs_of_2_to_the_58_bytes_become_a_table() {
     const LONG: i64 = 1 << 58;
-    let places: Vec<_> = (0..8).map(|at| at * (LONG + 2) + at * at % 3).collect();
-    let long = Datatype::hindexed_block(LONG, &places, &Datatype::byte()).unwrap();
-    let places: String = places.iter().map(|place| format!(" @{place}")).collect();
+    let displacements: Vec<_> = (0..8).map(|at| at * (LONG + 2) + at * at % 3).collect();
+    let long = Datatype::hindexed_block(LONG, &displacements, &Datatype::byte()).unwrap();
+    let displacements: String =
+        displacements.iter().map(|displacement| format!(" @{displacement}")).collect();
     let end = 7 * (LONG + 2) + 1 + LONG;
-    assert_eq!(native(&long), format!("extent {end} {{ [{LONG}{places}] }}"));
+    assert_eq!(native(&long), format!("extent {end} {{ [{LONG}{displacements}] }}"));
 }
 
 #[test]
 fn copies_at_many_displacements_share_operations() {
-    let places = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
+    let displacements = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
     let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), d()]).unwrap();
     // Copied bytes become one table. Alternating conversions become loops with a shared body.
-    let copied = native(&Datatype::indexed_block(1, &places(9), &record).unwrap());
+    let copied = native(&Datatype::indexed_block(1, &displacements(9), &record).unwrap());
     assert!(copied.contains("{ [1 @0 @8 @9 "), "{copied}");
-    let many = Datatype::indexed_block(1, &places(300), &record).unwrap();
+    let many = Datatype::indexed_block(1, &displacements(300), &record).unwrap();
     let program = lowered(&many, &HERE, &Architecture::S390X);
     assert!(program.contains("{ 2 x 96 @0 #1{ 1 @0; swap8 1 @8 }; 2 x 64 @176 #1; "), "{program}");
     let committed = Committed::new(&many, &HERE).unwrap();

@@ -149,8 +149,8 @@ fn structs_of_many_members_pack_as_the_oracle_does() {
         let kinds: Vec<_> = (0..3).map(|_| random.datatype()).collect();
         let members: Vec<_> = (0..300).map(|_| random.pick(&kinds).clone()).collect();
         let lengths: Vec<_> = members.iter().map(|_| random.below(3) as i64).collect();
-        let places: Vec<_> = (0..300).map(|at| 3000 * at + random.below(9) as i64).collect();
-        let record = Datatype::struct_(&lengths, &places, &members).unwrap();
+        let displacements: Vec<_> = (0..300).map(|at| 3000 * at + random.below(9) as i64).collect();
+        let record = Datatype::struct_(&lengths, &displacements, &members).unwrap();
         let stream = random.architecture();
         let case = Case::new(random, record, stream);
         packs_as_the_oracle_does(&case, random, seed);
@@ -295,15 +295,15 @@ fn copy_of_long_irregular_types_equals_pack_and_unpack() {
         let random = &mut Random::new(seed, Options::default());
         // Blocks of 0 to 40 bytes with gaps, and rarely a longer block, which is a separate step.
         let mut irregular = |length: i64| {
-            let (mut lengths, mut places, mut end, mut left) = (vec![], vec![], 0, length);
+            let (mut lengths, mut displacements, mut end, mut left) = (vec![], vec![], 0, length);
             while left > 0 {
                 let most = if random.chance(500) { 5000 } else { 40 };
                 let block = (random.below(most) as i64).min(left);
-                places.push(end + random.below(7) as i64);
+                displacements.push(end + random.below(7) as i64);
                 lengths.push(block);
-                (end, left) = (places[places.len() - 1] + block, left - block);
+                (end, left) = (displacements[displacements.len() - 1] + block, left - block);
             }
-            let datatype = Datatype::indexed(&lengths, &places, &Datatype::byte()).unwrap();
+            let datatype = Datatype::indexed(&lengths, &displacements, &Datatype::byte()).unwrap();
             let program = Form::compile(&datatype, &arch).unwrap().lower(&arch, &arch).unwrap();
             let held = program.range(1).unwrap().end as usize;
             (program, held)

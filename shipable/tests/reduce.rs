@@ -13,11 +13,11 @@ const DOUBLE: fn(&Architecture) -> Scalar =
 fn integer(scalar: Scalar, bytes: &[u8]) -> i128 {
     let mut wide = [0; 16];
     for (index, &byte) in bytes.iter().enumerate() {
-        let place = match scalar.order {
+        let index = match scalar.order {
             shipable::arch::ByteOrder::Little => index,
             shipable::arch::ByteOrder::Big => bytes.len() - 1 - index,
         };
-        wide[place] = byte;
+        wide[index] = byte;
     }
     let above = 128 - 8 * bytes.len() as u32;
     let bits = u128::from_le_bytes(wide);
@@ -29,11 +29,11 @@ fn integer(scalar: Scalar, bytes: &[u8]) -> i128 {
 
 fn write_integer(scalar: Scalar, value: i128, bytes: &mut [u8]) {
     for (index, byte) in value.to_le_bytes().into_iter().take(bytes.len()).enumerate() {
-        let place = match scalar.order {
+        let index = match scalar.order {
             shipable::arch::ByteOrder::Little => index,
             shipable::arch::ByteOrder::Big => bytes.len() - 1 - index,
         };
-        bytes[place] = byte;
+        bytes[index] = byte;
     }
 }
 
@@ -232,7 +232,7 @@ impl TypedBuffer {
     }
 
     /// The index in memory of each packed byte.
-    fn places(&self, architecture: &Architecture) -> Vec<usize> {
+    fn indices(&self, architecture: &Architecture) -> Vec<usize> {
         let items = oracle::expand(self.committed.datatype(), architecture, self.count).unwrap();
         let bytes = items
             .iter()
@@ -241,9 +241,9 @@ impl TypedBuffer {
     }
 
     fn fill(&mut self, architecture: &Architecture, packed: &[u8]) {
-        let places = self.places(architecture);
-        assert_eq!(places.len(), packed.len());
-        places.iter().zip(packed).for_each(|(&place, &byte)| self.memory[place] = byte);
+        let indices = self.indices(architecture);
+        assert_eq!(indices.len(), packed.len());
+        indices.iter().zip(packed).for_each(|(&index, &byte)| self.memory[index] = byte);
     }
 
     fn sides(&mut self) -> Sides<'_> {
@@ -309,13 +309,13 @@ fn operations_agree_with_the_oracle_at_any_cut() {
                 packed.extend(out);
                 at += usize::from(a.size);
             }
-            let place = index * packed.len()..(index + 1) * packed.len();
-            combine(op, leaf, &there_kinds, &packed, &mut after[place]);
+            let range = index * packed.len()..(index + 1) * packed.len();
+            combine(op, leaf, &there_kinds, &packed, &mut after[range]);
             converted.extend(packed);
         }
         let mut wanted = target.memory.clone();
-        let places = target.places(&to);
-        places.iter().zip(&after).for_each(|(&place, &byte)| wanted[place] = byte);
+        let indices = target.indices(&to);
+        indices.iter().zip(&after).for_each(|(&index, &byte)| wanted[index] = byte);
 
         let what =
             format!("seed {seed}: {op} on {leaf}, {} to {}, {target_type}", from.name(), to.name());
@@ -357,7 +357,7 @@ fn operations_agree_with_the_oracle_at_any_cut() {
         };
         source.fill(&to, &converted);
         let mut fetched = result.memory.clone();
-        result.places(&to).iter().zip(&before).for_each(|(&place, &byte)| fetched[place] = byte);
+        result.indices(&to).iter().zip(&before).for_each(|(&index, &byte)| fetched[index] = byte);
         let fetching = random.chance(2);
         let length = converted.len() as u64;
         let middle = random.below(items + 1) * reduction.element();

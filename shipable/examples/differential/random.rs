@@ -75,17 +75,17 @@ impl Cases {
                 c_struct(blocklengths, &children?)?
             }
             Node::Struct { blocklengths, displacements, children, .. } => {
-                let (mut lengths, mut places, mut members) = (vec![], vec![], vec![]);
-                for ((&length, &place), member) in
+                let (mut lengths, mut starts, mut members) = (vec![], vec![], vec![]);
+                for ((&length, &displacement), member) in
                     blocklengths.iter().zip(displacements).zip(children)
                 {
                     if native(member)?.size > 0 {
                         lengths.push(length);
-                        places.push(place);
+                        starts.push(displacement);
                         members.push(self.rebuild(member)?);
                     }
                 }
-                Datatype::struct_(&lengths, &places, &members)?
+                Datatype::struct_(&lengths, &starts, &members)?
             }
             Node::Vector { count, blocklength, stride: -1, child }
                 if self.quirks.bytes_upwards && native(child)?.extent() == 1 =>
@@ -119,8 +119,8 @@ impl Cases {
 
     /// Blocks at descending displacements, one byte apart.
     fn downwards(&self, count: i64, blocklength: i64, child: &Datatype) -> Result<Datatype> {
-        let places: Vec<_> = (0..count).map(|at| -at).collect();
-        Datatype::hindexed_block(blocklength, &places, &self.rebuild(child)?)
+        let displacements: Vec<_> = (0..count).map(|at| -at).collect();
+        Datatype::hindexed_block(blocklength, &displacements, &self.rebuild(child)?)
     }
 
     /// An extent with which the library can pack.
@@ -138,30 +138,33 @@ impl Cases {
                     return Ok(true);
                 }
                 let blocks = blocklengths.iter().zip(displacements).zip(children);
-                blocks.map(|((&length, &place), child)| (length, place, child)).collect()
+                blocks
+                    .map(|((&length, &displacement), child)| (length, displacement, child))
+                    .collect()
             }
             Node::Hvector { count, blocklength, stride, child, .. } => {
                 (0..*count).map(|at| (*blocklength, at * stride, child)).collect()
             }
             Node::Hindexed { blocklengths, displacements, child, .. } => {
                 let blocks = blocklengths.iter().zip(displacements);
-                blocks.map(|(&length, &place)| (length, place, child)).collect()
+                blocks.map(|(&length, &displacement)| (length, displacement, child)).collect()
             }
-            Node::HindexedBlock { blocklength, displacements, child } => {
-                displacements.iter().map(|&place| (*blocklength, place, child)).collect()
-            }
+            Node::HindexedBlock { blocklength, displacements, child } => displacements
+                .iter()
+                .map(|&displacement| (*blocklength, displacement, child))
+                .collect(),
             _ => return Ok(false),
         };
         let structure = matches!(node, Node::Struct { .. });
         let mut lowest = i64::MAX;
-        for (length, place, child) in blocks.into_iter().filter(|(length, ..)| *length > 0) {
+        for (length, displacement, child) in blocks.into_iter().filter(|(length, ..)| *length > 0) {
             let block = native(&Datatype::contiguous(length, child)?)?;
-            let odd = !structure && place % block.align != 0;
-            let below = lowest != i64::MAX && place + block.lb < lowest;
+            let odd = !structure && displacement % block.align != 0;
+            let below = lowest != i64::MAX && displacement + block.lb < lowest;
             if self.quirks.blocks_unpadded && odd || self.quirks.padded_by_and_by && below {
                 return Ok(true);
             }
-            lowest = lowest.min(place + block.lb);
+            lowest = lowest.min(displacement + block.lb);
         }
         Ok(false)
     }
@@ -228,7 +231,7 @@ fn sets_bounds(datatype: &Datatype) -> bool {
 
 /// A struct with members at the displacements that C gives them.
 fn c_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
-    let (mut end, mut lengths, mut places, mut members) = (0, vec![], vec![], vec![]);
+    let (mut end, mut lengths, mut displacements, mut members) = (0, vec![], vec![], vec![]);
     for (&length, child) in blocklengths.iter().zip(children) {
         let block = native(&Datatype::contiguous(length, child)?)?;
         if native(child)?.size == 0 {
@@ -237,9 +240,9 @@ fn c_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
         let low = block.lb.min(block.ub);
         end += (block.align - end % block.align) % block.align;
         lengths.push(length);
-        places.push(end - low);
+        displacements.push(end - low);
         members.push(child.clone());
         end += block.lb.max(block.ub) - low;
     }
-    Datatype::struct_(&lengths, &places, &members)
+    Datatype::struct_(&lengths, &displacements, &members)
 }

@@ -34,7 +34,7 @@ pub fn pack(
     let mut packed = Vec::new();
     for (item, (from, to)) in both(datatype, count, architecture, stream)?.iter().enumerate() {
         let conversion = Conversion::between(from.scalar, to.scalar)?;
-        let source = &bytes[place(origin, from)..][..usize::from(from.scalar.size)];
+        let source = &bytes[index(origin, from)..][..usize::from(from.scalar.size)];
         let mut target = vec![0; to.scalar.size.into()];
         if let Err(error) = whole(conversion, source, &mut target) {
             return Ok((packed, Some(Refusal { item, error })));
@@ -65,7 +65,7 @@ pub fn unpack(
     for (item, (to, from)) in both(datatype, count, architecture, stream.0)?.iter().enumerate() {
         let conversion = Conversion::between(from.scalar, to.scalar)?;
         let source = &stream.1[position..][..usize::from(from.scalar.size)];
-        let target = &mut bytes[place(origin, to)..][..usize::from(to.scalar.size)];
+        let target = &mut bytes[index(origin, to)..][..usize::from(to.scalar.size)];
         if let Err(error) = whole(conversion, source, target) {
             return Ok(Some(Refusal { item, error }));
         }
@@ -91,9 +91,9 @@ fn both(
         .collect()
 }
 
-fn place(origin: usize, item: &Item) -> usize {
-    let place = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
-    place.and_then(|place| usize::try_from(place).ok()).expect("an item before the memory's start")
+fn index(origin: usize, item: &Item) -> usize {
+    let index = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
+    index.and_then(|index| usize::try_from(index).ok()).expect("an item before the memory's start")
 }
 
 /// Converts a scalar unit by unit.

@@ -263,7 +263,7 @@ impl Random {
                 Datatype::indexed(&blocklengths, &displacements, child)
             }
             3 => {
-                let displacements = self.places(&vec![inner; outer as usize]);
+                let displacements = self.displacements(&vec![inner; outer as usize]);
                 Datatype::indexed_block(inner, &displacements, child)
             }
             4 if fits => self.subarray(outer, inner, child),
@@ -285,7 +285,7 @@ impl Random {
                 }
             }
             8 => {
-                let displacements = self.places(&vec![inner; outer as usize]);
+                let displacements = self.displacements(&vec![inner; outer as usize]);
                 let displacements = self.in_bytes(&displacements, extent);
                 Datatype::hindexed_block(inner, &displacements, child)
             }
@@ -327,12 +327,12 @@ impl Random {
             blocklengths.push(blocklength);
             left -= blocklength;
         }
-        let displacements = self.places(&blocklengths);
+        let displacements = self.displacements(&blocklengths);
         (blocklengths, displacements)
     }
 
     /// Displacements for blocks of these lengths, in random order in memory.
-    fn places(&mut self, blocklengths: &[i64]) -> Vec<i64> {
+    fn displacements(&mut self, blocklengths: &[i64]) -> Vec<i64> {
         if !self.options.disjoint {
             return blocklengths.iter().map(|_| self.between(-5, 20)).collect();
         }
