@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn scalar_fast_path_equals_the_general_computation() {
-        let mut quick = 0;
+        let mut fast = 0;
         for architecture in Architecture::all() {
             for &first in Basic::ALL {
                 for &second in Basic::ALL {
@@ -548,7 +548,7 @@ mod tests {
                         let members: Vec<_> = members.collect();
                         let given = members.iter().map(|(n, at, member)| (*n, *at, member));
                         if let Some(found) = of_scalars(architecture, given) {
-                            quick += 1;
+                            fast += 1;
                             let expected = content(architecture, &members);
                             assert_eq!(
                                 found.padded(),
@@ -560,7 +560,7 @@ mod tests {
                 }
             }
         }
-        assert!(quick > 10_000, "{quick}");
+        assert!(fast > 10_000, "{fast}");
     }
 
     #[test]

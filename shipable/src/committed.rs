@@ -199,7 +199,7 @@ impl Committed {
 
 /// Unwraps a result for a type that commit found safe to compile.
 fn surveyed<T>(made: Result<T>, datatype: &Datatype) -> T {
-    made.unwrap_or_else(|error| unreachable!("{datatype} was safe to compile, yet: {error}"))
+    made.unwrap_or_else(|error| unreachable!("commit found {datatype} safe to compile: {error}"))
 }
 
 impl fmt::Debug for Committed {

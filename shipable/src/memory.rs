@@ -91,7 +91,7 @@ impl RawView {
     }
 
     fn with_origin(self, origin: u64) -> RawView {
-        assert!(origin <= i64::MAX as u64, "an origin {origin} bytes into memory can't exist");
+        assert!(origin <= i64::MAX as u64, "origin {origin} is above i64::MAX");
         RawView { origin: origin as i64, ..self }
     }
 

@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn surveys_of_scalar_blocks_equal_the_walk() {
         const FEW: i64 = 1 << 27;
-        let mut quick = 0;
+        let mut fast = 0;
         for architecture in Architecture::all() {
             for child in Basic::ALL.iter().map(|&basic| Datatype::basic(basic)) {
                 let numbers = [-3, 0, 1, 2, 7, 24, FEW - 1, FEW];
@@ -352,11 +352,11 @@ mod tests {
                         let walked = Survey::of(&datatype, architecture).unwrap();
                         assert_eq!(found.bounds, walked.bounds, "{datatype} on {architecture}");
                         assert_eq!((found.portable, found.safe), (walked.portable, walked.safe));
-                        quick += 1;
+                        fast += 1;
                     }
                 }
             }
         }
-        assert!(quick > 100_000, "{quick}");
+        assert!(fast > 100_000, "{fast}");
     }
 }

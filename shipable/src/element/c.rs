@@ -176,7 +176,7 @@ impl From<f64> for LongDouble {
     fn from(value: f64) -> LongDouble {
         let mut bytes = [0; LONG_DOUBLE];
         convert(Basic::Double, &value.to_ne_bytes(), Basic::LongDouble, &mut bytes)
-            .expect("every format of long double holds every double");
+            .expect("every format of long double can hold every double");
         LongDouble(bytes)
     }
 }
@@ -185,7 +185,7 @@ impl From<f64> for LongDouble {
 fn convert(from: Basic, source: &[u8], to: Basic, target: &mut [u8]) -> Result<(), ValueError> {
     let scalar = |basic| Architecture::NATIVE.basic(basic).components[0].scalar;
     let conversion = Conversion::between(scalar(from), scalar(to))
-        .expect("a conversion between floating-point types");
+        .expect("all floating-point types have conversions");
     let (from, to) = (conversion.from_size().into(), conversion.to_size().into());
     let mut units = source.chunks(from).zip(target.chunks_mut(to));
     units.try_for_each(|(from, to)| conversion.apply(from, to))

@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
             let column = first.column;
             return Err(error(start, ParseProblem::Redefined { number, column }));
         }
-        // The innermost type may have no children: an empty struct, for example.
+        // A definition at the depth limit is valid if it has no children, such as an empty struct.
         if self.depth + 1 > Datatype::MAX_DEPTH {
             return Err(error(start, ParseProblem::TooDeep));
         }

@@ -93,7 +93,7 @@ fn both(
 
 fn index(origin: usize, item: &Item) -> usize {
     let index = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
-    index.and_then(|index| usize::try_from(index).ok()).expect("an item before the memory's start")
+    index.and_then(|index| usize::try_from(index).ok()).expect("the memory holds every item")
 }
 
 /// Converts a scalar unit by unit.

@@ -188,11 +188,13 @@ impl Random {
             }
         };
         // No constructor fails for these arguments: counts are small, and lists have equal lengths.
-        let made = made.expect("a random type's arguments");
+        let made = made.expect("the arguments of random types are valid");
         match self.below(14) {
-            0 => Datatype::dup(&made).expect("a dup"),
-            1 if !self.options.portable => self.resized(&made).expect("a resized type"),
-            2 => Datatype::contiguous(1, &made).expect("one element"),
+            0 => Datatype::dup(&made).expect("dup accepts a shallow type"),
+            1 if !self.options.portable => {
+                self.resized(&made).expect("the bounds of random types are small")
+            }
+            2 => Datatype::contiguous(1, &made).expect("one element doesn't overflow"),
             _ => made,
         }
     }
