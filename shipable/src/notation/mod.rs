@@ -1,7 +1,7 @@
 //! The text notation of datatypes: printed canonically, parsed, and described in words.
 //!
-//! Hart and Henderson proposed such a notation to the MPI Forum in 1995. Its definition is lost, but
-//! strings in it survive. A star marks the rules that those strings attest; the other rules are
+//! Hart and Henderson proposed such a notation to the MPI Forum in 1995. Its definition is lost,
+//! but strings in it survive. A star marks the rules that those strings attest; the other rules are
 //! reconstructed.
 //!
 //! ```text
@@ -50,12 +50,12 @@
 //! types are [`Basic::code`](crate::Basic::code); `i d c f b P LD L R LB UB` are attested.
 //!
 //! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical. Derived types are
-//! numbered from 1, depth first, where they are first used; later uses are `U` and the number. Equal
-//! types print equal texts, whether or not they share subtrees. The notation has one text for a
-//! constructor of MPI-1 and its successor, such as `MPI_TYPE_HVECTOR` and
-//! `MPI_TYPE_CREATE_HVECTOR`: their arguments are equal, and MPI-3.0 removed MPI-1's combiners. So a
-//! type of `hvector_integer`, `hindexed_integer` or `struct_integer` is parsed as one of `hvector`,
-//! `hindexed` or `struct_`.
+//! numbered from 1, depth first, where they are first used; later uses are `U` and the number.
+//! Equal types print equal texts, whether or not they share subtrees. The notation has one text for
+//! a constructor of MPI-1 and its successor, such as `MPI_TYPE_HVECTOR` and
+//! `MPI_TYPE_CREATE_HVECTOR`: their arguments are equal, and MPI-3.0 removed MPI-1's combiners. So
+//! a type of `hvector_integer`, `hindexed_integer` or `struct_integer` is parsed as one of
+//! `hvector`, `hindexed` or `struct_`.
 //!
 //! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any type numbers. A
 //! number is defined once, before it is referred to, and a type can't contain itself. Parsed types
