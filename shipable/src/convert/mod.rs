@@ -1,7 +1,7 @@
 //! Conversions of scalars between representations.
 //!
-//! A [`Conversion`] works on *units*. The unit of a copy is a byte, the unit of a swap is the bytes
-//! that it reverses, and the unit of any other conversion is the whole scalar. A scalar of 16 bytes
+//! A [`Conversion`] works on *units*. A copy's unit is a byte, and a swap's unit is the bytes that
+//! it reverses. The unit of any other conversion is the whole scalar. A scalar of 16 bytes
 //! therefore has sixteen units of a copy. A double-double has two units of a swap, since its halves
 //! keep their places. Programs and kernels count in units when they merge runs or cut transfers.
 //!
@@ -106,8 +106,11 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// [`Unconvertible`] in three cases: the scalars differ in kind (an integer and a float), a
-    /// scalar has a size that its kind can't have, or bytes would change their number.
+    /// [`Unconvertible`] in three cases:
+    ///
+    /// - The scalars differ in kind, such as an integer and a float.
+    /// - A scalar has a size that its kind can't have.
+    /// - Bytes would change their number.
     pub fn between(from: Scalar, to: Scalar) -> Result<Conversion, Unconvertible> {
         let refused = Unconvertible { from, to };
         if !has_valid_size(from) || !has_valid_size(to) {
@@ -289,7 +292,7 @@ struct Integer {
 
 impl Integer {
     /// Loads an integer or a character. Characters have no sign, but a wide image of one may be the
-    /// result of sign extension, so it is read with its sign when it is narrowed.
+    /// result of sign extension. It is read with its sign when it is narrowed.
     fn load(scalar: Scalar, bytes: &[u8], narrowing: bool) -> Integer {
         let signed = match scalar.value {
             Value::Int { signed } => signed,

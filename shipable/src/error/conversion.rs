@@ -2,30 +2,33 @@
 
 use crate::arch::scalar::{Scalar, ScalarName};
 
-/// Two scalars between which no conversion is defined.
+/// The error of a conversion between two scalars that has no definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no conversion from {} to {}", ScalarName(*from), ScalarName(*to))]
 pub struct Unconvertible {
-    /// What there is.
+    /// The scalar at the source.
     pub from: Scalar,
-    /// What is wanted.
+    /// The scalar at the destination.
     pub to: Scalar,
 }
 
-/// A value that the representation at its destination doesn't have. MPI-5.0 section 4.3.2; the class is CONVERSION.
+/// A value that the destination's representation can't hold (MPI-5.0 section 4.3.2).
+///
+/// Its error class is CONVERSION.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("element {item} ({datatype}): {value} as {from} {reason} as {to}")]
 pub struct ConversionError {
-    /// Which basic item, from 0 at the start of the transfer; the parts of pairs and complex numbers count one each.
+    /// The index of the basic item, from 0 at the start of the transfer. The two parts of a pair or
+    /// a complex number count as one item each.
     pub item: u64,
-    /// Its type, by the name that MPI gives it.
+    /// MPI's name of the item's type.
     pub datatype: String,
-    /// The value in decimal, or the bits, in hexadecimal, of what has none.
+    /// The value in decimal; a value without a decimal text is given as its bits in hexadecimal.
     pub value: String,
-    /// What is wrong with it.
+    /// The reason: for example, that it overflows.
     pub reason: String,
-    /// What the value was read as.
+    /// The source's representation.
     pub from: String,
-    /// What it should have become.
+    /// The destination's representation.
     pub to: String,
 }

@@ -2,46 +2,47 @@
 
 use super::Error;
 
-/// Why bytes couldn't be decoded, or a value not encoded.
+/// The error of encoding a value to bytes, or of decoding a value from bytes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CodecError {
-    /// The encoded value is longer than its reader allows.
+    /// The encoding is longer than the limit.
     #[error("{length} bytes, more than the {limit} that are allowed")]
     TooLong {
-        /// Bytes there are.
+        /// Its length in bytes.
         length: usize,
-        /// Bytes allowed.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The bytes aren't an encoding of such a value.
+    /// The bytes encode no such value, or the value has no encoding.
     #[error("malformed: {0}")]
     Malformed(String),
-    /// The value ends before the bytes do.
+    /// The value ends before the last byte.
     #[error("{0} bytes are left over")]
     TrailingBytes(usize),
 }
 
-/// Why bytes are no form.
+/// The error of decoding a shipable form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The tag is neither that of a portable form nor that of a locale-specific one.
+    /// The first byte is neither the tag of a portable form nor the tag of a locale-specific form.
     #[error("unknown tag {0:#04x}: a form is tagged P or L")]
     UnknownTag(u8),
-    /// The bytes aren't an encoding of nodes.
+    /// The bytes don't encode a list of nodes.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// The nodes make no sense.
+    /// A node is invalid.
     #[error("node {node}: {problem}")]
     Node {
-        /// The index of the node.
+        /// Its index in the list.
         node: usize,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         problem: &'static str,
     },
-    /// There are no nodes.
+    /// The list has no nodes.
     #[error("no nodes")]
     Empty,
-    /// The nodes' items, or their bounds, leave the range of 64 bits, or the builder's architecture is unknown.
+    /// The form has more items, or wider bounds, than 64 bits can express; or its builder's
+    /// architecture is unknown.
     #[error("{0}")]
     Unsound(Box<Error>),
 }

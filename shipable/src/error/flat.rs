@@ -2,67 +2,65 @@
 
 use super::{Class, ParseError};
 
-/// Why bytes are no flat form that can be used here.
+/// The error of reading a flat form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlatError {
-    /// The bytes begin as no flat form does, or as one of another kind or version.
+    /// The bytes don't begin with the magic of the expected kind and version.
     #[error("expected {expected}, but the bytes begin with {found}")]
     Magic {
-        /// What was asked for, and how it begins.
+        /// The expected kind, with its magic.
         expected: &'static str,
-        /// What they begin with, in words.
+        /// A description of the first bytes.
         found: String,
     },
-    /// There are fewer bytes than the form has.
+    /// The input ends before the form does.
     #[error("{found} bytes where the packed object has {needed}: unpack the whole of it")]
     Truncated {
-        /// How many there are.
+        /// The number of bytes in the input.
         found: usize,
-        /// How many there have to be, as far as is known.
+        /// The number of bytes that the form needs at least.
         needed: usize,
     },
-    /// The length is none.
+    /// The length field holds no valid length.
     #[error("length `{0}`: it is 8 lowercase hexadecimal digits, and counts the whole")]
     Length(String),
-    /// The checksum is that of other bytes.
+    /// The checksum doesn't match the bytes.
     #[error("checksum `{stated}`, but that of the bytes is {computed:08x}: they were changed")]
     Checksum {
-        /// What the form says.
+        /// The checksum in the form.
         stated: String,
-        /// What its bytes have.
+        /// The checksum of the form's bytes.
         computed: u32,
     },
-    /// A field is missing, or isn't written as it has to be.
+    /// A field is missing, or has invalid text.
     #[error("{field}: {problem}")]
     Field {
         /// The field's name.
         field: &'static str,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         problem: String,
     },
-    /// Tag F: the type was received from another process, whose own it is.
-    #[error(
-        "tag F, a foreign type: it means something to its builder only, and can't be packed or unpacked"
-    )]
+    /// The tag is F: only the process that built the type can interpret it.
+    #[error("tag F, a foreign type: only its builder can interpret it, so it can't be unpacked")]
     Foreign,
-    /// Tag P on a type whose displacements are in bytes.
+    /// The tag is P, but the type has displacements in bytes.
     #[error("tag P, but {culprit} is not portable")]
     NotPortable {
-        /// The part of the type, in notation.
+        /// The first part of the type that isn't portable, in notation.
         culprit: String,
     },
-    /// Tag L, from another architecture.
+    /// The tag is L, and the form comes from another architecture.
     #[error(
         "tag L, specific to {built}, and this is {here}: pack a portable type to unpack it elsewhere"
     )]
     OtherArchitecture {
-        /// Its descriptor.
+        /// The descriptor of the architecture that built the type.
         built: String,
-        /// The reader's.
+        /// The descriptor of the reader's architecture.
         here: String,
     },
-    /// The text is no datatype.
+    /// The text field can't be parsed as a datatype.
     #[error("text: {0}")]
     Text(#[from] ParseError),
 }

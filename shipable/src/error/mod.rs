@@ -1,12 +1,13 @@
 //! The errors of this crate, and the MPI error class of each.
 //!
-//! [`Error`] is the one error type. The types that it carries are defined here too, so that no error
-//! depends on the module that reports it. Each such module re-exports its own: for example,
-//! [`codec::CodecError`](crate::codec::CodecError) is defined here.
+//! [`Error`] is the only error type of the crate's calls. This module also defines the types that
+//! its variants carry, so that it depends on no module that reports errors. Each of those modules
+//! re-exports its own error: [`codec::CodecError`](crate::codec::CodecError) is defined here, for
+//! example.
 //!
 //! - `class`: the MPI error classes;
-//! - `conversion`, `decode`, `flat`, `memory`, `notation`: the payloads, by the modules that
-//!   report them.
+//! - `conversion`, `decode`, `flat`, `memory`, `notation`: the errors that variants of [`Error`]
+//!   carry.
 
 mod class;
 mod conversion;
@@ -22,135 +23,137 @@ pub use flat::FlatError;
 pub use memory::OutOfBounds;
 pub use notation::{ParseError, ParseProblem};
 
-/// An error of this crate. Its text says what was wrong, with which values, and what to do.
+/// An error of this crate. Its text gives the mistake, the values involved, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An argument of a call is out of its range, or contradicts another.
+    /// An argument of a call is out of range, or contradicts another argument.
     #[error("{call}: {problem}")]
     Argument {
-        /// The call, as this crate names it.
+        /// The call's name in this crate.
         call: &'static str,
-        /// The class that MPI gives this mistake.
+        /// The MPI error class.
         class: Class,
-        /// What is wrong, with the values.
+        /// The mistake, with its values.
         problem: String,
     },
-    /// A size, bound or count leaves the range of 64 bits.
+    /// A size, bound or count doesn't fit 64 bits.
     #[error(
         "{what} does not fit 64 bits: make the counts, strides or displacements of the type smaller"
     )]
     Overflow {
-        /// The quantity.
+        /// The quantity that doesn't fit.
         what: &'static str,
     },
-    /// An architecture has no type for a Fortran kind.
+    /// An architecture has no type of a Fortran kind.
     #[error("{architecture} has no type for {leaf}: ask for less precision or range")]
     NoSuchKind {
         /// The architecture's name.
         architecture: &'static str,
-        /// The type, in notation.
+        /// The kind, in notation.
         leaf: String,
     },
-    /// No architecture goes by this name.
+    /// No architecture has this name.
     #[error("no architecture is called `{name}`: use one of {known}, or a descriptor")]
     UnknownArchitecture {
-        /// What was asked for.
+        /// The unknown name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// An architecture descriptor can't be read.
+    /// An architecture descriptor is invalid.
     #[error("architecture descriptor `{descriptor}`: {problem}")]
     Descriptor {
-        /// The whole descriptor.
+        /// The descriptor; only its beginning if it is too long.
         descriptor: String,
-        /// What is wrong with it, and where.
+        /// The invalid field, and the rule that it breaks.
         problem: String,
     },
-    /// Two representations of one item have no conversion between them.
+    /// No conversion is defined between two representations of an item.
     #[error(transparent)]
     Unconvertible(#[from] Unconvertible),
-    /// Memory is too small for what was to be moved.
+    /// A transfer reaches beyond its memory.
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
-    /// Bytes from a peer can't be decoded.
+    /// The bytes from a peer can't be decoded.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// Bytes from a peer are no form.
+    /// The bytes from a peer don't encode a shipable form.
     #[error("not a form: {0}")]
     Decode(#[from] DecodeError),
-    /// Text is no datatype.
+    /// A text can't be parsed as a datatype.
     #[error("not a datatype: {0}")]
     Notation(#[from] ParseError),
-    /// Bytes are no flat form, or none that can be used here.
+    /// The bytes aren't a flat form, or its datatype can't be used here.
     #[error("flat form: {0}")]
     Flat(#[from] FlatError),
-    /// An array is too small for the contents of a datatype. Nothing was written.
+    /// An array has too few elements for a datatype's contents. Nothing was written.
     #[error(
-        "{array} has room for {room}, but {needed} are returned: make it as large as the envelope says"
+        "{array} has room for {room}, but {needed} are returned: make it as large as the envelope reports"
     )]
     ArrayTooSmall {
-        /// The argument's name.
+        /// The array's argument name.
         array: &'static str,
-        /// The room that it has.
+        /// The array's length.
         room: usize,
-        /// The room that is needed.
+        /// The length that the contents need.
         needed: usize,
     },
-    /// A datatype's form would nest deeper than a peer accepts.
+    /// A datatype's form nests deeper than peers accept.
     #[error("the form nests {depth} deep, at most {most} are supported: build the type flatter")]
     TooDeep {
-        /// Its depth.
+        /// The form's depth.
         depth: u32,
-        /// The greatest depth.
+        /// The greatest depth that peers accept.
         most: u32,
     },
-    /// A form would take more memory than there is room for, once it is lowered.
+    /// The program lowered from a form needs more memory than its limit.
     #[error(
         "the form takes more than the {most} bytes left for its program: build the type of fewer blocks"
     )]
     TooLarge {
-        /// The room, in bytes.
+        /// The limit in bytes.
         most: u64,
     },
-    /// A locale-specific form is asked what it means in another representation.
+    /// A locale-specific form is lowered for another representation than its builder's.
     #[error("the form is specific to {built} and means nothing in {asked}: use a portable type")]
     OtherRepresentation {
-        /// The architecture that it was built on, as a descriptor.
+        /// The descriptor of the builder's architecture.
         built: String,
-        /// The architecture asked for, as a descriptor.
+        /// The descriptor of the other architecture.
         asked: String,
     },
-    /// A transfer starts or ends where its packed stream doesn't.
+    /// A transfer starts or ends at an invalid position of its packed stream.
     #[error("position {position} of the packed stream: {problem}")]
     Position {
-        /// The position, in bytes.
+        /// The position in bytes.
         position: u64,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         problem: String,
     },
-    /// Typed memory is copied to typed memory of another signature.
+    /// A copy between typed buffers whose packed streams differ in length.
     #[error("the packed stream has {from} bytes at the source and {to} at the destination")]
     Signature {
-        /// Bytes of the source's packed stream.
+        /// The length in bytes of the source's packed stream.
         from: u64,
-        /// Bytes of the destination's.
+        /// The length in bytes of the destination's packed stream.
         to: u64,
     },
-    /// A value that its destination can't represent.
+    /// A value that the destination's representation can't hold.
     #[error(transparent)]
     Conversion(Box<ConversionError>),
 }
 
-/// The result of a call of this crate.
+/// The result of this crate's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Made by a call, so that what doesn't overflow doesn't make and drop one.
+    /// The error for a quantity that doesn't fit 64 bits.
+    ///
+    /// A cold function, so that the success path builds and drops no error.
     #[cold]
-    pub(crate) fn overflow(what: &'static str) -> Error {
-        Error::Overflow { what }
+    pub(crate) fn overflow(quantity: &'static str) -> Error {
+        Error::Overflow { what: quantity }
     }
 
     /// The MPI error class.

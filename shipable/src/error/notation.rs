@@ -3,18 +3,19 @@
 use super::{Class, Error};
 use crate::limits::{MAX_DEPTH, MAX_LIST, MAX_TEXT};
 
-/// Why a text is no datatype, and where.
+/// The error of parsing a datatype's notation, with its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {problem}")]
 pub struct ParseError {
-    /// Where, counted from 1; one past the text's length where the text ends too soon.
+    /// The column, counted from 1. If the text ends too soon, it is one past the text's length.
     pub column: usize,
-    /// What is wrong there.
+    /// The error at this column.
     pub problem: ParseProblem,
 }
 
 impl ParseError {
-    /// The MPI error class: that of the constructor which refused its arguments, else TYPE.
+    /// The MPI error class: the class of the constructor's error if a constructor refused its
+    /// arguments, otherwise TYPE.
     pub fn class(&self) -> Class {
         match &self.problem {
             ParseProblem::Refused(error) => error.class(),
@@ -23,70 +24,70 @@ impl ParseError {
     }
 }
 
-/// What can be wrong with a text.
+/// The kind of a parse error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseProblem {
-    /// Something else belongs here.
+    /// The text doesn't continue as the grammar requires.
     #[error("expected {expected}, found {found}")]
     Unexpected {
-        /// What the grammar has here.
+        /// A description of the text that the grammar allows here.
         expected: String,
-        /// What the text has, in words.
+        /// A description of the text that stands here.
         found: String,
     },
-    /// A word where a type belongs that is the code of none.
+    /// A word in place of a type isn't the code of any basic type.
     #[error("no basic type has the code `{0}`")]
     UnknownBasic(String),
-    /// A number that is not written as the notation writes numbers, or is out of its range.
+    /// A number is out of range, or isn't in the notation's number format.
     #[error("{what} `{text}` {problem}")]
     Number {
-        /// What it is the number of.
+        /// The quantity that the number states.
         what: &'static str,
-        /// The number as it stands there.
+        /// The number's text.
         text: String,
-        /// What is wrong with it.
+        /// The rule that it breaks.
         problem: &'static str,
     },
-    /// A list is shorter or longer than is said before it.
-    #[error("a list of {of} says {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
+    /// A list is shorter or longer than its stated length.
+    #[error("a list of {of} states length {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
     List {
-        /// What is listed.
+        /// The kind of the list's items.
         of: &'static str,
-        /// The number that the text states.
+        /// The stated length.
         said: usize,
-        /// How many there are; one more than `said` stands for all more.
+        /// The number of items found. `said + 1` stands for any greater number.
         listed: usize,
     },
-    /// A reference to a number that nothing before it defines.
+    /// A reference to a type number that isn't defined before it.
     #[error("U{0} refers back to nothing: a type is defined before it is referred to")]
     Undefined(i64),
-    /// A reference to a type inside that type.
+    /// A reference to a type from inside its own definition.
     #[error("U{number} is the type that begins at column {column}: a type can't contain itself")]
     Cycle {
-        /// The number.
+        /// The type's number.
         number: i64,
-        /// Where its definition begins.
+        /// The column at which its definition begins.
         column: usize,
     },
-    /// A second definition of a number.
+    /// A second definition of a type number.
     #[error("U{number} is already defined at column {column}: refer to it, or use another number")]
     Redefined {
-        /// The number.
+        /// The type's number.
         number: i64,
-        /// Where the first definition begins.
+        /// The column at which its first definition begins.
         column: usize,
     },
-    /// Definitions within definitions.
+    /// Definitions nest too deep.
     #[error("types nest deeper than {}, which is the most that is supported", MAX_DEPTH)]
     TooDeep,
-    /// More items in a list than [`MAX_LIST`].
+    /// A list has more items than [`MAX_LIST`].
     #[error("a list of {0} items: at most {MAX_LIST} are supported")]
     TooMany(i64),
-    /// More text than [`MAX_TEXT`].
+    /// The text is longer than [`MAX_TEXT`].
     #[error("a text of {0} bytes: at most {MAX_TEXT} are supported")]
     TooLong(usize),
-    /// The constructor that begins here refuses its arguments.
+    /// The constructor that begins at this column refuses its arguments.
     #[error(transparent)]
     Refused(Box<Error>),
 }

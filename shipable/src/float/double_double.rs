@@ -18,7 +18,7 @@ pub(super) fn decode(image: u128) -> Number {
 /// 1. The high half is the number, rounded.
 /// 2. The low half is the remainder, which a subtraction gives exactly, rounded.
 /// 3. If the low half was rounded to half a unit of the high half's last place, the high half may
-///    no longer be the rounded sum. Add the halves once more; the hardware does that exactly.
+///    not be the rounded sum. Add the halves once more; the hardware does that exactly.
 pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     let high = Ieee::BINARY64.encode(number)?;
     let low = match number {

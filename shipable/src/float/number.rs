@@ -111,18 +111,18 @@ impl Number {
 
     /// The order of two numbers. `None` if either is a NaN.
     pub(super) fn compare(&self, other: &Number) -> Option<Ordering> {
-        let place = |number: &Number| match *number {
+        let key = |number: &Number| match *number {
             Number::Nan { .. } => None,
             Number::Zero { .. } => Some((0, 0, 0)),
             Number::Finite { exponent, significand, .. } => Some((1, exponent, significand)),
             Number::Infinite { .. } => Some((2, 0, 0)),
         };
-        let (a, b) = (place(self)?, place(other)?);
-        let is_zero = |place: (i32, i32, u128)| place.0 == 0;
+        let (a, b) = (key(self)?, key(other)?);
+        let is_zero = |key: (i32, i32, u128)| key.0 == 0;
         if is_zero(a) && is_zero(b) {
             return Some(Ordering::Equal);
         }
-        let negative = |number: &Number, place| number.is_negative() && !is_zero(place);
+        let negative = |number: &Number, key| number.is_negative() && !is_zero(key);
         Some(match (negative(self, a), negative(other, b)) {
             (false, false) => a.cmp(&b),
             (true, true) => b.cmp(&a),

@@ -34,8 +34,8 @@ impl Fixed {
     fn new(significand: u128, exponent: i32) -> Fixed {
         let mut fixed = Fixed::zero();
         for bit in (0..128).filter(|bit| significand >> bit & 1 == 1) {
-            let place = (exponent + bit - Fixed::POINT) as usize;
-            fixed.0[place / 32] |= 1 << (place % 32);
+            let position = (exponent + bit - Fixed::POINT) as usize;
+            fixed.0[position / 32] |= 1 << (position % 32);
         }
         fixed
     }
@@ -73,15 +73,15 @@ impl Fixed {
     }
 }
 
-/// The sign, and the rank among the format's magnitudes: 0 is zero, 1 the least positive number,
+/// The sign, and the ordinal among the format's magnitudes: 0 is zero, 1 the least positive number,
 /// and so on up to infinity.
-fn place(format: FloatFormat, image: u128) -> (bool, u128) {
-    let place = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
+fn ordinal(format: FloatFormat, image: u128) -> (bool, u128) {
+    let ordinal = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
     match format {
-        Binary16 => place(15),
-        Binary32 => place(31),
-        Binary64 => place(63),
-        Binary128 => place(127),
+        Binary16 => ordinal(15),
+        Binary32 => ordinal(31),
+        Binary64 => ordinal(63),
+        Binary128 => ordinal(127),
         X87 => {
             let field = image >> 64 & 0x7fff;
             (image >> 79 & 1 == 1, field << 63 | image & (u128::MAX >> 65))
@@ -94,7 +94,7 @@ fn place(format: FloatFormat, image: u128) -> (bool, u128) {
     }
 }
 
-/// The rank of infinity.
+/// The ordinal of infinity.
 fn infinity(format: FloatFormat) -> u128 {
     match format {
         Binary16 => 0x1f << 10,
@@ -107,8 +107,8 @@ fn infinity(format: FloatFormat) -> u128 {
     }
 }
 
-/// The magnitude of a rank. For infinity, the magnitude that would follow the greatest number.
-fn worth(format: FloatFormat, place: u128) -> Fixed {
+/// The magnitude of an ordinal. For infinity, the magnitude that would follow the greatest number.
+fn magnitude_of(format: FloatFormat, ordinal: u128) -> Fixed {
     let (fraction_bits, least) = match format {
         Binary16 => (10, -24),
         Binary32 => (23, -149),
@@ -118,25 +118,25 @@ fn worth(format: FloatFormat, place: u128) -> Fixed {
         M68k => (63, -16446),
         DoubleDouble => unreachable!(),
     };
-    let (field, fraction) = (place >> fraction_bits, place & ((1 << fraction_bits) - 1));
+    let (field, fraction) = (ordinal >> fraction_bits, ordinal & ((1 << fraction_bits) - 1));
     match field {
         0 => Fixed::new(fraction, least),
         _ => Fixed::new(fraction | 1 << fraction_bits, least + field as i32 - 1),
     }
 }
 
-/// The image that the format's hardware produces for a rank.
-fn image(format: FloatFormat, negative: bool, place: u128) -> u128 {
+/// The image that the format's hardware produces for an ordinal.
+fn image(format: FloatFormat, negative: bool, ordinal: u128) -> u128 {
     let sign = u128::from(negative);
-    let (field, fraction) = (place >> 63, place & (u128::MAX >> 65));
+    let (field, fraction) = (ordinal >> 63, ordinal & (u128::MAX >> 65));
     let integer_bit = |is_set: bool| u128::from(is_set) << 63;
     match format {
-        Binary16 => sign << 15 | place,
-        Binary32 => sign << 31 | place,
-        Binary64 => sign << 63 | place,
-        Binary128 => sign << 127 | place,
+        Binary16 => sign << 15 | ordinal,
+        Binary32 => sign << 31 | ordinal,
+        Binary64 => sign << 63 | ordinal,
+        Binary128 => sign << 127 | ordinal,
         X87 => sign << 79 | field << 64 | integer_bit(field != 0) | fraction,
-        M68k if place == infinity(M68k) => sign << 95 | 0x7fff << 80,
+        M68k if ordinal == infinity(M68k) => sign << 95 | 0x7fff << 80,
         M68k => sign << 95 | field.saturating_sub(1) << 80 | integer_bit(field != 0) | fraction,
         DoubleDouble => unreachable!(),
     }
@@ -149,20 +149,20 @@ fn check(exact: &Fixed, negative: bool, to: FloatFormat, found: Result<u128, Mis
         Err(misfit) => {
             assert_eq!(misfit, Misfit::Overflow);
             let top = infinity(to);
-            let limit = worth(to, top - 1).plus(&worth(to, top));
+            let limit = magnitude_of(to, top - 1).plus(&magnitude_of(to, top));
             assert_ne!(exact.twice().compare(&limit), Ordering::Less, "fits {to:?}");
             return;
         }
     };
-    let (sign, at) = place(to, found);
+    let (sign, at) = ordinal(to, found);
     assert_eq!((sign, image(to, sign, at)), (negative, found), "{to:?} {found:#x}");
     assert!(at < infinity(to));
-    let (doubled, here) = (exact.twice(), worth(to, at));
+    let (doubled, here) = (exact.twice(), magnitude_of(to, at));
     let is_even = at & 1 == 0;
-    let above = doubled.compare(&here.plus(&worth(to, at + 1)));
+    let above = doubled.compare(&here.plus(&magnitude_of(to, at + 1)));
     assert!(above == Ordering::Less || above == Ordering::Equal && is_even, "{to:?} {found:#x}");
     if at > 0 {
-        let below = doubled.compare(&here.plus(&worth(to, at - 1)));
+        let below = doubled.compare(&here.plus(&magnitude_of(to, at - 1)));
         assert!(
             below == Ordering::Greater || below == Ordering::Equal && is_even,
             "{to:?} {found:#x}"
@@ -174,12 +174,12 @@ fn convert(from: FloatFormat, image: u128, to: FloatFormat) -> Result<u128, Misf
     encode(to, &decode(from, image)?)
 }
 
-/// Ranks at which rounding changes, and random ones.
-fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
+/// Ordinals at which rounding changes, and random ones.
+fn ordinals(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
     let top = infinity(format);
     let fraction_bits = if format == M68k { 63 } else { top.trailing_zeros() };
     let one = 1 << fraction_bits;
-    let mut places =
+    let mut ordinals =
         vec![0, 1, 2, 3, one - 1, one, one + 1, 2 * one - 1, 2 * one, top - 1, top - 2, top / 2];
     // Around the limits of each narrower format's range: powers of two, halfway points, and their
     // neighbours.
@@ -196,33 +196,33 @@ fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128>
                 if kept < fraction_bits {
                     let half = 1 << (fraction_bits - kept - 1);
                     let last = ((1 << kept) - 1) << (fraction_bits - kept);
-                    places.extend([0, half, last, last | half].iter().flat_map(|&at| {
+                    ordinals.extend([0, half, last, last | half].iter().flat_map(|&at| {
                         [start + at, start + at + 1, (start + at).saturating_sub(1)]
                     }));
                 }
             }
         }
     }
-    places.extend((0..count).map(|i| {
-        let place = random.random_range(0..top);
+    ordinals.extend((0..count).map(|i| {
+        let ordinal = random.random_range(0..top);
         // Long runs of zeros or ones make halfway points likely.
         let low = random.random_range(0..=fraction_bits);
         match i % 3 {
-            0 => place,
-            1 => place >> low << low,
-            _ => place | ((1 << low) - 1),
+            0 => ordinal,
+            1 => ordinal >> low << low,
+            _ => ordinal | ((1 << low) - 1),
         }
     }));
-    places.retain(|&place| place < top);
-    places
+    ordinals.retain(|&ordinal| ordinal < top);
+    ordinals
 }
 
 #[test]
 fn every_conversion_rounds_to_nearest() {
     let mut random = SmallRng::seed_from_u64(1);
     for from in SIMPLE {
-        for at in places(from, &mut random, cases(400)) {
-            let (negative, exact) = (random.random(), worth(from, at));
+        for at in ordinals(from, &mut random, cases(400)) {
+            let (negative, exact) = (random.random(), magnitude_of(from, at));
             let image = image(from, negative, at);
             for to in SIMPLE {
                 check(&exact, negative, to, convert(from, image, to));
@@ -235,7 +235,7 @@ fn every_conversion_rounds_to_nearest() {
 /// The high half must be the rounded sum. The sum must be as close as the low half's last bit
 /// allows.
 fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit>) {
-    let magnitude = |part: f64| worth(Binary64, u128::from(part.abs().to_bits()));
+    let magnitude = |part: f64| magnitude_of(Binary64, u128::from(part.abs().to_bits()));
     let Ok(found) = found else {
         // Half of the low half's last place beyond the greatest number.
         let end = 2f64.powi(970);
@@ -281,7 +281,7 @@ fn double_doubles_convert_with_one_rounding() {
         if high + low != high {
             continue;
         }
-        let parts = [high, low].map(|part| worth(Binary64, u128::from(part.to_bits())));
+        let parts = [high, low].map(|part| magnitude_of(Binary64, u128::from(part.to_bits())));
         let exact = if opposed { parts[0].apart(&parts[1]) } else { parts[0].plus(&parts[1]) };
         let signed =
             |part: f64, negative: bool| u128::from(if negative { -part } else { part }.to_bits());
@@ -378,7 +378,7 @@ fn rounding_to_binary16_is_right_around_every_halfway_point() {
 fn other_formats_convert_as_in_apfloat() {
     let mut random = SmallRng::seed_from_u64(4);
     for from in SHARED {
-        for at in places(from, &mut random, cases(3000)) {
+        for at in ordinals(from, &mut random, cases(3000)) {
             let image = image(from, random.random(), at);
             for to in SHARED {
                 compare_with_apfloat(from, image, to);
@@ -390,7 +390,7 @@ fn other_formats_convert_as_in_apfloat() {
 #[test]
 fn narrowing_matches_the_hardware() {
     let mut random = SmallRng::seed_from_u64(5);
-    for at in places(Binary64, &mut random, cases(20_000)) {
+    for at in ordinals(Binary64, &mut random, cases(20_000)) {
         let single = f64::from_bits(at as u64) as f32;
         let expected =
             if single.is_finite() { Ok(single.to_bits().into()) } else { Err(Misfit::Overflow) };
@@ -489,8 +489,8 @@ fn values_are_printed_in_decimal() {
 
 /// The sign and the exact magnitude of an image.
 fn magnitude(format: FloatFormat, image: u128) -> (bool, Fixed) {
-    let (negative, at) = place(format, image);
-    (negative, worth(format, at))
+    let (negative, at) = ordinal(format, image);
+    (negative, magnitude_of(format, at))
 }
 
 /// A finite number's significand and exponent.
@@ -516,10 +516,10 @@ fn finite(format: FloatFormat, found: u128) -> Result<u128, Misfit> {
 fn sums_and_differences_are_rounded_once() {
     let mut random = SmallRng::seed_from_u64(11);
     for format in SIMPLE {
-        let places = places(format, &mut random, cases(300));
+        let ordinals = ordinals(format, &mut random, cases(300));
         for _ in 0..cases(1500) {
             let mut pick = || {
-                let at = places[random.random_range(0..places.len())];
+                let at = ordinals[random.random_range(0..ordinals.len())];
                 // Neighbours cancel.
                 let at = if random.random() { at } else { at.saturating_add(1) };
                 image(format, random.random(), at.min(infinity(format) - 1))
@@ -551,10 +551,10 @@ fn sums_and_differences_are_rounded_once() {
 fn products_are_rounded_once() {
     let mut random = SmallRng::seed_from_u64(12);
     for format in [Binary16, Binary32, Binary64, X87, M68k] {
-        let places = places(format, &mut random, cases(300));
+        let ordinals = ordinals(format, &mut random, cases(300));
         for _ in 0..cases(1500) {
             let mut pick =
-                || image(format, random.random(), places[random.random_range(0..places.len())]);
+                || image(format, random.random(), ordinals[random.random_range(0..ordinals.len())]);
             let (a, b) = (pick(), pick());
             let (Some((x, x_at)), Some((y, y_at))) = (parts(format, a), parts(format, b)) else {
                 continue;
@@ -564,16 +564,16 @@ fn products_are_rounded_once() {
             if !(Fixed::POINT..=16300).contains(&at) {
                 continue;
             }
-            let negative = place(format, a).0 != place(format, b).0;
+            let negative = ordinal(format, a).0 != ordinal(format, b).0;
             let found = arithmetic::multiply(format, a, b);
             check(&Fixed::new(product, at), negative, format, finite(format, found));
         }
     }
     // Products of binary128 have 226 bits. Compare them with apfloat.
-    let places = places(Binary128, &mut random, cases(300));
+    let ordinals = ordinals(Binary128, &mut random, cases(300));
     for _ in 0..cases(3000) {
         let mut pick =
-            || image(Binary128, random.random(), places[random.random_range(0..places.len())]);
+            || image(Binary128, random.random(), ordinals[random.random_range(0..ordinals.len())]);
         let (a, b) = (pick(), pick());
         let wanted = (Quad::from_bits(a) * Quad::from_bits(b)).value;
         assert_eq!(arithmetic::multiply(Binary128, a, b), wanted.to_bits(), "{a:#x} {b:#x}");

@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use smallvec::{SmallVec, smallvec};
 
-use super::node::{Field, Node, Placed, Run, Runs, Span};
+use super::node::{Field, Node, Placed, Span, Vector, VectorCollector};
 use super::{Form, Layouts, Limits, layout};
 use crate::arch::Architecture;
 use crate::bounds::{Bounds, StructLayout};
@@ -110,27 +110,27 @@ impl Compiler<'_> {
             Constructor::Leaf(leaf) => self.add(Node::Leaf(*leaf)),
             Constructor::Dup { child } => self.datatype(child),
             Constructor::Contiguous { count, child } => {
-                self.array(child, Unit::Extents, [run(0, *count, 1, 0)])
+                self.array(child, Unit::Extents, [vector(0, *count, 1, 0)])
             }
             Constructor::Vector { count, blocklength, stride, child } => {
-                self.array(child, Unit::Extents, [run(0, *blocklength, *count, *stride)])
+                self.array(child, Unit::Extents, [vector(0, *blocklength, *count, *stride)])
             }
             Constructor::Hvector { count, blocklength, stride, child, .. } => {
-                self.array(child, Unit::Bytes, [run(0, *blocklength, *count, *stride)])
+                self.array(child, Unit::Bytes, [vector(0, *blocklength, *count, *stride)])
             }
             Constructor::Indexed { blocklengths, displacements, child } => {
-                self.array(child, Unit::Extents, blocks(blocklengths, displacements))
+                self.array(child, Unit::Extents, indexed(blocklengths, displacements))
             }
             Constructor::Hindexed { blocklengths, displacements, child, .. } => {
-                self.array(child, Unit::Bytes, blocks(blocklengths, displacements))
+                self.array(child, Unit::Bytes, indexed(blocklengths, displacements))
             }
             Constructor::IndexedBlock { blocklength, displacements, child } => {
-                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
-                self.array(child, Unit::Extents, runs)
+                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
+                self.array(child, Unit::Extents, vectors)
             }
             Constructor::HindexedBlock { blocklength, displacements, child } => {
-                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
-                self.array(child, Unit::Bytes, runs)
+                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
+                self.array(child, Unit::Bytes, vectors)
             }
             Constructor::Struct { blocklengths, displacements, children, .. } => {
                 let mut members = Vec::with_capacity(children.len());
@@ -147,7 +147,7 @@ impl Compiler<'_> {
             Constructor::Subarray { sizes, subsizes, starts, order, child } => {
                 let dims = sizes.iter().zip(starts.iter().zip(subsizes));
                 let dims = dims.map(|(&size, (&start, &subsize))| {
-                    (size, smallvec![run(start, subsize, 1, 0)])
+                    (size, smallvec![vector(start, subsize, 1, 0)])
                 });
                 self.grid(child, *order, dims.collect())
             }
@@ -156,8 +156,8 @@ impl Compiler<'_> {
                 let dims = gsizes.iter().zip(shares).map(|(&size, share)| {
                     let runs = share.runs();
                     let last = share.first + (runs - 1).max(0) * share.period;
-                    let whole = run(share.first, share.block, (runs - 1).max(0), share.period);
-                    (size, smallvec![whole, run(last, share.last_run(), 1, 0)])
+                    let whole = vector(share.first, share.block, (runs - 1).max(0), share.period);
+                    (size, smallvec![whole, vector(last, share.last_run(), 1, 0)])
                 });
                 let dims = dims.collect();
                 self.grid(child, *order, dims)
@@ -165,7 +165,7 @@ impl Compiler<'_> {
             Constructor::Resized { lb, extent, child } => {
                 let child = self.datatype(child)?;
                 let span = Span::Stated { lower: *lb, extent: *extent };
-                self.add(Node::Array { child, runs: [run(0, 1, 1, 0)].into(), span })
+                self.add(Node::Array { child, vectors: [vector(0, 1, 1, 0)].into(), span })
             }
             Constructor::ValueIndex { value, index } => {
                 let mut layout = StructLayout::new();
@@ -180,61 +180,61 @@ impl Compiler<'_> {
         }
     }
 
-    /// Adds an array of runs. Their displacements count `unit`s.
+    /// Adds an array of vectors. Their displacements count `unit`s.
     fn array(
         &mut self,
         child: &Datatype,
         unit: Unit,
-        runs: impl IntoIterator<Item = Run>,
+        vectors: impl IntoIterator<Item = Vector>,
     ) -> Result<u32> {
         let child = self.datatype(child)?;
-        self.runs(child, unit, runs, None)
+        self.vectors(child, unit, vectors, None)
     }
 
-    /// Adds an array of runs. If `stated`, its bounds go from 0 to that many units.
-    fn runs(
+    /// Adds an array of vectors. If `stated`, its bounds go from 0 to that many units.
+    fn vectors(
         &mut self,
         child: u32,
         unit: Unit,
-        runs: impl IntoIterator<Item = Run>,
+        vectors: impl IntoIterator<Item = Vector>,
         stated: Option<i64>,
     ) -> Result<u32> {
         let unit = match unit {
             Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
             _ => 1,
         };
-        let runs = runs.into_iter();
-        let mut joined = Runs::of(runs.size_hint().0);
-        // A run without items has no meaningful displacement, so an overflow there is no error.
-        for run in runs.filter(|run| run.length > 0 && run.count > 0) {
-            joined.run(Run {
-                displacement: layout::scaled(run.displacement, unit)?,
-                stride: layout::scaled(run.stride, unit)?,
-                ..run
+        let vectors = vectors.into_iter();
+        let mut joined = VectorCollector::of(vectors.size_hint().0);
+        // A vector without items has no meaningful displacement, so an overflow there is no error.
+        for vector in vectors.filter(|vector| vector.length > 0 && vector.count > 0) {
+            joined.vector(Vector {
+                displacement: layout::scaled(vector.displacement, unit)?,
+                stride: layout::scaled(vector.stride, unit)?,
+                ..vector
             });
         }
         let span = match stated {
             None => Span::Natural,
             Some(extent) => Span::Stated { lower: 0, extent: layout::scaled(extent, unit)? },
         };
-        self.add(Node::Array { child, runs: joined.finish(), span })
+        self.add(Node::Array { child, vectors: joined.finish(), span })
     }
 
-    /// Adds a section of an array. Each dimension has a size and the runs of indices in the
-    /// section.
+    /// Adds a section of an array. Each dimension has a size and the indices in the section, as
+    /// vectors.
     fn grid(
         &mut self,
         child: &Datatype,
         order: Order,
-        mut dims: SmallVec<[(i64, SmallVec<[Run; 2]>); 3]>,
+        mut dims: SmallVec<[(i64, SmallVec<[Vector; 2]>); 3]>,
     ) -> Result<u32> {
         if order == Order::C {
             dims.reverse();
         }
         let mut node = self.datatype(child)?;
         // From the fastest dimension to the slowest, each is an array of the one before.
-        for (size, runs) in dims {
-            node = self.runs(node, Unit::Extents, runs, Some(size))?;
+        for (size, vectors) in dims {
+            node = self.vectors(node, Unit::Extents, vectors, Some(size))?;
         }
         Ok(node)
     }
@@ -332,15 +332,15 @@ impl Compiler<'_> {
     }
 }
 
-/// A run in the constructor's units. Constructors have refused negative counts.
-fn run(displacement: i64, length: i64, count: i64, stride: i64) -> Run {
+/// A vector in the constructor's units. Constructors have refused negative counts.
+fn vector(displacement: i64, length: i64, count: i64, stride: i64) -> Vector {
     let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
     let stride = if count == 1 { 0 } else { stride };
-    Run { displacement, length: unsigned(length), count: unsigned(count), stride }
+    Vector { displacement, length: unsigned(length), count: unsigned(count), stride }
 }
 
-fn blocks<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Run> + 'a {
-    lengths.iter().zip(displacements).map(|(&length, &at)| run(at, length, 1, 0))
+fn indexed<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Vector> + 'a {
+    lengths.iter().zip(displacements).map(|(&length, &at)| vector(at, length, 1, 0))
 }
 
 /// A fast hash of a node's words. One that resists attacks would take most of the time of a commit

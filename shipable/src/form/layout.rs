@@ -2,7 +2,7 @@
 //! displacements in bytes.
 
 use super::Layouts;
-use super::node::{Field, Node, Placed, Run, Span, copies};
+use super::node::{Field, Node, Placed, Span, Vector, copies};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::{self, Bounds, StructLayout};
@@ -32,15 +32,15 @@ pub(super) fn layout(
 ) -> Result<Bounds> {
     match node {
         Node::Leaf(leaf) => Bounds::of_leaf(*leaf, architecture),
-        Node::Array { child, runs, span } => {
+        Node::Array { child, vectors, span } => {
             let child = &known[*child as usize];
             let unit = if portable { child.extent() } else { 1 };
-            let copies = copies(runs);
-            let reach = match near(runs, unit, child.extent()) {
+            let copies = copies(vectors);
+            let reach = match near(vectors, unit, child.extent()) {
                 Some(reach) => reach,
-                None => runs.iter().try_fold(None, |all: Option<bounds::Span>, run| {
-                    let run = reach(run, unit, child.extent())?;
-                    Ok::<_, Error>(Some(all.map_or(run, |all| all.or(&run))))
+                None => vectors.iter().try_fold(None, |all: Option<bounds::Span>, vector| {
+                    let vector = reach(vector, unit, child.extent())?;
+                    Ok::<_, Error>(Some(all.map_or(vector, |all| all.or(&vector))))
                 })?,
             };
             let content = child.repeat(copies, reach.unwrap_or(bounds::Span::at(0)))?;
@@ -75,34 +75,34 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
     }
 }
 
-/// The displacements of the children in `runs`, computed in 64 bits for speed: there may be
-/// millions of runs. Returns `None` on overflow, and `Some(None)` if there are no runs.
-fn near(runs: &[Run], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
+/// The displacements of the children in `vectors`, computed in 64 bits for speed: there may be
+/// millions of vectors. Returns `None` on overflow, and `Some(None)` if there are none.
+fn near(vectors: &[Vector], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
     let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-    for run in runs {
+    for vector in vectors {
         let steps = |count: u64, stride: i64| {
             let reach = i64::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
             Some((reach.min(0), reach.max(0)))
         };
-        let start = run.displacement.checked_mul(unit)?;
-        let (before, behind) = steps(run.length, extent)?;
-        let (first, last) = match run.count {
+        let start = vector.displacement.checked_mul(unit)?;
+        let (before, after) = steps(vector.length, extent)?;
+        let (first, last) = match vector.count {
             1 => (0, 0),
-            count => steps(count, run.stride.checked_mul(unit)?)?,
+            count => steps(count, vector.stride.checked_mul(unit)?)?,
         };
         least = least.min(start.checked_add(before)?.checked_add(first)?);
-        greatest = greatest.max(start.checked_add(behind)?.checked_add(last)?);
+        greatest = greatest.max(start.checked_add(after)?.checked_add(last)?);
     }
     let reach = bounds::Span { least: least.into(), greatest: greatest.into() };
-    Some((!runs.is_empty()).then_some(reach))
+    Some((!vectors.is_empty()).then_some(reach))
 }
 
-/// The displacements of the children in one run. The children of a block lie `extent` apart.
-fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
-    let stride = i128::from(run.stride) * i128::from(unit);
-    let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
-    let block = bounds::Span::steps(signed(run.length)?, extent.into())?;
-    let start = i128::from(run.displacement) * i128::from(unit);
+/// The displacements of the children in one vector. The children of a block lie `extent` apart.
+fn reach(vector: &Vector, unit: i64, extent: i64) -> Result<bounds::Span> {
+    let stride = i128::from(vector.stride) * i128::from(unit);
+    let blocks = bounds::Span::steps(signed(vector.count)?, stride)?;
+    let block = bounds::Span::steps(signed(vector.length)?, extent.into())?;
+    let start = i128::from(vector.displacement) * i128::from(unit);
     blocks.plus(&block)?.plus(&bounds::Span::at(start))
 }
 
@@ -187,13 +187,13 @@ pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Bo
 fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     Ok(match node {
         Node::Leaf(_) | Node::Struct { .. } => node.clone(),
-        Node::Array { child, runs, span } => {
+        Node::Array { child, vectors, span } => {
             let unit = layouts[*child as usize].extent();
-            let runs = runs.iter().map(|run| {
-                Ok(Run {
-                    displacement: scaled(run.displacement, unit)?,
-                    stride: scaled(run.stride, unit)?,
-                    ..*run
+            let vectors = vectors.iter().map(|vector| {
+                Ok(Vector {
+                    displacement: scaled(vector.displacement, unit)?,
+                    stride: scaled(vector.stride, unit)?,
+                    ..*vector
                 })
             });
             let span = match *span {
@@ -202,7 +202,7 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
                 }
                 span @ (Span::Natural | Span::Laid { .. }) => span,
             };
-            Node::Array { child: *child, runs: runs.collect::<Result<_>>()?, span }
+            Node::Array { child: *child, vectors: vectors.collect::<Result<_>>()?, span }
         }
         Node::Simple { members } => Node::Struct {
             members: members

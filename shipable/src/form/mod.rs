@@ -26,7 +26,7 @@ mod text;
 mod wire;
 
 pub(crate) use compile::culprit;
-pub use node::{Field, Node, Placed, Run, Span};
+pub use node::{Field, Node, Placed, Span, Vector};
 pub use wire::Limits;
 
 use smallvec::SmallVec;

@@ -13,12 +13,12 @@ use crate::basic::Leaf;
 pub enum Node {
     /// A predefined or parametrised type: one item, or the two of a pair or of a complex number.
     Leaf(Leaf),
-    /// Blocks of children.
+    /// Children in blocks, as vectors.
     Array {
         /// The index of the child.
         child: u32,
-        /// The blocks, in the order of the type map.
-        runs: Box<[Run]>,
+        /// The vectors, in the order of the type map.
+        vectors: Box<[Vector]>,
         /// The bounds of the array.
         span: Span,
     },
@@ -37,11 +37,12 @@ pub enum Node {
     },
 }
 
-/// `count` blocks of `length` children each, as a vector type has them. The first block lies at
-/// `displacement`, and each next block `stride` after the one before. The children of a block lie
-/// one extent apart.
+/// The blocks of a vector type at a displacement: `count` blocks of `length` children each.
+///
+/// The first block lies at `displacement`, and each next block `stride` after the one before. The
+/// children of a block lie one extent apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
+pub struct Vector {
     /// The displacement of the first block.
     pub displacement: i64,
     /// The number of children in a block.
@@ -113,7 +114,7 @@ impl Node {
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
         let (one, simple, placed): (_, &[Field], &[Placed]) = match self {
             Node::Leaf(_) => (None, &[], &[]),
-            Node::Array { child, runs, .. } => (Some((*child, copies(runs))), &[], &[]),
+            Node::Array { child, vectors, .. } => (Some((*child, copies(vectors))), &[], &[]),
             Node::Simple { members } => (None, members, &[]),
             Node::Struct { members, .. } => (None, &[], members),
         };
@@ -123,29 +124,32 @@ impl Node {
     }
 }
 
-/// The number of children in `runs`.
-pub(super) fn copies(runs: &[Run]) -> i128 {
-    let few =
-        runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
+/// The number of children in `vectors`.
+pub(super) fn copies(vectors: &[Vector]) -> i128 {
+    let few = vectors
+        .iter()
+        .try_fold(0u64, |sum, vector| sum.checked_add(vector.count.checked_mul(vector.length)?));
     // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
     // most 2^32 products.
     few.map_or_else(
         || {
-            runs.iter().fold(0i128, |sum, run| {
-                sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
+            vectors.iter().fold(0i128, |sum, vector| {
+                sum.saturating_add(
+                    i128::from(vector.count).saturating_mul(i128::from(vector.length)),
+                )
             })
         },
         i128::from,
     )
 }
 
-/// Collects blocks, and joins those that continue one another at one stride.
-pub(super) struct Runs(SmallVec<[Run; 2]>);
+/// Collects blocks as vectors: joins blocks that continue one another at one stride.
+pub(super) struct VectorCollector(SmallVec<[Vector; 2]>);
 
-impl Runs {
+impl VectorCollector {
     /// An empty collector with capacity for `blocks` blocks.
-    pub(super) fn of(blocks: usize) -> Runs {
-        Runs(SmallVec::with_capacity(blocks))
+    pub(super) fn of(blocks: usize) -> VectorCollector {
+        VectorCollector(SmallVec::with_capacity(blocks))
     }
 
     /// Adds one block, unless it is empty.
@@ -168,19 +172,19 @@ impl Runs {
                 _ => {}
             }
         }
-        self.0.push(Run { displacement, length, count: 1, stride: 0 });
+        self.0.push(Vector { displacement, length, count: 1, stride: 0 });
     }
 
-    /// Adds blocks of one length and stride, unless they are empty.
-    pub(super) fn run(&mut self, run: Run) {
-        match run.count {
-            1 => self.block(run.displacement, run.length),
-            _ if run.length > 0 && run.count > 0 => self.0.push(run),
+    /// Adds a vector, unless it is empty.
+    pub(super) fn vector(&mut self, vector: Vector) {
+        match vector.count {
+            1 => self.block(vector.displacement, vector.length),
+            _ if vector.length > 0 && vector.count > 0 => self.0.push(vector),
             _ => {}
         }
     }
 
-    pub(super) fn finish(self) -> Box<[Run]> {
+    pub(super) fn finish(self) -> Box<[Vector]> {
         match self.0.spilled() {
             true => self.0.into_boxed_slice(),
             false => self.0[..].into(),

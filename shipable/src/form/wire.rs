@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::node::{Field, Node, Placed, Run, Span};
+use super::node::{Field, Node, Placed, Span, Vector};
 use super::{Form, Tag, layout};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
@@ -55,18 +55,18 @@ struct Located<T> {
 /// A node on the wire. It is written directly from a form's node, and read directly into the lists
 /// that a node holds.
 #[derive(Serialize, Deserialize)]
-enum WireNode<Runs, Fields, Places> {
+enum WireNode<Vectors, Fields, Members> {
     Basic(u8),
     F90Real(Option<u32>, Option<u32>),
     F90Complex(Option<u32>, Option<u32>),
     F90Integer(u32),
-    Array(u32, Runs, WireSpan),
+    Array(u32, Vectors, WireSpan),
     Simple(Fields),
-    Struct(Places, WireSpan),
+    Struct(Members, WireSpan),
 }
 
 /// Displacement, length, count, stride.
-type WireRun = (i64, u64, u64, i64);
+type WireVector = (i64, u64, u64, i64);
 
 /// The distance back to the child in nodes, length.
 type WireField = (u32, u64);
@@ -171,11 +171,12 @@ fn to_wire(index: u32, node: &Node) -> WireNode<impl Serialize, impl Serialize, 
             WireNode::F90Complex(*precision, *range)
         }
         Node::Leaf(Leaf::F90Integer { range }) => WireNode::F90Integer(*range),
-        Node::Array { child, runs, span } => {
-            let runs = runs.iter();
-            let runs = runs
-                .map(|run| -> WireRun { (run.displacement, run.length, run.count, run.stride) });
-            WireNode::Array(index - child, Mapped(runs), stated(span))
+        Node::Array { child, vectors, span } => {
+            let vectors = vectors.iter();
+            let vectors = vectors.map(|vector| -> WireVector {
+                (vector.displacement, vector.length, vector.count, vector.stride)
+            });
+            WireNode::Array(index - child, Mapped(vectors), stated(span))
         }
         Node::Simple { members } => {
             let members = members.iter();
@@ -221,7 +222,7 @@ impl<'de, const LOCALE: bool> Deserialize<'de> for Incoming<LOCALE> {
 }
 
 type IncomingNode =
-    WireNode<Items<WireRun, Run>, Items<WireField, Field>, Items<WirePlaced, Placed>>;
+    WireNode<Items<WireVector, Vector>, Items<WireField, Field>, Items<WirePlaced, Placed>>;
 
 /// A list within a node. Its children are still distances back.
 struct Items<W, T> {
@@ -236,9 +237,9 @@ impl<'de, W: Deserialize<'de>, T: From<W>> Deserialize<'de> for Items<W, T> {
     }
 }
 
-impl From<WireRun> for Run {
-    fn from((displacement, length, count, stride): WireRun) -> Run {
-        Run { displacement, length, count, stride }
+impl From<WireVector> for Vector {
+    fn from((displacement, length, count, stride): WireVector) -> Vector {
+        Vector { displacement, length, count, stride }
     }
 }
 
@@ -302,13 +303,14 @@ fn from_wire(index: usize, wire: IncomingNode, tag: Tag) -> Result<Node, &'stati
         WireNode::F90Real(precision, range) => Node::Leaf(Leaf::F90Real { precision, range }),
         WireNode::F90Complex(precision, range) => Node::Leaf(Leaf::F90Complex { precision, range }),
         WireNode::F90Integer(range) => Node::Leaf(Leaf::F90Integer { range }),
-        WireNode::Array(back, Items { items: runs, .. }, span) => {
-            let holds =
-                |run: &Run| run.length > 0 && run.count > 0 && (run.count > 1 || run.stride == 0);
-            if !runs.iter().all(holds) {
-                return Err("a run without items, or one block with a stride");
+        WireNode::Array(back, Items { items: vectors, .. }, span) => {
+            let holds = |vector: &Vector| {
+                vector.length > 0 && vector.count > 0 && (vector.count > 1 || vector.stride == 0)
+            };
+            if !vectors.iter().all(holds) {
+                return Err("a vector without items, or one block with a stride");
             }
-            Node::Array { child: child(back)?, runs: runs.into(), span: stated(span)? }
+            Node::Array { child: child(back)?, vectors: vectors.into(), span: stated(span)? }
         }
         WireNode::Simple(Items { items: mut members, .. }) if tag == Tag::Portable => {
             for member in &mut members {

@@ -43,9 +43,10 @@ impl Rows {
         Rows { counts, from: order(from), to: order(to), run }
     }
 
-    /// Whether masked moves are faster: each run has a cache line of its own on one side at least,
-    /// and the lines exceed a first-level cache but fit a second-level one (docs/tuning.md, "Sparse
-    /// runs").
+    /// Whether masked moves are faster (docs/tuning.md, "Sparse runs").
+    ///
+    /// On one side at least, each run has a cache line of its own. The lines exceed a first-level
+    /// cache but fit a second-level one.
     #[inline]
     fn are_sparse(&self) -> bool {
         const APART: usize = 128;
@@ -54,9 +55,10 @@ impl Rows {
         apart >= APART && (1024..=8192).contains(&runs)
     }
 
-    /// Whether the grid is a transpose that loses cache lines. Adjacent runs of the outer dimension
-    /// then share a line on one side, and the runs between them evict it from a first-level cache
-    /// (docs/tuning.md, "Transposes").
+    /// Whether the grid is a transpose that loses cache lines (docs/tuning.md, "Transposes").
+    ///
+    /// Adjacent runs of the outer dimension then share a line on one side, and the runs between
+    /// them evict it from a first-level cache.
     ///
     /// The target's runs must be disjoint, since the order of the stores changes.
     #[inline]
@@ -188,8 +190,8 @@ fn multiples(stride: isize) -> [isize; 3] {
 /// if it saw that the strides are multiples of one another. [`multiples`] hides that.
 ///
 /// Moves that contain a loop go one at a time. Processors predict loads by the address of the
-/// instruction, and in four copies of a loop each copy would see only every fourth run
-/// (docs/tuning.md, "Unrolled loops").
+/// instruction. With four copies of the loop, each would see only every fourth run (docs/tuning.md,
+/// "Unrolled loops").
 ///
 /// # Safety
 ///

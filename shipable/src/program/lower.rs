@@ -1,9 +1,9 @@
 //! Lowering: from a form to a program, for one memory and one stream.
 //!
 //! 1. Take the bounds of every node in the memory's architecture. The caller has computed them.
-//! 2. Turn the nodes into operations, children first. A leaf becomes the runs of its scalars, an
-//!    array becomes the operations of its child repeated, and a struct becomes the operations of
-//!    its members in sequence.
+//! 2. Turn the nodes into operations, children first. A leaf becomes the runs of its
+//!    scalars. An array repeats the operations of its child. A struct becomes the operations of its
+//!    members in sequence.
 //! 3. Normalise after every node: [`join`] runs that adjoin, [`tabulate`] sequences of runs. While
 //!    step 2 repeats operations, [`repeat`] folds the repetitions into blocks where they fit. None
 //!    of these changes the order of the stream. In debug builds, [`verify`] checks after each node
@@ -29,7 +29,7 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::convert::Conversion;
 use crate::error::{Error, Result};
-use crate::form::{Form, Node, Run, Tag, layout};
+use crate::form::{Form, Node, Tag, Vector, layout};
 use crate::kernels::{Kernel, OffsetsBuilder};
 
 /// The capacity for operations that suffices for most programs, shared children included.
@@ -119,10 +119,10 @@ fn lower_within(
     for (index, node) in form.nodes().iter().enumerate() {
         let from = match node {
             Node::Leaf(leaf) => items(*leaf, memory, (!same).then_some(stream), &mut ops, budget)?,
-            Node::Array { child, runs, .. } => {
+            Node::Array { child, vectors, .. } => {
                 let extent = layouts[*child as usize].extent();
                 let unit = if portable { extent } else { 1 };
-                array(lowered[*child as usize].clone(), runs, unit, extent, &mut ops, budget)?
+                array(lowered[*child as usize].clone(), vectors, unit, extent, &mut ops, budget)?
             }
             Node::Simple { members } => {
                 let places = layout::places(members, layouts)?;
@@ -187,11 +187,11 @@ fn items(
     Ok(from)
 }
 
-/// Adds runs of a child and returns the index of the first operation. The child's elements lie
-/// `extent` bytes apart. Displacements of the runs count `unit`s of bytes.
+/// Adds vectors of a child and returns the index of the first operation. The child's elements lie
+/// `extent` bytes apart. Displacements of the vectors count `unit`s of bytes.
 fn array(
     mut child: Range<usize>,
-    runs: &[Run],
+    vectors: &[Vector],
     unit: i64,
     extent: i64,
     ops: &mut Vec<Op>,
@@ -200,25 +200,25 @@ fn array(
     if child.is_empty() {
         return Ok(ops.len());
     }
-    if let Some(table) = table(&ops[child.clone()], runs, unit, extent, budget)? {
+    if let Some(table) = table(&ops[child.clone()], vectors, unit, extent, budget)? {
         budget.take::<Op>(1)?;
         ops.push(table);
         return Ok(ops.len() - 1);
     }
-    if child.len() > 1 && child.len() * runs.len() > MANY {
+    if child.len() > 1 && child.len() * vectors.len() > MANY {
         let shared = budget.shared(&ops[child])?;
         ops.push(shared);
         child = ops.len() - 1..ops.len();
     }
-    budget.take::<Op>(child.len() * runs.len())?;
+    budget.take::<Op>(child.len() * vectors.len())?;
     let first = ops.len();
-    grow(ops, child.len() * runs.len());
-    for run in runs {
+    grow(ops, child.len() * vectors.len());
+    for vector in vectors {
         let from = ops.len();
         ops.extend_from_within(child.clone());
-        repeat(ops, from, run.length, extent, budget)?;
-        repeat(ops, from, run.count, layout::scaled(run.stride, unit)?, budget)?;
-        shift(&mut ops[from..], layout::scaled(run.displacement, unit)?)?;
+        repeat(ops, from, vector.length, extent, budget)?;
+        repeat(ops, from, vector.count, layout::scaled(vector.stride, unit)?, budget)?;
+        shift(&mut ops[from..], layout::scaled(vector.displacement, unit)?)?;
     }
     Ok(first)
 }
@@ -231,23 +231,26 @@ fn grow(ops: &mut Vec<Op>, more: usize) {
     }
 }
 
-/// Makes a table directly from many short runs, or a single run if all of them adjoin. Returns
+/// Makes a table directly from vectors of few blocks, or a single run if all adjoin. Returns
 /// `None` if it can't.
 ///
 /// The child must consist of single runs with one conversion. In addition, either consecutive
-/// children adjoin, or each run holds one child.
+/// children adjoin, or each block holds one child.
 fn table(
     child: &[Op],
-    runs: &[Run],
+    vectors: &[Vector],
     unit: i64,
     extent: i64,
     budget: &mut Budget,
 ) -> Result<Option<Op>> {
-    let (blocks, copies) = runs.iter().fold((0u64, 0u64), |(blocks, copies), run| {
+    let (blocks, copies) = vectors.iter().fold((0u64, 0u64), |(blocks, copies), vector| {
         // The child has bytes, and the array's size fits, so the number of children fits too.
-        (blocks.saturating_add(run.count), copies.wrapping_add(run.count.wrapping_mul(run.length)))
+        (
+            blocks.saturating_add(vector.count),
+            copies.wrapping_add(vector.count.wrapping_mul(vector.length)),
+        )
     });
-    let few = blocks <= 4 * runs.len() as u64 && blocks >= TABLE as u64;
+    let few = blocks <= 4 * vectors.len() as u64 && blocks >= TABLE as u64;
     let [Op::Block(one), more @ ..] = child else { return Ok(None) };
     let adjoins = more.is_empty() && u64::try_from(extent) == Ok(one.memory_run());
     let parts = child.iter().map_while(|op| match op {
@@ -256,14 +259,15 @@ fn table(
     });
     let parts: SmallVec<[&Block; 4]> = parts.collect();
     let alike = parts.len() == child.len();
-    if !few || !alike || !(adjoins || runs.iter().all(|run| run.length == 1)) {
+    if !few || !alike || !(adjoins || vectors.iter().all(|vector| vector.length == 1)) {
         return Ok(None);
     }
     // The bounds of the array fit an `i64`, so its displacements do too. A summand may wrap.
-    let blocks = runs.iter().flat_map(|run| {
-        let (first, stride) = (run.displacement.wrapping_mul(unit), run.stride.wrapping_mul(unit));
+    let blocks = vectors.iter().flat_map(|vector| {
+        let (first, stride) =
+            (vector.displacement.wrapping_mul(unit), vector.stride.wrapping_mul(unit));
         let place = move |block: u64| first.wrapping_add(stride.wrapping_mul(block as i64));
-        (0..run.count).map(move |block| (place(block), run.length))
+        (0..vector.count).map(move |block| (place(block), vector.length))
     });
     let items = copies * parts.iter().map(|part| part.items).sum::<u64>();
     let table = match &parts[..] {

@@ -232,9 +232,9 @@ impl MemoryOrder {
                 start = start.wrapping_add(stride.wrapping_mul(count as i64 - 1));
             }
             let dim = Dim { count, stride: stride.wrapping_abs() };
-            let behind = (0..used).find(|&at| dims[at].stride < dim.stride).unwrap_or(used);
-            dims.copy_within(behind..used, behind + 1);
-            (dims[behind], used) = (dim, used + 1);
+            let index = (0..used).find(|&at| dims[at].stride < dim.stride).unwrap_or(used);
+            dims.copy_within(index..used, index + 1);
+            (dims[index], used) = (dim, used + 1);
         }
         while used > 0 && dims[used - 1].stride as u64 == run {
             used -= 1;

@@ -1,8 +1,8 @@
 //! Copying from one typed memory to another, step by step.
 //!
 //! A step is the longest piece of the stream that one kernel call moves: a grid of runs common to
-//! both ends. If steps are short, as between two irregular types, the copy packs a part of the
-//! stream into a buffer that fits the cache and unpacks it from there.
+//! both ends. If steps are short, as between two irregular types, a part of the stream is packed
+//! into a buffer that fits the cache, and unpacked from there.
 
 use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Item};

@@ -115,10 +115,10 @@ impl Group {
             Group::FloatingPoint => "a floating-point type",
             Group::Logical => "a logical",
             Group::Complex => "a complex type",
-            Group::Byte => "the type of bytes",
+            Group::Byte => "the byte type",
             Group::MultiLanguage => "a multi-language type",
             Group::Pair => "a pair",
-            Group::Opaque => "no type to compute with",
+            Group::Opaque => "a type without arithmetic",
         }
     }
 }
