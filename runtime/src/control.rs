@@ -17,7 +17,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::lock::{BriefLock, Briefly, Claim, Shape, SharedLock, Sharing, User};
+use longshore_transport::lock::{BriefLock, Briefly, Claim, LockLayout, SharedLock, Sharing, User};
 use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
 use crate::counter;
@@ -38,7 +38,7 @@ pub(crate) struct Control {
     size: u32,
     /// The distance in bytes between consecutive blocks.
     stride: u64,
-    locks: Shape,
+    locks: LockLayout,
 }
 
 /// The events that one rank counts for another.
@@ -69,7 +69,8 @@ impl Control {
         }
         let (segment, group, size) = (segment.clone(), group.clone(), group.size() as u32);
         let (memory, stride) = (segment.map(place)?, Self::stride(size));
-        Ok(Some(Control { memory, segment, group, rank, size, stride, locks: Shape::of(size) }))
+        let locks = LockLayout::of(size);
+        Ok(Some(Control { memory, segment, group, rank, size, stride, locks }))
     }
 
     fn stride(size: u32) -> u64 {

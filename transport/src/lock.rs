@@ -21,7 +21,7 @@ use queue::{Queue, QueueEntry};
 
 pub use brief::{BriefLock, BriefWord, Briefly};
 pub use queue::LockHead;
-pub use shared::{Claim, Shape, SharedLock, Sharing, User};
+pub use shared::{Claim, LockLayout, SharedLock, Sharing, User};
 
 /// An entry in the queue of a [`FairLock`].
 ///

@@ -113,7 +113,8 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
             } else if name.replace(seen, self::name(ticket, owner), AcqRel).is_ok() {
                 // All tickets before this one were given, and the older ticket of this entry was
                 // served long ago.
-                barrier_after_exchange(); // Writes the name before reading the head; pairs with the one in `call`.
+                // Writes the name before reading the head; pairs with the one in `call`.
+                barrier_after_exchange();
                 return ticket;
             }
         }
@@ -128,7 +129,8 @@ impl<'a, E: QueueEntry> Queue<'a, E> {
         if self.head.head.replace(ticket, next, Release).is_err() {
             return None;
         }
-        barrier_after_exchange(); // Writes the head before reading the name; pairs with the one in `enter`.
+        // Writes the head before reading the name; pairs with the one in `enter`.
+        barrier_after_exchange();
         Some((next, self.owner(next)?))
     }
 

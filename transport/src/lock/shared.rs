@@ -46,11 +46,11 @@ pub struct User {
 pub struct Claim {
     user: User,
     sharing: Sharing,
-    stage: Stage,
+    state: ClaimState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ClaimState {
     Queued(u32),
     /// The ticket in the queue. It counts only for an exclusive claim.
     Held(u32),
@@ -65,15 +65,15 @@ pub struct SharedLock<'a> {
 
 /// The number of words in a lock, computed once for many locks.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
+pub struct LockLayout {
     entries: u32,
     words: u32,
 }
 
-impl Shape {
+impl LockLayout {
     /// The layout of locks with `users` users.
-    pub fn of(users: u32) -> Shape {
-        Shape { entries: users.next_power_of_two(), words: users.div_ceil(64) }
+    pub fn of(users: u32) -> LockLayout {
+        LockLayout { entries: users.next_power_of_two(), words: users.div_ceil(64) }
     }
 }
 
@@ -102,7 +102,7 @@ impl Claim {
 
     /// Changes how the lock is to be held, unless it is held already.
     pub fn want(&mut self, sharing: Sharing) {
-        if let Stage::Queued(_) = self.stage {
+        if let ClaimState::Queued(_) = self.state {
             self.sharing = sharing;
         }
     }
@@ -110,16 +110,16 @@ impl Claim {
     /// A claim that is held, restored from the value of [`ticket`](Claim::ticket).
     #[inline(always)]
     pub fn held(user: User, sharing: Sharing, ticket: u32) -> Claim {
-        Claim { user, sharing, stage: Stage::Held(ticket) }
+        Claim { user, sharing, state: ClaimState::Held(ticket) }
     }
 
     /// The ticket with which the lock is held, if it is held. [`Claim::held`] restores the claim
     /// from it.
     #[inline(always)]
     pub fn ticket(&self) -> Option<u32> {
-        match self.stage {
-            Stage::Held(ticket) => Some(ticket),
-            Stage::Queued(_) => None,
+        match self.state {
+            ClaimState::Held(ticket) => Some(ticket),
+            ClaimState::Queued(_) => None,
         }
     }
 }
@@ -139,14 +139,18 @@ impl<'a> SharedLock<'a> {
     /// # Panics
     /// If the lock isn't inside `memory`.
     #[inline(always)]
-    pub fn new(memory: &'a Mapping, offset: u64, Shape { entries, words }: Shape) -> Self {
+    pub fn new(
+        memory: &'a Mapping,
+        offset: u64,
+        LockLayout { entries, words }: LockLayout,
+    ) -> Self {
         let holders = memory.slice(offset + 64, words as usize);
         let after = offset + 64 + 8 * u64::from(words);
         Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
     }
 
-    /// The lock over these words. The length of `entries` is a power of two, at least one for each user;
-    /// `holders` has a bit for each user.
+    /// The lock over these words. The length of `entries` is a power of two, and at least the number
+    /// of users; `holders` has a bit for each user.
     #[inline(always)]
     pub fn over(head: &'a LockHead, entries: &'a [Le64], holders: &'a [Le64]) -> Self {
         Self { queue: Queue::new(head, entries), holders }
@@ -158,12 +162,12 @@ impl<'a> SharedLock<'a> {
         if sharing == Sharing::Shared && self.queue.is_empty() {
             self.mark(user.number); // A full barrier.
             if self.queue.is_empty() {
-                return Claim { user, sharing, stage: Stage::Held(0) };
+                return Claim { user, sharing, state: ClaimState::Held(0) };
             }
             self.leave(user.number, &wake);
         }
-        let stage = Stage::Queued(self.queue.enter(user.encode()));
-        Claim { user, sharing, stage }
+        let state = ClaimState::Queued(self.queue.enter(user.encode()));
+        Claim { user, sharing, state }
     }
 
     /// Whether the lock is held now. Waiters and holders for which `is_dead` returns true are
@@ -175,7 +179,7 @@ impl<'a> SharedLock<'a> {
         is_dead: impl Fn(u32) -> bool,
         wake: impl Fn(User),
     ) -> bool {
-        let Stage::Queued(ticket) = claim.stage else { return true };
+        let ClaimState::Queued(ticket) = claim.state else { return true };
         if self.queue.turn() != ticket {
             let called = self.queue.pass_over(|owner| is_dead(User::decode(owner).number));
             wake_called(called, wake);
@@ -189,16 +193,16 @@ impl<'a> SharedLock<'a> {
             Sharing::Exclusive if self.is_shared(is_dead) => return false,
             Sharing::Exclusive => {}
         }
-        claim.stage = Stage::Held(ticket);
+        claim.state = ClaimState::Held(ticket);
         true
     }
 
     /// Releases the lock. A claim that isn't held yet must have come to its turn.
     #[inline(always)]
     pub fn release(&self, claim: Claim, wake: impl Fn(User)) {
-        match (claim.sharing, claim.stage) {
-            (Sharing::Shared, Stage::Held(_)) => self.leave(claim.user.number, wake),
-            (_, Stage::Queued(ticket) | Stage::Held(ticket)) => {
+        match (claim.sharing, claim.state) {
+            (Sharing::Shared, ClaimState::Held(_)) => self.leave(claim.user.number, wake),
+            (_, ClaimState::Queued(ticket) | ClaimState::Held(ticket)) => {
                 wake_called(self.queue.call(ticket), wake);
             }
         }
