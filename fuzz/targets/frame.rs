@@ -8,7 +8,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use longshore_fuzz as _;
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64, Memory, Place, Receiver, SLOTS, Sender,
+    Access, Control, INLINE, Le64, Memory, Position, Receiver, SLOTS, Sender,
 };
 
 const BULK: usize = 4096;
@@ -92,12 +92,12 @@ unsafe impl Memory for &Ring {
         BULK as u64
     }
 
-    fn bytes(&self, place: Place, _: Access) -> *mut u8 {
-        match place {
+    fn bytes(&self, position: Position, _: Access) -> *mut u8 {
+        match position {
             // SAFETY: within the allocation, or the sanitizer says so when it is used.
-            Place::Slot(slot) => unsafe { self.inline.add(slot * INLINE) },
+            Position::Slot(slot) => unsafe { self.inline.add(slot * INLINE) },
             // SAFETY: as above.
-            Place::Bulk(start) => unsafe { self.bulk.add(start) },
+            Position::Bulk(start) => unsafe { self.bulk.add(start) },
         }
     }
 }

@@ -12,7 +12,7 @@ use longshore_transport::lock::{
     BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
+    Access, Control, INLINE, Le64 as Word, Memory, Position, Receiver, SLOTS, Sender,
 };
 
 /// The memory of a ring, with loom's race detector over each slot and over each half of the bulk.
@@ -56,16 +56,16 @@ unsafe impl Memory for Shared {
         512
     }
 
-    fn bytes(&self, place: Place, access: Access) -> *mut u8 {
+    fn bytes(&self, position: Position, access: Access) -> *mut u8 {
         fn touch<const N: usize>(cell: &UnsafeCell<[u8; N]>, access: Access) -> *mut u8 {
             match access {
                 Access::Read => cell.with(|bytes| bytes.cast_mut().cast()),
                 Access::Write => cell.with_mut(|bytes| bytes.cast()),
             }
         }
-        match place {
-            Place::Slot(slot) => touch(&self.0.slots[slot], access),
-            Place::Bulk(start) => touch(&self.0.bulk[start / 256], access),
+        match position {
+            Position::Slot(slot) => touch(&self.0.slots[slot], access),
+            Position::Bulk(start) => touch(&self.0.bulk[start / 256], access),
         }
     }
 }

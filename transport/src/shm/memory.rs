@@ -1,7 +1,7 @@
 //! The memory of a ring, mapped from the segment.
 #![allow(unsafe_code)]
 
-use super::ring::{Access, BULK_AT, Control, Memory, Place, SLOTS, SLOTS_AT, Slot};
+use super::ring::{Access, BULK_AT, Control, Memory, Position, SLOTS, SLOTS_AT, Slot};
 use crate::Mapping;
 use crate::atomics::Le64;
 
@@ -44,11 +44,11 @@ unsafe impl Memory for RingMapping {
         self.bulk_len
     }
 
-    fn bytes(&self, place: Place, _: Access) -> *mut u8 {
-        match place {
+    fn bytes(&self, position: Position, _: Access) -> *mut u8 {
+        match position {
             // SAFETY: in bounds, as `slot` ensures; no reference is made.
-            Place::Slot(index) => unsafe { (&raw mut (*self.slot(index)).inline).cast() },
-            Place::Bulk(start) => {
+            Position::Slot(index) => unsafe { (&raw mut (*self.slot(index)).inline).cast() },
+            Position::Bulk(start) => {
                 assert!((start as u64) < self.bulk_len);
                 // SAFETY: in bounds, by the assertions here and in `new`.
                 unsafe { self.mapping.as_ptr().add(BULK_AT + start) }

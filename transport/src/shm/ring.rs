@@ -73,7 +73,7 @@ pub(crate) fn frame_limit(ring_bytes: u32) -> usize {
 
 /// The position of a frame's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// In the slot of this index.
     Slot(usize),
     /// In the bulk, at this offset.
@@ -103,8 +103,8 @@ pub unsafe trait Memory {
     fn header(&self, slot: usize) -> &Le64;
     /// The length of the bulk, a power of two.
     fn bulk_len(&self) -> u64;
-    /// The bytes at `place`.
-    fn bytes(&self, place: Place, access: Access) -> *mut u8;
+    /// The bytes at `position`.
+    fn bytes(&self, position: Position, access: Access) -> *mut u8;
 }
 
 /// The length of frame number `sequence` (from 0), by the header word where it is expected. `None`
@@ -157,12 +157,12 @@ fn bulk_span(end: u64, len: usize, bulk_len: u64) -> (u64, u64) {
 }
 
 /// The position of a frame's bytes, and the end of the bulk in use after it.
-fn locate(sequence: u32, end: u64, len: usize, bulk_len: u64) -> (Place, u64) {
+fn locate(sequence: u32, end: u64, len: usize, bulk_len: u64) -> (Position, u64) {
     if len <= INLINE {
-        return (Place::Slot((sequence % SLOTS) as usize), end);
+        return (Position::Slot((sequence % SLOTS) as usize), end);
     }
     let (start, end) = bulk_span(end, len, bulk_len);
-    (Place::Bulk((start & (bulk_len - 1)) as usize), end)
+    (Position::Bulk((start & (bulk_len - 1)) as usize), end)
 }
 
 /// The sending end.
@@ -201,7 +201,7 @@ impl<M: Memory> Sender<M> {
     /// Describes an invalid value that the receiver wrote.
     pub fn reserve(&mut self, len: usize) -> Result<Option<NonNull<[u8]>>, String> {
         let bulk_len = self.memory.bulk_len();
-        let (place, end) = locate(self.next, self.end, len, bulk_len);
+        let (position, end) = locate(self.next, self.end, len, bulk_len);
         if !self.fits(end) {
             self.refresh()?;
             if !self.fits(end) {
@@ -216,13 +216,13 @@ impl<M: Memory> Sender<M> {
         // Valid for `len` bytes: `locate` keeps bulk frames contiguous below the bulk's end, and
         // inline frames within INLINE. The receiver reads these bytes only after they are
         // published. If they held an earlier frame, it has given that frame back (`fits`).
-        Ok(Some(slice(self.memory.bytes(place, Access::Write), len)))
+        Ok(Some(slice(self.memory.bytes(position, Access::Write), len)))
     }
 
     /// Publishes a frame in the room reserved last: `bytes` is the first part of that room.
     pub fn publish(&mut self, bytes: &[u8]) -> Published {
-        let (place, end) = locate(self.next, self.end, bytes.len(), self.memory.bulk_len());
-        let start = self.memory.bytes(place, Access::Write);
+        let (position, end) = locate(self.next, self.end, bytes.len(), self.memory.bulk_len());
+        let start = self.memory.bytes(position, Access::Write);
         if !std::ptr::eq(start, bytes.as_ptr()) {
             // The frame is shorter than its reserved room, and its bytes now belong elsewhere,
             // mostly into its slot.
@@ -314,9 +314,9 @@ impl<M: Memory> Receiver<M> {
         let word = self.memory.header((self.next % SLOTS) as usize).load(Acquire);
         let Some(len) = parse(word, self.next, self.limit)? else { return Ok(None) };
         self.current = len;
-        let (place, _) = locate(self.next, self.end, self.current, self.memory.bulk_len());
+        let (position, _) = locate(self.next, self.end, self.current, self.memory.bulk_len());
         // Valid for the length, which `parse` checked against the limit.
-        Ok(Some(slice(self.memory.bytes(place, Access::Read), self.current)))
+        Ok(Some(slice(self.memory.bytes(position, Access::Read), self.current)))
     }
 
     /// Gives back the frame that `poll` returned. Returns whether the sender waits for room and
@@ -326,10 +326,10 @@ impl<M: Memory> Receiver<M> {
     /// [`settle`](Receiver::settle), or at the latest before the next `poll`.
     pub fn release(&mut self) -> bool {
         let bulk_len = self.memory.bulk_len();
-        let (place, end) = locate(self.next, self.end, self.current, bulk_len);
-        let _ = self.memory.bytes(place, Access::Read);
+        let (position, end) = locate(self.next, self.end, self.current, bulk_len);
+        let _ = self.memory.bytes(position, Access::Read);
         self.claim_last();
-        if let Place::Bulk(start) = place {
+        if let Position::Bulk(start) = position {
             if self.memory.control().claimed.load(Relaxed) != 0 {
                 self.unclaimed = Some((start, self.current));
             }
@@ -355,7 +355,7 @@ impl<M: Memory> Receiver<M> {
     #[inline]
     fn claim_last(&mut self) {
         if let Some((start, len)) = self.unclaimed.take() {
-            let start = self.memory.bytes(Place::Bulk(start), Access::Write);
+            let start = self.memory.bytes(Position::Bulk(start), Access::Write);
             for at in (0..len).step_by(LINE as usize) {
                 // SAFETY: within a frame of this length. The frame is still the receiver's, because
                 // the sender doesn't know that it was given back; nobody reads it any more.
