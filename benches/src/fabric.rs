@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use longshore_transport::fabric::{FabricLink, Listener};
-use longshore_transport::rdma::{Access, Place, Rdma, Room, Transfer};
+use longshore_transport::rdma::{Access, Rdma, RemoteMemory, Room, Transfer};
 use longshore_transport::{Link, Refused, Segment};
 
 use crate::case::{Bench, Case, IN_FLIGHT};
@@ -54,7 +54,7 @@ fn write_all(rdma: &Arc<dyn Rdma>, room: &Room, buffers: &mut Vec<Vec<u8>>) -> R
     let mut under_way = Vec::with_capacity(buffers.len());
     for (at, buffer) in (0u64..).zip(buffers.drain(..)) {
         let len = buffer.len() as u64;
-        let place = Place { peer: 1, key: room.key(), stretches: &[(at * len, len)] };
+        let place = RemoteMemory { peer: 1, key: room.key(), stretches: &[(at * len, len)] };
         let mut transfer = Transfer::of_buffer(rdma, buffer);
         loop {
             match transfer.start(Access::Write, &place) {

@@ -41,7 +41,7 @@ pub mod sim;
 
 pub use error::{LinkError, Refused};
 pub use link::{Doorbell, Frame, FrameMut, Link};
-pub use rdma::{Access, Place, Rdma, Registration, Transfer};
+pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
     Cause, GRANULE, JobState, Mapping, Note, Range, RankState, Segment, SegmentError,
 };

@@ -60,7 +60,7 @@ pub trait Rdma: Send + Sync {
     unsafe fn start(
         &self,
         access: Access,
-        at: &Place<'_>,
+        at: &RemoteMemory<'_>,
         memory: NonNull<u8>,
         len: usize,
         outcome: &Arc<Outcome>,
@@ -115,7 +115,7 @@ pub trait Registration: Send + Sync {
 
 /// A part of a peer's exposed memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RemoteMemory<'a> {
     /// The peer.
     pub peer: u32,
     /// The key of the peer's registration.
@@ -163,7 +163,7 @@ impl Transfer {
     ///
     /// # Errors
     /// Those of [`Rdma::start`].
-    pub fn start(&mut self, access: Access, at: &Place<'_>) -> Result<(), Refused> {
+    pub fn start(&mut self, access: Access, at: &RemoteMemory<'_>) -> Result<(), Refused> {
         if !self.started {
             // SAFETY: the memory is owned or promised to this handle. Its drop waits until the
             // access is over, and if it is leaked, an owned buffer is never freed. Nothing else

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
+use longshore_transport::{Access, Rdma, Refused, RemoteMemory, Transfer};
 
 use crate::error::{ErrorKind, Result};
 
@@ -21,7 +21,7 @@ impl Engine {
         &mut self,
         rdma: &Arc<dyn Rdma>,
         account: (u32, &Ledger),
-        place: &Place<'_>,
+        place: &RemoteMemory<'_>,
         data: Vec<u8>,
     ) -> bool {
         if self.state.chance.is_some() {
@@ -43,7 +43,7 @@ impl State {
         &mut self,
         (window, ledger): (u32, &Ledger),
         access: Access,
-        place: &Place<'_>,
+        place: &RemoteMemory<'_>,
         waiting: &mut Option<Transfer>,
     ) -> Option<Result<()>> {
         if let Some(gone) = self.gone(place.peer) {

@@ -36,7 +36,7 @@ use super::peers::SILENCE;
 use super::queue::Queue;
 use super::sockets;
 use crate::link::{LinkError, Refused};
-use crate::rdma::{Access, Outcome, Place, Rdma, Registration};
+use crate::rdma::{Access, Outcome, Rdma, Registration, RemoteMemory};
 
 /// The most stretches of an operation, if the provider takes as many.
 const STRETCHES: usize = 4;
@@ -359,7 +359,7 @@ impl Rdma for Memory {
     unsafe fn start(
         &self,
         access: Access,
-        at: &Place<'_>,
+        at: &RemoteMemory<'_>,
         memory: NonNull<u8>,
         len: usize,
         outcome: &Arc<Outcome>,
@@ -496,10 +496,10 @@ mod tests {
             stretches: &[(u64, u64)],
             data: &[u8],
         ) -> Transfer {
-            let place = Place { peer: 1, key, stretches };
+            let memory = RemoteMemory { peer: 1, key, stretches };
             let origin = self.origin.clone() as Arc<dyn Rdma>;
             let mut transfer = Transfer::of_buffer(&origin, data.to_vec());
-            self.wait(|_| match transfer.start(access, &place) {
+            self.wait(|_| match transfer.start(access, &memory) {
                 Ok(()) => Some(()),
                 Err(Refused::WouldBlock) => None,
                 Err(Refused::Failed(error)) => panic!("{error}"),
@@ -550,11 +550,11 @@ mod tests {
         let (own, mut memory) = at_free_port(here, patience, open).unwrap();
         memory.meet(&[Some(own), Some(to)], patience);
         let origin = Arc::new(memory);
-        let place = Place { peer: 1, key: 1, stretches: &[(0, 4)] };
+        let memory = RemoteMemory { peer: 1, key: 1, stretches: &[(0, 4)] };
         let mut transfer = Transfer::of_buffer(&(origin.clone() as Arc<dyn Rdma>), vec![0; 4]);
         let start = Instant::now();
         while start.elapsed() < within {
-            let refused = transfer.start(Access::Write, &place);
+            let refused = transfer.start(Access::Write, &memory);
             assert!(matches!(refused, Err(Refused::WouldBlock)), "{refused:?}");
             origin.poll().unwrap();
             if let Some(failed) = origin.take_failed().pop() {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
+use longshore_transport::{Access, Rdma, Refused, RemoteMemory, Transfer};
 use shipable::{Partial, Program};
 
 use super::{Progress, message};
@@ -103,7 +103,7 @@ pub(super) fn carry_out(parts: &Parts, checked: &Checked<'_>) -> Result<bool> {
     let access = access(checked.action);
     let mut under_way = Pieces { origin, near, partial: Partial::default(), all: VecDeque::new() };
     for piece in &pieces {
-        let place = Place { peer: target.peer, key, stretches: &piece.stretches };
+        let place = RemoteMemory { peer: target.peer, key, stretches: &piece.stretches };
         let len = piece.len as usize;
         let lies = run.and_then(|first| first.checked_add_unsigned(piece.position));
         if let Some(transfer) = lies.and_then(|at| origin.span.transfer(rdma, at, len)) {
@@ -183,7 +183,7 @@ fn write_run(
     let (key, stretch) =
         registered(target, frame, operation).filter(|_| frame.is_memory(memory))?;
     let mut data = vec![0; frame.len as usize];
-    let place = Place { peer: target.peer, key, stretches: &[stretch] };
+    let place = RemoteMemory { peer: target.peer, key, stretches: &[stretch] };
     let account = (parts.id(), &**parts.flight().ledger());
     let started =
         memory.read(frame.first, &mut data) && process.engine().write(rdma, account, &place, data);
@@ -213,13 +213,13 @@ fn start_run(
     }
     let transfer = memory.transfer(parts.process().rdma()?, frame.first, frame.len as usize)?;
     // An access that can't begin is reported by the full check.
-    let place = Place { peer: target.peer, key, stretches: &[stretch] };
+    let place = RemoteMemory { peer: target.peer, key, stretches: &[stretch] };
     start_lent(parts, transfer, access, &place).ok()?;
     Some(Progress::Started)
 }
 
 /// Starts an access to where the data are. Their lender keeps them until it is over.
-fn start_lent(parts: &Parts, transfer: Transfer, access: Access, place: &Place<'_>) -> Result<()> {
+fn start_lent(parts: &Parts, transfer: Transfer, access: Access, place: &RemoteMemory<'_>) -> Result<()> {
     await_room(parts, place.peer)?;
     parts.flight().lend();
     let (account, mut transfer) = ((parts.id(), &**parts.flight().ledger()), Some(transfer));
