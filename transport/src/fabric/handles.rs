@@ -89,7 +89,7 @@ pub(super) enum Use {
     /// Messages between the two ends of a connection (FI_EP_MSG).
     Messages,
     /// RMA without connections (FI_EP_RDM).
-    Memory,
+    Rma,
 }
 
 /// The offer of `provider` for endpoints on `interface`. A `port` of 0 is for endpoints that
@@ -102,7 +102,7 @@ pub(super) fn offer(
 ) -> Result<Info, CallError> {
     let (kind, capabilities) = match purpose {
         Use::Messages => (fi::fi_ep_type_FI_EP_MSG, fi::FI_MSG.into()),
-        Use::Memory => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
+        Use::Rma => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
     };
     let blame = Blame(provider.to_owned());
     let invalid = |_| blame.error("fi_getinfo", libc::EINVAL);

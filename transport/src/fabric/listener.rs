@@ -10,8 +10,8 @@ use super::dialled::Dialled;
 use super::error::CallError;
 use super::handles::Network;
 use super::inbox::Inbox;
-use super::memory::Memory;
 use super::peers::Peers;
+use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends, Keeper};
 use super::watcher::Watcher;
 use super::{FabricLink, OpenError};
@@ -27,7 +27,7 @@ pub struct Listener {
     address: SocketAddr,
     patience: Duration,
     /// The endpoint through which peers access memory of this rank.
-    memory: Option<Memory>,
+    rma: Option<RmaEndpoint>,
 }
 
 /// The most descriptors for a peer on another host: a connection for each direction, and one for
@@ -71,7 +71,7 @@ impl Listener {
     ) -> Result<Listener, OpenError> {
         let listen = |address| Network::listen(provider, address);
         let (address, network) = at_free_port(interface, patience, listen)?;
-        Ok(Listener { network, address, patience, memory: None })
+        Ok(Listener { network, address, patience, rma: None })
     }
 
     /// The address at which this rank listens, to be given to its peers.
@@ -86,9 +86,9 @@ impl Listener {
     /// The provider offers no endpoints for RMA, or requires a feature that the fabric module
     /// leaves out.
     pub fn open_memory(&mut self) -> Result<SocketAddr, OpenError> {
-        let open = |address| Memory::open(&self.network.blame.0, address);
-        let (address, memory) = at_free_port(self.address.ip(), self.patience, open)?;
-        self.memory = Some(memory);
+        let open = |address| RmaEndpoint::open(&self.network.blame.0, address);
+        let (address, rma) = at_free_port(self.address.ip(), self.patience, open)?;
+        self.rma = Some(rma);
         Ok(address)
     }
 
@@ -108,21 +108,21 @@ impl Listener {
         memories: &[Option<SocketAddr>],
         secret: &[u8],
     ) -> Result<FabricLink, OpenError> {
-        let Listener { network, address, patience, memory } = self;
+        let Listener { network, address, patience, rma } = self;
         let rank = segment.rank().ok_or(crate::segment::SegmentError::NotARank)?;
-        let memory = memory.map(|mut memory| {
-            memory.meet(memories, patience);
-            Arc::new(memory)
+        let rma = rma.map(|mut rma| {
+            rma.meet(memories, patience);
+            Arc::new(rma)
         });
         allow_descriptors(addresses.iter().flatten().count());
         let [events, completions] = network.descriptors()?;
-        let accesses = memory.as_ref().map(|memory| memory.descriptor()).transpose()?;
+        let accesses = rma.as_ref().map(|rma| rma.descriptor()).transpose()?;
         let descriptors = [Some(events), Some(completions), accesses];
         let watcher =
-            Watcher::start(network.clone(), memory.clone(), descriptors, segment.clone(), rank);
+            Watcher::start(network.clone(), rma.clone(), descriptors, segment.clone(), rank);
         let system = |source| OpenError::System { interface: address.ip(), source };
         let watcher = watcher.map_err(system)?;
-        let own = [address].into_iter().chain(memory.as_ref().map(|memory| memory.address()));
+        let own = [address].into_iter().chain(rma.as_ref().map(|rma| rma.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
         let keeper = Keeper::start(Ends::new(own, peers), patience).map_err(system)?;
         let key = Key::new(secret);
@@ -130,7 +130,7 @@ impl Listener {
             watcher,
             _keeper: keeper,
             network,
-            memory,
+            rma,
             peers: Peers::new(rank, segment, addresses.len()),
             dialled: Dialled::new(addresses, key.clone(), address.ip(), patience),
             inbox: Inbox::new(key),

@@ -26,7 +26,7 @@
 //! counts as lost.
 //!
 //! **Memory.** Ranks of like architecture access each other's memory through a separate endpoint,
-//! in `memory`, which carries nothing else.
+//! in `rma`, which carries nothing else.
 //!
 //! Left out: encryption. Before this module accepts a request, libfabric itself reads from any
 //! sender a header and up to 256 bytes after it, and nothing more.
@@ -38,9 +38,10 @@ mod fid;
 mod handles;
 mod inbox;
 mod listener;
-mod memory;
+
 mod peers;
 mod queue;
+mod rma;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -63,8 +64,8 @@ pub use error::CallError;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
 pub use listener::Listener;
-use memory::Memory;
 use peers::Peers;
+use rma::RmaEndpoint;
 use sockets::Keeper;
 use watcher::Watcher;
 
@@ -82,7 +83,7 @@ const EVENTS_EVERY: u32 = 64;
 
 /// The number of polls of the completion queue for each poll of the RMA endpoint while that is
 /// unused, because both cost the same (docs/tuning.md, "Polling memory between hosts").
-const MEMORY_EVERY: u32 = 8;
+const RMA_EVERY: u32 = 8;
 
 /// The longest time that the link of a dying rank waits without progress for its peers to take its
 /// frames.
@@ -124,7 +125,7 @@ pub struct FabricLink {
     dialled: Dialled,
     inbox: Inbox,
     network: Arc<Network>,
-    memory: Option<Arc<Memory>>,
+    rma: Option<Arc<RmaEndpoint>>,
     peers: Peers,
     ended: Vec<Completion>,
     polls: u32,
@@ -150,7 +151,7 @@ impl FabricLink {
             self.fail(error);
         }
         // RMA uses another endpoint, so accesses of peers and of this rank may still complete.
-        let _ = self.memory.as_ref().map(|memory| memory.poll());
+        let _ = self.rma.as_ref().map(|rma| rma.poll());
         // Taken requests are rejected when dropped, so that no peer waits for an answer.
         while let Ok(Some(_)) = self.network.next_event() {}
         self.broken.clone().map_or(Ok(()), Err)
@@ -173,7 +174,7 @@ impl FabricLink {
         // Held frames are sent first, because the other steps take time.
         self.send_held();
         self.take_completions()?;
-        self.poll_memory()?;
+        self.poll_rma()?;
         if self.watcher.take_due() || !self.dialled.is_settled() || self.polls % EVENTS_EVERY == 0 {
             self.take_events()?;
         }
@@ -187,13 +188,13 @@ impl FabricLink {
     }
 
     /// Makes progress on RMA and takes in its completions: at each poll while RMA is in use.
-    fn poll_memory(&mut self) -> Result<(), LinkError> {
-        let Some(memory) = self.memory.as_ref() else { return Ok(()) };
-        if self.polls % MEMORY_EVERY != 0 && !memory.is_in_use() {
+    fn poll_rma(&mut self) -> Result<(), LinkError> {
+        let Some(rma) = self.rma.as_ref() else { return Ok(()) };
+        if self.polls % RMA_EVERY != 0 && !rma.is_in_use() {
             return Ok(());
         }
-        memory.poll()?;
-        for (peer, error) in memory.take_failed() {
+        rma.poll()?;
+        for (peer, error) in rma.take_failed() {
             self.peers.lose(peer, &error.into());
         }
         Ok(())
@@ -368,7 +369,7 @@ impl Link for FabricLink {
     }
 
     fn rdma(&self) -> Option<Arc<dyn Rdma>> {
-        self.memory.clone().map(|memory| memory as Arc<dyn Rdma>)
+        self.rma.clone().map(|rma| rma as Arc<dyn Rdma>)
     }
 }
 

@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::handles::Network;
-use super::memory::Memory;
+use super::rma::RmaEndpoint;
 use crate::link::{Doorbell, LinkError};
 use crate::segment::Segment;
 use crate::signals;
@@ -67,7 +67,7 @@ impl Watcher {
     /// Starts the thread.
     pub(super) fn start(
         network: Arc<Network>,
-        memory: Option<Arc<Memory>>,
+        rma: Option<Arc<RmaEndpoint>>,
         descriptors: [Option<RawFd>; 3],
         segment: Segment,
         rank: u32,
@@ -85,7 +85,7 @@ impl Watcher {
             let watch = watch.clone();
             move || {
                 let may_wait =
-                    || network.may_wait() && memory.as_ref().is_none_or(|memory| memory.may_wait());
+                    || network.may_wait() && rma.as_ref().is_none_or(|rma| rma.may_wait());
                 watch.serve(may_wait, descriptors, &heard);
             }
         };

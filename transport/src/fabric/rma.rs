@@ -59,7 +59,7 @@ struct Region {
 }
 
 /// The RMA endpoint, with the peers that it reaches. The fields are closed in their order.
-pub(super) struct Memory {
+pub(super) struct RmaEndpoint {
     endpoint: Fid<fi::fid_ep>,
     completions: Queue,
     peers: Fid<fi::fid_av>,
@@ -67,8 +67,8 @@ pub(super) struct Memory {
     under_way: Mutex<Operations>,
     /// The peers with failed operations, and the errors, until they count as lost.
     failed: Mutex<Vec<(u32, CallError)>>,
-    /// The peers' names, by rank.
-    names: Box<[Option<Name>]>,
+    /// The reachable peers, by rank.
+    targets: Box<[Option<Target>]>,
     domain: Arc<Domain>,
     stretches: usize,
     /// The address at which peers reach this endpoint.
@@ -78,10 +78,10 @@ pub(super) struct Memory {
 }
 
 /// A reachable peer.
-struct Name {
+struct Target {
     address: SocketAddr,
     /// The peer in the address vector.
-    name: fi::fi_addr_t,
+    fi_addr: fi::fi_addr_t,
     /// Whether the system watches the connection that the first operation makes.
     watched: AtomicBool,
     /// Whether `refusals` may have a value; it avoids the lock.
@@ -90,7 +90,7 @@ struct Name {
     refusals: Mutex<Option<Refusals>>,
 }
 
-impl Name {
+impl Target {
     /// Records an operation that failed for lack of descriptors or memory: the first operation
     /// connects. Returns whether to try it again.
     fn try_again(&self) -> bool {
@@ -115,15 +115,15 @@ struct Operation {
     outcome: Arc<Outcome>,
 }
 
-impl Memory {
+impl RmaEndpoint {
     /// Opens an endpoint at this address. It reaches no peer yet.
     ///
     /// # Errors
     /// A call failed. The port may be in use (EADDRINUSE), or the provider may offer no such
     /// endpoints, or it may require a feature that is left out here.
-    pub(super) fn open(provider: &str, address: SocketAddr) -> Result<Memory, CallError> {
+    pub(super) fn open(provider: &str, address: SocketAddr) -> Result<RmaEndpoint, CallError> {
         let blame = Blame(provider.to_owned());
-        let info = offer(provider, address.ip(), address.port(), Use::Memory)?;
+        let info = offer(provider, address.ip(), address.port(), Use::Rma)?;
         let (offered, mut fabric) = (info.as_ptr(), ptr::null_mut());
         // SAFETY: the offer's attributes are valid until it is dropped.
         let attributes = unsafe { (*offered).fabric_attr };
@@ -161,13 +161,13 @@ impl Memory {
         let stretches = most.clamp(1, STRETCHES);
         let under_way = Mutex::default();
         let failed = Mutex::default();
-        Ok(Memory {
+        Ok(RmaEndpoint {
             endpoint,
             completions,
             peers,
             under_way,
             failed,
-            names: Box::default(),
+            targets: Box::default(),
             domain,
             stretches,
             address,
@@ -176,28 +176,28 @@ impl Memory {
     }
 }
 
-impl Memory {
+impl RmaEndpoint {
     /// Inserts the peers' addresses into the address vector, by rank. `patience` is the longest
     /// silence of a peer's host.
     pub(super) fn meet(&mut self, addresses: &[Option<SocketAddr>], patience: Duration) {
-        let name = |address: &Option<SocketAddr>| {
+        let target = |address: &Option<SocketAddr>| {
             let to = (*address)?;
-            let (address, mut name) = (Sockaddr::new(to), 0);
-            // SAFETY: one address, in the format of an internet socket, and a place for one name.
+            let (address, mut fi_addr) = (Sockaddr::new(to), 0);
+            // SAFETY: one address, in the format of an internet socket, and room for one result.
             let inserted = unsafe {
                 let (peers, at) = (self.peers.as_ptr(), address.as_ptr());
-                fi::fi_av_insert(peers, at, 1, &mut name, 0, ptr::null_mut())
+                fi::fi_av_insert(peers, at, 1, &mut fi_addr, 0, ptr::null_mut())
             };
-            (inserted == 1).then(|| Name {
+            (inserted == 1).then(|| Target {
                 address: to,
-                name,
+                fi_addr,
                 watched: AtomicBool::new(false),
                 is_refused: AtomicBool::new(false),
                 refusals: Mutex::default(),
             })
         };
         self.patience = patience;
-        self.names = addresses.iter().map(name).collect();
+        self.targets = addresses.iter().map(target).collect();
     }
 
     /// The address at which peers reach this endpoint.
@@ -248,7 +248,7 @@ impl Memory {
     /// Handles a refusal for lack of room. The provider has no room while it connects. If nobody
     /// listens, that lasts for ever, and the provider reports no error; so after the patience, the
     /// peer has failed unless its system answers.
-    fn handle_refusal(&self, access: Access, peer: u32, to: &Name) {
+    fn handle_refusal(&self, access: Access, peer: u32, to: &Target) {
         let is_reached = self.under_way().all.iter().flatten().any(|one| one.peer == peer);
         let mut refusals = to.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if is_reached {
@@ -272,7 +272,7 @@ impl Memory {
     }
 
     /// Ends the series of refusals, because the provider had room.
-    fn handle_success(&self, to: &Name) {
+    fn handle_success(&self, to: &Target) {
         if to.is_refused.load(Ordering::Relaxed) {
             to.is_refused.store(false, Ordering::Relaxed);
             *to.refusals.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -314,7 +314,7 @@ impl Operations {
     }
 }
 
-impl Rdma for Memory {
+impl Rdma for RmaEndpoint {
     fn provider(&self) -> &str {
         &self.domain.blame.0
     }
@@ -324,7 +324,7 @@ impl Rdma for Memory {
     }
 
     fn reaches(&self, peer: u32) -> bool {
-        self.names.get(peer as usize).is_some_and(Option::is_some)
+        self.targets.get(peer as usize).is_some_and(Option::is_some)
     }
 
     unsafe fn expose(
@@ -365,7 +365,7 @@ impl Rdma for Memory {
         outcome: &Arc<Outcome>,
     ) -> Result<(), Refused> {
         let many = at.stretches.len();
-        let to = self.names.get(at.peer as usize).and_then(Option::as_ref);
+        let to = self.targets.get(at.peer as usize).and_then(Option::as_ref);
         let there = at.stretches.iter().map(|&(_, len)| len).sum::<u64>();
         let (Some(to), true) = (to, (1..=self.stretches).contains(&many) && there == len as u64)
         else {
@@ -383,7 +383,7 @@ impl Rdma for Memory {
             msg_iov: &local,
             desc: ptr::null_mut(),
             iov_count: 1,
-            addr: to.name,
+            addr: to.fi_addr,
             rma_iov: remote.as_ptr(),
             rma_iov_count: many,
             context: ptr::without_provenance_mut(number),
@@ -458,15 +458,15 @@ mod tests {
 
     /// Two ranks: rank 0 accesses the memory of rank 1.
     struct Pair {
-        origin: Arc<Memory>,
-        target: Memory,
+        origin: Arc<RmaEndpoint>,
+        target: RmaEndpoint,
     }
 
     impl Pair {
         fn new() -> Pair {
             let (here, patience) = (Ipv4Addr::LOCALHOST.into(), Duration::from_secs(20));
             let open = || {
-                let open = |address| Memory::open("tcp", address);
+                let open = |address| RmaEndpoint::open("tcp", address);
                 at_free_port(here, patience, open).unwrap()
             };
             let ((one, mut origin), (other, mut target)) = (open(), open());
@@ -545,7 +545,7 @@ mod tests {
 
     /// Writes to a peer at an address. Returns the failure, if one comes within the given time.
     fn attempt(to: SocketAddr, patience: Duration, within: Duration) -> Option<(u32, CallError)> {
-        let open = |address| Memory::open("tcp", address);
+        let open = |address| RmaEndpoint::open("tcp", address);
         let here = Ipv4Addr::LOCALHOST.into();
         let (own, mut memory) = at_free_port(here, patience, open).unwrap();
         memory.meet(&[Some(own), Some(to)], patience);
