@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::error::CallError;
-use super::handles::{Completion, Ending, Endpoint, Network, Request};
+use super::handles::{Completion, CompletionResult, Endpoint, Network, Request};
 use super::{DEPTH, FRAME};
 use crate::link::{FrameMut, Publish};
 use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, Nonce, SEAL};
@@ -26,16 +26,16 @@ const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN }
 
 /// The slots of both ends for the challenge and the farewells. The slots for frames begin at
 /// `FRAMES`.
-const EAR: u8 = 0;
+const RECEIVE: u8 = 0;
 const FIRST: u8 = 1;
 const SECOND: u8 = 2;
-const LAST: u8 = 3;
+const FAREWELL: u8 = 3;
 const FRAMES: u8 = 4;
 const SMALL_SLOTS: [usize; FRAMES as usize] = [SMALL; FRAMES as usize];
 
 /// The effect of a completion outside its connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum Effect {
     /// The completion concerns only its connection.
     Nothing,
     /// The other end has proved that it belongs to the job, as this rank.
@@ -76,7 +76,7 @@ impl std::fmt::Display for Broken {
 /// The end that sends frames.
 pub(super) struct Outbound {
     pub endpoint: Endpoint,
-    stage: Connecting,
+    state: Connecting,
     /// The free slots for frames.
     free: Vec<u8>,
     /// The messages that are written and not posted yet, in order: slot, and length so far. Further
@@ -102,10 +102,10 @@ impl Outbound {
         let free = (0..DEPTH).map(|_| endpoint.add_slot(HEADER + FRAME)).rev().collect();
         Ok(Outbound {
             endpoint,
-            stage: Connecting::Dialling(greeting),
+            state: Connecting::Dialling(greeting),
             free,
             queue: VecDeque::new(),
-            writing: (LAST, 0),
+            writing: (FAREWELL, 0),
             answers_follow: false,
             broken: None,
             farewell: false,
@@ -114,10 +114,10 @@ impl Outbound {
 
     /// Sends the greeting, because the connection is established.
     pub(super) fn handle_connected(&mut self) -> Result<(), Broken> {
-        let Connecting::Dialling(greeting) = self.stage else { return Ok(()) };
-        self.endpoint.post_receive(EAR)?;
+        let Connecting::Dialling(greeting) = self.state else { return Ok(()) };
+        self.endpoint.post_receive(RECEIVE)?;
         self.endpoint.write(FIRST, 0, &greeting.encode());
-        self.stage = Connecting::Greeting(greeting);
+        self.state = Connecting::Greeting(greeting);
         self.say(FIRST, GREETING)
     }
 
@@ -125,30 +125,30 @@ impl Outbound {
         &mut self,
         completion: Completion,
         key: &Key,
-    ) -> Result<News, Broken> {
+    ) -> Result<Effect, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         match outcome {
-            Ending::Failed(error) => Err(error.into()),
-            Ending::Sent if slot >= FRAMES => {
+            CompletionResult::Failed(error) => Err(error.into()),
+            CompletionResult::Sent if slot >= FRAMES => {
                 self.free.push(slot);
-                Ok(News::Nothing)
+                Ok(Effect::Nothing)
             }
-            Ending::Sent if slot == LAST => {
+            CompletionResult::Sent if slot == FAREWELL => {
                 self.farewell = false;
-                Ok(News::Nothing)
+                Ok(Effect::Nothing)
             }
-            Ending::Sent => Ok(News::Nothing),
-            Ending::Received(len) => {
-                let message = self.endpoint.bytes(EAR, len.min(SMALL));
-                match self.stage.hear(message, key).map_err(Broken::Protocol)? {
+            CompletionResult::Sent => Ok(Effect::Nothing),
+            CompletionResult::Received(len) => {
+                let message = self.endpoint.bytes(RECEIVE, len.min(SMALL));
+                match self.state.hear(message, key).map_err(Broken::Protocol)? {
                     protocol::Heard::Answered(peer, seal) => {
                         self.endpoint.write(SECOND, 0, &seal);
-                        self.endpoint.post_receive(EAR)?;
+                        self.endpoint.post_receive(RECEIVE)?;
                         self.say(SECOND, SEAL)?;
-                        Ok(News::Joined(peer))
+                        Ok(Effect::Joined(peer))
                     }
-                    protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
-                    _ => Ok(News::Nothing),
+                    protocol::Heard::Farewell(state) => Ok(Effect::Farewell(state)),
+                    _ => Ok(Effect::Nothing),
                 }
             }
         }
@@ -188,7 +188,7 @@ impl Outbound {
     /// Posts written messages, as far as the provider has room.
     pub(super) fn pump(&mut self) {
         while let (Connecting::Open(_), Some(&(slot, len)), None) =
-            (&self.stage, self.queue.front(), &self.broken)
+            (&self.state, self.queue.front(), &self.broken)
         {
             match self.endpoint.post_send(slot, len) {
                 Ok(true) => self.queue.pop_front(),
@@ -200,7 +200,7 @@ impl Outbound {
 
     /// Whether the other end has proved that it belongs to the job.
     fn is_open(&self) -> bool {
-        matches!(self.stage, Connecting::Open(_))
+        matches!(self.state, Connecting::Open(_))
     }
 
     /// Whether there are messages that are written and not posted.
@@ -229,8 +229,8 @@ impl Outbound {
     pub(super) fn say_farewell(&mut self, state: RankState) -> bool {
         self.pump();
         if self.is_open() && self.queue.is_empty() {
-            self.endpoint.write(LAST, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
         }
         self.farewell
     }
@@ -280,7 +280,7 @@ pub(super) struct Inbound {
     pub endpoint: Endpoint,
     /// The greeting for which the request proved to know the secret. No two guests have the same.
     pub greeting: Greeting,
-    standing: Accepting,
+    state: Accepting,
     /// The slots for frames that aren't posted.
     unposted: Vec<u8>,
     /// The number of messages that are not read yet.
@@ -294,12 +294,12 @@ impl Inbound {
     /// Accepts a connection whose request proved `greeting`.
     pub(super) fn accept(request: Request, greeting: Greeting) -> Result<Inbound, CallError> {
         // Two receives are posted: the greeting and the seal fit them.
-        let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[EAR, FIRST])?;
+        let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[RECEIVE, FIRST])?;
         let unposted = Vec::with_capacity(usize::from(DEPTH));
         Ok(Inbound {
             endpoint,
             greeting,
-            standing: Accepting::Guest,
+            state: Accepting::Guest,
             unposted,
             unread: 0,
             closed: false,
@@ -309,7 +309,7 @@ impl Inbound {
 
     /// The rank at the other end, once it has proved its membership.
     pub(super) fn peer(&self) -> Option<u32> {
-        self.standing.peer()
+        self.state.peer()
     }
 
     pub(super) fn handle_completion(
@@ -317,15 +317,15 @@ impl Inbound {
         completion: Completion,
         key: &Key,
         expected: impl FnOnce(&Greeting) -> Result<Nonce, String>,
-    ) -> Result<News, Broken> {
+    ) -> Result<Effect, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         let len = match outcome {
-            Ending::Failed(error) => return Err(error.into()),
-            Ending::Sent => {
-                self.farewell &= slot != LAST;
-                return Ok(News::Nothing);
+            CompletionResult::Failed(error) => return Err(error.into()),
+            CompletionResult::Sent => {
+                self.farewell &= slot != FAREWELL;
+                return Ok(Effect::Nothing);
             }
-            Ending::Received(len) => len,
+            CompletionResult::Received(len) => len,
         };
         // Messages fill the slots in posting order: two for the challenge, then the slots for
         // frames.
@@ -337,11 +337,11 @@ impl Inbound {
             true => expected(greeting),
             false => Err("a greeting that differs from the one in the request".to_owned()),
         };
-        match self.standing.hear(message, key, expected).map_err(Broken::Protocol)? {
+        match self.state.hear(message, key, expected).map_err(Broken::Protocol)? {
             protocol::Heard::Greeted(answer) => {
                 self.endpoint.write(SECOND, 0, &answer);
                 match self.endpoint.post_send(SECOND, ANSWER)? {
-                    true => Ok(News::Nothing),
+                    true => Ok(Effect::Nothing),
                     false => Err(Broken::Protocol("no room to send the answer".to_owned())),
                 }
             }
@@ -351,14 +351,14 @@ impl Inbound {
                     self.unposted.push(slot);
                 }
                 self.listen()?;
-                Ok(News::Joined(peer))
+                Ok(Effect::Joined(peer))
             }
             protocol::Heard::Frames => {
                 self.unread += 1;
-                Ok(News::Frames(slot, len))
+                Ok(Effect::Frames(slot, len))
             }
-            protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
-            protocol::Heard::Answered(..) => Ok(News::Nothing),
+            protocol::Heard::Farewell(state) => Ok(Effect::Farewell(state)),
+            protocol::Heard::Answered(..) => Ok(Effect::Nothing),
         }
     }
 
@@ -393,8 +393,8 @@ impl Inbound {
     /// Sends the farewell to the other end.
     pub(super) fn say_farewell(&mut self, state: RankState) {
         if self.peer().is_some() && !self.closed {
-            self.endpoint.write(LAST, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
         }
     }
 }

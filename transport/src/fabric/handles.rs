@@ -17,7 +17,7 @@ use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
 use super::fid::{Blame, Fid};
-use super::queue::{Ended, Queue, descriptor};
+use super::queue::{Queue, RawCompletion, descriptor};
 
 /// The requested version of the interface.
 const VERSION: u32 = 1 << 16 | 20;
@@ -290,12 +290,12 @@ impl Network {
     /// The queue itself failed.
     pub(super) fn completions(&self, ended: &mut Vec<Completion>) -> Result<bool, CallError> {
         self.completions.read(|operation| {
-            let Ended { context, received, len, failed } = operation;
+            let RawCompletion { context, received, len, failed } = operation;
             let call = if received { "fi_recv" } else { "fi_send" };
             let outcome = match failed {
-                Some(code) => Ending::Failed(self.blame.error(call, code)),
-                None if received => Ending::Received(len),
-                None => Ending::Sent,
+                Some(code) => CompletionResult::Failed(self.blame.error(call, code)),
+                None if received => CompletionResult::Received(len),
+                None => CompletionResult::Sent,
             };
             ended.push(Completion::new(context, outcome));
         })
@@ -376,12 +376,12 @@ impl Drop for Request {
 pub(super) struct Completion {
     endpoint: usize,
     slot: u8,
-    outcome: Ending,
+    outcome: CompletionResult,
 }
 
 /// The result of an operation.
 #[derive(Debug)]
-pub(super) enum Ending {
+pub(super) enum CompletionResult {
     /// The send is complete: its memory is free.
     Sent,
     /// The receive is complete: this number of bytes is in the slot.
@@ -391,7 +391,7 @@ pub(super) enum Ending {
 }
 
 impl Completion {
-    fn new(context: usize, outcome: Ending) -> Completion {
+    fn new(context: usize, outcome: CompletionResult) -> Completion {
         Completion { endpoint: context >> SLOT_BITS, slot: context as u8, outcome }
     }
 
@@ -623,7 +623,7 @@ impl Endpoint {
     ///
     /// # Panics
     /// If the operation belongs to another endpoint.
-    pub(super) fn complete(&mut self, completion: Completion) -> (u8, Ending) {
+    pub(super) fn complete(&mut self, completion: Completion) -> (u8, CompletionResult) {
         assert_eq!(completion.endpoint, self.number, "another endpoint's completion");
         if let Some(slot) = self.slots.get_mut(usize::from(completion.slot)) {
             slot.posted = false;

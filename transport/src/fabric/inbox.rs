@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-use super::connection::{Broken, Inbound, News};
+use super::connection::{Broken, Effect, Inbound};
 use super::handles::{Completion, Connection, Request};
 use super::nonce;
 use super::peers::Peers;
@@ -95,8 +95,8 @@ impl Inbox {
             nonce().map_err(|error| error.to_string())
         });
         match heard {
-            Ok(News::Nothing) => {}
-            Ok(News::Joined(peer)) => {
+            Ok(Effect::Nothing) => {}
+            Ok(Effect::Joined(peer)) => {
                 // Two guests may have been challenged as one rank at the same time. Both hold the
                 // secret, so one is a fault of ours.
                 if !peers.join(peer) {
@@ -105,7 +105,7 @@ impl Inbox {
                 }
                 tracing::debug!(rank = peers.rank, peer, "accepted a connection");
             }
-            Ok(News::Frames(slot, len)) => {
+            Ok(Effect::Frames(slot, len)) => {
                 if let Some(peer) = inbound.peer() {
                     peers.hear(peer);
                 }
@@ -115,7 +115,7 @@ impl Inbox {
                     Arrived::Frame { endpoint, slot, at, is_last }
                 }));
             }
-            Ok(News::Farewell(state)) => {
+            Ok(Effect::Farewell(state)) => {
                 if let Some(peer) = inbound.peer() {
                     peers.part(peer, state);
                 }

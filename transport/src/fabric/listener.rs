@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
-use super::dialled::Dialled;
+use super::connector::Connector;
 use super::error::CallError;
 use super::handles::Network;
 use super::inbox::Inbox;
@@ -132,7 +132,7 @@ impl Listener {
             network,
             rma,
             peers: Peers::new(rank, segment, addresses.len()),
-            dialled: Dialled::new(addresses, key.clone(), address.ip(), patience),
+            connector: Connector::new(addresses, key.clone(), address.ip(), patience),
             inbox: Inbox::new(key),
             ended: Vec::new(),
             polls: 0,

@@ -1,9 +1,9 @@
 //! A link between hosts, over libfabric's connected endpoints (FI_EP_MSG).
 //!
 //! ```text
-//!    FabricLink ── Dialled ── Outbound: endpoint to a peer, with slots to write frames in
-//!        │      ├─ Inbox ──── Inbound:  endpoint from a peer, with slots that frames arrive in
-//!        │      └─ Peers:     which peers have joined, are silent, or are given up
+//!    FabricLink ── Connector ── Outbound: endpoint to a peer, with slots to write frames in
+//!        │      ├─ Inbox ────── Inbound:  endpoint from a peer, with slots that frames arrive in
+//!        │      └─ Peers:       which peers have joined, are silent, or are given up
 //!        │
 //!    Network: fabric, domain, event queue, completion queue, passive endpoint
 //!             (one for each rank, on one interface)
@@ -32,13 +32,12 @@
 //! sender a header and up to 256 bytes after it, and nothing more.
 
 mod connection;
-mod dialled;
+mod connector;
 mod error;
 mod fid;
 mod handles;
 mod inbox;
 mod listener;
-
 mod peers;
 mod queue;
 mod rma;
@@ -59,7 +58,7 @@ use crate::protocol::challenge::Nonce;
 use crate::rdma::Rdma;
 use crate::segment::RankState;
 use connection::Broken;
-use dialled::Dialled;
+use connector::Connector;
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
@@ -122,7 +121,7 @@ pub fn version() -> (u32, u32) {
 pub struct FabricLink {
     watcher: Watcher,
     _keeper: Keeper,
-    dialled: Dialled,
+    connector: Connector,
     inbox: Inbox,
     network: Arc<Network>,
     rma: Option<Arc<RmaEndpoint>>,
@@ -162,7 +161,7 @@ impl FabricLink {
     fn fail(&mut self, error: LinkError) {
         self.broken = Some(error);
         for peer in 0..self.size() {
-            self.dialled.end(peer);
+            self.connector.end(peer);
         }
         self.inbox.close(|_| true);
     }
@@ -175,7 +174,8 @@ impl FabricLink {
         self.send_held();
         self.take_completions()?;
         self.poll_rma()?;
-        if self.watcher.take_due() || !self.dialled.is_settled() || self.polls % EVENTS_EVERY == 0 {
+        if self.watcher.take_due() || !self.connector.is_settled() || self.polls % EVENTS_EVERY == 0
+        {
             self.take_events()?;
         }
         if self.peers.is_any_overdue() {
@@ -205,8 +205,8 @@ impl FabricLink {
         let any = self.network.completions(&mut ended);
         self.operations += ended.len() as u64;
         for completion in ended.drain(..) {
-            match self.dialled.owner(completion.endpoint()) {
-                Some(peer) => self.dialled.handle_completion(peer, completion, &mut self.peers),
+            match self.connector.owner(completion.endpoint()) {
+                Some(peer) => self.connector.handle_completion(peer, completion, &mut self.peers),
                 None => self.inbox.handle_completion(completion, &mut self.peers),
             }
         }
@@ -221,7 +221,7 @@ impl FabricLink {
                 None => break,
                 Some(Event::Request(request)) => self.inbox.admit(request, &self.peers),
                 Some(Event::Connected(connection)) => {
-                    self.dialled.handle_connected(connection, &mut self.peers);
+                    self.connector.handle_connected(connection, &mut self.peers);
                 }
                 Some(Event::Closed(connection)) => self.handle_end(connection, None)?,
                 Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
@@ -239,8 +239,8 @@ impl FabricLink {
     ) -> Result<(), LinkError> {
         while self.take_completions()? {}
         let why = why.map_or(Broken::Ended, Broken::Call);
-        match self.dialled.peer_at(connection) {
-            Some(peer) => self.dialled.lose(peer, &why, &mut self.peers),
+        match self.connector.peer_at(connection) {
+            Some(peer) => self.connector.lose(peer, &why, &mut self.peers),
             None => self.inbox.handle_end(connection, &why, &mut self.peers),
         }
         Ok(())
@@ -251,7 +251,7 @@ impl FabricLink {
     fn say_last_words(&mut self) {
         let state = self.peers.segment.rank_state(self.peers.rank);
         let busy = |link: &FabricLink| {
-            link.dialled.is_unsent(&link.peers) || link.inbox.is_unsent(&link.peers)
+            link.connector.is_unsent(&link.peers) || link.inbox.is_unsent(&link.peers)
         };
         // A rank that has finalized waits without limit: peers rely on its frames, even if they are
         // stopped for a while.
@@ -270,7 +270,7 @@ impl FabricLink {
             // A farewell follows the frames to a peer, if there is a connection to it, so that a
             // peer that reads the farewell has read the frames. Otherwise it goes over the peer's
             // own connection.
-            let told = self.dialled.say_farewells(state);
+            let told = self.connector.say_farewells(state);
             self.inbox.say_farewells(state, &told);
             wait(self);
         }
@@ -301,7 +301,7 @@ impl Link for FabricLink {
             return Err(LinkError::TooLong { len, limit: FRAME }.into());
         }
         self.watcher.used();
-        self.dialled.check_last(&mut self.peers);
+        self.connector.check_last(&mut self.peers);
         let size = self.size();
         if peer >= size {
             return Err(LinkError::NoSuchRank { rank: peer, size }.into());
@@ -320,9 +320,9 @@ impl Link for FabricLink {
         if self.peers.is_silent(peer) {
             return Err(Refused::WouldBlock);
         }
-        self.dialled.connect(peer, &self.network, &mut self.peers)?;
+        self.connector.connect(peer, &self.network, &mut self.peers)?;
         let answers_follow = !self.inbox.is_empty();
-        self.dialled.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
+        self.connector.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
@@ -341,7 +341,7 @@ impl Link for FabricLink {
     }
 
     fn send_held(&mut self) {
-        self.dialled.send_held(&mut self.peers);
+        self.connector.send_held(&mut self.peers);
     }
 
     /// Ends the connections with the peer. If the peer lives and waits for this rank, it learns of
@@ -350,7 +350,7 @@ impl Link for FabricLink {
         if peer >= self.size() || !self.peers.give_up(peer) {
             return;
         }
-        self.dialled.end(peer);
+        self.connector.end(peer);
         self.inbox.close(|inbound| inbound.greeting.from == peer);
     }
 

@@ -16,14 +16,14 @@ pub(super) const SILENCE: Duration = Duration::from_secs(1);
 pub(super) struct Peers {
     pub rank: u32,
     pub segment: Segment,
-    /// The standing of each rank.
-    all: Vec<Standing>,
+    /// The state of each rank.
+    all: Vec<PeerState>,
     /// The peers whose connections ended without a farewell, with the time.
     silent: HashMap<u32, Instant>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Standing {
+struct PeerState {
     /// Whether the peer has proved its membership on a connection that it made.
     has_joined: bool,
     /// Whether the peer has sent its farewell to this rank.
@@ -34,7 +34,7 @@ struct Standing {
 
 impl Peers {
     pub(super) fn new(rank: u32, segment: Segment, size: usize) -> Peers {
-        Peers { rank, segment, all: vec![Standing::default(); size], silent: HashMap::new() }
+        Peers { rank, segment, all: vec![PeerState::default(); size], silent: HashMap::new() }
     }
 
     pub(super) fn size(&self) -> u32 {

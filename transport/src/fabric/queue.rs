@@ -23,7 +23,7 @@ pub(super) struct Queue {
 
 /// A completed operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
+pub(super) struct RawCompletion {
     /// The context that was passed to the operation.
     pub context: usize,
     /// Whether it was a receive.
@@ -65,7 +65,7 @@ impl Queue {
     ///
     /// # Errors
     /// The queue itself failed.
-    pub(super) fn read(&self, mut take: impl FnMut(Ended)) -> Result<bool, CallError> {
+    pub(super) fn read(&self, mut take: impl FnMut(RawCompletion)) -> Result<bool, CallError> {
         let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
         let received = |flags: u64| flags & u64::from(fi::FI_RECV) != 0;
         // SAFETY: the buffer holds BATCH entries of the queue's format.
@@ -75,7 +75,7 @@ impl Queue {
             count @ 0.. => {
                 for entry in &entries[..(count as usize).min(BATCH)] {
                     let (context, received) = (entry.op_context as usize, received(entry.flags));
-                    take(Ended { context, received, len: entry.len, failed: None });
+                    take(RawCompletion { context, received, len: entry.len, failed: None });
                 }
                 Ok(count > 0)
             }
@@ -88,7 +88,7 @@ impl Queue {
                     return Ok(false);
                 }
                 let (context, received) = (entry.op_context as usize, received(entry.flags));
-                take(Ended { context, received, len: 0, failed: Some(entry.err) });
+                take(RawCompletion { context, received, len: 0, failed: Some(entry.err) });
                 Ok(true)
             }
             status => Err(self.blame.error("fi_cq_read", -status as i32)),

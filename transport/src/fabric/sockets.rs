@@ -125,7 +125,7 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
         if !socket.is_probed(&times) {
             let _ = socket.probe(&times);
         }
-        let Some(Standing { stands: true, unanswered, .. }) = socket.standing() else { continue };
+        let Some(TcpState { stands: true, unanswered, .. }) = socket.standing() else { continue };
         let within = if unanswered { times.within } else { 0 };
         let descriptor = socket.descriptor();
         if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
@@ -191,7 +191,7 @@ impl Times {
 }
 
 /// The state of a connection, as the system reports it.
-struct Standing {
+struct TcpState {
     /// Whether it is being established.
     connects: bool,
     /// Whether it is or was established.
@@ -304,7 +304,7 @@ impl Socket {
 
     /// The state of the connection; `None` where the system doesn't report it, as under some
     /// emulators.
-    fn standing(&self) -> Option<Standing> {
+    fn standing(&self) -> Option<TcpState> {
         let mut info = [0u8; 256];
         let mut len = info.len() as libc::socklen_t;
         // SAFETY: a buffer of that length, of which the system fills as much as it has.
@@ -322,7 +322,7 @@ impl Socket {
         let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
         let is_full = told.get(ROOM).is_some_and(|room| room == [0; 4]);
         let connects = told[STATE] == SYN_SENT;
-        Some(Standing { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
+        Some(TcpState { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
     }
 }
 

@@ -89,7 +89,7 @@ fn a_guest_that_claims_a_rank_does_not_delay_that_ranks_farewell() {
     pass(&mut left, &mut right);
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
-    let (to, key) = (left.dialled.address(0).unwrap(), Key::new(SECRET));
+    let (to, key) = (left.connector.address(0).unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
     let mut stranger = Outbound::connect(&network, to, greeting, &key).unwrap();
     // The stranger receives the answer, and sends nothing more.
@@ -210,7 +210,7 @@ fn frames_that_arrived_while_the_rank_computed_are_read_before_their_sender_is_g
 #[test]
 fn requests_without_a_valid_proof_are_rejected() {
     let [mut left, mut right] = pair();
-    let to = right.dialled.address(1).unwrap();
+    let to = right.connector.address(1).unwrap();
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
     // This rank's connection is accepted. It computes before it sends the greeting.
@@ -265,17 +265,17 @@ fn requests_without_a_valid_proof_are_rejected() {
 #[test]
 fn a_connection_is_unsettled_until_it_is_established_or_ended() {
     let [mut left, mut right] = pair();
-    assert!(send(&mut left, 1, 8) && !left.dialled.is_settled());
+    assert!(send(&mut left, 1, 8) && !left.connector.is_settled());
     pass(&mut left, &mut right);
-    assert!(left.dialled.is_settled());
+    assert!(left.connector.is_settled());
     let gone = Listener::open("tcp", HERE, PATIENCE).unwrap().address();
-    *right.dialled.address(0) = Some(gone);
-    assert!(send(&mut right, 0, 8) && !right.dialled.is_settled());
+    *right.connector.address(0) = Some(gone);
+    assert!(send(&mut right, 0, 8) && !right.connector.is_settled());
     wait(|| {
         right.poll().unwrap();
         right.peers.is_silent(0).then_some(())
     });
-    assert!(right.dialled.is_settled());
+    assert!(right.connector.is_settled());
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn connections_are_probed_again_after_libfabric_stopped_the_probes() {
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
-    let to = right.dialled.address(1).unwrap();
+    let to = right.connector.address(1).unwrap();
     assert_eq!(sockets::forget(to).unwrap(), 2);
     wait(|| {
         left.poll().unwrap();
@@ -409,16 +409,16 @@ fn a_peer_is_lost_when_a_frame_cannot_be_posted() {
         // All earlier operations are complete, so no completion is to come.
         wait(|| {
             left.poll().unwrap();
-            left.dialled.outbound(1).is_some_and(|out| !out.is_unsent()).then_some(())
+            left.connector.outbound(1).is_some_and(|out| !out.is_unsent()).then_some(())
         });
         assert!(send(&mut left, 1, 8));
         let error = left.network.blame.error("fi_send", libc::ENOMEM);
-        left.dialled.outbound(1).unwrap().break_with(error);
+        left.connector.outbound(1).unwrap().break_with(error);
         match looks {
             true => left.poll().unwrap(),
             false => assert!(!send(&mut left, 1, 8)),
         }
-        assert!(left.dialled.outbound(1).is_none() && left.peers.is_silent(1));
+        assert!(left.connector.outbound(1).is_none() && left.peers.is_silent(1));
     }
 }
 
@@ -479,7 +479,7 @@ fn a_peer_that_is_given_up_sees_this_rank_as_lost() {
         left.give_up(1);
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
         read_until_lost(&mut left, &mut right);
-        assert!(left.dialled.outbound(1).is_none() && left.inbox.guests().len() == 0);
+        assert!(left.connector.outbound(1).is_none() && left.inbox.guests().len() == 0);
         assert!(!left.peers.segment.rank_state(1).is_gone(), "the job says who is gone");
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connection::{Broken, News, Outbound};
+use super::connection::{Broken, Effect, Outbound};
 use super::error::{CallError, Refusals};
 use super::handles::{Completion, Connection, Network};
 use super::peers::{Peers, SILENCE};
@@ -19,7 +19,7 @@ use crate::segment::{Cause, RankState};
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The connections to peers.
-pub(super) struct Dialled {
+pub(super) struct Connector {
     key: Key,
     interface: IpAddr,
     /// The longest silence of a peer's host.
@@ -41,14 +41,14 @@ pub(super) struct Dialled {
     last: Option<u32>,
 }
 
-impl Dialled {
+impl Connector {
     pub(super) fn new(
         addresses: Vec<Option<SocketAddr>>,
         key: Key,
         interface: IpAddr,
         patience: Duration,
-    ) -> Dialled {
-        Dialled {
+    ) -> Connector {
+        Connector {
             key,
             interface,
             patience,
@@ -181,12 +181,12 @@ impl Dialled {
     ) {
         let Some(outbound) = &mut self.outbound[peer as usize] else { return };
         match outbound.handle_completion(completion, &self.key) {
-            Ok(News::Joined(_)) => {
+            Ok(Effect::Joined(_)) => {
                 self.unsettled.remove(&peer);
                 tracing::debug!(rank = peers.rank, peer, "connected");
                 self.pump(peer, peers);
             }
-            Ok(News::Farewell(state)) => peers.part(peer, state),
+            Ok(Effect::Farewell(state)) => peers.part(peer, state),
             Ok(_) if outbound.is_waiting() => self.pump(peer, peers),
             Ok(_) => {}
             Err(why) => self.lose(peer, &why, peers),
@@ -253,7 +253,7 @@ impl Dialled {
 }
 
 #[cfg(test)]
-impl Dialled {
+impl Connector {
     pub(super) fn outbound(&mut self, peer: u32) -> Option<&mut Outbound> {
         self.outbound[peer as usize].as_deref_mut()
     }
