@@ -58,7 +58,7 @@ form        portable, 12 bytes
 program     x86-64, s390x: extent 16 { 1 @0; 8 @8 }
             i686: extent 12 { 1 @0; 8 @4 }
             m68k: extent 10 { 1 @0; 8 @2 }
-            for what x86-64 packs:
+            to unpack a stream of x86-64:
             i686: extent 12 { 1 @0; 8 @4 }
             s390x: extent 16 { 1 @0; swap8 1 @8 }
             m68k: extent 10 { 1 @0; swap8 1 @2 }

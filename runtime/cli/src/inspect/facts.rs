@@ -1,6 +1,6 @@
-//! What is known of a datatype, in words: its signature, tree, portability, form and programs.
+//! Describes a datatype in words: its tree, signature, portability, form and programs.
 //!
-//! All of it is cut at a stated length: a datatype can be as long as memory lasts.
+//! Every description is truncated at a stated length, because a datatype can be arbitrarily long.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -11,16 +11,16 @@ use shipable::{Architecture, Datatype, Form, Leaf};
 use super::sheet::Layouts;
 use super::terminal::{Screen, wrapped};
 
-/// Letters left of what is said.
+/// The width of the column of titles.
 const INDENT: usize = 12;
-/// The most letters of a program, a form's text or a signature.
+/// The most letters of a program, of a form's text or of a signature.
 const LETTERS: usize = 1200;
 /// The most bytes of a form.
 const BYTES: usize = 256;
 /// The most lines of a tree.
 const TREE: usize = 40;
 
-/// Says it all.
+/// Describes the datatype, one section after the other.
 pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     let mut text = String::new();
     let mut say = |title: &str, lines: Vec<String>| {
@@ -57,20 +57,20 @@ pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> Strin
     text.replace(KEPT, " ")
 }
 
-/// A blank at which no line is broken or trimmed.
+/// Stands for a blank at which no line is broken or trimmed.
 const KEPT: char = '\u{a0}';
 
 fn keep(line: &str) -> String {
     line.replace(' ', &KEPT.to_string())
 }
 
-/// The basic types in order, runs of them counted.
+/// The basic types in the order of the type map, with repetitions counted.
 fn signature(form: &Form) -> String {
     let count = form.signature().map(|signature| signature.count);
     let mut out = Truncated::new(LETTERS);
     let mut sequence = Sequence { nodes: form.nodes(), items: Vec::new() };
     sequence.count();
-    // What is cut has said so.
+    // The error means that the text was truncated, which the text states itself.
     let _ = sequence.write(form.nodes().len() - 1, &mut out);
     match count {
         Ok(0) => "no basic items".to_owned(),
@@ -82,7 +82,7 @@ fn signature(form: &Form) -> String {
 
 struct Sequence<'a> {
     nodes: &'a [form::Node],
-    /// Whether each node has any items at all.
+    /// Whether each node has any items.
     items: Vec<bool>,
 }
 
@@ -148,7 +148,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Whether the form is right on every machine, and what made it otherwise.
+/// Whether the form is portable; if not, which constructor is the reason.
 fn portability(form: &Form) -> String {
     let Some(culprit) = form.culprit() else {
         return "yes: none of its constructors counts bytes".to_owned();
@@ -169,12 +169,12 @@ fn portability(form: &Form) -> String {
         Node::ValueIndex { .. } => {
             ("MPI has no name for this pair", "the named pairs are portable")
         }
-        _ => ("it holds such a type", "build it of portable types"),
+        _ => ("it contains such a type", "build it of portable types"),
     };
     format!("no: {} in {}: {reason} ({advice})", combiner(culprit), truncated(culprit, 120))
 }
 
-/// The programs that the form is lowered to, those that are the same said once.
+/// The programs that the form is lowered to, each distinct one once, with titles.
 fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
     let lower = |memory: &super::sheet::Layout, stream: &Architecture| match memory
         .form
@@ -183,7 +183,7 @@ fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
         Ok(program) => truncated(&program, LETTERS),
         Err(error) => error.to_string(),
     };
-    let mut said = Vec::new();
+    let mut sections = Vec::new();
     let mut own: Vec<(Vec<&str>, String)> = Vec::new();
     let add = |list: &mut Vec<(Vec<&'static str>, String)>, name, program: String| match list
         .iter_mut()
@@ -200,22 +200,22 @@ fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
             .map(|(names, program)| format!("{}: {program}", names.join(", ")))
             .collect()
     };
-    said.push(("program".to_owned(), lines(own)));
+    sections.push(("program".to_owned(), lines(own)));
     if let [first, rest @ ..] = &layouts.found[..] {
         let mut theirs = Vec::new();
         for layout in rest.iter().filter(|layout| layout.architecture != first.architecture) {
             add(&mut theirs, layout.architecture.name(), lower(layout, &first.architecture));
         }
         if !theirs.is_empty() {
-            let mut told = vec![format!("for what {} packs:", first.architecture)];
-            told.extend(lines(theirs));
-            said.push((String::new(), told));
+            let mut section = vec![format!("to unpack a stream of {}:", first.architecture)];
+            section.extend(lines(theirs));
+            sections.push((String::new(), section));
         }
     }
-    said
+    sections
 }
 
-/// Bytes, sixteen or so a line.
+/// The bytes in hexadecimal, a multiple of eight in each line.
 fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
     let each = (width.saturating_sub(INDENT) / 3).max(8) / 8 * 8;
     let mut lines: Vec<String> = bytes[..bytes.len().min(BYTES)]
@@ -228,21 +228,21 @@ fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
     lines
 }
 
-/// A constructor's name.
+/// The name of the outermost constructor.
 fn combiner(datatype: &Datatype) -> &'static str {
     let name = datatype.combiner().mpi_name();
     name.split_once("COMBINER_").map_or(name, |(_, name)| name)
 }
 
-/// A text of so many letters at most, which says where it was cut.
+/// The text of `value`, truncated at `most` letters. A truncated text ends with a note.
 pub fn truncated(value: impl Display, most: usize) -> String {
     let mut out = Truncated::new(most);
-    // What is cut has said so.
+    // The error means that the text was truncated, which the text states itself.
     let _ = write!(out, "{value}");
     out.text
 }
 
-/// Takes so many letters, then fails, so that what writes them stops.
+/// A writer that fails after `most` letters, so that a long `Display` stops early.
 struct Truncated {
     text: String,
     most: usize,

@@ -1,60 +1,64 @@
-//! StridedIndex of a type by their places in memory, and the arithmetic of copies at one stride.
+//! Strided copies of a datatype's parts in memory, searched by address.
 
 use std::ops::Range;
 
-/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
+/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, but
+/// intermediate sums may not.
 pub type Address = i128;
 
-/// The work that may still be done. Searches that run out of it fail.
+/// The number of steps that searches may still take. A search that runs out of steps gives up.
 pub struct Effort(u64);
 
 impl Effort {
-    /// What one picture may cost: well below a second.
+    /// The steps for one picture, which take well below a second.
     pub fn picture() -> Effort {
         Effort(4_000_000)
     }
 
-    /// Spends some of it.
+    /// Takes `steps` steps, or returns `None` if fewer are left.
     pub fn spend(&mut self, steps: usize) -> Option<()> {
         self.0 = self.0.checked_sub(steps as u64)?;
         Some(())
     }
 }
 
-/// StridedIndex by their places in memory.
+/// The parts of a node, sorted by address.
+///
+/// The *reach* of a part, a block or a node is the range from its first byte of data to the end of
+/// its last one.
 #[derive(PartialEq)]
 pub struct StridedIndex {
-    /// By the starts of their reaches.
+    /// The parts, sorted by the starts of their reaches.
     pub sorted: Vec<Strided>,
-    /// The greatest end of a reach, of each part and all before it.
+    /// For each part, the greatest end of the reaches of it and of all parts before it.
     ends: Vec<Address>,
 }
 
-/// Blocks of children, at one stride.
+/// A part of a node: equally spaced blocks of copies of one child.
 #[derive(PartialEq)]
 pub struct Strided {
-    /// The child's node.
+    /// The index of the child node.
     pub child: usize,
-    /// Where the first block starts.
+    /// The start of the first block.
     pub displacement: Address,
-    /// Children of a block.
+    /// The number of copies of the child in a block.
     pub length: u64,
-    /// From one of them to the next.
+    /// The distance between the copies of a block: the child's extent.
     pub extent: i128,
-    /// Blocks.
+    /// The number of blocks.
     pub count: u64,
-    /// From one of them to the next.
+    /// The distance between blocks.
     pub stride: i128,
-    /// The place of its first item in the node's.
+    /// The index of the part's first item among the items of its node.
     pub index: u128,
-    /// The data of a block at 0.
+    /// The reach of a block that starts at address 0.
     pub block: Range<Address>,
-    /// The data of all blocks.
+    /// The reach of all blocks.
     pub reach: Range<Address>,
 }
 
 impl StridedIndex {
-    /// Sorts them.
+    /// Sorts the parts.
     pub fn new(mut sorted: Vec<Strided>) -> StridedIndex {
         sorted.sort_by_key(|part| part.reach.start);
         let mut end = Address::MIN;
@@ -65,7 +69,7 @@ impl StridedIndex {
         StridedIndex { ends: ends.collect(), sorted }
     }
 
-    /// All of their data; empty where there is none.
+    /// The reach of all parts; empty if they have no data.
     pub fn reach(&self) -> Range<Address> {
         match (self.sorted.first(), self.ends.last()) {
             (Some(first), Some(&end)) => first.reach.start..end,
@@ -73,7 +77,7 @@ impl StridedIndex {
         }
     }
 
-    /// Those of which the reach meets a window.
+    /// The parts whose reach overlaps a window; `None` if the search runs out of effort.
     pub fn meeting(&self, window: &Range<Address>, effort: &mut Effort) -> Option<Vec<&Strided>> {
         let below = self.sorted.partition_point(|part| part.reach.start < window.end);
         let mut met = Vec::new();
@@ -89,14 +93,18 @@ impl StridedIndex {
         Some(met)
     }
 
-    /// Where the next part starts.
+    /// The first start of a part's reach after `at`.
     pub fn first_after(&self, at: Address) -> Option<Address> {
         let next = self.sorted.partition_point(|part| part.reach.start <= at);
         self.sorted.get(next).map(|part| part.reach.start)
     }
 
-    /// The part whose reach holds `at`, if it is one alone, and how far about `at` no other reaches.
-    #[allow(clippy::type_complexity)] // a failure of effort, an answer that there is none, an answer
+    /// The only part whose reach contains `at`, with the range around `at` that no other part
+    /// reaches.
+    ///
+    /// The outer `None` means that the search ran out of effort. The inner `None` means that no
+    /// part, or more than one, reaches `at`.
+    #[allow(clippy::type_complexity)]
     pub fn only(
         &self,
         at: Address,
@@ -119,8 +127,8 @@ impl StridedIndex {
 }
 
 impl Strided {
-    /// Blocks of `length` children one extent apart, `count` of them at one stride. Where its data lies is found by
-    /// [`Strided::placed`].
+    /// A part of `count` blocks at one stride, each of `length` copies of the child at its extent.
+    /// The reaches are set by [`Strided::placed`].
     pub fn new(
         child: usize,
         displacement: i64,
@@ -141,7 +149,8 @@ impl Strided {
         }
     }
 
-    /// The part with its data's places, if it has data: that of a child lies at `reach`.
+    /// Sets the part's index and reaches, given the `reach` of the child. Returns `None` if the
+    /// part has no data.
     pub fn placed(mut self, index: u128, reach: &Range<Address>) -> Option<Strided> {
         self.index = index;
         self.block = stretched(reach, self.length, self.extent);
@@ -150,25 +159,25 @@ impl Strided {
         (!reach.is_empty() && self.length > 0 && self.count > 0).then_some(self)
     }
 
-    /// Where a block starts.
+    /// The start of a block.
     pub fn block_at(&self, block: u64) -> Address {
         self.displacement + i128::from(block) * self.stride
     }
 
-    /// The blocks whose reach meets a window.
+    /// The blocks whose reach overlaps a window.
     pub fn blocks_in(&self, window: &Range<Address>) -> Range<u64> {
         let window = window.start - self.displacement..window.end - self.displacement;
         hits(self.count, self.stride, &self.block, &window)
     }
 
-    /// The start of the first block's data behind `at`.
+    /// The first start of a block's reach after `at`.
     pub fn next_block(&self, at: Address) -> Option<Address> {
         next_start(self.count, self.stride, &self.block, at - self.displacement)
             .map(|next| self.displacement + next)
     }
 }
 
-/// Which of `count` copies of a reach, `step` apart, meet a window.
+/// The copies of a reach that overlap a window, out of `count` copies at distance `step`.
 pub fn hits(count: u64, step: i128, reach: &Range<Address>, window: &Range<Address>) -> Range<u64> {
     let (first, end) = match step {
         0 if reach.start < window.end && reach.end > window.start => (0, count.into()),
@@ -186,7 +195,7 @@ pub fn hits(count: u64, step: i128, reach: &Range<Address>, window: &Range<Addre
     bounded(first)..bounded(end).max(bounded(first))
 }
 
-/// The least start behind `at` of `count` copies of a reach, `step` apart.
+/// The first start after `at` of a copy of a reach, out of `count` copies at distance `step`.
 pub fn next_start(count: u64, step: i128, reach: &Range<Address>, at: Address) -> Option<Address> {
     let last = i128::from(count.checked_sub(1)?) * step;
     let (first, last) = (reach.start + last.min(0), reach.start + last.max(0));
@@ -199,7 +208,7 @@ pub fn next_start(count: u64, step: i128, reach: &Range<Address>, at: Address) -
     }
 }
 
-/// A reach and its copies.
+/// The reach of `count` copies of a reach at distance `step`.
 fn stretched(reach: &Range<Address>, count: u64, step: i128) -> Range<Address> {
     let last = i128::from(count.max(1) - 1) * step;
     reach.start + last.min(0)..reach.end + last.max(0)

@@ -1,4 +1,5 @@
-//! A sheet as SVG: one file without references, on a background of its own, so that it is legible on any page.
+//! Renders a sheet as SVG: one file without references, on a background of its own, so that it is
+//! legible on any page.
 
 use shipable::{Datatype, Leaf};
 use svg::Document;
@@ -11,20 +12,21 @@ use super::sheet::{Group, Layouts, Sheet, label, name};
 use super::strided::Address;
 use super::terminal::{fold_text, wrapped};
 
-/// Pixels of the whole picture; here and below, pixels are meant.
+/// The width of the picture. All sizes in this module are in pixels.
 const WIDTH: i64 = 920;
-/// What stays free at the edges.
+/// The free space at the edges.
 const MARGIN: i64 = 16;
-/// A row's height.
+/// The height of a row.
 const ROW: i64 = 28;
-/// From one line of text to the next.
+/// The distance between lines of text.
 const TEXT: i64 = 17;
-/// A letter of the monospaced text, at 12 pixels and at 11.
+/// The width of a letter of the monospaced text in sizes up to 12.
 const LETTER: f64 = 7.25;
 /// The least width of a unit.
 const NARROW: i64 = 12;
-/// The greatest, and that of a unit of one byte.
+/// The greatest width of a unit of several bytes.
 const WIDE: i64 = 44;
+/// The greatest width of a unit of one byte.
 const BYTE: i64 = 34;
 
 const STYLE: &str = "\
@@ -36,10 +38,10 @@ text{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1b
 .i0{fill:#87d7ff}.i1{fill:#aff287}.i2{fill:#ffd787}.i3{fill:#d7afff}.i4{fill:#ffafaf}
 .i5{fill:#affff0}.i6{fill:#d7af87}.i7{fill:#87a9ff}.i8{fill:#afd75f}.i9{fill:#d0d0d0}";
 
-/// Colours of items in [`STYLE`].
+/// The number of item colours in [`STYLE`].
 const COLOURS: usize = 10;
 
-/// Draws layouts, a picture for each that differs, at most `lines` lines each.
+/// Draws one picture of at most `lines` lines for each distinct layout.
 pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) -> String {
     let longest = layouts.found.iter().flat_map(|layout| {
         let (span, reach) = (layout.memory.span(), layout.memory.reach());
@@ -106,18 +108,18 @@ fn hatch(id: &str, paper: &str, ink: &str, strokes: &str) -> Pattern {
         .add(Path::new().set("d", strokes).set("stroke", ink).set("stroke-width", 1))
 }
 
-/// Pixels that so many letters take.
+/// The width of `letters` letters.
 fn across(letters: usize) -> i64 {
     (letters as f64 * LETTER).ceil() as i64
 }
 
 struct Pen<'a> {
     sheet: &'a Sheet,
-    /// Where cells begin.
+    /// The position of the first cell.
     gutter: i64,
-    /// Of a unit.
+    /// The width of a unit.
     step: i64,
-    /// How far down it is.
+    /// The current vertical position.
     y: i64,
     drawn: Many,
 }
@@ -167,14 +169,14 @@ impl Pen<'_> {
                 Line::Fold { start, rows, reason } => self.fold(picture, *start, *rows, *reason),
             }
         }
-        for (so, words) in [
+        for (applies, words) in [
             (
                 picture.reordered,
                 "The numbers are the places in the type map, whose order isn't memory's.",
             ),
             (picture.overlaps, "Bytes hatched in red belong to several items."),
         ] {
-            if so {
+            if applies {
                 self.y += TEXT;
                 self.text(self.gutter, self.y, "small", words);
             }
@@ -186,7 +188,7 @@ impl Pen<'_> {
         self.gutter + bytes / picture.unit * self.step
     }
 
-    /// Offsets above the cells: addresses in a picture of one row, else from the row's start.
+    /// Draws the scale above the cells: addresses for a single row, otherwise offsets in a row.
     fn ruler(&mut self, picture: &Picture) {
         let many = picture.lines.len() > 1;
         let from = match picture.lines.first() {
@@ -223,7 +225,7 @@ impl Pen<'_> {
             let text = text.set("text-anchor", "end").set("x", self.gutter - 8);
             self.add(text.set("y", self.y + ROW / 2 + 4));
         }
-        // Gaps first, so that the frames of items lie above theirs.
+        // Items come after gaps, so that the frames of items cover those of gaps.
         let is_gap = |cell: &&Cell| cell.holds == Contents::Gap;
         for cell in row.cells.iter().filter(is_gap) {
             self.cell(picture, cell);
@@ -280,7 +282,8 @@ impl Pen<'_> {
         self.y += 8;
     }
 
-    /// A bar at each bound that lies in the row above: of all, longer than the row is high, and of data.
+    /// Draws a bar at each bound in the row above. The bars of lb and ub are longer than the row is
+    /// high, those of the true bounds are not.
     fn bars(&mut self, picture: &Picture, row: &Row, group: &Group) {
         const OVER: i64 = 6;
         let (span, reach) = (&group.span, &group.reach);

@@ -97,7 +97,8 @@ fn memory_holds_what_the_oracle_lists() {
     }
 }
 
-/// The type of every byte, as a picture has it once its folds are unfolded; none where it doesn't say.
+/// The type of every byte, as a picture has it once its folds are unfolded; none where it doesn't
+/// say.
 fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
     let mut rows: Vec<(Address, Option<Vec<Option<Leaf>>>)> = Vec::new();
     // The first of the rows of each line.
@@ -243,7 +244,8 @@ fn colours_change_nothing_else() {
         for (at, part) in drawn.split('\u{1b}').enumerate() {
             visible += if at == 0 { part } else { part.split_once('m').unwrap().1 };
         }
-        // Blanks of a colour stand for the dashes, shades for the dots; the legend's swatches are wider.
+        // Blanks of a colour stand for the dashes, shades for the dots; the legend's swatches are
+        // wider.
         let letters = |text: &str| -> Vec<String> {
             let rows = text.lines().take_while(|line| !line.contains("MPI_"));
             rows.map(|row| row.replace('░', ".").replace('-', " ").trim_end().to_owned()).collect()
