@@ -1,4 +1,4 @@
-//! The model against the oracle, which writes every item out, and the text that is drawn of it.
+//! Compares the model of memory with the oracle, which lists every item, and checks the drawn text.
 
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{Architecture, Basic, Datatype, Form, Leaf};
@@ -21,7 +21,7 @@ fn memory(datatype: &Datatype, architecture: &Architecture, count: u64) -> Optio
     Memory::new(&form, architecture, count).ok()
 }
 
-/// What the oracle lists, pairs as two items and complex numbers as one.
+/// The items that the oracle lists, with pairs as two items and complex numbers as one.
 fn expected(datatype: &Datatype, architecture: &Architecture, count: u64) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for scalar in oracle::expand(datatype, architecture, count).unwrap() {
@@ -47,7 +47,7 @@ fn expected(datatype: &Datatype, architecture: &Architecture, count: u64) -> Vec
     items
 }
 
-/// A random type, sometimes repeated so often that its picture is folded.
+/// A random type, often with so many copies that its picture is folded.
 fn random(random: &mut Random) -> Datatype {
     let inner = random.datatype();
     let more = random.below(200) as i64;
@@ -62,7 +62,7 @@ fn random(random: &mut Random) -> Datatype {
 }
 
 #[test]
-fn memory_holds_what_the_oracle_lists() {
+fn memory_has_the_items_that_the_oracle_lists() {
     for seed in 0..cases(400) {
         let mut dice = Random::new(seed, Options { disjoint: seed % 2 == 0, ..Options::default() });
         let (datatype, architecture) = (random(&mut dice), dice.architecture());
@@ -101,7 +101,7 @@ fn memory_holds_what_the_oracle_lists() {
 /// say.
 fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
     let mut rows: Vec<(Address, Option<Vec<Option<Leaf>>>)> = Vec::new();
-    // The first of the rows of each line.
+    // The index of the first row of each line.
     let mut firsts = Vec::new();
     for line in &picture.lines {
         firsts.push(rows.len());
@@ -139,7 +139,7 @@ fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
 }
 
 #[test]
-fn what_is_folded_is_what_the_fold_says() {
+fn a_fold_describes_the_rows_that_it_replaces() {
     let mut folds = [0; 4];
     let tried = cases(400);
     for seed in 0..tried {
@@ -196,7 +196,7 @@ fn what_is_folded_is_what_the_fold_says() {
 }
 
 #[test]
-fn types_as_large_as_memory_are_drawn_at_once() {
+fn huge_types_are_drawn_quickly_and_in_few_lines() {
     for text in [
         "U1(1000000000000d)",
         "U1(V:i:1000000000000:1:3)",
@@ -216,7 +216,7 @@ fn types_as_large_as_memory_are_drawn_at_once() {
 }
 
 #[test]
-fn a_long_list_is_cut_where_it_is_said() {
+fn a_truncated_description_states_its_limit() {
     let places: Vec<i64> = (0..100_000).map(|at| at * at % 1_000_003 * 2).collect();
     let scattered = Datatype::indexed_block(1, &places, &Datatype::double()).unwrap();
     let layouts = Layouts::new(&scattered, &[Architecture::X86_64], 1);
@@ -229,7 +229,7 @@ fn a_long_list_is_cut_where_it_is_said() {
 }
 
 #[test]
-fn colours_change_nothing_else() {
+fn colours_do_not_change_the_letters() {
     for text in [
         "U1(V:d:4:1:5)",
         "U1(SS:3:c/2,d/1,LD/1)",
@@ -255,7 +255,7 @@ fn colours_change_nothing_else() {
 }
 
 #[test]
-fn columns_are_pointed_at() {
+fn parse_errors_point_at_their_column() {
     let error = "U1(V:d:8:+1:10)".parse::<Datatype>().unwrap_err();
     let drawn = pointed("U1(V:d:8:+1:10)", error.column, &error.problem.to_string());
     assert_eq!(
