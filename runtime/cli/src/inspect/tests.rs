@@ -97,8 +97,8 @@ fn memory_has_the_items_that_the_oracle_lists() {
     }
 }
 
-/// The type of every byte, as a picture has it once its folds are unfolded; none where it doesn't
-/// say.
+/// The rows of a picture after unfolding, with the type of every byte; `None` for rows that the
+/// picture omits.
 fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
     let mut rows: Vec<(Address, Option<Vec<Option<Leaf>>>)> = Vec::new();
     // The index of the first row of each line.
@@ -244,8 +244,7 @@ fn colours_do_not_change_the_letters() {
         for (at, part) in drawn.split('\u{1b}').enumerate() {
             visible += if at == 0 { part } else { part.split_once('m').unwrap().1 };
         }
-        // Blanks of a colour stand for the dashes, shades for the dots; the legend's swatches are
-        // wider.
+        // With colours, blanks replace dashes and shades replace dots. The legend differs in width.
         let letters = |text: &str| -> Vec<String> {
             let rows = text.lines().take_while(|line| !line.contains("MPI_"));
             rows.map(|row| row.replace('░', ".").replace('-', " ").trim_end().to_owned()).collect()
