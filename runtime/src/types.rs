@@ -200,6 +200,48 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
     datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
 }
 
+/// The methods that [`Type`] and [`ForeignType`] have as objects of MPI. `$shared` is the field with
+/// the type's identity.
+macro_rules! object {
+    ($shared:ident) => {
+        /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and clones
+        /// remain valid. Free handlers are called. If this is the last clone, its attributes are
+        /// deleted.
+        ///
+        /// Dropping the last clone deletes the attributes too, but calls no free handler and ignores
+        /// errors.
+        ///
+        /// # Errors
+        /// The error of a delete callback. The type is freed all the same, with the remaining
+        /// attributes.
+        pub fn free(self) -> Result<()> {
+            self.$shared.identity.names.tell_free_handlers(&Holder::new(&self.card, None));
+            if Arc::strong_count(&self.card) == 1 { self.card.clear(None) } else { Ok(()) }
+        }
+
+        attributes!(Type);
+
+        fn card(&self) -> &Card {
+            &self.card
+        }
+
+        /// Types have no error handler, so the error is returned as it is.
+        fn raised(&self, error: Error, _call: &'static str) -> Error {
+            error
+        }
+
+        pub(crate) fn shared_card(&self) -> &Arc<Card> {
+            &self.card
+        }
+
+        /// Whether the type belongs to the rank with these names.
+        #[inline]
+        pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
+            Arc::ptr_eq(&self.$shared.identity.names, names)
+        }
+    };
+}
+
 impl sealed::Cacheable for Type {}
 impl Cacheable for Type {}
 
@@ -263,55 +305,16 @@ impl Type {
         Ok(Type { compiled: self.compiled.clone(), card })
     }
 
-    /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and clones
-    /// remain valid. Free handlers are called. If this is the last clone, its attributes are
-    /// deleted.
-    ///
-    /// Dropping the last clone deletes the attributes too, but calls no free handler and ignores
-    /// errors.
-    ///
-    /// # Errors
-    /// The error of a delete callback. The type is freed all the same, with the remaining
-    /// attributes.
-    pub fn free(self) -> Result<()> {
-        free(&self.compiled.identity.names, &self.card)
-    }
-
-    attributes!(Type);
-
-    fn card(&self) -> &Card {
-        &self.card
-    }
-
-    /// Types have no error handler, so the error is returned as it is.
-    fn raised(&self, error: Error, _call: &'static str) -> Error {
-        error
-    }
-
-    pub(crate) fn shared_card(&self) -> &Arc<Card> {
-        &self.card
-    }
+    object!(compiled);
 
     #[inline]
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }
 
-    /// Whether the type belongs to the rank with these names.
-    #[inline]
-    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
-        Arc::ptr_eq(&self.compiled.identity.names, names)
-    }
-
     pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
         self.compiled.program(stream)
     }
-}
-
-/// Calls the free handlers. Deletes the attributes if this is the last reference.
-fn free(names: &Names, card: &Arc<Card>) -> Result<()> {
-    names.tell_free_handlers(&Holder::new(card, None));
-    if Arc::strong_count(card) == 1 { card.clear(None) } else { Ok(()) }
 }
 
 impl fmt::Display for Compiled {
@@ -380,33 +383,7 @@ impl ForeignType {
         &self.parts.form
     }
 
-    /// Frees this reference to the type: see [`Type::free`].
-    ///
-    /// # Errors
-    /// The error of a delete callback.
-    pub fn free(self) -> Result<()> {
-        free(&self.parts.identity.names, &self.card)
-    }
-
-    attributes!(Type);
-
-    fn card(&self) -> &Card {
-        &self.card
-    }
-
-    /// Types have no error handler, so the error is returned as it is.
-    fn raised(&self, error: Error, _call: &'static str) -> Error {
-        error
-    }
-
-    pub(crate) fn shared_card(&self) -> &Arc<Card> {
-        &self.card
-    }
-
-    /// Whether the type was received by the rank with these names.
-    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
-        Arc::ptr_eq(&self.parts.identity.names, names)
-    }
+    object!(parts);
 
     #[inline]
     pub(crate) fn id(&self) -> u64 {
