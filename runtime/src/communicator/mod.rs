@@ -7,6 +7,8 @@ mod agree;
 mod announce;
 mod collective;
 mod create;
+mod message;
+mod reduction;
 mod varying;
 
 use std::panic::Location;
