@@ -200,16 +200,16 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
     datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
 }
 
-/// The methods that [`Type`] and [`ForeignType`] have as objects of MPI. `$shared` is the field with
-/// the type's identity.
+/// The methods that [`Type`] and [`ForeignType`] have as objects of MPI. `$shared` is the field
+/// with the type's identity.
 macro_rules! object {
     ($shared:ident) => {
-        /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and clones
-        /// remain valid. Free handlers are called. If this is the last clone, its attributes are
-        /// deleted.
+        /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and
+        /// clones remain valid. Free handlers are called. If this is the last clone, its
+        /// attributes are deleted.
         ///
-        /// Dropping the last clone deletes the attributes too, but calls no free handler and ignores
-        /// errors.
+        /// Dropping the last clone deletes the attributes too, but calls no free handler and
+        /// ignores errors.
         ///
         /// # Errors
         /// The error of a delete callback. The type is freed all the same, with the remaining

@@ -1,6 +1,8 @@
-//! Collective calls that move data (MPI-5.0 sections 6.4 to 6.8), with O(log n) messages at each rank.
+//! Collective calls that move data (MPI-5.0 sections 6.4 to 6.8), with O(log n) messages at each
+//! rank.
 //!
-//! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a rooted call.
+//! The data may be [`IN_PLACE`](crate::IN_PLACE): at all ranks, or only at the root of a rooted
+//! call.
 //!
 //! Left out: MPI_Alltoallw, nonblocking and neighbourhood calls.
 
@@ -260,7 +262,7 @@ impl Communicator {
         })
     }
 
-    /// Runs the body of a collective call on data, after its announcement. Adds the place to its error.
+    /// Announces a collective call on data and runs its body. Adds the place to its error.
     #[track_caller]
     pub(super) fn collective<R>(
         &self,

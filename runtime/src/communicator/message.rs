@@ -3,8 +3,8 @@
 //! Data travels packed in a representation that all ranks know (see [`Communicator::pack`]). A rank
 //! that forwards values can therefore not damage values that its own types can't hold.
 //!
-//! If a rank fails, it sends its error in place of its data. The ranks that need the data return that
-//! error, so no rank waits forever.
+//! If a rank fails, it sends its error in place of its data. The ranks that need the data return
+//! that error, so no rank waits forever.
 
 use std::ops::Range;
 

@@ -53,8 +53,8 @@ impl Communicator {
             let root = self.root(root)?;
             let mut nowhere = IN_PLACE.into();
             let own = if self.rank() == root as i32 { &mut room } else { &mut nowhere };
-            // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a sum
-            // of floats.
+            // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a
+            // sum of floats.
             let (total, failed) = self.total(data, own, op)?;
             let total = self.circle(DATA).pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
