@@ -42,7 +42,8 @@ impl Communicator {
         };
         let mine = Announcement { call: call(), site: site(caller), promises, clock, tally };
         let ranks = self.group().processes();
-        let said = self.circle(CALLS).tell_within(&mine, longest(process.me().size))?;
+        let said =
+            self.participants(CALLS).allgather_values_within(&mine, longest(process.me().size))?;
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));

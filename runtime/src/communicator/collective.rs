@@ -40,16 +40,16 @@ impl Communicator {
         let data = data.into();
         self.collective("bcast", Activity::Broadcast, || {
             let root = self.root(root)?;
-            let circle = self.circle(DATA).rooted(root);
+            let participants = self.participants(DATA).rooted(root);
             Scope::with(|scope| {
                 let elements = data.what.resolve(self.process(), scope.lend_mut(data.loan));
                 if self.rank() == root as i32 {
                     let packed = elements.and_then(|all| self.pack_part(&all, 0, all.count));
                     let (bytes, failed) = self.seal(packed);
-                    circle.broadcast(bytes)?;
+                    participants.broadcast(bytes)?;
                     return failed.map_or(Ok(()), Err);
                 }
-                let bytes = circle.broadcast(Vec::new())?;
+                let bytes = participants.broadcast(Vec::new())?;
                 let all = elements?;
                 all.check_disjoint()?;
                 self.unpack_from(&all, 0, all.count, &bytes)
@@ -98,7 +98,7 @@ impl Communicator {
                 true => self.packed_own(data, &mut room, ranges),
                 false => self.packed_whole(data),
             });
-            let all = self.circle(DATA).rooted(root).gather(&mine)?;
+            let all = self.participants(DATA).rooted(root).gather(&mine)?;
             failed.map_or(Ok(()), Err)?;
             all.map_or(Ok(()), |all| self.unpack_blocks(room, ranges, &all))
         })
@@ -138,7 +138,7 @@ impl Communicator {
     ) -> Result<()> {
         self.collective(call, Activity::Allgather, || {
             let (mine, failed) = self.seal(self.packed_own(data, &mut room, ranges));
-            let all = self.circle(DATA).allgather(mine)?;
+            let all = self.participants(DATA).allgather(mine)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_blocks(room, ranges, &all)
         })
@@ -208,7 +208,7 @@ impl Communicator {
                     Scope::with(|scope| self.pack_blocks(data.what, scope.lend(data.loan), ranges));
                 (blocks, failed) = self.seal_blocks(packed);
             }
-            let mine = self.circle(DATA).rooted(root).scatter(blocks)?;
+            let mine = self.participants(DATA).rooted(root).scatter(blocks)?;
             failed.map_or(Ok(()), Err)?;
             match room.what {
                 What::InPlace if self.rank() == root as i32 => Ok(()),
@@ -256,7 +256,7 @@ impl Communicator {
                 what => self.pack_blocks(what, scope.lend(data.loan), given),
             });
             let (blocks, failed) = self.seal_blocks(packed);
-            let all = self.circle(DATA).alltoall(blocks)?;
+            let all = self.participants(DATA).alltoall(blocks)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_blocks(room, taken, &all)
         })

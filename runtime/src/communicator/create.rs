@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::agree::{Circle, told};
+use super::participants::{Participants, told};
 use super::{Communicator, FIRST, FREED, Shared};
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
@@ -221,8 +221,8 @@ impl Communicator {
             self.check_part(group)?;
             let rank = group.rank().ok_or_else(|| self.absent())? as u32;
             let context = self.context(Channel::Groups);
-            let circle = Circle::new(self.process(), group, rank, context, tag);
-            self.agree(&circle, group, Proposal::of(group))
+            let participants = Participants::new(self.process(), group, rank, context, tag);
+            self.agree(&participants, group, Proposal::of(group))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
@@ -274,7 +274,7 @@ impl Communicator {
                     (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
                 }
             };
-            let made = self.agree(&self.circle(ALL), self.group(), proposal);
+            let made = self.agree(&self.participants(ALL), self.group(), proposal);
             wrong.map_or(made, Err)
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
@@ -284,7 +284,7 @@ impl Communicator {
     /// Evaluates the proposals of the ranks in `asked`, and makes the communicator of this rank.
     fn agree(
         &self,
-        circle: &Circle<'_>,
+        participants: &Participants<'_>,
         asked: &Group,
         proposal: Proposal,
     ) -> Result<Option<Communicator>> {
@@ -293,7 +293,8 @@ impl Communicator {
         let busy = making.as_ref().err().map(told);
         let proposal = Proposal { error: proposal.error.or(busy), ..proposal };
         let part = proposal.part;
-        let proposals = circle.tell(&Proposal { context: process.next_context(), ..proposal })?;
+        let proposals = participants
+            .allgather_values(&Proposal { context: process.next_context(), ..proposal })?;
         if let Some((rank, (class, text))) =
             (0..).zip(&proposals).find_map(|(rank, proposal)| Some((rank, proposal.error.clone()?)))
         {

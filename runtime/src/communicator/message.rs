@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::Communicator;
-use super::agree::told;
+use super::participants::told;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Scope, Span};
 use crate::origin::{Destination, Elementwise, Origin, What};

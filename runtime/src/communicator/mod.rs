@@ -3,11 +3,11 @@
 //! Left out: intercommunicators (MPI-5.0 section 7.6), info of communicators (section 7.4.4),
 //! virtual topologies (chapter 8), and nonblocking dup.
 
-mod agree;
 mod announce;
 mod collective;
 mod create;
 mod message;
+mod participants;
 mod reduction;
 mod varying;
 
@@ -25,8 +25,8 @@ use crate::job::Activity;
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::{Meeting, Process};
 
-pub(crate) use agree::told;
 pub use create::SplitType;
+pub(crate) use participants::told;
 
 /// As the source of a receive: a message from any rank matches.
 pub const ANY_SOURCE: i32 = -2;

@@ -56,7 +56,7 @@ impl Communicator {
             // Rank 0 combines, whichever rank is the root. The order of ranks decides the bits of a
             // sum of floats.
             let (total, failed) = self.total(data, own, op)?;
-            let total = self.circle(DATA).pass(0, root, total)?;
+            let total = self.participants(DATA).pass(0, root, total)?;
             failed.map_or(Ok(()), Err)?;
             if self.rank() == root as i32 { self.unpack_whole(room, &total) } else { Ok(()) }
         })
@@ -88,7 +88,7 @@ impl Communicator {
         let (data, mut room) = (data.into(), room.into());
         self.collective("allreduce", Activity::Reduce, || {
             let (total, failed) = self.total(data, &mut room, op)?;
-            let total = self.circle(DATA).broadcast(total)?;
+            let total = self.participants(DATA).broadcast(total)?;
             failed.map_or(Ok(()), Err)?;
             self.unpack_whole(room, &total)
         })
@@ -160,7 +160,7 @@ impl Communicator {
             let (reduction, mine, failed) = self.operands(data, &mut room, op);
             let mut before: Option<Vec<u8>> = None;
             let mut whole = mine.clone();
-            self.circle(DATA).scan(mine, |heard, held| {
+            self.participants(DATA).scan(mine, |heard, held| {
                 let nearer = before.take();
                 before = Some(match nearer {
                     Some(nearer) => self.combined(&reduction, heard.clone(), &nearer)?,
@@ -188,7 +188,7 @@ impl Communicator {
     ) -> Result<(Vec<u8>, Option<Error>)> {
         let (reduction, mine, failed) = self.operands(data, room, op);
         let combine = |held, heard: Vec<u8>, _| self.combined(&reduction, held, &heard);
-        let total = self.circle(DATA).fold(mine, combine)?;
+        let total = self.participants(DATA).fold(mine, combine)?;
         Ok((total.unwrap_or_default(), failed))
     }
 

@@ -19,10 +19,10 @@ const BYTES: i32 = 1;
 const MEETING: i32 = 2;
 
 /// The longest encoded value that ranks exchange, in bytes.
-const OFFER: usize = 4096;
+const MAX_VALUE: usize = 4096;
 
 /// The ranks that take part in an exchange: all of a communicator, or a group of them.
-pub(super) struct Circle<'a> {
+pub(super) struct Participants<'a> {
     process: &'a Process,
     group: &'a Group,
     rank: u32,
@@ -33,9 +33,9 @@ pub(super) struct Circle<'a> {
 }
 
 /// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
-type Lines = Result<(u64, u64), (u8, String)>;
+type BarrierMemory = Result<(u64, u64), (u8, String)>;
 
-impl<'a> Circle<'a> {
+impl<'a> Participants<'a> {
     /// The ranks of a group to which this process belongs as `rank`. All of them must use the same
     /// context and tag.
     pub(super) fn new(
@@ -44,8 +44,8 @@ impl<'a> Circle<'a> {
         rank: u32,
         context: u32,
         tag: i32,
-    ) -> Circle<'a> {
-        Circle { process, group, rank, root: 0, context, tag }
+    ) -> Participants<'a> {
+        Participants { process, group, rank, root: 0, context, tag }
     }
 
     /// The byte strings of all ranks, by rank (Bruck's algorithm).
@@ -63,7 +63,7 @@ impl<'a> Circle<'a> {
             let from = self.group.process((self.rank + held) % size);
             let sent = join(&all[..wanted as usize]);
             let heard = self.exchange(Some((to, sent)), Some(from))?;
-            all.extend(self.part(&heard, wanted as usize, from)?);
+            all.extend(self.split_received(&heard, wanted as usize, from)?);
         }
         // The own string comes first, and those of lower ranks last.
         all.rotate_right(self.rank as usize);
@@ -71,12 +71,15 @@ impl<'a> Circle<'a> {
     }
 
     /// The values of all ranks, by rank.
-    pub(super) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        self.tell_within(mine, OFFER)
+    pub(super) fn allgather_values<T: Serialize + DeserializeOwned>(
+        &self,
+        mine: &T,
+    ) -> Result<Vec<T>> {
+        self.allgather_values_within(mine, MAX_VALUE)
     }
 
     /// The values of all ranks, by rank. Each is encoded in at most `limit` bytes.
-    pub(super) fn tell_within<T: Serialize + DeserializeOwned>(
+    pub(super) fn allgather_values_within<T: Serialize + DeserializeOwned>(
         &self,
         mine: &T,
         limit: usize,
@@ -92,8 +95,8 @@ impl<'a> Circle<'a> {
     }
 
     /// The same ranks, with another root.
-    pub(super) fn rooted(self, root: u32) -> Circle<'a> {
-        Circle { root, ..self }
+    pub(super) fn rooted(self, root: u32) -> Participants<'a> {
+        Participants { root, ..self }
     }
 
     fn size(&self) -> u32 {
@@ -101,30 +104,30 @@ impl<'a> Circle<'a> {
     }
 
     /// This rank's position in the tree, counted from the root.
-    fn place(&self) -> u32 {
+    fn position(&self) -> u32 {
         (self.rank + self.size() - self.root) % self.size()
     }
 
-    fn process_at(&self, place: u32) -> u32 {
-        self.group.process((place + self.root) % self.size())
+    fn process_at(&self, position: u32) -> u32 {
+        self.group.process((position + self.root) % self.size())
     }
 
     /// The children of a position in the binomial tree: each sets one bit below the position's
     /// lowest set bit. Returns these bits, the highest first.
     fn children(&self) -> impl Iterator<Item = u32> {
-        let (place, size) = (self.place(), self.size());
-        let lowest = match place {
+        let (position, size) = (self.position(), self.size());
+        let lowest = match position {
             0 => size.next_power_of_two(),
-            place => 1 << place.trailing_zeros(),
+            position => 1 << position.trailing_zeros(),
         };
         let bits = std::iter::successors(Some(lowest >> 1), |bit| Some(bit >> 1));
-        bits.take_while(|bit| *bit > 0).filter(move |bit| place + bit < size)
+        bits.take_while(|bit| *bit > 0).filter(move |bit| position + bit < size)
     }
 
     /// The process of the parent; `None` at the root.
     fn parent(&self) -> Option<u32> {
-        let place = self.place();
-        (place != 0).then(|| self.process_at(place & (place - 1)))
+        let position = self.position();
+        (position != 0).then(|| self.process_at(position & (position - 1)))
     }
 
     /// Returns the root's bytes at all ranks, by a binomial tree.
@@ -134,7 +137,7 @@ impl<'a> Circle<'a> {
             None => mine,
         };
         let children: Vec<u32> =
-            self.children().map(|bit| self.process_at(self.place() + bit)).collect();
+            self.children().map(|bit| self.process_at(self.position() + bit)).collect();
         if !children.is_empty() {
             self.send_all(&children, &Arc::from(&bytes[..]))?;
         }
@@ -174,7 +177,7 @@ impl<'a> Circle<'a> {
         let mut held = mine;
         let children: Vec<_> = self.children().collect();
         for bit in children.into_iter().rev() {
-            let child = self.process_at(self.place() + bit);
+            let child = self.process_at(self.position() + bit);
             let heard = self.exchange(None, Some(child))?;
             held = combine(held, heard, bit)?;
         }
@@ -191,7 +194,8 @@ impl<'a> Circle<'a> {
             Ok(held)
         };
         let Some(joined) = self.fold(join(&[mine]), together)? else { return Ok(None) };
-        let mut parts = self.part(&joined, self.size() as usize, self.group.process(self.root))?;
+        let mut parts =
+            self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
         parts.rotate_right(self.root as usize);
         Ok(Some(parts))
     }
@@ -201,15 +205,19 @@ impl<'a> Circle<'a> {
         match self.parent() {
             // A subtree has as many positions as the lowest set bit of its root's.
             Some(parent) => {
-                let place = self.place();
-                let count = (1 << place.trailing_zeros()).min(self.size() - place);
-                parts = self.part(&self.exchange(None, Some(parent))?, count as usize, parent)?;
+                let position = self.position();
+                let count = (1 << position.trailing_zeros()).min(self.size() - position);
+                parts = self.split_received(
+                    &self.exchange(None, Some(parent))?,
+                    count as usize,
+                    parent,
+                )?;
             }
             None => parts.rotate_left(self.root as usize),
         }
         for bit in self.children() {
             let theirs = join(&parts.split_off(bit as usize));
-            self.exchange(Some((self.process_at(self.place() + bit), theirs)), None)?;
+            self.exchange(Some((self.process_at(self.position() + bit), theirs)), None)?;
         }
         Ok(parts.pop().unwrap_or_default())
     }
@@ -232,7 +240,7 @@ impl<'a> Circle<'a> {
             let to = self.group.process((self.rank + bit) % size);
             let from = self.group.process((self.rank + size - bit) % size);
             let heard = self.exchange(Some((to, join(&sent))), Some(from))?;
-            let heard = self.part(&heard, moving.len(), from)?;
+            let heard = self.split_received(&heard, moving.len(), from)?;
             moving.into_iter().zip(heard).for_each(|(part, heard)| parts[part as usize] = heard);
             bit <<= 1;
         }
@@ -272,8 +280,8 @@ impl<'a> Circle<'a> {
         }
     }
 
-    fn part(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Vec<u8>>> {
-        apart(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
+    fn split_received(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Vec<u8>>> {
+        split(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
     }
 
     /// Sends to one process and receives from another. Fails if any rank of the group dies.
@@ -304,8 +312,8 @@ impl<'a> Circle<'a> {
         })
     }
 
-    /// Starts to send. Returns a number for [`finish_send`](Circle::finish_send), or `None` if the
-    /// message has gone already.
+    /// Starts to send. Returns a number for [`finish_send`](Participants::finish_send), or `None`
+    /// if the message has gone already.
     fn start_send(&self, state: &mut State, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
         let message = Message {
             context: self.context,
@@ -327,10 +335,10 @@ impl<'a> Circle<'a> {
 
 impl Communicator {
     /// All ranks of this communicator, for an exchange with this tag.
-    pub(super) fn circle(&self, tag: i32) -> Circle<'_> {
+    pub(super) fn participants(&self, tag: i32) -> Participants<'_> {
         let Communicator { shared } = self;
         let context = self.context(Channel::Internal);
-        Circle::new(&shared.process, &shared.group, shared.rank, context, tag)
+        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
     }
 
     /// The values of all ranks, by rank, in the channel of a window.
@@ -341,12 +349,13 @@ impl Communicator {
     ) -> Result<Vec<T>> {
         let Communicator { shared } = self;
         let (context, tag) = (self.context(Channel::Windows), window as i32);
-        Circle::new(&shared.process, &shared.group, shared.rank, context, tag).tell(mine)
+        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
+            .allgather_values(mine)
     }
 
     /// The values of all ranks, by rank. Collective.
     pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
-        self.circle(BYTES).tell(mine)
+        self.participants(BYTES).allgather_values(mine)
     }
 
     /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
@@ -376,7 +385,7 @@ impl Communicator {
             return Ok(Meeting::Messages(self.venue()));
         }
         let bytes = Barrier::bytes(self.size() as u32);
-        let lines: Lines = match self.rank() {
+        let memory: BarrierMemory = match self.rank() {
             0 => match process.segment().allocate(bytes) {
                 Ok(range) => Ok((range.offset, range.len)),
                 Err(error) => Err(told(&error.into())),
@@ -385,11 +394,11 @@ impl Communicator {
         };
         let first = self.group().process(0);
         let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
-        let encoded = shipable::codec::encode(&lines, OFFER).map_err(wrong)?;
-        let told = self.circle(MEETING).broadcast(encoded)?;
-        match shipable::codec::decode::<Lines>(&told, OFFER).map_err(wrong)? {
-            Ok(place) => {
-                let barrier = process.barrier_at(Some(place), self.group(), self.rank() as u32);
+        let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
+        let told = self.participants(MEETING).broadcast(encoded)?;
+        match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
+            Ok(range) => {
+                let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);
                 barrier.map(Meeting::Flags)
             }
             Err((class, text)) => Err(ErrorKind::elsewhere(first, class, text).into()),
@@ -410,7 +419,7 @@ impl Communicator {
 
 /// The class and text of an error, as they are sent to other ranks. Long texts are cut.
 pub(crate) fn told(error: &Error) -> (u8, String) {
-    (error.class().wire(), error.to_string().chars().take(OFFER / 8).collect())
+    (error.class().wire(), error.to_string().chars().take(MAX_VALUE / 8).collect())
 }
 
 fn protocol(peer: u32, what: &str) -> Error {
@@ -428,7 +437,7 @@ fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
 }
 
 /// Splits the result of [`join`]. `None` unless it consists of exactly `count` strings.
-fn apart(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
+fn split(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
     let mut parts = Vec::new();
     for _ in 0..count {
         let (length, rest) = joined.split_first_chunk()?;
@@ -448,9 +457,9 @@ mod tests {
     fn joined_strings_split_again() {
         let parts = vec![vec![1, 2], vec![], vec![3]];
         let joined = join(&parts);
-        assert_eq!(apart(&joined, 3), Some(parts));
-        assert_eq!(apart(&joined, 2), None);
-        assert_eq!(apart(&joined[..joined.len() - 1], 3), None);
-        assert_eq!(apart(&u64::MAX.to_le_bytes(), 1), None);
+        assert_eq!(split(&joined, 3), Some(parts));
+        assert_eq!(split(&joined, 2), None);
+        assert_eq!(split(&joined[..joined.len() - 1], 3), None);
+        assert_eq!(split(&u64::MAX.to_le_bytes(), 1), None);
     }
 }
