@@ -12,14 +12,14 @@ use crate::job::Activity;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A circle: its ranks, each with its current call.
-pub(crate) struct Circle {
+pub(crate) struct WaitCycle {
     ranks: Vec<(u32, Note)>,
     since: Instant,
 }
 
-impl Circle {
+impl WaitCycle {
     /// The circle that contains a rank, if there is one.
-    pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<Circle> {
+    pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<WaitCycle> {
         let mut ranks = Vec::new();
         let mut rank = me;
         while ranks.len() < size as usize {
@@ -28,7 +28,7 @@ impl Circle {
             let next = note.waits_for.filter(|next| waits && *next < size)?;
             ranks.push((rank, note));
             if next == me {
-                return Some(Circle { ranks, since: Instant::now() });
+                return Some(WaitCycle { ranks, since: Instant::now() });
             }
             rank = next;
         }
@@ -37,7 +37,10 @@ impl Circle {
 
     /// Keeps the circle in `seen` if it is a new one. Returns its calls and text after it has
     /// lasted long enough.
-    pub(crate) fn has_lasted(self, seen: &mut Option<Circle>) -> Option<(Vec<(u32, u32)>, String)> {
+    pub(crate) fn has_lasted(
+        self,
+        seen: &mut Option<WaitCycle>,
+    ) -> Option<(Vec<(u32, u32)>, String)> {
         match seen {
             Some(before) if before.ranks == self.ranks => {
                 let lasts = before.since.elapsed() >= PATIENCE;

@@ -27,7 +27,7 @@ const TRIES: u32 = 1 << 18;
 
 /// The bytes that an access touches, relative to its displacement 0.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct StretchSet {
     /// The stretches, ordered by start.
     stretches: Box<[Stretch]>,
     /// For each stretch, the greatest end of it and those before it.
@@ -39,7 +39,7 @@ pub(crate) struct Shape {
 /// The bytes that an access touches, at their position in a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Footprint {
-    shape: Arc<Shape>,
+    shape: Arc<StretchSet>,
     base: i64,
 }
 
@@ -53,13 +53,13 @@ pub(crate) enum Overlap {
     Open,
 }
 
-impl Shape {
-    pub(crate) fn new(program: &Program, count: u64) -> Shape {
+impl StretchSet {
+    pub(crate) fn new(program: &Program, count: u64) -> StretchSet {
         let (stretches, whole) = program.stretches(count, STRETCHES);
-        Shape::of(stretches, whole)
+        StretchSet::of(stretches, whole)
     }
 
-    fn of(mut stretches: Vec<Stretch>, whole: bool) -> Shape {
+    fn of(mut stretches: Vec<Stretch>, whole: bool) -> StretchSet {
         stretches.sort_by_key(|stretch| stretch.start);
         let mut last = i64::MIN;
         let ends = stretches.iter().map(|stretch| {
@@ -67,12 +67,12 @@ impl Shape {
             last
         });
         let ends = ends.collect();
-        Shape { stretches: stretches.into(), ends, whole }
+        StretchSet { stretches: stretches.into(), ends, whole }
     }
 }
 
 impl Footprint {
-    pub(crate) fn new(shape: Arc<Shape>, base: i64) -> Footprint {
+    pub(crate) fn new(shape: Arc<StretchSet>, base: i64) -> Footprint {
         Footprint { shape, base }
     }
 
@@ -80,7 +80,7 @@ impl Footprint {
     pub(crate) fn run(bytes: Range<i64>) -> Footprint {
         let len = bytes.end.abs_diff(bytes.start);
         let run = Stretch { start: 0, len, dims: Vec::new() };
-        Footprint { shape: Arc::new(Shape::of(vec![run], true)), base: bytes.start }
+        Footprint { shape: Arc::new(StretchSet::of(vec![run], true)), base: bytes.start }
     }
 
     /// The range from the first byte to the last; `None` if the footprint is empty.
@@ -217,7 +217,7 @@ fn solve(terms: &[Term], wanted: Range<i128>, steps: &mut [i128], tries: &mut u3
 fn places(terms: &[Term], steps: &[i128], first: i128, second: i128) -> (i128, i128) {
     let (mut first, mut second) = (first, second);
     for (term, &step) in terms.iter().zip(steps) {
-        // The fewest possible steps: positive ones are the first side's, negative ones the second's.
+        // The fewest possible steps: positive ones are the first side's, negative the second's.
         first += term.stride * step.max(0);
         second += term.stride * (-step).max(0);
     }
@@ -263,7 +263,7 @@ mod tests {
         fn footprint(&mut self) -> Footprint {
             let stretches = (0..1 + self.below(3)).map(|_| self.stretch()).collect();
             let base = self.below(200) as i64;
-            Footprint::new(Arc::new(Shape::of(stretches, true)), base)
+            Footprint::new(Arc::new(StretchSet::of(stretches, true)), base)
         }
     }
 
@@ -307,7 +307,7 @@ mod tests {
         let column = |base, count| {
             let column = Stretch { start: 0, len: 8, dims: vec![(1_000_000_000, 80)] };
             let rows = Stretch { dims: vec![(count, 1 << 40), (1_000_000_000, 80)], ..column };
-            Footprint::new(Arc::new(Shape::of(vec![rows], true)), base)
+            Footprint::new(Arc::new(StretchSet::of(vec![rows], true)), base)
         };
         assert_eq!(column(0, 3).overlap(&column(8, 3)), Overlap::No);
         assert_eq!(column(8, 3).overlap(&column(0, 3)), Overlap::No);
@@ -318,7 +318,7 @@ mod tests {
         // No multiple of 24 and none of 16 are 4 apart.
         let every = |base, stride| {
             let all = Stretch { start: 0, len: 4, dims: vec![(1 << 40, stride)] };
-            Footprint::new(Arc::new(Shape::of(vec![all], true)), base)
+            Footprint::new(Arc::new(StretchSet::of(vec![all], true)), base)
         };
         assert_eq!(every(0, 24).overlap(&every(4, 16)), Overlap::No);
         assert_eq!(every(0, 24).overlap(&every(8, 16)), Overlap::At(24..28));

@@ -10,7 +10,7 @@ use super::incoming::Admitted;
 use super::outbox::{Outgoing, Purpose, Source};
 use super::{BY_NUMBER, Operation, State};
 use crate::check::clock::Clock;
-use crate::check::footprint::{Footprint, Shape};
+use crate::check::footprint::{Footprint, StretchSet};
 use crate::check::history::{Access, Deed};
 use crate::check::note::{Note, longest};
 use crate::check::{Caller, Check, Posted, site};
@@ -207,7 +207,7 @@ impl State {
         let Admitted { exposure, form, .. } = self.admit(peer, header).ok()?;
         let program = form.packing(&self.me.architecture).ok()?;
         let base = exposure.reach(header, form, &self.me.architecture).ok()?.base;
-        let shape = Shape::new(program, header.count);
+        let shape = StretchSet::new(program, header.count);
         let deed = match header.kind {
             Kind::Put => Deed::Put,
             Kind::Get => Deed::Get,
