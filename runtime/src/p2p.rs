@@ -211,7 +211,7 @@ impl Communicator {
                         transfer.start_send(peer, message)?;
                     }
                     transfer.finish_send()?;
-                    if receives { transfer.finish_receive() } else { Ok(NOTHING) }
+                    if receives { transfer.finish_receive() } else { Ok(NULL_STATUS) }
                 },
             )
         };
@@ -253,7 +253,7 @@ impl Communicator {
 
     fn recv_on(&self, room: Destination<'_>, source: i32, tag: i32) -> Result<Status> {
         if source == PROC_NULL {
-            return Ok(NOTHING);
+            return Ok(NULL_STATUS);
         }
         let pattern = self.pattern(source, tag, Channel::Data)?;
         let transfer = Transfer::of(self);
@@ -377,7 +377,7 @@ fn in_group(group: &Group, status: Status) -> Status {
 }
 
 /// The status of a receive from PROC_NULL.
-const NOTHING: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
+const NULL_STATUS: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
 
 fn checked_tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(ErrorKind::Tag(tag).into()) } else { Ok(tag) }

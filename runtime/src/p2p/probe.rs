@@ -2,7 +2,7 @@
 
 use shipable::Architecture;
 
-use super::{NOTHING, in_group};
+use super::{NULL_STATUS, in_group};
 use crate::communicator::Communicator;
 use crate::engine::{Channel, Keep, Letter, Pattern, State, Status};
 use crate::error::Result;
@@ -104,7 +104,7 @@ impl Matched {
     /// Those of [`Communicator::recv`]. The message is discarded then.
     pub fn recv<'a>(self, room: impl Into<Destination<'a>>) -> Result<Status> {
         let room = room.into();
-        let Some(number) = self.number else { return Ok(NOTHING) };
+        let Some(number) = self.number else { return Ok(NULL_STATUS) };
         let (communicator, source) = (&self.communicator, self.envelope.source);
         let process = communicator.process();
         communicator.call("mrecv", Activity::Receive, source, || {
@@ -173,7 +173,7 @@ impl Communicator {
     /// Those of [`probe`](Communicator::probe).
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Envelope>> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
-        let letter = self.look_for("iprobe", source, tag, found)?;
+        let letter = self.poll_message("iprobe", source, tag, found)?;
         Ok(letter.map(|letter| self.envelope(letter)))
     }
 
@@ -210,7 +210,7 @@ impl Communicator {
     /// # Errors
     /// Those of [`probe`](Communicator::probe).
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Matched>> {
-        let claimed = self.look_for("improbe", source, tag, State::claim)?;
+        let claimed = self.poll_message("improbe", source, tag, State::claim)?;
         Ok(claimed.map(|claimed| self.matched(claimed)))
     }
 
@@ -235,7 +235,7 @@ impl Communicator {
 
     /// Makes progress once, then returns the result of `found`. The inner option is `None` for
     /// PROC_NULL.
-    fn look_for<T>(
+    fn poll_message<T>(
         &self,
         call: &'static str,
         source: i32,
@@ -243,7 +243,7 @@ impl Communicator {
         found: impl Fn(&mut State, &Pattern) -> Option<Result<T>>,
     ) -> Result<Option<Option<T>>> {
         let process = self.process();
-        let look = || -> Result<Option<Option<T>>> {
+        let poll = || -> Result<Option<Option<T>>> {
             self.ready()?;
             if source == PROC_NULL {
                 return Ok(Some(None));
@@ -256,12 +256,12 @@ impl Communicator {
             })?;
             Ok(found_one.transpose()?.map(Some))
         };
-        look().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
+        poll().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }
 
     fn envelope(&self, letter: Option<Letter>) -> Envelope {
         let Some(letter) = letter else {
-            return Envelope { source: NOTHING.source, tag: NOTHING.tag, letter: None };
+            return Envelope { source: NULL_STATUS.source, tag: NULL_STATUS.tag, letter: None };
         };
         let source = self.group().rank_of(letter.peer).map_or(PROC_NULL, |rank| rank as i32);
         let stream = self.process().engine().state().stream(letter.peer);

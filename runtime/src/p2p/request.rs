@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{NOTHING, checked_tag, in_group};
+use super::{NULL_STATUS, checked_tag, in_group};
 use crate::communicator::Communicator;
 use crate::engine::{Channel, State, Status};
 use crate::error::{ErrorKind, Result};
@@ -16,18 +16,18 @@ use crate::memory::{Exposed, Memory};
 /// dropped, the message is sent all the same.
 #[must_use = "`wait` returns the data"]
 pub struct Sending<M: Memory> {
-    held: Held<M>,
+    pending: Pending<M>,
 }
 
 /// A nonblocking receive. It owns its buffer, and [`wait`](Receiving::wait) returns it. If it is
 /// dropped, it receives nothing, and a message that matched it already is lost.
 #[must_use = "`wait` returns the received data"]
 pub struct Receiving<M: Memory> {
-    held: Held<M>,
+    pending: Pending<M>,
 }
 
 /// The state common to sends and receives.
-struct Held<M> {
+struct Pending<M> {
     communicator: Communicator,
     /// The rank that the call addressed, as it was passed.
     other: i32,
@@ -37,11 +37,16 @@ struct Held<M> {
     kind: std::marker::PhantomData<M>,
 }
 
-impl<M: Memory> Held<M> {
-    fn new(communicator: &Communicator, other: i32, number: Option<u64>, taken: Taken) -> Held<M> {
+impl<M: Memory> Pending<M> {
+    fn new(
+        communicator: &Communicator,
+        other: i32,
+        number: Option<u64>,
+        taken: Taken,
+    ) -> Pending<M> {
         let communicator = communicator.share();
         let memory = Some(taken.memory);
-        Held { communicator, other, number, memory, kind: std::marker::PhantomData }
+        Pending { communicator, other, number, memory, kind: std::marker::PhantomData }
     }
 
     /// Whether the request has completed. Makes progress.
@@ -86,7 +91,7 @@ impl<M: Memory> Sending<M> {
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
     pub fn test(&self) -> Result<bool> {
-        self.held.test("isend", State::is_sent)
+        self.pending.test("isend", State::is_sent)
     }
 
     /// Waits until the data may be changed, and returns them.
@@ -94,15 +99,15 @@ impl<M: Memory> Sending<M> {
     /// # Errors
     /// Those of [`Communicator::send`]. The data is dropped then.
     pub fn wait(mut self) -> Result<M> {
-        self.held.wait("isend", Activity::Send, State::take_sent)?;
-        self.held.give_back()
+        self.pending.wait("isend", Activity::Send, State::take_sent)?;
+        self.pending.give_back()
     }
 }
 
 impl<M: Memory> Drop for Sending<M> {
     fn drop(&mut self) {
-        if let Some(number) = self.held.number {
-            self.held.communicator.process().engine().state().forget_send(number);
+        if let Some(number) = self.pending.number {
+            self.pending.communicator.process().engine().state().forget_send(number);
         }
     }
 }
@@ -127,7 +132,7 @@ impl<M: Memory> Receiving<M> {
     /// # Errors
     /// PROC_ABORTED if the job is being aborted.
     pub fn test(&self) -> Result<bool> {
-        self.held.test("irecv", State::is_received)
+        self.pending.test("irecv", State::is_received)
     }
 
     /// Waits for the message. Returns the buffer that contains it, and its status.
@@ -135,10 +140,10 @@ impl<M: Memory> Receiving<M> {
     /// # Errors
     /// Those of [`Communicator::recv`]. The buffer is dropped then.
     pub fn wait(mut self) -> Result<(M, Status)> {
-        let received = self.held.wait("irecv", Activity::Receive, State::take_received)?;
-        let group = self.held.communicator.group();
-        let status = received.map_or(NOTHING, |received| in_group(group, received.status));
-        Ok((self.held.give_back()?, status))
+        let received = self.pending.wait("irecv", Activity::Receive, State::take_received)?;
+        let group = self.pending.communicator.group();
+        let status = received.map_or(NULL_STATUS, |received| in_group(group, received.status));
+        Ok((self.pending.give_back()?, status))
     }
 
     /// Cancels the receive (MPI-5.0 section 3.8.4). Returns the buffer, and no status. If a message
@@ -155,11 +160,11 @@ impl<M: Memory> Receiving<M> {
     /// # Errors
     /// Those of [`wait`](Receiving::wait).
     pub fn cancel(mut self) -> Result<(M, Option<Status>)> {
-        let process = self.held.communicator.process();
-        match self.held.number {
+        let process = self.pending.communicator.process();
+        match self.pending.number {
             Some(number) if process.engine().state().withdraw(number) => {
-                self.held.number = None;
-                Ok((self.held.give_back()?, None))
+                self.pending.number = None;
+                Ok((self.pending.give_back()?, None))
             }
             _ => self.wait().map(|(room, status)| (room, Some(status))),
         }
@@ -168,8 +173,8 @@ impl<M: Memory> Receiving<M> {
 
 impl<M: Memory> Drop for Receiving<M> {
     fn drop(&mut self) {
-        if let Some(number) = self.held.number {
-            self.held.communicator.process().engine().state().abandon(number);
+        if let Some(number) = self.pending.number {
+            self.pending.communicator.process().engine().state().abandon(number);
         }
     }
 }
@@ -215,7 +220,7 @@ impl Communicator {
             };
             engine.progress();
             drop(engine);
-            Ok(Sending { held: Held::new(self, dest, number, taken) })
+            Ok(Sending { pending: Pending::new(self, dest, number, taken) })
         };
         start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest))))
     }
@@ -247,7 +252,7 @@ impl Communicator {
                     Some(number)
                 }
             };
-            Ok(Receiving { held: Held::new(self, source, number, taken) })
+            Ok(Receiving { pending: Pending::new(self, source, number, taken) })
         };
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source))))
     }
