@@ -23,16 +23,16 @@ const SPINS: u32 = 200;
 
 /// Polls before a sleep. They take about as long as a sleep with its wake. With many more, ranks
 /// that share a core delay the peer for which they wait (docs/tuning.md, "Polls before a sleep").
-const LOOKS: u32 = 100;
+const POLLS: u32 = 100;
 
 /// Polls before a sleep if the last sleep was short. They last long enough for a peer to move a few
 /// MiB, and save it the time to wake this rank (docs/tuning.md, "Polls before a sleep").
-const MORE_LOOKS: u32 = 16 * LOOKS;
+const MORE_POLLS: u32 = 16 * POLLS;
 
 /// The most polls before a sleep, used while peers access this rank's memory. Every sleep that ends
 /// with an access doubles the polls, since each sleep delays a peer
 /// (docs/tuning.md, "Polls before a sleep").
-const MOST_LOOKS: u32 = 16 * MORE_LOOKS;
+const MAX_POLLS: u32 = 16 * MORE_POLLS;
 
 /// A sleep shorter than this could have been avoided by more polls.
 const SHORT_SLEEP: Duration = Duration::from_micros(150);
@@ -43,11 +43,11 @@ const WARINESS: u32 = 32;
 
 /// Polls of a waiting call before it takes over from the progress thread. Most answers from ranks
 /// of this host arrive within them (docs/tuning.md, "Waits beside the progress thread").
-const BRIEF: u32 = 32;
+const LOCAL_POLLS: u32 = 32;
 
 /// The number of these polls if all peers are on other hosts, from which answers take longer
 /// (docs/tuning.md, "Waits beside the progress thread").
-const FAR: u32 = 128;
+const REMOTE_POLLS: u32 = 128;
 
 /// The number of following waits that disarm the bell at once, after a peer sent a waiting rank
 /// anything but an answer.
@@ -63,7 +63,7 @@ pub(crate) struct Waiter {
     doorbell: Arc<dyn Doorbell>,
     spins: u32,
     /// The polls before the next sleep.
-    patience: AtomicU32,
+    polls: AtomicU32,
     /// The number of sleeps before more polls may be tried.
     wary: AtomicU32,
     /// Whether a progress thread runs.
@@ -103,9 +103,9 @@ impl Waiter {
     /// Spins only if the `ranks` of this host fit its cores.
     pub(crate) fn new(rank: u32, doorbell: Arc<dyn Doorbell>, ranks: u32) -> Waiter {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (spins, looks) = if ranks as usize <= cores { (SPINS, LOOKS) } else { (0, 0) };
-        let (patience, is_rung) = (AtomicU32::new(looks), ranks > 1);
-        Waiter { spins, patience, is_rung, ..Self::sleeping(rank, doorbell) }
+        let (spins, polls) = if ranks as usize <= cores { (SPINS, POLLS) } else { (0, 0) };
+        let (polls, is_rung) = (AtomicU32::new(polls), ranks > 1);
+        Waiter { spins, polls, is_rung, ..Self::sleeping(rank, doorbell) }
     }
 
     /// A waiter that never spins.
@@ -114,7 +114,7 @@ impl Waiter {
             rank,
             doorbell,
             spins: 0,
-            patience: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             wary: AtomicU32::new(0),
             served: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
@@ -146,8 +146,8 @@ impl Waiter {
 
     /// The number of polls before the next sleep.
     #[inline]
-    pub(crate) fn patience(&self) -> u32 {
-        self.patience.load(Ordering::Relaxed)
+    pub(crate) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
     }
 
     /// Adapts the polls before the next sleep to the length of the last one.
@@ -156,17 +156,17 @@ impl Waiter {
         // Polls serve peers that access memory without a trace. A sleep that soon ended with an
         // access suggests that they were useful.
         let accessed = self.silent.load(Ordering::Relaxed) && slept < SHORT_SLEEP;
-        if self.patience() > LOOKS {
+        if self.polls() > POLLS {
             if accessed {
-                self.patience.store((2 * self.patience()).min(MOST_LOOKS), Ordering::Relaxed);
+                self.polls.store((2 * self.polls()).min(MAX_POLLS), Ordering::Relaxed);
                 return;
             }
-            self.patience.store(LOOKS, Ordering::Relaxed);
+            self.polls.store(POLLS, Ordering::Relaxed);
             self.wary.store(WARINESS, Ordering::Relaxed);
         } else if wary > 0 {
             self.wary.store(wary - 1, Ordering::Relaxed);
         } else if self.spins > 0 && slept < SHORT_SLEEP {
-            self.patience.store(MORE_LOOKS, Ordering::Relaxed);
+            self.polls.store(MORE_POLLS, Ordering::Relaxed);
         }
     }
 
@@ -183,7 +183,7 @@ impl Waiter {
     /// thread steps aside. Answers don't ring, and disarming and arming the bell moves two cache
     /// lines between peers and this rank.
     #[inline]
-    pub(crate) fn brief(&self) -> u32 {
+    pub(crate) fn early_polls(&self) -> u32 {
         if !self.quiet.load(Ordering::Relaxed) || self.spins == 0 {
             return 0;
         }
@@ -192,8 +192,8 @@ impl Waiter {
             self.courtesy.store(courtesy - 1, Ordering::Relaxed);
         }
         match (courtesy, self.is_rung) {
-            (0, true) => BRIEF,
-            (0, false) => FAR,
+            (0, true) => LOCAL_POLLS,
+            (0, false) => REMOTE_POLLS,
             _ => 0,
         }
     }
@@ -251,15 +251,15 @@ impl Waiter {
         let _ = self.doorbell.ring(self.rank);
     }
 
-    /// Sleeps until the bell rings, unless `look` finds something. `look` runs after the bell is
+    /// Sleeps until the bell rings, unless `poll` finds something. `poll` runs after the bell is
     /// armed, so any later event ends the sleep.
-    pub(crate) fn sleep<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
+    pub(crate) fn sleep<T>(&self, poll: impl FnOnce() -> Option<T>) -> Option<T> {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let mut threads = self.threads();
         let found = if threads.on_bell {
             let turn = threads.turn;
             drop(threads);
-            let found = look();
+            let found = poll();
             if found.is_none() {
                 let same = |threads: &mut Threads| threads.turn == turn;
                 let threads = self.threads();
@@ -271,7 +271,7 @@ impl Waiter {
             // Armed before other threads rely on it: changes of shared memory only ring the bell.
             self.doorbell.arm();
             drop(threads);
-            let found = look();
+            let found = poll();
             if found.is_none() {
                 let asleep = Instant::now();
                 self.doorbell.sleep(NAP);
@@ -303,8 +303,8 @@ impl Waiter {
     }
 
     /// The sleep of the progress thread. It first waits while calls make progress, then sleeps on
-    /// the bell, unless `look` finds something.
-    pub(crate) fn doze<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
+    /// the bell, unless `poll` finds something.
+    pub(crate) fn doze<T>(&self, poll: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut threads = self.threads();
         while threads.waiting > 0 {
             threads.aside = true;
@@ -314,7 +314,7 @@ impl Waiter {
         threads.aside = false;
         self.arm_for_requests();
         drop(threads);
-        let found = look();
+        let found = poll();
         if found.is_none() {
             self.doorbell.sleep(NAP);
         }
@@ -345,24 +345,24 @@ mod tests {
     fn a_short_sleep_lengthens_the_next_polling_unless_it_was_in_vain() {
         let mut waiter = Waiter::sleeping(0, Arc::new(Still));
         waiter.learn(Duration::ZERO);
-        assert_eq!(waiter.patience(), 0, "where ranks share cores");
-        (waiter.spins, waiter.patience) = (SPINS, AtomicU32::new(LOOKS));
+        assert_eq!(waiter.polls(), 0, "where ranks share cores");
+        (waiter.spins, waiter.polls) = (SPINS, AtomicU32::new(POLLS));
         waiter.learn(SHORT_SLEEP);
-        assert_eq!(waiter.patience(), LOOKS, "after a long sleep");
+        assert_eq!(waiter.polls(), POLLS, "after a long sleep");
         waiter.learn(SHORT_SLEEP / 2);
-        assert_eq!(waiter.patience(), MORE_LOOKS);
+        assert_eq!(waiter.polls(), MORE_POLLS);
         for _ in 0..=WARINESS {
             waiter.learn(SHORT_SLEEP / 2);
-            assert_eq!(waiter.patience(), LOOKS, "after polls in vain");
+            assert_eq!(waiter.polls(), POLLS, "after polls in vain");
         }
         waiter.learn(SHORT_SLEEP / 2);
-        assert_eq!(waiter.patience(), MORE_LOOKS);
+        assert_eq!(waiter.polls(), MORE_POLLS);
         waiter.expose();
-        for looks in [2 * MORE_LOOKS, 4 * MORE_LOOKS, 8 * MORE_LOOKS, MOST_LOOKS, MOST_LOOKS] {
+        for polls in [2 * MORE_POLLS, 4 * MORE_POLLS, 8 * MORE_POLLS, MAX_POLLS, MAX_POLLS] {
             waiter.learn(SHORT_SLEEP / 2);
-            assert_eq!(waiter.patience(), looks, "a peer may have accessed memory");
+            assert_eq!(waiter.polls(), polls, "a peer may have accessed memory");
         }
         waiter.learn(SHORT_SLEEP);
-        assert_eq!(waiter.patience(), LOOKS, "no peer accesses memory");
+        assert_eq!(waiter.polls(), POLLS, "no peer accesses memory");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{Meeting, Process};
 use crate::barrier::Barrier;
-use crate::check::circle::Circle;
+use crate::check::circle::WaitCycle;
 use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
@@ -21,11 +21,11 @@ impl Process {
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let brief = self.waiter.brief();
-        if brief > 0 {
+        let early_polls = self.waiter.early_polls();
+        if early_polls > 0 {
             let mut engine = self.engine();
-            let look = |_| self.look(&mut engine, &mut poll, false).1;
-            if let Some(outcome) = (0..brief).find_map(look) {
+            let attempt = |_| self.progress_and_poll(&mut engine, &mut poll, false).1;
+            if let Some(outcome) = (0..early_polls).find_map(attempt) {
                 return outcome;
             }
         }
@@ -45,7 +45,7 @@ impl Process {
     /// most frames are noticed earlier this way. Inlined, since `arming` is constant at each call
     /// site (docs/tuning.md, "Glances at the link").
     #[inline(always)]
-    fn look<T>(
+    fn progress_and_poll<T>(
         &self,
         engine: &mut Engine,
         poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
@@ -85,10 +85,10 @@ impl Process {
         let (mut idle, mut circle) = (0, None);
         loop {
             let mut engine = self.engine();
-            let (mut moved, mut looks) = (false, 0);
+            let (mut moved, mut polls) = (false, 0);
             // Releasing the engine after each poll would take as long as the poll itself.
-            while looks == 0 || looks < LOOKS && idle + looks < self.waiter.patience() {
-                let (progress, outcome) = self.look(&mut engine, &mut poll, false);
+            while polls == 0 || polls < POLLS_PER_LOCK && idle + polls < self.waiter.polls() {
+                let (progress, outcome) = self.progress_and_poll(&mut engine, &mut poll, false);
                 if let Some(outcome) = outcome {
                     return outcome;
                 }
@@ -96,17 +96,17 @@ impl Process {
                 if moved {
                     break;
                 }
-                looks += 1;
+                polls += 1;
             }
             drop(engine);
             self.check_job()?;
-            if moved || idle < self.waiter.patience() {
-                idle = if moved { 0 } else { idle + looks };
+            if moved || idle < self.waiter.polls() {
+                idle = if moved { 0 } else { idle + polls };
                 continue;
             }
             let found = self.waiter.sleep(|| {
                 // The bell is armed only now, so an abort since the last poll didn't ring.
-                let (moved, outcome) = self.look(&mut self.engine(), &mut poll, true);
+                let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
@@ -236,7 +236,7 @@ impl Process {
 
     /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so
     /// long that no frame under way can end them.
-    fn check_circle(&self, seen: &mut Option<Circle>) -> Result<()> {
+    fn check_circle(&self, seen: &mut Option<WaitCycle>) -> Result<()> {
         if self.checks() {
             let mut engine = self.engine();
             let call = self.segment.noted(self.me.rank).calls;
@@ -244,7 +244,7 @@ impl Process {
             if let Some(text) = told {
                 return Err(ErrorKind::Circle(text).into());
             }
-            let circle = Circle::of(&self.segment, self.me.rank, self.me.size);
+            let circle = WaitCycle::of(&self.segment, self.me.rank, self.me.size);
             if let Some((calls, text)) = circle.and_then(|circle| circle.has_lasted(seen)) {
                 engine.state().note_circle(calls, text.clone());
                 engine.progress();
@@ -278,7 +278,7 @@ impl Ticket {
 const GLANCES: u32 = 4;
 
 /// Polls of a waiting call before it releases the engine to other threads of its rank.
-const LOOKS: u32 = 4;
+const POLLS_PER_LOCK: u32 = 4;
 
 /// The result of a poll after the link has failed. A result that is there counts. Reports of dead
 /// peers may be wrong then, so the link's error replaces them.
