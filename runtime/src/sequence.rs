@@ -164,7 +164,7 @@ impl Sequence<'_> {
             let any = match node {
                 Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
                 Node::Leaf(_) => true,
-                Node::Array { child, runs, .. } => self.items[*child as usize] && !runs.is_empty(),
+                Node::Array { child, vectors, .. } => self.items[*child as usize] && !vectors.is_empty(),
                 _ => node.children().any(|child| self.items[child as usize]),
             };
             self.items.push(any);
@@ -177,9 +177,9 @@ impl Sequence<'_> {
         let Some(levels) = levels.checked_sub(1) else { return out.end() };
         match &self.nodes[node as usize] {
             Node::Leaf(leaf) => out.write_str(&name(*leaf)),
-            Node::Array { child, runs, .. } => {
+            Node::Array { child, vectors, .. } => {
                 let copies =
-                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                    vectors.iter().map(|it| u128::from(it.length) * u128::from(it.count)).sum();
                 self.times(*child, copies, levels, out)
             }
             Node::Simple { members } => {

@@ -372,7 +372,7 @@ fn wrong_options_are_refused_with_an_explanation() {
         (&["true", ":", "--label", "true"], "part 2: '--label' is an option of the whole job"),
         (&["true", ":", "--timeout=5", "true"], "give it before the first program"),
         (&["--arch", "native,", "true"], "use one of"),
-        (&["--arch", "native,xdr", "true"], "xdr serves files and buffers"),
+        (&["--arch", "native,xdr", "true"], "xdr is a representation of files and buffers"),
         (&["--env", "NO_SUCH", "true"], "-x NO_SUCH: no such variable is set here"),
         (&["--host", "a:0", "true"], "a number of ranks above 0"),
         (&["--host", "-oProxyCommand=x", "true"], "expected NAME or NAME:N"),

@@ -92,8 +92,8 @@ impl Sequence<'_> {
             let any = match node {
                 form::Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
                 form::Node::Leaf(_) => true,
-                form::Node::Array { child, runs, .. } => {
-                    self.items[*child as usize] && !runs.is_empty()
+                form::Node::Array { child, vectors, .. } => {
+                    self.items[*child as usize] && !vectors.is_empty()
                 }
                 _ => node.children().any(|child| self.items[child as usize]),
             };
@@ -108,9 +108,9 @@ impl Sequence<'_> {
                 None => out.write_str(basic.code()),
             },
             form::Node::Leaf(leaf) => write!(out, "{leaf}"),
-            form::Node::Array { child, runs, .. } => {
+            form::Node::Array { child, vectors, .. } => {
                 let copies =
-                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                    vectors.iter().map(|it| u128::from(it.length) * u128::from(it.count)).sum();
                 self.times(*child, copies, out)
             }
             form::Node::Simple { members } => {

@@ -83,15 +83,15 @@ impl Memory {
         for node in form.nodes() {
             let element = match node {
                 Node::Leaf(leaf) => MemoryNode::of_leaf(*leaf, architecture)?,
-                Node::Array { child, runs, .. } => {
+                Node::Array { child, vectors, .. } => {
                     let child = *child as usize;
                     let extent = bounds[child].extent();
-                    let parts = runs.iter().map(|run| {
+                    let parts = vectors.iter().map(|vector| {
                         Strided::new(
                             child,
-                            run.displacement,
-                            (run.length, extent),
-                            (run.count, run.stride),
+                            vector.displacement,
+                            (vector.length, extent),
+                            (vector.count, vector.stride),
                         )
                     });
                     MemoryNode::of_children(parts, &nodes)
