@@ -90,7 +90,8 @@ words! {
         /// A put and flush to a rank that computes for 200 ms without calling the library. If the
         /// value isn't there at the end, the put took 200 ms.
         Computing = "computing",
-        /// Memory to a packed stream. The first architecture is the memory's, the second the stream's.
+        /// Memory to a packed stream. The first architecture is the memory's, the second the
+        /// stream's.
         Pack = "pack",
         /// A packed stream to memory. The first architecture is the memory's.
         Unpack = "unpack",
@@ -257,7 +258,8 @@ impl Case {
         Ok([architecture(first)?, architecture(second)?])
     }
 
-    /// Bytes that are moved during one call: twice [`bytes`](Case::bytes) if both ranks are origins.
+    /// Bytes that are moved during one call: twice [`bytes`](Case::bytes) if both ranks are
+    /// origins.
     pub fn moved(&self) -> u64 {
         match self.bench {
             Bench::PutBibw | Bench::GetBibw => 2 * self.bytes,

@@ -40,7 +40,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub fn pin(index: usize) {
     let mut set = CpuSet::new();
     if cores().get(index).is_some_and(|&core| set.set(core).is_ok()) {
-        // If the core has been taken away meanwhile, the thread stays unpinned and only loses speed.
+        // If the core has been taken away meanwhile, the thread stays unpinned and only loses
+        // speed.
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
 }
