@@ -1,4 +1,5 @@
-//! Datatypes with names, for the command line and for reports.
+//! Named datatypes, for the command line and for reports: those of most comparisons of MPI
+//! libraries.
 
 use longshore::{Datatype, Order};
 use shipable::oracle::{Options, Random};
@@ -9,24 +10,25 @@ use crate::case::Way;
 /// A datatype with a name.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// A word.
+    /// The name, one word.
     pub name: &'static str,
-    /// What it is like.
+    /// A description of the type.
     pub description: &'static str,
     /// One element, in its canonical notation.
     pub notation: String,
     /// Elements that one operation moves.
     pub count: u64,
-    /// How it gets to be a target type.
+    /// The kind of target datatype that operations use for it.
     pub way: Way,
-    /// Whether it stands for the others in a quick run.
+    /// Whether a quick run measures it.
     pub quick: bool,
 }
 
-/// The types that most comparisons of MPI libraries have, `a` to `g` in their order, and a portable struct.
+/// The types of most comparisons of MPI libraries, in the order of their letters `a` to `g`, and a
+/// portable struct.
 ///
 /// # Errors
-/// None, unless a constructor's arguments are wrong.
+/// Only invalid arguments of a constructor.
 pub fn all() -> Result<Vec<Named>, Failure> {
     let double = Datatype::double();
     let (lengths, places) = blocks(BLOCKS, true);
@@ -89,7 +91,7 @@ pub fn all() -> Result<Vec<Named>, Failure> {
         of("contiguous", "doubles (1 MiB)", double.clone(), 1 << 17, Way::Portable),
         of(
             "simple_struct",
-            "the same struct, portable",
+            "struct {char, double, int, short[3]}, portable",
             Datatype::simple_struct(&[1, 1, 1, 3], &members)?,
             10_000,
             Way::Portable,
@@ -97,10 +99,10 @@ pub fn all() -> Result<Vec<Named>, Failure> {
     ])
 }
 
-/// A type of so many blocks that its commit takes a while.
+/// An indexed type with many blocks, to measure a long commit.
 ///
 /// # Errors
-/// None, as for [`all`].
+/// Only invalid arguments of a constructor.
 pub fn many_blocks() -> Result<Named, Failure> {
     let (lengths, places) = blocks(1 << 14, false);
     Ok(Named {
@@ -118,7 +120,7 @@ pub const BLOCKS: usize = 1024;
 /// Doubles along each edge of the cube of `face`.
 pub const EDGE: usize = 128;
 
-/// Blocks of 1 to 8 elements with random gaps: lengths and places.
+/// Random blocks of 1 to 8 elements with gaps: their lengths and displacements.
 pub fn blocks(count: usize, shuffled: bool) -> (Vec<i64>, Vec<i64>) {
     // A fixed seed: every run has the same blocks.
     let mut random = Random::new(3, Options::default());

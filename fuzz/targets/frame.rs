@@ -9,7 +9,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use longshore_fuzz as _;
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64, Memory, Place, Receiver, SLOTS, Sender,
+    Access, Control, INLINE, Le64, Memory, Position, Receiver, SLOTS, Sender,
 };
 
 const BULK: usize = 4096;

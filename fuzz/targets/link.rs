@@ -33,7 +33,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (ours, theirs) =
         (Key::new(b"secret"), Key::new(if bits & KNOWS == 0 { b"guess" } else { b"secret" }));
     let greeting = Greeting::new(GUEST, HERE, [1; NONCE]);
-    // The request for a connection carries these bytes.
+    // The request for a connection, which proves knowledge of the secret.
     let sound = ours.request(&greeting);
     assert_eq!(theirs.requested(&sound).is_ok(), bits & KNOWS != 0);
     assert!(ours.requested(&bytes[1..]).is_err() || bytes[1..] == sound, "nobody guesses a proof");

@@ -1,4 +1,4 @@
-//! The pack engine: programs of the named types of `longshore bench`, beside loops written for each.
+//! The pack engine: programs of the named types of `longshore bench`, beside hand-written loops.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -6,7 +6,7 @@ use longshore_benches::case::{Bench, Case};
 use longshore_benches::{catalog, loops, types};
 use shipable::{Architecture, Committed, Datatype, Partial, View, ViewMut};
 
-/// Memory and stream of a type, and what is done with them.
+/// The memory and the stream of a type, and its case.
 struct Work {
     committed: Committed,
     count: u64,

@@ -13,7 +13,7 @@ pub fn size_of(datatype: &Datatype) -> Result<u64, Failure> {
     Ok(Committed::new(datatype, &Architecture::NATIVE)?.native().stream_size())
 }
 
-/// Cases that are being collected.
+/// A growing list of cases.
 pub struct List {
     quick: bool,
     pub cases: Vec<Case>,
@@ -28,7 +28,7 @@ impl List {
     pub fn sized(&mut self, benches: &[Bench], sizes: &[u64], like: &Case) {
         for &bench in benches {
             for &bytes in sizes {
-                // What isn't made of doubles counts bytes, which can be summed, too.
+                // Sizes that aren't whole doubles use bytes, which have a sum, too.
                 let (datatype, count) = match (bench, bytes) {
                     (Bench::FopLatency | Bench::CasLatency, _) => ("i64", 1),
                     _ if bytes < 8 || bytes % 8 != 0 => ("i8", bytes.max(1)),
@@ -79,12 +79,13 @@ impl List {
         Ok(())
     }
 
-    /// A case without what its bench doesn't use, and with as many calls and rounds as it is worth.
+    /// Adds a case with its calls and rounds. Fields that its bench doesn't use get their defaults,
+    /// and a case that its bench can't do isn't added.
     fn push(&mut self, case: Case) {
         let plain = Case::default();
         let Case { bench, name, bytes, datatype, count, way, arch, ranks, .. } = case.clone();
         let kept = match bench {
-            // Doubles are swapped, as a whole.
+            // Only whole doubles are swapped.
             Bench::ByteSwap if datatype != "d" => return,
             _ if limits::has(bench) || LAUNCHES.contains(&bench) => {
                 let ranks = if limits::has(bench) { plain.ranks } else { ranks };
@@ -115,9 +116,8 @@ impl List {
                 let datatype = plain.datatype;
                 Case { bytes: 8, datatype, count: 1, name: None, sync, window, ..case }
             }
-            // Of unlike ranks none has the other's layout.
+            // Unlike ranks don't have the same layout.
             _ if way == Way::SameLayout && !alike(&case) => return,
-            // A locale-specific type is foreign on one side only.
             _ => Case { way, ..case },
         };
         let (calls, rounds) = effort(&kept, self.quick);
@@ -130,10 +130,10 @@ fn alike(case: &Case) -> bool {
     case.architectures().is_ok_and(|[near, far]| near.same_representation(&far))
 }
 
-/// Calls in a round, and rounds: some ten milliseconds where nothing is slow, half a second where all is; a hundredth of that if
-/// it is to be quick.
+/// The calls of a round, and the rounds of a case. A fast case takes about ten milliseconds, a slow
+/// case half a second, and with `quick` a hundredth of that.
 fn effort(case: &Case, quick: bool) -> (u32, u32) {
-    // Gaps cost as well.
+    // Named types have gaps, which cost time, too.
     let bytes = if case.name.is_some() { 4 * case.bytes } else { case.bytes };
     let calls = match bytes {
         0..=8192 => 2000,
@@ -165,7 +165,7 @@ fn effort(case: &Case, quick: bool) -> (u32, u32) {
     let (calls, rounds) = if quick { (calls / 10, 5) } else { (calls, rounds) };
     match case.bench {
         bench if bench.streams() || bench == Bench::FabricBw => {
-            // Whatever a synchronisation has of them, no more are done than are counted.
+            // Whole batches, so that a round makes exactly as many calls as it counts.
             match calls {
                 0..=IN_FLIGHT => (calls.max(1).next_power_of_two(), rounds),
                 _ => (calls.next_multiple_of(IN_FLIGHT), rounds),

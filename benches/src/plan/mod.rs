@@ -12,14 +12,15 @@ use crate::types::{self, Named};
 use crate::{Failure, catalog, kernels};
 use list::{List, size_of};
 
-/// What is wanted, as the command's flags say.
+/// The choice of cases, by the command's flags.
 ///
-/// With nothing but `benches`, `quick` and `sizes` it is a selection: all benches that there are, over the windows, synchronisations,
-/// sizes, routes, representations and types on which they are usually looked at. As soon as one of the other fields says
-/// something, all combinations of the given values are measured, and what isn't given has its plainest value.
+/// With only `benches`, `quick`, `sizes` and `rounds` set, it is the usual selection: every bench,
+/// on the windows, synchronisations, sizes, routes, representations and types that are of interest
+/// for it. If any other field is set, all combinations of the given values are measured. Fields
+/// that aren't set then have one default value.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Only these benches; all, if empty.
+    /// Only these benches. Empty: all.
     pub benches: Vec<Bench>,
     /// Kinds of windows.
     pub windows: Vec<Flavor>,
@@ -29,31 +30,31 @@ pub struct Choice {
     pub sizes: Vec<u64>,
     /// Routes.
     pub routes: Vec<Routes>,
-    /// Ranks take themselves to be on hosts of their own.
+    /// Whether ranks act as if they were on different hosts.
     pub hosts: bool,
     /// Pairs of representations.
     pub archs: Vec<[String; 2]>,
     /// Types.
     pub types: Vec<Element>,
-    /// Each kind of case once or twice, and short.
+    /// Whether to measure only one or two short cases of each kind.
     pub quick: bool,
-    /// Rounds of each case but those that have few.
+    /// Rounds of each case, except for benches that have few.
     pub rounds: Option<u32>,
 }
 
 /// A type that was asked for.
 #[derive(Clone, Debug)]
 pub enum Element {
-    /// One that has a name, and a count.
+    /// A named type, which has its own count.
     Named(Named),
-    /// Any, of which as many are moved as have about the size that was asked for.
+    /// Any type. The count follows from the size that was asked for.
     Any(Datatype),
 }
 
 impl std::str::FromStr for Element {
     type Err = String;
 
-    /// A name, or a type in the notation.
+    /// Parses a name, or a type in the notation.
     fn from_str(text: &str) -> Result<Element, String> {
         match text.parse::<Datatype>() {
             Ok(datatype) => Ok(Element::Any(datatype)),
@@ -63,9 +64,9 @@ impl std::str::FromStr for Element {
     }
 }
 
-/// 1 B to 4 MiB.
+/// The powers of two of all sizes: 1 B to 4 MiB.
 const ALL: std::ops::RangeInclusive<u32> = 0..=22;
-/// Sizes that stand for all where much is combined.
+/// Sizes that stand for all, where many values are combined.
 const FEW: [u64; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 
 /// Latencies of operations that take any size.
@@ -75,22 +76,24 @@ const LATENCIES: [Bench; 4] =
 const SINGLES: [Bench; 2] = [Bench::FopLatency, Bench::CasLatency];
 const BANDWIDTHS: [Bench; 4] = [Bench::PutBw, Bench::GetBw, Bench::PutBibw, Bench::GetBibw];
 const RATES: [Bench; 2] = [Bench::PutMr, Bench::GetMr];
-/// What is done with a type alone.
+/// Benches of a type without ranks.
 const OF_TYPES: [Bench; 6] =
     [Bench::Pack, Bench::Unpack, Bench::Copy, Bench::Commit, Bench::CommitReady, Bench::Define];
 const LAUNCHES: [Bench; 2] = [Bench::Launch, Bench::Memory];
 
-const NO_CASE: &str = "there is no case with what is given: fop_latency and cas_latency are of int64 alone, byte_swap is \
-     of doubles alone, fabric and fabric_bw need --hosts, and types that need one layout on both sides need like ranks";
+const NO_CASE: &str = "no case fits the given flags: fop_latency and cas_latency need int64, \
+     byte_swap needs doubles, fabric and fabric_bw need --hosts, and types with the same layout on \
+     both sides need like ranks";
 
-/// Pairs of unlike ranks that are usually looked at.
+/// The pairs of unlike ranks in the usual selection.
 const UNLIKE: [[&str; 2]; 3] = [["native", "s390x"], ["native", "i686"], ["s390x", "native"]];
 
 impl Choice {
-    /// The cases, in an order in which neighbours can share a job.
+    /// The cases, in an order in which adjacent cases can share a job.
     ///
     /// # Errors
-    /// A type that doesn't exist on this machine; a representation that no rank can have, where one is to; a choice without a case.
+    /// A type that doesn't exist on this machine, a representation that no rank can have for a
+    /// bench with ranks, or a choice without cases.
     pub fn cases(&self) -> Result<Vec<Case>, Failure> {
         let combined = !(self.windows.is_empty()
             && self.syncs.is_empty()
@@ -104,7 +107,7 @@ impl Choice {
             (false, false) => self.selection()?,
         };
         cases.retain(|case| self.benches.is_empty() || self.benches.contains(&case.bench));
-        // What works on types alone is no rank's.
+        // Benches of types have no ranks, so they may use representations of files.
         for case in cases.iter().filter(|case| !OF_TYPES.contains(&case.bench)) {
             case.arch.iter().try_for_each(|name| case::of_rank(name))?;
         }
@@ -119,13 +122,14 @@ impl Choice {
         }
     }
 
-    /// What is given for benches that have no such thing: none of their `cases` has it.
+    /// Warnings about flags that a chosen bench doesn't use: none of its `cases` has the flag's
+    /// value.
     pub fn unheeded(&self, cases: &[Case]) -> Vec<String> {
         /// Whether a value is given that none of the cases has.
         fn misses<T: PartialEq>(given: &[T], cases: &[&Case], of: impl Fn(&Case) -> T) -> bool {
             given.iter().any(|value| !cases.iter().any(|case| of(case) == *value))
         }
-        let told = |bench: &Bench| {
+        let warnings = |bench: &Bench| {
             let of: Vec<&Case> = cases.iter().filter(|case| case.bench == *bench).collect();
             let sized = self.types.is_empty() && of.iter().all(|case| case.name.is_none());
             let options = [
@@ -141,19 +145,21 @@ impl Choice {
                 true => vec![format!("{bench} isn't measured: {NO_CASE}")],
                 false => unheeded
                     .map(|(option, _)| {
-                        format!("{bench} has not all that {option} says: it's measured without")
+                        format!(
+                            "{bench} doesn't use all values of {option}: it is measured without"
+                        )
                     })
                     .collect(),
             }
         };
-        self.benches.iter().flat_map(told).collect()
+        self.benches.iter().flat_map(warnings).collect()
     }
 
     fn sizes(&self, usual: impl IntoIterator<Item = u64>) -> Vec<u64> {
         if self.sizes.is_empty() { usual.into_iter().collect() } else { self.sizes.clone() }
     }
 
-    /// What is usually looked at.
+    /// The usual selection.
     fn selection(&self) -> Result<Vec<Case>, Failure> {
         let all = || self.sizes(ALL.map(|power| 1 << power));
         let some = || self.sizes(ALL.step_by(2).map(|power| 1 << power));
@@ -161,12 +167,12 @@ impl Choice {
         let named = types::all()?;
         let mut list = List::new(self.quick);
 
-        // Limits stand next to what they limit.
+        // Limits are measured close in time to the benches that they limit.
         list.sized(&[Bench::Memcpy, Bench::ByteSwap], &all(), &Case::default());
         list.sized(&LATENCIES[..2], &all(), &Case::default());
         list.sized(&LATENCIES[2..], &some(), &Case::default());
         list.singles(&Case::default());
-        // Where malloc puts long arrays.
+        // Origin memory at the offset where malloc puts long arrays.
         let askew = Case { offset: 16, ..Case::default() };
         list.sized(&LATENCIES[..2], &some(), &askew);
         for &window in &Flavor::ALL[1..] {
@@ -193,7 +199,7 @@ impl Choice {
         }
         list.typed(&[Bench::TypeSend], &named, &Case::default())?;
 
-        // Other libraries send messages where they can't map the window: where it was created.
+        // Other libraries send messages only for created windows, which they can't map.
         let message = Case { route: Routes::Message, ..created.clone() };
         let pairs = UNLIKE.map(|pair| Case { arch: pair.map(str::to_owned), ..Case::default() });
         for by in [&message].into_iter().chain(&pairs) {
@@ -206,7 +212,7 @@ impl Choice {
             list.typed(&LATENCIES[..2], &named, by)?;
         }
 
-        // What applications exchange.
+        // Types that applications exchange.
         let kernels = kernels::all()?;
         for on in [&Case::default(), &created] {
             list.typed(&LATENCIES[..2], &kernels, on)?;
@@ -229,7 +235,7 @@ impl Choice {
         Ok(list.cases)
     }
 
-    /// Each bench, window, synchronisation, route and way at least once.
+    /// The quick selection: each bench, window, synchronisation, route and way at least once.
     fn samples(&self) -> Result<Vec<Case>, Failure> {
         let sizes = || self.sizes([8, 64 << 10]);
         let named = types::all()?.into_iter().chain(kernels::all()?);
@@ -259,7 +265,7 @@ impl Choice {
         Ok(list.cases)
     }
 
-    /// All combinations of what is given.
+    /// All combinations of the given values.
     fn combinations(&self) -> Result<Vec<Case>, Failure> {
         fn or<T: Clone>(given: &[T], plain: T) -> Vec<T> {
             if given.is_empty() { vec![plain] } else { given.to_vec() }
@@ -348,14 +354,14 @@ mod tests {
     }
 
     #[test]
-    fn every_case_is_read_back_as_it_is() {
+    fn every_case_is_parsed_back_unchanged() {
         for case in cases(&Choice::default()) {
             assert_eq!(case.to_string().parse().as_ref(), Ok(&case));
         }
     }
 
     #[test]
-    fn rounds_are_as_many_as_are_asked_for() {
+    fn rounds_are_those_asked_for() {
         for quick in [false, true] {
             let benches = vec![Bench::PutLatency, Bench::Computing, Bench::Launch];
             let usual = Choice { benches, quick, ..Choice::default() };
@@ -373,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_bench_has_no_use_for_is_told() {
+    fn flags_that_a_bench_does_not_use_are_reported() {
         let choice = Choice {
             benches: vec![Bench::CacheLine, Bench::PutLatency, Bench::Launch],
             sizes: vec![8, 64],
@@ -384,7 +390,7 @@ mod tests {
         assert_eq!([of(Bench::CacheLine), of(Bench::Launch)], [1, 2], "of 2 and of 32 ranks");
         let told = choice.unheeded(&chosen);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("cache_line has not all that --size says"), "{told:?}");
+        assert!(told[0].starts_with("cache_line doesn't use all values of --size"), "{told:?}");
         let typed = Choice {
             benches: vec![Bench::PutLatency, Bench::FopLatency],
             types: vec![Element::Any(Datatype::double())],
@@ -395,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_combined() {
+    fn given_values_are_combined() {
         let choice = Choice {
             benches: vec![Bench::PutLatency, Bench::FopLatency],
             windows: vec![Flavor::Dynamic, Flavor::Shared],
@@ -414,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_measured_as_they_were_given() {
+    fn given_sizes_are_measured_exactly() {
         let given = vec![1, 7, 8, 12, 4096];
         let choice =
             Choice { benches: BANDWIDTHS.to_vec(), sizes: given.clone(), ..Choice::default() };
@@ -425,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_named_or_written() -> Result<(), Failure> {
+    fn types_are_given_by_name_or_notation() -> Result<(), Failure> {
         let types = vec!["vector1".parse()?, "U1(V:d:4:1:5)".parse()?];
         let benches = vec![Bench::PutLatency];
         let choice = Choice { benches, types, sizes: vec![96], ..Choice::default() };
@@ -440,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn one_layout_is_asked_of_like_ranks_alone() -> Result<(), Failure> {
+    fn same_layout_is_only_measured_between_like_ranks() -> Result<(), Failure> {
         for quick in [false, true] {
             let all = cases(&Choice { quick, ..Choice::default() });
             let same: Vec<_> = all.iter().filter(|case| case.way == Way::SameLayout).collect();

@@ -1,9 +1,10 @@
-//! Drawing: logarithmic axes, curves and dots, on paper of their own, so that a picture is legible on any page.
+//! Drawing of SVG: logarithmic axes, curves and dots, on a white background, so that a picture is
+//! legible on any page.
 
 use svg::Document;
 use svg::node::element::{Group, Line, Polyline, Rectangle, Style, Text, Title};
 
-/// Okabe's and Ito's colours, which those who don't tell red from green tell apart, from the darker ones.
+/// The darker ones of Okabe's and Ito's colours, which people with colour blindness can tell apart.
 pub const BLUE: &str = "#0072b2";
 pub const VERMILION: &str = "#d55e00";
 pub const GREEN: &str = "#009e73";
@@ -17,16 +18,16 @@ text{font:13px system-ui,'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#1b1f24}\
 .grid{stroke:#d8dee4;stroke-width:1}.fine{stroke:#eef1f4;stroke-width:1}.frame{stroke:#8c959f;fill:none}\
 .one{stroke:#1b1f24;stroke-width:1.5}";
 
-/// How a contender is drawn.
+/// The style of a contender's curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pen {
-    /// Its colour.
+    /// The colour.
     pub colour: &'static str,
     /// The marker at each point.
     pub marker: Marker,
-    /// Dashes of its curves, as SVG has them; none for a full line.
+    /// The dashes of the curve, as in SVG's `stroke-dasharray`. `None` for a solid line.
     pub dashes: Option<&'static str>,
-    /// Whether its dots are filled.
+    /// Whether the markers are filled.
     pub filled: bool,
 }
 
@@ -40,7 +41,7 @@ pub enum Marker {
     None,
 }
 
-/// A logarithmic axis: the values at its ends, and where these lie.
+/// A logarithmic axis: the values at its ends, and the positions of the ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     values: [f64; 2],
@@ -48,12 +49,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// From the first value, at the first place, to the last. They are positive and differ.
+    /// An axis between two values at two positions. The values must be positive and must differ.
     pub fn new(values: [f64; 2], places: [f64; 2]) -> Axis {
         Axis { values, places }
     }
 
-    /// The powers of ten about these values.
+    /// An axis whose ends are the powers of ten around these values.
     pub fn decades(values: impl Iterator<Item = f64>, places: [f64; 2]) -> Axis {
         let [mut least, mut most] = [f64::INFINITY, f64::NEG_INFINITY];
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -71,7 +72,7 @@ impl Axis {
         self.places[0] + share * (self.places[1] - self.places[0])
     }
 
-    /// Powers of ten in its range.
+    /// The powers of ten in the axis's range.
     pub fn powers(&self) -> impl Iterator<Item = f64> {
         let [first, last] = self.values.map(|value| value.log10().round() as i32);
         (first..=last).map(|power| 10f64.powi(power))
@@ -90,7 +91,7 @@ impl Sheet {
         Sheet { width, height, drawn: Group::new() }
     }
 
-    /// The picture, with a title for those who hear it.
+    /// The finished SVG. Screen readers read the title.
     pub fn finish(self, title: &str) -> String {
         let Sheet { width, height, drawn } = self;
         let paper = Rectangle::new()
@@ -115,7 +116,7 @@ impl Sheet {
         self.drawn = std::mem::take(&mut self.drawn).add(node);
     }
 
-    /// Text whose `anchor` (start, middle or end) is here, at its base line.
+    /// Draws text. The position is that of its base line's `anchor` (start, middle or end).
     pub fn text(&mut self, [x, y]: [f64; 2], class: &str, anchor: &str, text: &str) {
         let text = Text::new(text).set("x", round(x)).set("y", round(y)).set("text-anchor", anchor);
         self.add(if class.is_empty() { text } else { text.set("class", class) });
@@ -137,7 +138,7 @@ impl Sheet {
         self.add(frame.set("class", "frame"));
     }
 
-    /// A curve through these places, with a dot at each.
+    /// Draws a curve through these positions, with a marker at each.
     pub fn curve(&mut self, pen: Pen, places: &[[f64; 2]]) {
         let points: Vec<String> =
             places.iter().map(|[x, y]| format!("{},{}", round(*x), round(*y))).collect();
@@ -180,7 +181,7 @@ impl Sheet {
     }
 }
 
-/// A tenth of a pixel is enough.
+/// Rounds to a tenth of a pixel, which is precise enough.
 fn round(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
 }

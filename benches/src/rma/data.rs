@@ -1,4 +1,4 @@
-//! The origin's memory: a slot for each operation that may be under way at once.
+//! The origin's memory: one slot for each operation that may be in flight at once.
 
 use bytemuck::Pod;
 use longshore::{Destination, Element, Origin, Type};
@@ -6,30 +6,31 @@ use longshore::{Destination, Element, Origin, Type};
 use super::layout::Layout;
 use crate::Failure;
 
-/// Memory with slots, each of which an operation reads or writes.
+/// Memory with slots. Each operation reads or writes one slot.
 pub trait Data {
-    /// What lies at the only slot there is, as an operation takes it.
+    /// The content of the only slot, in the form that an operation takes.
     type SingleOrigin<'a>: Into<Origin<'a>>
     where
         Self: 'a;
-    /// The only slot there is, to be written.
+    /// The only slot, as the destination of an operation.
     type SingleDestination<'a>: Into<Destination<'a>>
     where
         Self: 'a;
 
-    /// What lies at a slot.
+    /// The content of a slot.
     fn origin(&self, slot: usize) -> Origin<'_>;
 
-    /// The slots, one after the other, to be written.
+    /// All slots in order, as destinations.
     fn destinations(&mut self) -> impl Iterator<Item = Destination<'_>>;
 
-    /// What lies at the only slot there is, not made an origin yet: to move one costs as much as a third of a put.
+    /// The content of the only slot. It isn't converted to an `Origin` yet, because moving one is
+    /// slow (docs/tuning.md, "Origins passed unconverted in the benches").
     fn single_origin(&self) -> Self::SingleOrigin<'_>;
 
-    /// The only slot there is, to be written.
+    /// The only slot, as the destination of an operation.
     fn single_destination(&mut self) -> Self::SingleDestination<'_>;
 
-    /// All of it.
+    /// All bytes of the memory.
     fn bytes_mut(&mut self) -> &mut [u8];
 
     /// This memory, after writing the pattern of a seed to every slot.
@@ -45,14 +46,14 @@ pub trait Data {
     }
 }
 
-/// Bytes of a page, by whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of
-/// 1 KiB.
+/// Bytes of a page. All origins' memory has a fixed offset from the start of a page, because the
+/// offset affects the speed (docs/tuning.md, "Page offset of the origin's memory").
 const PAGE: usize = 4096;
 
-/// Memory that starts with a page, or so many bytes into one.
+/// Memory at a fixed offset from the start of a page.
 struct Pages<T> {
     memory: Vec<T>,
-    /// Elements before it does.
+    /// Elements before the memory.
     first: usize,
 }
 
@@ -77,17 +78,18 @@ impl<T: Pod> Pages<T> {
     }
 }
 
-/// Elements of a predefined type, in the machine's representation: slices, as most programs give them.
+/// Elements of a predefined type in the machine's representation: slices, as in most programs.
 pub struct Slices<T> {
     memory: Pages<T>,
-    /// Elements at a slot,
+    /// Elements of a slot.
     count: usize,
-    /// and from one slot to the next.
+    /// Elements from one slot to the next.
     apart: usize,
 }
 
 impl<T: Pod> Slices<T> {
-    /// A case's slots. Behind the elements of the last there is nothing, so that the only one is all of the memory.
+    /// Memory for a case's slots. It ends with the elements of the last slot, so a single slot is
+    /// all of the memory.
     pub fn new(layout: &Layout) -> Slices<T> {
         let (count, apart) = (layout.count as usize, layout.slot_size / size_of::<T>().max(1));
         let memory = Pages::new((layout.slots - 1) * apart + count, layout.offset);
@@ -126,21 +128,21 @@ impl<T: Element + Pod> Data for Slices<T> {
     }
 }
 
-/// Elements of any type, in the rank's representation.
+/// Elements of any type in the rank's representation.
 pub struct Typed {
     memory: Pages<u8>,
     /// Bytes of a slot.
     slot_size: usize,
-    /// Where displacement 0 lies in a slot.
+    /// The offset of displacement 0 in a slot.
     zero: i64,
-    /// Elements at a slot.
+    /// Elements of a slot.
     count: i64,
-    /// What they are.
+    /// The type of the elements.
     datatype: Type,
 }
 
 impl Typed {
-    /// A case's slots.
+    /// Memory for a case's slots.
     pub fn new(layout: &Layout) -> Typed {
         let &Layout { ref own, count, slot_size, zero, offset, .. } = layout;
         let memory = Pages::new(layout.len(), offset);
