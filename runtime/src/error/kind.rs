@@ -381,7 +381,7 @@ pub enum ErrorKind {
         unknown: u32,
     },
     /// The lock type is unknown (rule 10).
-    #[error("{0} isn't a lock type: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
+    #[error("lock type {0} doesn't exist: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
     LockType(i32),
     /// The window is freed (rule 25).
     #[error("the window is freed: make all calls on it before free")]
