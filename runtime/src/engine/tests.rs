@@ -184,7 +184,8 @@ fn the_target_checks_what_the_origin_should_have() {
     refused(pair.put(other), Class::Type, "signatures differ");
     refused(pair.put(|put| (put.small, put.count) = (true, 2)), Class::Type, "signatures differ");
     // Everything else had left the window as it was.
-    let Opened::Whole(window) = &pair.engine.state().windows[&1].opened else { panic!() };
+    let exposure = pair.engine.state().target.exposures().get(1).unwrap();
+    let Opened::Whole(window) = &exposure.opened else { panic!() };
     let window = window.span();
     let mut bytes = [0; 80];
     assert!(window.read(0, &mut bytes));
@@ -276,7 +277,7 @@ fn killed() -> RankState {
     RankState::Dead(Cause::Signal(9))
 }
 
-fn class_of(received: Option<crate::Result<super::mail::Delivery>>) -> Option<Class> {
+fn class_of(received: Option<crate::Result<super::Delivery>>) -> Option<Class> {
     received.and_then(Result::err).map(|error| error.class())
 }
 
@@ -327,7 +328,7 @@ fn a_send_that_is_given_up_ends_once_it_is_asked_for_and_leaves_nothing() {
         // Nor is what has ended remembered.
         state.forget_send(operation);
         state.abandon(operation);
-        assert!(state.mail.remembers_no_send());
+        assert!(state.messages.remembers_no_send());
     }
 }
 
@@ -414,7 +415,7 @@ fn a_dead_rank_has_no_message_to_wait_for() {
 fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
     let mut pair = Pair::new();
     let state = pair.engine.state();
-    let ledger = state.ledgers[&1].clone();
+    let ledger = state.operations.ledger(1);
     ledger.issue(1);
     let operation = Operation { target: 1, window: 1, number: ledger.issue(1) };
     let ticket = Arc::new(Ticket::default());
@@ -432,7 +433,7 @@ fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
 /// Begins to fetch a number, as the quick way does.
 fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
     let state = pair.engine.state();
-    let operation = Operation { target: 1, window: 1, number: state.ledgers[&1].issue(1) };
+    let operation = Operation { target: 1, window: 1, number: state.operations.ledger(1).issue(1) };
     let (span, keep) = (ticket.room().span::<i64>(), Keep::Waiter(ticket.clone()));
     let run = Some((0, 8));
     state.expect(operation, Fetch { origin: None, count: 1, run, span, keep, bytes: (0, 8) });
@@ -468,7 +469,7 @@ fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
         assert!(others[at].is_done() && Arc::strong_count(&others[at]) == 1);
         assert_eq!(others[at].room().span::<i64>().peek(0), Some(at as i64));
     }
-    assert_eq!(pair.engine.state().ledgers[&1].outstanding(1), 0);
+    assert_eq!(pair.engine.state().operations.ledger(1).outstanding(1), 0);
 }
 
 #[test]
@@ -498,7 +499,7 @@ fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
     ];
     for (end, class) in ends {
         let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         let operation = fetch(&mut pair, &ticket);
         end(&mut pair, operation);
         assert!(ticket.is_done() && ledger.outstanding(1) == 0);
@@ -508,7 +509,7 @@ fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
 
         // Whoever waited lets go of it before that is heard of, or behind.
         let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         let operation = fetch(&mut pair, &ticket);
         assert!(ticket.forsake().is_none());
         end(&mut pair, operation);
@@ -528,7 +529,7 @@ fn no_more_is_done_than_was_asked_for() {
     ];
     for (answer, asked) in answers.into_iter().zip([1, 0]) {
         let mut pair = Pair::new();
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         (0..asked).for_each(|_| _ = ledger.issue(1));
         pair.send(&answer.encode());
         let gone = pair.engine.state().gone(1).unwrap().to_string();
@@ -545,5 +546,5 @@ fn a_rank_that_broke_the_protocol_is_not_listened_to() {
     assert!(pair.engine.state().gone(1).unwrap().to_string().contains("hello twice"));
     let lock = Brief { kind: Kind::Lock, context: 1, operation: 1, value: 2 };
     pair.send(&lock.encode());
-    assert_eq!(pair.engine.state().windows[&1].control.locker(0), None);
+    assert_eq!(pair.engine.state().target.exposures().get(1).unwrap().control.locker(0), None);
 }

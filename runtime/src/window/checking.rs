@@ -63,7 +63,7 @@ impl Core {
     #[cold]
     fn note_own_lock(&self, sharing: Sharing, gets: bool) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             match gets {
                 true => check.lock_own(self.window, sharing),
                 false => check.unlock_own(self.window, sharing),
@@ -75,7 +75,7 @@ impl Core {
     #[cold]
     pub(super) fn touched(&self, bytes: Range<i64>, stores: bool, caller: Caller) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             check.touch(self.window, bytes, stores, caller);
         }
     }
@@ -91,7 +91,7 @@ impl Core {
         for target in targets.iter().map(|&rank| &self.targets[rank as usize]) {
             engine.state().learn_clock(target.peer);
             // What begins without a look at posts is looked at by the target.
-            if let (Some(check), false) = (&mut engine.state().check, nocheck) {
+            if let (Some(check), false) = (engine.state().check(), nocheck) {
                 check.started(self.window, target.peer, nocheck, &site(self.caller.get()));
             }
         }
@@ -118,7 +118,7 @@ impl Core {
         let mut engine = self.process.engine();
         let state = engine.state();
         origins.iter().for_each(|&rank| state.learn_clock(self.targets[rank as usize].peer));
-        if let Some(check) = &mut state.check {
+        if let Some(check) = state.check() {
             check.expose(self.window, None);
         }
     }
@@ -134,7 +134,7 @@ impl Core {
             site(self.caller.get())
         );
         let mut engine = self.process.engine();
-        let Some(check) = &mut engine.state().check else { return error };
+        let Some(check) = engine.state().check() else { return error };
         let peers: Vec<u32> =
             targets.iter().map(|&rank| self.targets[rank as usize].peer).collect();
         if call == "wait" {

@@ -141,7 +141,7 @@ impl Core {
             Info::check_equal(&self.process.during(Activity::SetInfo, self.window, tell)?)?;
             let Info { accumulate_ordering, accumulate_ops, .. } = *info;
             self.info.set(Info { accumulate_ordering, accumulate_ops, ..self.info.get() });
-            if let Some(check) = &mut self.process.engine().state().check {
+            if let Some(check) = self.process.engine().state().check() {
                 check.set_same_op(self.window, accumulate_ops == AccumulateOps::SameOp);
             }
             Ok(())

@@ -1,6 +1,7 @@
 //! The rare messages, encoded by the codec of forms.
 
 use serde::{Deserialize, Serialize};
+use shipable::Tag;
 
 /// The version of everything in this module; one per job, exact match.
 pub(crate) const PROTOCOL: u32 = 5;
@@ -11,6 +12,14 @@ pub(crate) const CONTROL_LIMIT: usize = 4096;
 /// The longest hello, in bytes: all ranks of a job may be of kinds of their own.
 pub(crate) fn hello_limit(ranks: u32) -> usize {
     CONTROL_LIMIT + ranks as usize * 512
+}
+
+/// The number of a form's tag on the wire (rule T6).
+pub(crate) fn tag_to_wire(tag: Tag) -> u8 {
+    match tag {
+        Tag::Portable => 1,
+        Tag::Locale => 2,
+    }
 }
 
 /// How a rank introduces itself and those that it knows.

@@ -10,7 +10,7 @@ mod control;
 mod describe;
 
 pub(crate) use control::{
-    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit,
+    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit, tag_to_wire,
 };
 pub use describe::{Description, describe};
 
