@@ -1,27 +1,29 @@
-//! A count in shared memory that one rank writes and another waits for, asleep if need be.
+//! A counter in shared memory, which one rank writes and another waits for, asleep if it has to
+//! wait long.
 //!
 //! ```text
 //!    u32, little-endian: count << 1 | asleep
 //! ```
 //!
-//! A reader that goes to sleep sets the low bit, and the writer, which swaps, finds it and rings. Whatever was written before
-//! a count was told is visible to who has heard it.
+//! A reader that goes to sleep sets the low bit. The writer swaps the word, finds the bit and rings
+//! the reader. All that the writer wrote before a count is visible to a reader that has read it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit that says that the reader sleeps.
+/// The bit that the reader sets before it sleeps.
 const ASLEEP: u32 = 1;
 
-/// The counts there are, which wrap, and the mask of them. Neither side is ever more than a few ahead.
+/// The highest count, and the mask of counts. They wrap: neither side is ever more than a few
+/// ahead.
 pub(crate) const COUNTS: u32 = u32::MAX >> 1;
 
-/// The count after this one.
+/// The count after this one, which may be 0.
 #[inline]
 pub(crate) fn next(count: u32) -> u32 {
     count.wrapping_add(1) & COUNTS
 }
 
-/// Tells a count; true if its reader sleeps, and is to be rung.
+/// Writes a count. Returns true if the reader sleeps and the caller has to ring it.
 #[inline]
 pub(crate) fn tell(word: &AtomicU32, count: u32) -> bool {
     // Pairs with the load and the exchange in `heard`.
@@ -29,16 +31,18 @@ pub(crate) fn tell(word: &AtomicU32, count: u32) -> bool {
     u32::from_le(before) & ASLEEP != 0
 }
 
-/// What was told last, for who tells.
+/// The last count, for its writer.
 pub(crate) fn told(word: &AtomicU32) -> u32 {
-    // The reader changes the low bit alone.
+    // The reader changes only the low bit.
     u32::from_le(word.load(Ordering::Relaxed)) >> 1
 }
 
-/// Whether this count was told, or a later one. With `arming`, who tells the next one hears that its reader sleeps.
+/// Whether this count is reached. If it isn't, and `arming` is set, marks the reader as asleep, so
+/// that the writer of the next count rings it.
 #[inline]
 pub(crate) fn heard(word: &AtomicU32, count: u32, arming: bool) -> bool {
     let reached = |word: u32| (u32::from_le(word) >> 1).wrapping_sub(count) & COUNTS <= COUNTS / 2;
+    // Pairs with the swap in `tell`.
     let found = word.load(Ordering::Acquire);
     if reached(found) || !arming {
         return reached(found);
@@ -55,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_wrap_and_who_sleeps_is_rung_once() {
+    fn counts_wrap_and_a_sleeper_is_rung_once() {
         let word = AtomicU32::new(0);
         assert!(!tell(&word, COUNTS) && told(&word) == COUNTS);
         assert!(heard(&word, COUNTS, true) && heard(&word, COUNTS - 1, true));
