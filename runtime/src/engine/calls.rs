@@ -1,6 +1,8 @@
-//! The methods of [`State`] that calls use: each hands its arguments to one protocol, with the structs that it needs.
+//! The methods of [`State`] that calls use: each hands its arguments to one protocol, with the
+//! structs that it needs.
 //!
-//! `start_*` methods begin something that takes frames of others to end; `take_*` methods return results.
+//! `start_*` methods begin something that takes frames of others to end; `take_*` methods return
+//! results.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,9 +12,10 @@ use longshore_transport::lock::{Claim, Sharing};
 use longshore_transport::{Access, Place, Rdma, Transfer};
 use shipable::Architecture;
 
+use super::completion::{Ledger, Ticket};
 use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
 use super::messages::{Arrival, Delivery, Landing, Message, Pattern};
-use super::origin::{Fetch, Ledger, RdmaAccess, Ticket};
+use super::origin::{Fetch, RdmaAccess};
 use super::outbox::{Outgoing, Purpose};
 use super::target::Exposure;
 use super::{Engine, Operation, State, Venue};
@@ -72,6 +75,7 @@ impl State {
     }
 
     /// The error of a call that needs a rank which is gone.
+    #[inline]
     pub(crate) fn gone(&self, rank: u32) -> Option<Error> {
         self.peers.gone(rank)
     }
@@ -88,6 +92,7 @@ impl State {
     }
 
     /// The error of a call that would wait, if the link has failed.
+    #[inline]
     pub(crate) fn broken(&self) -> Option<Error> {
         self.peers.broken()
     }
@@ -96,6 +101,7 @@ impl State {
 /// The outbox.
 impl State {
     /// Whether a frame has arrived, since the last call of this, that is no answer.
+    #[inline]
     pub(crate) fn take_asked(&mut self) -> bool {
         std::mem::take(&mut self.asked)
     }
@@ -125,7 +131,8 @@ impl State {
         self.target.reuse(&mut outgoing);
         match (outgoing.into_purpose(), outcome) {
             (Purpose::Message(number), outcome) => self.messages.finish_send(number, outcome),
-            // The target completes a put, but only this rank knows of a value that couldn't be sent.
+            // The target completes a put, but only this rank knows of a value that couldn't be
+            // sent.
             (Purpose::Operation(kind, operation), Err(error)) => {
                 self.operations.fail(kind, operation, error, &self.peers);
             }
@@ -180,30 +187,32 @@ impl State {
         self.operations.watch(operation, ticket);
     }
 
-    /// Lets go of the memory that a window's operations were lent, except the memory that the network
-    /// [accesses](State::take_accesses).
+    /// Lets go of the memory that a window's operations were lent, except the memory that the
+    /// network [accesses](State::take_accesses).
     pub(crate) fn let_go(&mut self, window: u32) {
         self.outbox.abandon_window(window);
         self.streams.abandon_replies(window);
         self.operations.abandon(window);
     }
 
-    /// Lets go of the memory of a window's operations, and ends with an error each call that waits for one of them. If the
-    /// job ends, all operations on the window count as done. Otherwise their targets still answer.
+    /// Lets go of the memory of a window's operations, and ends with an error each call that waits
+    /// for one of them. If the job ends, all operations on the window count as done. Otherwise
+    /// their targets still answer.
     pub(crate) fn give_up(&mut self, window: u32, job_ends: bool) {
         self.let_go(window);
         self.operations.give_up(window, job_ends);
     }
 
-    /// Whether no operation is under way that holds memory or that a call waits for by itself. Each flush asks this, so it
-    /// takes no look at each peer.
+    /// Whether no operation is under way that holds memory or that a call waits for by itself. Each
+    /// flush asks this, so it takes no look at each peer.
+    #[inline]
     pub(crate) fn holds_nothing(&self) -> bool {
         self.operations.is_empty() && self.outbox.is_empty() && self.streams.is_empty()
     }
 
-    /// Starts an access to a peer's memory, as an operation on a window, and takes the transfer out of `waiting`. Returns
-    /// `None`, and does nothing, if the network has no room yet. The lender of the transfer's memory waits until the access
-    /// is over, even if the peer is gone meanwhile.
+    /// Starts an access to a peer's memory, as an operation on a window, and takes the transfer out
+    /// of `waiting`. Returns `None`, and does nothing, if the network has no room yet. The lender
+    /// of the transfer's memory waits until the access is over, even if the peer is gone meanwhile.
     pub(crate) fn start_access(
         &mut self,
         account: (u32, &Ledger),
@@ -214,8 +223,8 @@ impl State {
         self.operations.start_access(account, access, place, waiting, &self.peers)
     }
 
-    /// Takes out a window's accesses, to one target or to all. The caller drops them, which waits for the network, after it
-    /// has unlocked the engine.
+    /// Takes out a window's accesses, to one target or to all. The caller drops them, which waits
+    /// for the network, after it has unlocked the engine.
     #[must_use]
     pub(crate) fn take_accesses(&mut self, window: u32, target: Option<u32>) -> Vec<RdmaAccess> {
         self.operations.take_accesses(window, target)
@@ -238,8 +247,9 @@ impl State {
 }
 
 impl Engine {
-    /// Starts to write `data` to a place of a peer's memory, as an operation on a window. Returns false if the put has to go
-    /// by message: the network has no room or fails, the peer is gone, or an adversary reorders operations.
+    /// Starts to write `data` to a place of a peer's memory, as an operation on a window. Returns
+    /// false if the put has to go by message: the network has no room or fails, the peer is gone,
+    /// or an adversary reorders operations.
     pub(crate) fn write(
         &mut self,
         rdma: &Arc<dyn Rdma>,
@@ -270,7 +280,8 @@ impl State {
         self.outbox.push_brief(peer, unlock_brief(window));
     }
 
-    /// Forsakes the claim of this number on a peer's lock. The peer may have granted or refused it already.
+    /// Forsakes the claim of this number on a peer's lock. The peer may have granted or refused it
+    /// already.
     pub(crate) fn forsake_lock(&mut self, peer: u32, window: u32, number: u64) {
         self.outbox.push_brief(peer, forsake_brief(window, number));
     }
@@ -281,7 +292,8 @@ impl State {
         self.grant_locks();
     }
 
-    /// Takes back the claim that this rank forsook, if it still stands in the queue: a rank has one claim at a time.
+    /// Takes back the claim that this rank forsook, if it still stands in the queue: a rank has one
+    /// claim at a time.
     pub(crate) fn reclaim_own(&mut self, window: u32, sharing: Sharing) -> Option<Claim> {
         self.locks.reclaim_own(window, sharing)
     }
@@ -301,8 +313,8 @@ impl State {
 
 /// Messages between two ranks.
 impl State {
-    /// Starts to send a message. Returns its number, by which [`take_sent`](State::take_sent) reports its end; `None` if it
-    /// has ended.
+    /// Starts to send a message. Returns its number, by which [`take_sent`](State::take_sent)
+    /// reports its end; `None` if it has ended.
     ///
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
@@ -326,7 +338,8 @@ impl State {
         self.messages.forget_send(number, &self.outbox);
     }
 
-    /// Posts a receive. Returns its number, by which [`take_received`](State::take_received) reports its end.
+    /// Posts a receive. Returns its number, by which [`take_received`](State::take_received)
+    /// reports its end.
     pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
         self.messages.start_receive(pattern, landing, &self.peers, &mut self.outbox)
     }
@@ -339,7 +352,8 @@ impl State {
         self.messages.probe(pattern, &self.peers)
     }
 
-    /// Claims the message that a receive with this pattern would get. Returns it, and the number by which it is received.
+    /// Claims the message that a receive with this pattern would get. Returns it, and the number by
+    /// which it is received.
     ///
     /// # Errors
     /// There is no such message, and a rank that may send it is gone.
@@ -347,7 +361,8 @@ impl State {
         self.messages.claim(pattern, &self.peers)
     }
 
-    /// Receives a claimed message; [`take_received`](State::take_received) reports its end by the same number.
+    /// Receives a claimed message; [`take_received`](State::take_received) reports its end by the
+    /// same number.
     pub(crate) fn receive_claimed(&mut self, number: u64, landing: Landing) {
         self.messages.receive_claimed(number, landing, &self.peers, &mut self.outbox);
     }
@@ -387,7 +402,8 @@ impl State {
         self.meetings.enter(venue, group, rank, &mut self.outbox);
     }
 
-    /// The rank for which this one waits in the last meeting at a venue; `None` once the meeting is over.
+    /// The rank for which this one waits in the last meeting at a venue; `None` once the meeting is
+    /// over.
     pub(crate) fn awaited_in_meeting(&self, venue: Venue) -> Option<u32> {
         self.meetings.awaited(venue)
     }
@@ -420,8 +436,8 @@ impl State {
         self.notes.announce_call(peer, caller, &mut self.outbox);
     }
 
-    /// Informs a target that its operations up to number `issued` are done at this rank too, unless it knows. `number`
-    /// issues the operation that the target answers this by.
+    /// Informs a target that its operations up to number `issued` are done at this rank too, unless
+    /// it knows. `number` issues the operation that the target answers this by.
     pub(crate) fn confirm(
         &mut self,
         target: u32,

@@ -1,11 +1,13 @@
-//! Hellos: how ranks introduce themselves before they send anything else. Each rank comes to know all others, and sends only
-//! ceil(log2 n) hellos.
+//! Hellos: how ranks introduce themselves before they send anything else. Each rank comes to know
+//! all others, and sends only ceil(log2 n) hellos.
 //!
 //! 1. Before step k a rank knows the `held = 2^k` ranks from itself on.
-//! 2. It introduces as many of them as are missing there to the rank `held` before it, and hears from the one `held` after.
+//! 2. It introduces as many of them as are missing there to the rank `held` before it, and hears
+//!    from the one `held` after.
 //!
-//! So a job of n ranks takes n ceil(log2 n) hellos, over the connections that collective calls use later. A hello also carries
-//! the protocol's version and the job's secret, which prove that its sender belongs to the job.
+//! So a job of n ranks takes n ceil(log2 n) hellos, over the connections that collective calls use
+//! later. A hello also carries the protocol's version and the job's secret, which prove that its
+//! sender belongs to the job.
 
 use std::collections::HashMap;
 
@@ -108,7 +110,8 @@ impl Introductions {
         Ok(())
     }
 
-    /// Takes in a `Hello`. Before a rank is known, this and `Meet` are the only kinds of frame that it may send.
+    /// Takes in a `Hello`. Before a rank is known, this and `Meet` are the only kinds of frame that
+    /// it may send.
     ///
     /// # Errors
     /// The sender isn't of this job or of this version, or the hello isn't one of the steps.
@@ -133,7 +136,10 @@ impl Introductions {
         }
         let distance = (peer + me.size - me.rank) % me.size;
         if !distance.is_power_of_two() {
-            return Err(format!("a hello to rank {}, which is {distance} before it", me.rank));
+            return Err(format!(
+                "a hello to rank {}, which is {distance} ranks before it",
+                me.rank
+            ));
         }
         let introduced: u64 = hello.ranks.iter().map(|(run, _)| u64::from(*run)).sum();
         let missing = missing(distance, me.size);
@@ -180,7 +186,8 @@ impl Introductions {
         if self.awaited(peers).is_some() {
             return None;
         }
-        let missing = || ErrorKind::Protocol { peer: 0, what: "it founded no job".to_owned() };
+        let missing =
+            || ErrorKind::Protocol { peer: 0, what: "it sent no founding of the job".to_owned() };
         Some(self.founding.ok_or_else(|| Error::from(missing())))
     }
 }

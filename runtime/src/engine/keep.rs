@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Ticket;
+use super::completion::Ticket;
 use crate::memory::Exposed;
 
 /// The owner of memory that the engine reads or writes.
@@ -13,6 +13,7 @@ pub(crate) enum Keep {
     Shared { _memory: Arc<Exposed> },
     /// The room for one element in a ticket, kept by each holder of this.
     Room { _room: Arc<Ticket> },
-    /// The room for one element in a ticket. The caller that waits for the element by itself learns of it by the ticket.
+    /// The room for one element in a ticket. The caller that waits for the element by itself learns
+    /// of it by the ticket.
     Waiter(Arc<Ticket>),
 }

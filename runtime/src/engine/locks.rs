@@ -1,10 +1,13 @@
-//! Locks of windows, by message, for origins that don't access this rank's control block themselves.
+//! Locks of windows, by message, for origins that don't access this rank's control block
+//! themselves.
 //!
-//! 1. The origin sends `Lock` after its earlier frames. The target claims the lock of its control block for it.
-//! 2. The claim stands in the lock's queue until it is granted. Progress polls the claims that wait.
+//! 1. The origin sends `Lock` after its earlier frames. The target claims the lock of its control
+//!    block for it.
+//! 2. The claim stands in the lock's queue until it is granted. Progress polls the claims that
+//!    wait.
 //! 3. A `Done` with the operation's number grants the lock; a `Refuse` refuses it.
-//! 4. The origin sends `Unlock` after the operations of the epoch. One with an operation's number forsakes the claim: its
-//!    origin waits for it no more, and the claim is released in its turn.
+//! 4. The origin sends `Unlock` after the operations of the epoch. One with an operation's number
+//!    forsakes the claim: its origin waits for it no more, and the claim is released in its turn.
 //!
 //! Posts and completes by message are counted in the control block too, by
 //! [`Exposures::handle_signal`](super::target::Exposures::handle_signal).
@@ -36,7 +39,8 @@ struct Request {
     claim: Claim,
     /// The number of the operation that the grant completes.
     operation: u64,
-    /// The origin waits for it no more. It keeps its place in the queue, and is released in its turn.
+    /// The origin waits for it no more. It keeps its place in the queue, and is released in its
+    /// turn.
     forsaken: bool,
 }
 
@@ -55,7 +59,8 @@ fn sharing_to_wire(sharing: Sharing) -> u64 {
     }
 }
 
-/// The frame that asks a peer for its window's lock: an operation that is done once the lock is granted.
+/// The frame that asks a peer for its window's lock: an operation that is done once the lock is
+/// granted.
 pub(super) fn lock_brief(window: u32, number: u64, sharing: Sharing) -> Brief {
     let value = sharing_to_wire(sharing);
     Brief { kind: Kind::Lock, context: window, operation: number, value }
@@ -66,12 +71,14 @@ pub(super) fn unlock_brief(window: u32) -> Brief {
     Brief { kind: Kind::Unlock, context: window, operation: 0, value: 0 }
 }
 
-/// The frame that forsakes the claim of this number on a peer's lock. The peer may have granted or refused it already.
+/// The frame that forsakes the claim of this number on a peer's lock. The peer may have granted or
+/// refused it already.
 pub(super) fn forsake_brief(window: u32, number: u64) -> Brief {
     Brief { kind: Kind::Unlock, context: window, operation: number, value: 0 }
 }
 
-/// The frame that asks a peer for an answer after all earlier frames: an operation that is done then.
+/// The frame that asks a peer for an answer after all earlier frames: an operation that is done
+/// then.
 pub(super) fn ping_brief(window: u32, number: u64) -> Brief {
     Brief { kind: Kind::Ping, context: window, operation: number, value: 0 }
 }
@@ -97,7 +104,8 @@ impl Locks {
         self.waiting.push(own);
     }
 
-    /// Takes back the claim that this rank forsook, if it still stands in the queue: a rank has one claim at a time.
+    /// Takes back the claim that this rank forsook, if it still stands in the queue: a rank has one
+    /// claim at a time.
     pub(super) fn reclaim_own(&mut self, window: u32, sharing: Sharing) -> Option<Claim> {
         let own = (window, self.me);
         let mut claim = self.requests.remove(&own)?.claim;
@@ -210,7 +218,8 @@ impl Locks {
             if let Some(request) = self.requests.get_mut(&at) {
                 request.forsaken = true;
             }
-            // Completes the operation of the claim, so that the peer's count of operations comes out even.
+            // Completes the operation of the claim, so that the peer's count of operations comes
+            // out even.
             out.push_done(peer, window, forsaken);
             self.grant(exposures, notes, out);
             return Ok(());
@@ -219,7 +228,7 @@ impl Locks {
             Some(request) => request,
             // The claim was refused.
             None if forsaken != 0 => return Ok(()),
-            None => return Err("an unlock of no lock".to_owned()),
+            None => return Err("an Unlock without a lock".to_owned()),
         };
         exposure.control.release(exposure.control.rank(), request.claim);
         notes.unlocked(peer, window, request.claim.sharing());
@@ -237,8 +246,8 @@ impl Locks {
         self.forget(|(of, _)| of == window, exposures);
     }
 
-    /// Forgets claims, and releases the locks that they hold. A claim that waits is passed over in the queue once its owner
-    /// is known to be dead.
+    /// Forgets claims, and releases the locks that they hold. A claim that waits is passed over in
+    /// the queue once its owner is known to be dead.
     fn forget(&mut self, which: impl Fn((u32, u32)) -> bool, exposures: &Exposures) {
         self.waiting.retain(|&at| !which(at));
         self.requests.retain(|&at, request| {
@@ -255,5 +264,5 @@ impl Locks {
 const TWICE: &str = "the window is locked by this rank already: unlock it first (rule 5)";
 
 /// The refusal of a lock on a window that is exposed.
-pub(crate) const EXPOSED: &str = "the target has exposed its window by a post: a window is either exposed or locked, not \
-     both at a time (rule 6); lock it after its wait";
+pub(crate) const EXPOSED: &str = "the target has exposed its window by a post: a window is either \
+     exposed or locked, not both at a time (rule 6); lock it after its wait";

@@ -8,7 +8,8 @@ use super::streams::Sink;
 use crate::error::ErrorKind;
 
 impl State {
-    /// Takes in a new state of a rank. Frames that the rank has sent are taken in later; nothing can be sent to it any more.
+    /// Takes in a new state of a rank. Frames that the rank has sent are taken in later; nothing
+    /// can be sent to it any more.
     pub(crate) fn handle_rank_state(&mut self, rank: u32, state: RankState) {
         if state.is_gone() && rank != self.peers.me().rank {
             let finalized = state == RankState::Finalized;

@@ -1,12 +1,14 @@
-//! Meetings: barriers of a group of ranks by messages, which need no memory that they share. The algorithm is dissemination,
-//! as over the flags of a [barrier](crate::barrier).
+//! Meetings: barriers of a group of ranks by messages, which need no memory that they share. The
+//! algorithm is dissemination, as over the flags of a [barrier](crate::barrier).
 //!
-//! 1. In round k of its e-th meeting, rank r sends `Meet` with the number e to rank r - 2^k. Then it waits until rank r + 2^k
-//!    has sent it e such frames. These are the peers to which an allgather sends, so a rank has few connections.
-//! 2. After ceil(log2 n) rounds every rank has heard from every other one, directly or through others.
+//! 1. In round k of its e-th meeting, rank r sends `Meet` with the number e to rank r - 2^k. Then
+//!    it waits until rank r + 2^k has sent it e such frames. These are the peers to which an
+//!    allgather sends, so a rank has few connections.
+//! 2. After ceil(log2 n) rounds every rank has heard from every other one, directly or through
+//!    others.
 //!
-//! A rank that has entered a meeting advances in it whenever frames arrive, in whichever call. All `Meet` frames between two
-//! ranks belong to one round, so it is enough to count them.
+//! A rank that has entered a meeting advances in it whenever frames arrive, in whichever call. All
+//! `Meet` frames between two ranks belong to one round, so it is enough to count them.
 
 use super::outbox::Outbox;
 use crate::barrier::rounds;
@@ -93,7 +95,8 @@ impl Meetings {
         self.advance(venue, out);
     }
 
-    /// The rank for which this one waits in the last meeting at a venue; `None` once the meeting is over.
+    /// The rank for which this one waits in the last meeting at a venue; `None` once the meeting is
+    /// over.
     pub(super) fn awaited(&self, venue: Venue) -> Option<u32> {
         self.entered.get(&venue).and_then(Meeting::awaited)
     }

@@ -1,31 +1,37 @@
 //! The engine: the links, the outbox and the protocols of one rank, under one lock.
 //!
-//! [`Engine::progress`] is what every waiting call runs: it takes in the frames that have arrived and sends those for which
-//! the links have room. Handlers never send; they append to the outbox. An entry there holds the place to pack bytes from and
-//! not the bytes, so a transfer stops when a link is full and resumes at its position.
+//! [`Engine::progress`] is what every waiting call runs: it takes in the frames that have arrived
+//! and sends those for which the links have room. Handlers never send; they append to the outbox.
+//! An entry there holds the place to pack bytes from and not the bytes, so a transfer stops when a
+//! link is full and resumes at its position.
 //!
-//! Each protocol is a struct with private fields, and knows nothing of the link or of [`State`]. Its `handle_*` methods take
-//! a frame (header and data) and the few other structs that they need, and append answers to the [`Outbox`]. An error of
-//! theirs means that the peer broke the protocol; the peer is lost then.
+//! Each protocol is a struct with private fields, and knows nothing of the link or of [`State`].
+//! Its `handle_*` methods take a frame (header and data) and the few other structs that they need,
+//! and append answers to the [`Outbox`]. An error of theirs means that the peer broke the protocol;
+//! the peer is lost then.
 //!
 //! | protocol | frames | module |
 //! |---|---|---|
 //! | introductions | Hello | [`hello`] |
-//! | operations of peers on this rank's windows | Define Retire Put Get Accumulate Fetch Swap | [`target`] |
+//! | operations of peers on this rank's windows | Put Get Accumulate Fetch Swap | [`target`] |
+//! | forms of peers' types | Define Retire | [`target`] |
+//! | posts and completes | Post Complete | [`target`] |
 //! | operations of this rank on its peers' windows | Reply Refuse Ack Done | [`origin`] |
 //! | locks | Lock Unlock | [`locks`] |
-//! | posts and completes | Post Complete | [`target`], `Exposures` |
+//! | answers after all earlier frames | Ping | this module |
 //! | messages between two ranks | Eager Announce Clear Bulk | [`messages`] |
 //! | credit for short messages | Credit | [`outbox`] |
 //! | barriers by messages | Meet | [`meetings`] |
 //! | `--check` | Note | [`notes`] |
 //! | streams of several frames | More Cut | [`streams`] |
 //!
-//! Around them, [`peers`] keeps which ranks there are and which are gone, [`loss`] ends what waits for a peer that is gone,
-//! and [`progress`] moves frames between the link and the protocols. This module decides which frame goes to which protocol;
-//! [`calls`] has the methods of [`State`] that calls use.
+//! Around them, [`peers`] keeps which ranks there are and which are gone, [`loss`] ends what waits
+//! for a peer that is gone, and [`progress`] moves frames between the link and the protocols. This
+//! module decides which frame goes to which protocol; [`calls`] has the methods of [`State`] that
+//! calls use.
 
 mod calls;
+mod completion;
 mod hello;
 mod keep;
 mod locks;
@@ -68,13 +74,14 @@ use reply::acknowledge;
 use streams::{Sink, Stream, Streams};
 use target::{Fetched, LONGEST_FORM, Target};
 
+pub(crate) use completion::{Ledger, Ticket};
 pub(crate) use keep::Keep;
 pub(crate) use locks::EXPOSED;
 pub(crate) use meetings::Venue;
 pub(crate) use messages::{Arrival, Channel, Context, Delivery, Landing, Message, Pattern, Sender};
 pub use messages::{Status, UNDEFINED};
 pub(crate) use operation::{BY_NUMBER, Operation};
-pub(crate) use origin::{Fetch, Ledger, Ticket};
+pub(crate) use origin::Fetch;
 pub(crate) use outbox::{Outgoing, Purpose, Source};
 pub(crate) use peers::Me;
 pub use target::Policy;
@@ -89,7 +96,8 @@ pub(crate) struct Engine {
     tap: Tap,
 }
 
-/// All protocols of a rank. The link is apart, so that a frame can lie in the link while it is handled.
+/// All protocols of a rank. The link is apart, so that a frame can lie in the link while it is
+/// handled.
 pub(crate) struct State {
     peers: Peers,
     introductions: Introductions,
@@ -132,6 +140,7 @@ impl Engine {
         Engine { state, link, tap: Tap::default() }
     }
 
+    #[inline]
     pub(crate) fn state(&mut self) -> &mut State {
         &mut self.state
     }
@@ -143,12 +152,13 @@ impl Engine {
 }
 
 impl State {
-    /// Takes in a frame. Returns the bytes that the operation in it fetched, if the caller has to send them.
+    /// Takes in a frame. Returns the bytes that the operation in it fetched, if the caller has to
+    /// send them.
     ///
     /// # Errors
     /// The peer broke the protocol.
     fn handle_frame(&mut self, peer: u32, bytes: &[u8]) -> Result<Option<Fetched>, String> {
-        let frame = Frame::decode(bytes).ok_or("a frame that is none")?;
+        let frame = Frame::decode(bytes).ok_or("bytes that are no frame")?;
         let is_known = self.peers.is_known(peer);
         let (Frame::Long(Header { kind, .. }, _) | Frame::Short(Brief { kind, .. }, _)) = frame;
         self.asked |= !kind.is_answer();
@@ -166,15 +176,16 @@ impl State {
                     return Ok(fetched);
                 }
                 if !is_known && header.kind != Kind::Hello {
-                    return Err("it spoke before its hello".to_owned());
+                    return Err(format!("a {kind:?} before its hello"));
                 }
                 self.handle_opening(peer, header, data)?;
             }
-            // The frame may be a later one of the peer's hello. Or the peer knows all ranks already, and meets them.
+            // The frame may be a later one of the peer's hello. Or the peer knows all ranks
+            // already, and meets them.
             Frame::Short(brief, _)
                 if !is_known && !matches!(brief.kind, Kind::More | Kind::Meet) =>
             {
-                return Err("it spoke before its hello".to_owned());
+                return Err(format!("a {kind:?} before its hello"));
             }
             Frame::Short(brief, data) => self.handle_brief(peer, &brief, data)?,
         }
@@ -229,12 +240,13 @@ impl State {
             }
             Kind::Post => target.exposures().handle_signal(peer, context, Tally::Posts),
             Kind::Complete => target.exposures().handle_signal(peer, context, Tally::Completes),
-            kind => return Err(format!("a short {kind:?}")),
+            kind => return Err(format!("a {kind:?} with a short header")),
         }
         Ok(())
     }
 
-    /// Takes in a frame with a long header: an operation without a stream, or the opening of a stream.
+    /// Takes in a frame with a long header: an operation without a stream, or the opening of a
+    /// stream.
     fn handle_opening(&mut self, peer: u32, header: Header, data: &[u8]) -> Result<(), String> {
         use Kind::*;
         let State { peers, outbox, notes, streams, target, messages, .. } = self;

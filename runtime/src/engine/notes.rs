@@ -1,7 +1,9 @@
-//! `--check` in the engine: the notes that travel in front of frames, and the record of peers' operations.
+//! `--check` in the engine: the notes that travel in front of frames, and the record of peers'
+//! operations.
 //!
-//! A note is a stream of its own (`Kind::Note`). It names the window and operation that the next frame is about. Without
-//! `--check` all methods do nothing. [`crate::check`] decides what is an error.
+//! A note is a stream of its own (`Kind::Note`). It names the window and operation that the next
+//! frame is about. Without `--check` all methods do nothing. [`crate::check`] decides what is an
+//! error.
 
 use std::sync::Arc;
 
@@ -69,7 +71,8 @@ impl Notes {
         }
     }
 
-    /// Sends a peer this rank's clock. The next frame orders the peer's later accesses after this rank's earlier ones.
+    /// Sends a peer this rank's clock. The next frame orders the peer's later accesses after this
+    /// rank's earlier ones.
     pub(super) fn tell_clock(&mut self, peer: u32, out: &mut Outbox) {
         self.tell_known(peer, out);
         if let Some(check) = &mut self.check {
@@ -92,8 +95,8 @@ impl Notes {
         }
     }
 
-    /// Informs a target that its operations up to number `issued` are done at this rank too, unless it knows. `number`
-    /// issues the operation that the target answers this note by.
+    /// Informs a target that its operations up to number `issued` are done at this rank too, unless
+    /// it knows. `number` issues the operation that the target answers this note by.
     pub(super) fn confirm(
         &mut self,
         target: u32,
@@ -112,8 +115,8 @@ impl Notes {
         self.send(target, window, number, &settled, out);
     }
 
-    /// Informs the target that this one operation is done at this rank too. Its ticket is settled by the target's answer, a
-    /// `Confirmed`: the target has to know before the call returns.
+    /// Informs the target that this one operation is done at this rank too. Its ticket is settled
+    /// by the target's answer, a `Confirmed`: the target has to know before the call returns.
     pub(super) fn confirm_one(&mut self, operation: Operation, out: &mut Outbox) {
         let Operation { target, window, number } = operation;
         let Some(check) = &self.check else { return };
@@ -180,7 +183,8 @@ impl Notes {
         peers.iter().for_each(|&peer| self.send(peer, 0, 0, &note, out));
     }
 
-    /// Takes in a `Note`. Returns the operation that the target has confirmed, if the note is a confirmation.
+    /// Takes in a `Note`. Returns the operation that the target has confirmed, if the note is a
+    /// confirmation.
     ///
     /// # Errors
     /// The note can't be decoded, or this rank isn't under `--check`.
@@ -228,8 +232,8 @@ impl Notes {
         Ok(None)
     }
 
-    /// Records an operation of a peer that has arrived, if the target will carry it out. The origin of an operation that
-    /// fetches gets the clocks of the accumulates before it.
+    /// Records an operation of a peer that has arrived, if the target will carry it out. The origin
+    /// of an operation that fetches gets the clocks of the accumulates before it.
     pub(super) fn record(
         &mut self,
         peer: u32,
@@ -247,7 +251,8 @@ impl Notes {
     }
 }
 
-/// The bytes that an operation of a peer accesses, and whether it fetches. `None` if the target refuses it.
+/// The bytes that an operation of a peer accesses, and whether it fetches. `None` if the target
+/// refuses it.
 fn access(
     check: &mut Check,
     peer: u32,

@@ -1,4 +1,5 @@
-//! The ranks of the job as this rank knows them: their representations, their limits, and which of them are gone.
+//! The ranks of the job as this rank knows them: their representations, their limits, and which of
+//! them are gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +82,7 @@ impl Peers {
         }
     }
 
+    #[inline]
     pub(super) fn me(&self) -> &Me {
         &self.me
     }
@@ -92,11 +94,13 @@ impl Peers {
     }
 
     /// Whether a peer has introduced itself, or another rank has introduced it.
+    #[inline]
     pub(super) fn is_known(&self, peer: u32) -> bool {
         self.ranks[peer as usize].identity.is_some()
     }
 
     /// A peer's representation, once it is known.
+    #[inline]
     pub(super) fn architecture(&self, peer: u32) -> Option<&Architecture> {
         self.ranks[peer as usize].identity.as_ref().map(|identity| &identity.architecture)
     }
@@ -105,17 +109,20 @@ impl Peers {
     ///
     /// # Errors
     /// The peer isn't known.
+    #[inline]
     pub(super) fn stream_of(&self, peer: u32) -> Result<&Architecture> {
         let unknown = || ErrorKind::Gone { rank: peer, state: "unknown".to_owned() };
         Ok(self.architecture(peer).ok_or_else(unknown)?)
     }
 
-    /// The representation in which a peer's messages travel: this rank's own while the peer isn't known.
+    /// The representation in which a peer's messages travel: this rank's own while the peer isn't
+    /// known.
     pub(super) fn stream_or_own(&self, peer: u32) -> Architecture {
         *self.architecture(peer).unwrap_or(&self.me.architecture)
     }
 
-    /// A rank's representation, and whether it is emulated; `None` for a rank out of range or one that isn't known yet.
+    /// A rank's representation, and whether it is emulated; `None` for a rank out of range or one
+    /// that isn't known yet.
     pub(super) fn representation(&self, rank: u32) -> Option<(Architecture, bool)> {
         let identity = self.ranks.get(rank as usize)?.identity.as_ref()?;
         Some((identity.architecture, identity.emulated))
@@ -127,6 +134,7 @@ impl Peers {
     }
 
     /// The error of a call that needs a rank which is gone.
+    #[inline]
     pub(super) fn gone(&self, rank: u32) -> Option<Error> {
         let gone = self.ranks.get(rank as usize)?.gone.as_ref()?;
         Some(gone.error(rank))
@@ -138,8 +146,8 @@ impl Peers {
         self.ranks[peer as usize].gone.as_ref().is_some_and(|gone| !gone.finalized)
     }
 
-    /// The error of a call that all ranks of a group have to join, if one of them is lost. A rank that has finalized has
-    /// joined.
+    /// The error of a call that all ranks of a group have to join, if one of them is lost. A rank
+    /// that has finalized has joined.
     pub(super) fn dead_among(&self, group: &Group) -> Option<Error> {
         if !self.bereft.load(Ordering::Relaxed) {
             return None;
@@ -229,14 +237,17 @@ impl PeerSet {
         PeerSet(vec![0; size.div_ceil(64) as usize].into())
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, peer: u32) {
         self.0[peer as usize / 64] |= 1 << (peer % 64);
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, peer: u32) {
         self.0[peer as usize / 64] &= !(1 << (peer % 64));
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.first_from(0).is_none()
     }

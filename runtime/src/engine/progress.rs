@@ -1,4 +1,5 @@
-//! The engine's use of the link: frames are received and handed to [`State`], and the outbox is sent.
+//! The engine's use of the link: frames are received and handed to [`State`], and the outbox is
+//! sent.
 
 use longshore_transport::fault::Faults;
 use longshore_transport::{LinkError, RankState};
@@ -13,7 +14,8 @@ use crate::wire::{Frame, Header};
 const BATCH: usize = 64;
 
 impl Engine {
-    /// Takes in the frames that have arrived, and sends those for which there is room. Returns true if anything moved.
+    /// Takes in the frames that have arrived, and sends those for which there is room. Returns true
+    /// if anything moved.
     pub(crate) fn progress(&mut self) -> bool {
         self.state.retire_forms();
         let mut moved = self.receive();
@@ -42,9 +44,10 @@ impl Engine {
         self.link.is_quiet()
     }
 
-    /// Sends an operation in one frame, if it may go at once. `fill` writes its data, `header.length` bytes. With
-    /// `may_wait` the frame may leave with later ones, at the next progress. Returns the operation's number; `None`, and
-    /// nothing is sent, if the operation has to go through the outbox.
+    /// Sends an operation in one frame, if it may go at once. `fill` writes its data,
+    /// `header.length` bytes. With `may_wait` the frame may leave with later ones, at the next
+    /// progress. Returns the operation's number; `None`, and nothing is sent, if the operation has
+    /// to go through the outbox.
     pub(crate) fn send_frame(
         &mut self,
         peer: u32,
@@ -76,8 +79,8 @@ impl Engine {
         Some(operation)
     }
 
-    /// Sends an entry at once, if the peer's outbox is empty. Frames for which the link has no room wait in the outbox for
-    /// the next progress.
+    /// Sends an entry at once, if the peer's outbox is empty. Frames for which the link has no room
+    /// wait in the outbox for the next progress.
     pub(crate) fn send(&mut self, peer: u32, mut outgoing: Outgoing) {
         let Engine { link, state, tap } = self;
         if !state.outbox.is_reordered() && state.outbox.is_idle(peer) {
@@ -95,7 +98,8 @@ impl Engine {
         self.progress();
     }
 
-    /// Lets the link inform peers that can't read this rank's state that this rank sends nothing more.
+    /// Lets the link inform peers that can't read this rank's state that this rank sends nothing
+    /// more.
     pub(crate) fn leave(&mut self) {
         self.link.leave();
     }
@@ -114,7 +118,8 @@ impl Engine {
         self.give_up_dead();
     }
 
-    /// Marks those finalized ranks as gone of which no more frames can come. Call this after a drain. True if there are any.
+    /// Marks those finalized ranks as gone of which no more frames can come. Call this after a
+    /// drain. True if there are any.
     #[cold]
     fn see_off(&mut self) -> bool {
         let Engine { link, state, .. } = self;
@@ -130,11 +135,11 @@ impl Engine {
         gone
     }
 
-    /// Takes in all frames that have arrived. Frames that a rank sent before its end count, and they have arrived once its
-    /// end is known.
+    /// Takes in all frames that have arrived. Frames that a rank sent before its end count, and
+    /// they have arrived once its end is known.
     fn drain(&mut self) {
-        // An adversary holds frames back for at most this number of polls. A peer that never stops sending is stopped by
-        // the lack of answers, which only `flush` sends.
+        // An adversary holds frames back for at most this number of polls. A peer that never stops
+        // sending is stopped by the lack of answers, which only `flush` sends.
         let polls = if self.state.outbox.is_reordered() { Faults::DELAY } else { 0 };
         let mut empty = 0;
         while empty <= polls {
@@ -163,8 +168,9 @@ impl Engine {
             };
             let peer = frame.peer();
             self.tap.record(Direction::Received, peer, &frame);
-            // Frames of a lost peer that count were taken in before its loss. A peer that has finalized may be known as such
-            // before its last frames arrive: the launcher, or another rank of this host, informs all ranks of a host.
+            // Frames of a lost peer that count were taken in before its loss. A peer that has
+            // finalized may be known as such before its last frames arrive: the launcher, or
+            // another rank of this host, informs all ranks of a host.
             if self.state.peers.is_lost(peer) {
                 continue;
             }
@@ -182,7 +188,8 @@ impl Engine {
         true
     }
 
-    /// Answers an operation with a small header: in a frame if it may go at once, otherwise through the outbox.
+    /// Answers an operation with a small header: in a frame if it may go at once, otherwise through
+    /// the outbox.
     fn answer(&mut self, peer: u32, header: &[u8; Header::SMALL_SIZE], fetched: Fetched) {
         let Engine { link, state, tap } = self;
         let State { outbox, target, peers, .. } = state;
@@ -245,8 +252,8 @@ impl Engine {
         self.give_up_dead();
     }
 
-    /// Lets the link give up the peers that died. Otherwise a peer that lives, and that only this rank takes for dead, would
-    /// wait for this rank.
+    /// Lets the link give up the peers that died. Otherwise a peer that lives, and that only this
+    /// rank takes for dead, would wait for this rank.
     #[inline]
     fn give_up_dead(&mut self) {
         if self.state.peers.has_dead() {

@@ -1,11 +1,14 @@
-//! A target's answers to operations: an acknowledgement, the data that an operation fetched, or a refusal.
+//! A target's answers to operations: an acknowledgement, the data that an operation fetched, or a
+//! refusal.
 
 use super::operation::BY_NUMBER;
 use super::outbox::{InlineBytes, Outbox, Outgoing, Purpose, Source};
 use crate::error::Error;
 use crate::wire::{CONTROL_LIMIT, Header, Kind, Refusal};
 
-/// Acknowledges a put or accumulate that is done: by its number if its origin waits for it by itself, otherwise by count.
+/// Acknowledges a put or accumulate that is done: by its number if its origin waits for it by
+/// itself, otherwise by count.
+#[inline]
 pub(super) fn acknowledge(peer: u32, header: &Header, out: &mut Outbox) {
     match header.tag & BY_NUMBER != 0 {
         true => out.push_done(peer, header.context, header.operation),
@@ -37,7 +40,8 @@ pub(super) fn reply_bytes(header: &Header, fetched: Vec<u8>) -> Outgoing {
     reply(header, length, source)
 }
 
-/// The answer to an operation that is refused, or ended early. `bytes` are those of the window that it would touch.
+/// The answer to an operation that is refused, or ended early. `bytes` are those of the window that
+/// it would touch.
 pub(super) fn refusal(
     rank: u32,
     peer: u32,

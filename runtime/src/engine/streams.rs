@@ -1,4 +1,5 @@
-//! Streams as they arrive: where their bytes go, and how far they have come. A peer has at most one stream under way.
+//! Streams as they arrive: where their bytes go, and how far they have come. A peer has at most one
+//! stream under way.
 
 use super::messages::Receiving;
 use super::origin::Bytes;
@@ -26,7 +27,8 @@ pub(super) struct Stream {
 pub(super) enum Sink {
     /// A window's memory: the data of a put.
     Put(Scatter),
-    /// The memory of an operation of this rank: its answer. With it, the bytes of the target's window.
+    /// The memory of an operation of this rank: its answer. With it, the bytes of the target's
+    /// window.
     Reply(Scatter, Bytes),
     /// The operands of an accumulate, combined with a window's memory.
     Accumulate(Box<Accumulate>),
@@ -38,7 +40,8 @@ pub(super) enum Sink {
     Collect(Vec<u8>),
     /// None: this rank refuses the operation.
     Refused(Error),
-    /// None: the answer to an operation of this rank doesn't fit its memory. With it, the bytes of the target's window.
+    /// None: the answer to an operation of this rank doesn't fit its memory. With it, the bytes of
+    /// the target's window.
     Misfit(Error, Bytes),
     /// None: this rank has given up the operation or receive.
     Ignore,
@@ -56,15 +59,17 @@ impl Streams {
     }
 
     /// Whether no peer has a stream under way.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.senders.is_empty()
     }
 
-    /// Takes in the opening frame of a stream. Returns the stream if that is all of it: most are short, and nothing is
-    /// stored then.
+    /// Takes in the opening frame of a stream. Returns the stream if that is all of it: most are
+    /// short, and nothing is stored then.
     ///
     /// # Errors
-    /// The frame is longer than the stream. The stream stays, so that the loss of the peer ends a receive that waits for it.
+    /// The frame is longer than the stream. The stream stays, so that the loss of the peer ends a
+    /// receive that waits for it.
     pub(super) fn open(
         &mut self,
         peer: u32,
@@ -85,30 +90,33 @@ impl Streams {
     /// Takes in a `More`: the next frame of a stream. Returns the stream after its last frame.
     ///
     /// # Errors
-    /// The frame belongs to no stream, or isn't the next one. The stream stays, so that the loss of the peer ends a receive
-    /// that waits for it.
+    /// The frame belongs to no stream, or isn't the next one. The stream stays, so that the loss of
+    /// the peer ends a receive that waits for it.
     pub(super) fn handle_more(
         &mut self,
         peer: u32,
         position: u64,
         data: &[u8],
     ) -> Result<Option<Stream>, String> {
-        let stream = self.under_way[peer as usize].as_mut().ok_or("more of no stream")?;
+        let stream = self.under_way[peer as usize].as_mut().ok_or("a More without a stream")?;
         if position != stream.position {
-            return Err(format!("bytes from {position} on where {} was due", stream.position));
+            return Err(format!(
+                "a More from byte {position} on, where byte {} was due",
+                stream.position
+            ));
         }
         stream.take(data)?;
         Ok(if stream.is_whole() { self.take(peer) } else { None })
     }
 
-    /// Takes in a `Cut`: the peer can't send the rest of its stream. Returns the stream, and the error that this is to those
-    /// that wait for it.
+    /// Takes in a `Cut`: the peer can't send the rest of its stream. Returns the stream, and the
+    /// error that this is to those that wait for it.
     ///
     /// # Errors
     /// The peer has no stream under way, or the reason is unknown.
     pub(super) fn handle_cut(&mut self, peer: u32, reason: u32) -> Result<(Stream, Error), String> {
         let cut = Cut::from_wire(reason).ok_or_else(|| format!("a cut for reason {reason}"))?;
-        let stream = self.take(peer).ok_or("the end of no stream")?;
+        let stream = self.take(peer).ok_or("a Cut without a stream")?;
         let error = match cut {
             Cut::Value => ErrorKind::Conversion(CUT.to_owned()),
             Cut::GivenUp => ErrorKind::GivenUp { by: peer },
@@ -154,7 +162,10 @@ impl Stream {
     fn take(&mut self, data: &[u8]) -> Result<(), String> {
         let length = data.len() as u64;
         if length > self.header.length - self.position {
-            return Err(format!("a {:?} longer than it said", self.header.kind));
+            return Err(format!(
+                "a {:?} of more than the {} bytes that it announced",
+                self.header.kind, self.header.length
+            ));
         }
         match &mut self.sink {
             Sink::Put(scatter) => {

@@ -1,19 +1,23 @@
-//! A window's completion counters: the operations issued to each target, those acknowledged by it, and the failures.
+//! A window's completion counters: the operations issued to each target, those acknowledged by it,
+//! and the failures.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// The count of a target to which no call waits any more: all operations, past and future, count as done.
+/// The count of a target to which no call waits any more: all operations, past and future, count as
+/// done.
 const RELEASED: u64 = u64::MAX;
 
-/// The completion counters of a window. The window counts the operations that it issues, the engine those that are done.
+/// The completion counters of a window. The window counts the operations that it issues, the engine
+/// those that are done.
 pub(crate) struct Ledger {
     issued: Box<[AtomicU64]>,
     acknowledged: Box<[AtomicU64]>,
     failed: AtomicBool,
-    /// The first failure on each target that is not taken yet. Later ones are dropped: each operation may fail.
+    /// The first failure on each target that is not taken yet. Later ones are dropped: each
+    /// operation may fail.
     failures: Mutex<Vec<(u32, Error)>>,
 }
 
@@ -63,8 +67,8 @@ impl Ledger {
 
     /// The number of operations on a target that are done.
     fn acknowledged(&self, target: u32) -> u64 {
-        // Pairs with the release in `acknowledge`: all bytes that these operations write, at the target or at this rank, are
-        // written.
+        // Pairs with the release in `acknowledge`: all bytes that these operations write, at the
+        // target or at this rank, are written.
         self.acknowledged[target as usize].load(Ordering::Acquire)
     }
 
@@ -72,7 +76,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Fewer were under way.
-    pub(super) fn acknowledge(&self, target: u32, count: u64) -> Result<(), String> {
+    pub(in crate::engine) fn acknowledge(&self, target: u32, count: u64) -> Result<(), String> {
         let word = &self.acknowledged[target as usize];
         // The engine is the only writer, under its lock. Operations are issued under that lock too.
         let before = word.load(Ordering::Relaxed);
@@ -81,19 +85,22 @@ impl Ledger {
         }
         let outstanding = self.outstanding(target);
         if count > outstanding {
-            return Err(format!("{count} operations done, where {outstanding} were under way"));
+            return Err(format!(
+                "{count} operations acknowledged, where {outstanding} were under way"
+            ));
         }
         word.store(before + count, Ordering::Release);
         Ok(())
     }
 
-    /// Counts all operations on a target as done, those issued later included: it will acknowledge none.
-    pub(super) fn release(&self, target: u32) {
+    /// Counts all operations on a target as done, those issued later included: it will acknowledge
+    /// none.
+    pub(in crate::engine) fn release(&self, target: u32) {
         self.acknowledged[target as usize].store(RELEASED, Ordering::Release);
     }
 
     /// A target is gone: its operations that aren't done have failed.
-    pub(super) fn target_gone(&self, target: u32, error: impl FnOnce() -> Error) {
+    pub(in crate::engine) fn target_gone(&self, target: u32, error: impl FnOnce() -> Error) {
         if self.outstanding(target) > 0 {
             self.fail(target, error());
         }
@@ -109,7 +116,8 @@ impl Ledger {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Takes the first failure on a target, or on any target if `target` is `None`. The later ones are dropped.
+    /// Takes the first failure on a target, or on any target if `target` is `None`. The later ones
+    /// are dropped.
     #[inline]
     pub(crate) fn take_failure(&self, target: Option<u32>) -> Option<Error> {
         if self.failed.load(Ordering::Acquire) { self.first_failure(target) } else { None }

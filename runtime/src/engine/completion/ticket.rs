@@ -1,4 +1,5 @@
-//! Tickets: the completion of single operations, for calls that wait for one operation and not for all of an epoch.
+//! Tickets: the completion of single operations, for calls that wait for one operation and not for
+//! all of an epoch.
 //!
 //! Request-based operations have one, and operations that return a value.
 
@@ -32,8 +33,8 @@ struct Failure {
 }
 
 impl Ticket {
-    /// The ticket of an operation on `target`, a rank of the job. If the operation fails and the ticket is dropped before a
-    /// call takes the failure, the end of the epoch reports it.
+    /// The ticket of an operation on `target`, a rank of the job. If the operation fails and the
+    /// ticket is dropped before a call takes the failure, the end of the epoch reports it.
     pub(crate) fn of_epoch(ledger: &Arc<Ledger>, target: Option<u32>) -> Ticket {
         let heir = target.map(|target| (ledger.clone(), target));
         let mut ticket = Ticket::default();
@@ -46,7 +47,8 @@ impl Ticket {
         if Arc::strong_count(this) != 1 {
             return false;
         }
-        // Pairs with the release in the drop of the last other reference. Only this holder can make new references.
+        // Pairs with the release in the drop of the last other reference. Only this holder can make
+        // new references.
         fence(Ordering::Acquire);
         this.done.store(false, Ordering::Relaxed);
         if this.failed.load(Ordering::Relaxed) {
@@ -96,7 +98,8 @@ impl Ticket {
         &self.room
     }
 
-    /// Stores a failure, unless an earlier one is stored. Returns the error if the ticket is forsaken.
+    /// Stores a failure, unless an earlier one is stored. Returns the error if the ticket is
+    /// forsaken.
     fn fail(&self, error: Error) -> Option<Error> {
         let mut failure = self.failure();
         if failure.forsaken {
@@ -109,7 +112,7 @@ impl Ticket {
     }
 
     /// Ends the operation with an error: it will never be done.
-    pub(super) fn give_up(&self, error: Error) {
+    pub(in crate::engine) fn give_up(&self, error: Error) {
         self.failure().error = Some(error);
         self.failed.store(true, Ordering::Relaxed);
         self.settle();
@@ -132,25 +135,27 @@ impl Drop for Ticket {
 
 /// The tickets of operations under way.
 #[derive(Default)]
-pub(super) struct Tickets(Numbers<Operation, Arc<Ticket>>);
+pub(in crate::engine) struct Tickets(Numbers<Operation, Arc<Ticket>>);
 
 impl Tickets {
-    pub(super) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
+    pub(in crate::engine) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
         self.0.insert(operation, ticket);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    #[inline]
+    pub(in crate::engine) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether a call waits for this operation by itself.
-    pub(super) fn contains(&self, operation: Operation) -> bool {
+    #[inline]
+    pub(in crate::engine) fn contains(&self, operation: Operation) -> bool {
         self.0.contains_key(&operation)
     }
 
-    /// Notes that an operation failed, which doesn't complete it. The failure goes to the call that waits for the operation,
-    /// otherwise to the ledger.
-    pub(super) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
+    /// Notes that an operation failed, which doesn't complete it. The failure goes to the call that
+    /// waits for the operation, otherwise to the ledger.
+    pub(in crate::engine) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
         let unclaimed = match self.0.get(&operation) {
             Some(ticket) if Arc::strong_count(ticket) > 1 => ticket.fail(error),
             _ => Some(error),
@@ -161,7 +166,7 @@ impl Tickets {
     }
 
     /// Completes an operation, if it has a ticket.
-    pub(super) fn settle(&mut self, operation: Operation) {
+    pub(in crate::engine) fn settle(&mut self, operation: Operation) {
         let ticket = if self.0.is_empty() { None } else { self.0.remove(&operation) };
         if let Some(ticket) = ticket {
             ticket.settle();
@@ -169,7 +174,7 @@ impl Tickets {
     }
 
     /// Ends some operations with an error: they will never be done.
-    pub(super) fn give_up(
+    pub(in crate::engine) fn give_up(
         &mut self,
         which: impl Fn(&Operation) -> bool,
         error: impl Fn() -> Error,

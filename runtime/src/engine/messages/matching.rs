@@ -23,7 +23,8 @@ pub(crate) enum Channel {
     Internal,
     /// Messages that make a communicator of some of the ranks, by a tag of the user's.
     Groups,
-    /// Messages by which ranks agree about a window, by the window's number: threads may work on several windows at a time.
+    /// Messages by which ranks agree about a window, by the window's number: threads may work on
+    /// several windows at a time.
     Windows,
 }
 
@@ -99,7 +100,8 @@ impl Sender {
     }
 }
 
-/// A message that has arrived, or its announcement: the envelope, the length and the signature of its data.
+/// A message that has arrived, or its announcement: the envelope, the length and the signature of
+/// its data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     /// The sender's rank in the job.
@@ -124,8 +126,8 @@ pub(crate) struct Fit {
 }
 
 impl Arrival {
-    /// Checks the message against a type. Its data travel in the representation `stream`; `packed` is the representation of
-    /// buffers of MPI_PACKED.
+    /// Checks the message against a type. Its data travel in the representation `stream`; `packed`
+    /// is the representation of buffers of MPI_PACKED.
     ///
     /// # Errors
     /// TYPE for elements of another signature.
@@ -140,7 +142,8 @@ impl Arrival {
             Ok((datatype.program(stream)?, prefix))
         };
         let strict = read(stream);
-        // Mostly the signatures are equal. MPI_PACKED on both sides reads the same in every representation.
+        // Mostly the signatures are equal. MPI_PACKED on both sides reads the same in every
+        // representation.
         let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
         let relaxed = !same && self.is_relaxed(datatype, stream, packed);
         let (program, prefix) = if relaxed { read(packed)? } else { strict? };
@@ -164,8 +167,9 @@ impl Arrival {
         })
     }
 
-    /// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes may be received as the
-    /// elements that they hold, and elements as bytes to unpack if they travel in the representation of packed buffers.
+    /// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes
+    /// may be received as the elements that they hold, and elements as bytes to unpack if they
+    /// travel in the representation of packed buffers.
     fn is_relaxed(
         &self,
         datatype: &Compiled,

@@ -1,14 +1,16 @@
-//! Messages between two ranks (point-to-point): the unexpected-message queue, posted receives, and the rendezvous.
+//! Messages between two ranks (point-to-point): the unexpected-message queue, posted receives, and
+//! the rendezvous.
 //!
-//! - A short message is sent at once (`Eager`), if its sender has credit at the receiver for it. It is held in the
-//!   unexpected-message queue until a receive matches it; then the credit is returned (`Credit`).
+//! - A short message is sent at once (`Eager`), if its sender has credit at the receiver for it. It
+//!   is held in the unexpected-message queue until a receive matches it; then the credit is
+//!   returned (`Credit`).
 //! - A longer message, or one without credit, goes by rendezvous:
 //!   1. The sender announces it (`Announce`; elsewhere called RTS).
 //!   2. When a receive has matched it, the receiver clears it (`Clear`; CTS).
 //!   3. The sender sends the data (`Bulk`).
 //!
-//! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and every receive has a
-//! number, by which calls ask for its end.
+//! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and
+//! every receive has a number, by which calls ask for its end.
 
 mod matching;
 mod receive;
@@ -42,7 +44,8 @@ pub(crate) struct Message {
 /// The messages of a rank.
 #[derive(Default)]
 pub(super) struct Messages {
-    /// The unexpected-message queue: messages that no receive has matched, in the order of their arrival.
+    /// The unexpected-message queue: messages that no receive has matched, in the order of their
+    /// arrival.
     unexpected: VecDeque<Unexpected>,
     /// Receives that no message has matched, in the order of their calls.
     posted: VecDeque<Posted>,
@@ -87,8 +90,9 @@ impl Messages {
         self.last
     }
 
-    /// Starts to send a message: at once if it is short and there is credit, otherwise by rendezvous. Returns the number of
-    /// the send, by which [`take_sent`](Messages::take_sent) reports its end; `None` if it has ended.
+    /// Starts to send a message: at once if it is short and there is credit, otherwise by
+    /// rendezvous. Returns the number of the send, by which [`take_sent`](Messages::take_sent)
+    /// reports its end; `None` if it has ended.
     ///
     /// # Errors
     /// The peer is gone, or a value of a short message can't be sent.
@@ -171,7 +175,8 @@ impl Messages {
         }
     }
 
-    /// Posts a receive. Returns its number, by which [`take_received`](Messages::take_received) reports its end.
+    /// Posts a receive. Returns its number, by which [`take_received`](Messages::take_received)
+    /// reports its end.
     pub(super) fn start_receive(
         &mut self,
         pattern: Pattern,
@@ -207,8 +212,8 @@ impl Messages {
         found.or_else(|| lost(&pattern.sender, peers).map(Err))
     }
 
-    /// Takes the message that a receive with this pattern would get out of the queue. Returns it, and the number
-    /// by which it is received.
+    /// Takes the message that a receive with this pattern would get out of the queue. Returns it,
+    /// and the number by which it is received.
     ///
     /// # Errors
     /// There is no such message, and a rank that may send it is gone.
@@ -225,7 +230,8 @@ impl Messages {
         Some(Ok((arrival, number)))
     }
 
-    /// Receives a claimed message; [`take_received`](Messages::take_received) reports its end by the same number.
+    /// Receives a claimed message; [`take_received`](Messages::take_received) reports its end by
+    /// the same number.
     pub(super) fn receive_claimed(
         &mut self,
         number: u64,
@@ -348,14 +354,16 @@ impl Messages {
                     }
                     Err(error) => _ = self.received.insert(number, Err(error)),
                 }
-                // Cleared even if the message doesn't fit: its sender waits for this. The data are ignored then.
+                // Cleared even if the message doesn't fit: its sender waits for this. The data are
+                // ignored then.
                 let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
                 out.push_brief(arrival.peer, clear);
             }
         }
     }
 
-    /// Opens the stream of a `Bulk`. Returns the receive that cleared it, unless that has been given up.
+    /// Opens the stream of a `Bulk`. Returns the receive that cleared it, unless that has been
+    /// given up.
     pub(super) fn open_bulk(&mut self, peer: u32, header: &Header) -> Option<Receiving> {
         self.cleared.remove(&(peer, header.operation))
     }
@@ -365,8 +373,8 @@ impl Messages {
         self.received.insert(receiving.number, receiving.into_outcome(cut));
     }
 
-    /// Ends with an error all sends to a peer that is gone, and all receives that wait for a message of it. Messages that
-    /// are here can still be received.
+    /// Ends with an error all sends to a peer that is gone, and all receives that wait for a
+    /// message of it. Messages that are here can still be received.
     pub(super) fn peer_gone(&mut self, peer: u32, gone: impl Fn() -> Error) {
         let announced = std::mem::take(&mut self.announced);
         for (number, (to, bulk)) in announced {
@@ -401,7 +409,7 @@ impl Messages {
     }
 }
 
-const NOT_ANNOUNCED: &str = "a clearance for nothing";
+const NOT_ANNOUNCED: &str = "a Clear of a message that is not announced";
 
 /// The error of a receive without a message, if a rank that may send it is gone.
 fn lost(sender: &Sender, peers: &Peers) -> Option<Error> {

@@ -12,7 +12,8 @@ use crate::types::Compiled;
 
 /// The destination of a received message.
 pub(crate) enum Landing {
-    /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation `packed`.
+    /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation
+    /// `packed`.
     Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture, keep: Keep },
     /// A buffer of bytes, returned in the [`Delivery`].
     Bytes,
@@ -25,8 +26,8 @@ pub struct Status {
     pub source: i32,
     /// The message's tag.
     pub tag: i32,
-    /// The number of elements of the receive's type; [`UNDEFINED`](crate::UNDEFINED) if the message ends within one
-    /// (`MPI_Get_count`).
+    /// The number of elements of the receive's type; [`UNDEFINED`](crate::UNDEFINED) if the message
+    /// ends within one (`MPI_Get_count`).
     pub count: i64,
     /// The number of basic elements, two for each pair (`MPI_Get_elements`).
     pub elements: i64,
@@ -100,7 +101,8 @@ impl Receiving {
         }
     }
 
-    /// Allocates the buffer of a message that is on its way. The buffer of a long one grows as the data arrive.
+    /// Allocates the buffer of an announced message. The buffer of a long message grows as the data
+    /// arrive.
     pub(super) fn reserve(&mut self, length: u64) {
         if let Buffer::Bytes(bytes) = &mut self.buffer {
             bytes.reserve(length.min(ROOM) as usize);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use longshore_transport::{Access, Place, Rdma, Refused, Transfer};
 
-use super::{Ledger, Operations};
+use super::Operations;
+use crate::engine::completion::Ledger;
 use crate::engine::operation::Operation;
 use crate::engine::peers::Peers;
 use crate::error::{ErrorKind, Result};
@@ -18,8 +19,9 @@ pub(crate) struct RdmaAccess {
 }
 
 impl Operations {
-    /// Starts to write `data` to a place of a peer's memory. Returns false if the network has no room, or fails, or the
-    /// peer is gone: the put then goes by message, which reports the failure.
+    /// Starts to write `data` to a place of a peer's memory. Returns false if the network has no
+    /// room, or fails, or the peer is gone: the put then goes by message, which reports the
+    /// failure.
     pub(in crate::engine) fn start_write(
         &mut self,
         rdma: &Arc<dyn Rdma>,
@@ -33,9 +35,9 @@ impl Operations {
         matches!(started, Some(Ok(())))
     }
 
-    /// Starts an access to a peer's memory, and takes the transfer out of `waiting`. Returns `None`, and does nothing, if
-    /// the network has no room yet. The lender of the transfer's memory waits until the access is over, even if the peer
-    /// is gone meanwhile.
+    /// Starts an access to a peer's memory, and takes the transfer out of `waiting`. Returns
+    /// `None`, and does nothing, if the network has no room yet. The lender of the transfer's
+    /// memory waits until the access is over, even if the peer is gone meanwhile.
     pub(in crate::engine) fn start_access(
         &mut self,
         (window, ledger): (u32, &Ledger),
@@ -60,8 +62,9 @@ impl Operations {
         Some(Ok(()))
     }
 
-    /// Takes out a window's accesses, to one target or to all. They will not be acknowledged: the target is gone, or the
-    /// window is given up. The caller drops them, which waits, after it has unlocked the engine.
+    /// Takes out a window's accesses, to one target or to all. They will not be acknowledged: the
+    /// target is gone, or the window is given up. The caller drops them, which waits, after it has
+    /// unlocked the engine.
     pub(in crate::engine) fn take_accesses(
         &mut self,
         window: u32,
@@ -81,8 +84,9 @@ impl Operations {
         !self.accesses.is_empty()
     }
 
-    /// Acknowledges the accesses that are done; true if any has ended. The link reports the peers of those that failed.
-    /// `broke` takes each target whose count of operations doesn't come out even.
+    /// Acknowledges the accesses that are done; true if any has ended. The link reports the peers
+    /// of those that failed. `broke` takes each target whose count of operations doesn't come out
+    /// even.
     #[inline(never)]
     pub(in crate::engine) fn end_accesses(&mut self, broke: &mut Vec<(u32, String)>) -> bool {
         let (mut at, before) = (0, self.accesses.len());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Ticket;
+use crate::engine::completion::Ticket;
 use crate::engine::keep::Keep;
 use crate::engine::operation::Operation;
 use crate::error::Error;
@@ -12,11 +12,12 @@ use crate::types::Compiled;
 
 /// The memory that the answer to a fetching operation goes to.
 pub(crate) struct Fetch {
-    /// The type of the elements; `None` if the answer comes in one frame and `run` takes it as it is.
+    /// The type of the elements; `None` if the answer comes in one frame and `run` takes it as it
+    /// is.
     pub origin: Option<Arc<Compiled>>,
     pub count: u64,
-    /// The first byte and the length of the run that an answer in one frame is copied to; `None` if the answer has to be
-    /// unpacked.
+    /// The first byte and the length of the run that an answer in one frame is copied to; `None` if
+    /// the answer has to be unpacked.
     pub run: Option<(i64, u64)>,
     pub span: Span,
     pub keep: Keep,
@@ -48,11 +49,13 @@ impl Fetches {
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.one.is_none() && self.others.is_empty()
     }
 
-    /// Gives up some operations: lets go of their memory, and ends with an error each call that waits for one of them.
+    /// Gives up some operations: lets go of their memory, and ends with an error each call that
+    /// waits for one of them.
     pub(super) fn give_up(
         &mut self,
         which: impl Fn(&Operation) -> bool,

@@ -10,7 +10,8 @@ use crate::object::Names;
 use crate::types::TargetType;
 use crate::wire::{Brief, Header, Kind, tag_to_wire};
 
-/// The forms that were shipped, by peer. Each is shipped once, before the first operation that names it.
+/// The forms that were shipped, by peer. Each is shipped once, before the first operation that
+/// names it.
 pub(in crate::engine) struct ShippedForms {
     known: Vec<NumberSet<u64>>,
     names: Arc<Names>,

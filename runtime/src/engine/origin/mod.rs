@@ -1,23 +1,26 @@
-//! The origin: operations of this rank on windows of its peers, from their issue until they are done.
+//! The origin: operations of this rank on windows of its peers, from their issue until they are
+//! done.
 //!
-//! 1. The window counts an operation in its [`Ledger`] and sends it. An operation that fetches leaves the memory for its
-//!    answer here ([`Fetch`]); an operation that a call waits for by itself leaves a [`Ticket`].
-//! 2. The target answers with one of these frames: `Ack` counts operations that are done; `Done` names one of them;
-//!    `Reply` brings the data of one; `Refuse` brings the error of one.
-//! 3. The answer completes the operation: its ledger counts it as done, its failure is stored, its ticket is settled.
+//! 1. The window counts an operation in its [`Ledger`] and sends it. An operation that fetches
+//!    leaves the memory for its answer here ([`Fetch`]); an operation that a call waits for by
+//!    itself leaves a [`Ticket`].
+//! 2. The target answers with one of these frames: `Ack` counts operations that are done; `Done`
+//!    names one of them; `Reply` brings the data of one; `Refuse` brings the error of one.
+//! 3. The answer completes the operation: its ledger counts it as done, its failure is stored, its
+//!    ticket is settled.
 //!
-//! Accesses to registered memory ([`accesses`]) have no answer: the network reports when they are done.
+//! Accesses to registered memory ([`accesses`]) have no answer: the network reports when they are
+//! done.
 
 mod accesses;
 mod fetches;
 mod forms;
-mod ledger;
-mod ticket;
 
 use std::sync::Arc;
 
 use shipable::{Partial, Program};
 
+use super::completion::{Ledger, Ticket, Tickets};
 use super::notes::Notes;
 use super::operation::Operation;
 use super::outbox::Outbox;
@@ -32,14 +35,12 @@ pub(crate) use accesses::RdmaAccess;
 pub(crate) use fetches::Fetch;
 use fetches::Fetches;
 pub(super) use forms::ShippedForms;
-pub(crate) use ledger::Ledger;
-pub(crate) use ticket::Ticket;
-use ticket::Tickets;
 
 /// The operations of this rank that are under way.
 #[derive(Default)]
 pub(super) struct Operations {
-    /// Before the memory of windows, which the network reaches: dropping an access waits for the network.
+    /// Before the memory of windows, which the network reaches: dropping an access waits for the
+    /// network.
     accesses: Vec<RdmaAccess>,
     windows: Numbers<u32, Account>,
     fetches: Fetches,
@@ -80,6 +81,7 @@ impl Operations {
     }
 
     /// Whether no operation is under way that holds memory or that a call waits for by itself.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.fetches.is_empty() && self.tickets.is_empty() && self.accesses.is_empty()
     }
@@ -88,6 +90,7 @@ impl Operations {
     ///
     /// # Errors
     /// Fewer were under way.
+    #[inline]
     pub(super) fn handle_ack(&self, peer: u32, window: u32, count: u64) -> Result<(), String> {
         match self.windows.get(&window) {
             Some(account) => account.ledger.acknowledge(peer, count),
@@ -95,7 +98,8 @@ impl Operations {
         }
     }
 
-    /// Takes in a `Reply` in one frame. Not in line: that would slow down the frames of peers' operations.
+    /// Takes in a `Reply` in one frame. Not in line: that would slow down the frames of peers'
+    /// operations.
     ///
     /// # Errors
     /// No operation was under way.
@@ -144,15 +148,16 @@ impl Operations {
         Some(error.at(|| self.place(peers, Kind::Get, operation, Some(fetch.bytes))))
     }
 
-    /// Moves the ticket of a fetch to the table of tickets, so that the operation's completion settles it.
+    /// Moves the ticket of a fetch to the table of tickets, so that the operation's completion
+    /// settles it.
     fn hand_over(&mut self, operation: Operation, fetch: &Fetch) {
         if let Some(ticket) = fetch.waiter() {
             self.tickets.insert(operation, ticket.clone());
         }
     }
 
-    /// Opens a `Reply` of several frames. Returns the memory that it is unpacked into, or the error that it fits none; and
-    /// the target's bytes. `None` if the operation was given up.
+    /// Opens a `Reply` of several frames. Returns the memory that it is unpacked into, or the error
+    /// that it fits none; and the target's bytes. `None` if the operation was given up.
     pub(super) fn open_reply(
         &mut self,
         peer: u32,
@@ -167,7 +172,8 @@ impl Operations {
         Some((program.map(|program| Scatter::new(program, count, span, keep)), bytes))
     }
 
-    /// The last frame of a `Reply` is here. The memory that it was unpacked into has been let go of.
+    /// The last frame of a `Reply` is here. The memory that it was unpacked into has been let go
+    /// of.
     ///
     /// # Errors
     /// No operation was under way.
@@ -220,6 +226,7 @@ impl Operations {
     ///
     /// # Errors
     /// No operation was under way.
+    #[inline]
     pub(super) fn complete(
         &mut self,
         operation: Operation,
@@ -249,7 +256,8 @@ impl Operations {
         self.tickets.settle(operation);
     }
 
-    /// Notes that the data of an operation couldn't be sent. The target completes the operation even so.
+    /// Notes that the data of an operation couldn't be sent. The target completes the operation
+    /// even so.
     pub(super) fn fail(&self, kind: Kind, operation: Operation, error: Error, peers: &Peers) {
         if let Some(Account { ledger, .. }) = self.windows.get(&operation.window) {
             let error = error.at(|| self.place(peers, kind, operation, None));
@@ -271,8 +279,9 @@ impl Operations {
         self.fetches.give_up(|operation| operation.window == window, aborting);
     }
 
-    /// Ends with an error each call that waits for one operation on a window. If the job ends, all operations on the window
-    /// count as done: no target will answer. Otherwise the targets still answer.
+    /// Ends with an error each call that waits for one operation on a window. If the job ends, all
+    /// operations on the window count as done: no target will answer. Otherwise the targets still
+    /// answer.
     pub(super) fn give_up(&mut self, window: u32, job_ends: bool) {
         self.tickets.give_up(|operation| operation.window == window, aborting);
         if let Some(Account { ledger, group }) = self.windows.get(&window).filter(|_| job_ends) {

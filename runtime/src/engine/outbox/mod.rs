@@ -1,8 +1,8 @@
 //! The outbox: frames and streams that wait to be sent, in one queue a peer.
 //!
-//! Handlers never send. They append to the outbox, and the engine sends from it when the link has room. Two kinds of
-//! frame are coalesced instead of queued: counts of operations that are done (`Ack`) and credit for short messages
-//! (`Credit`). Both may overtake streams.
+//! Handlers never send. They append to the outbox, and the engine sends from it when the link has
+//! room. Two kinds of frame are coalesced instead of queued: counts of operations that are done
+//! (`Ack`) and credit for short messages (`Credit`). Both may overtake streams.
 
 mod outgoing;
 
@@ -18,7 +18,8 @@ use super::peers::PeerSet;
 use crate::tap::Tap;
 use crate::wire::{Brief, Kind};
 
-/// Credit for short messages: bytes, headers included, that a rank holds for each sender before they are received.
+/// Credit for short messages: bytes, headers included, that a rank holds for each sender before
+/// they are received.
 pub(crate) const CREDIT: u64 = 64 << 10;
 
 /// The queues to all peers.
@@ -111,6 +112,7 @@ impl Outbox {
     }
 
     /// Counts one more operation of a peer on a window as done.
+    #[inline]
     pub(super) fn acknowledge(&mut self, peer: u32, window: u32) {
         let acks = &mut self.queues[peer as usize].acks;
         match acks.iter_mut().find(|(of, _)| *of == window) {
@@ -145,11 +147,11 @@ impl Outbox {
     /// A peer gives credit back.
     ///
     /// # Errors
-    /// More credit than this rank can have spent.
+    /// The credit exceeds its limit.
     pub(super) fn handle_credit(&mut self, peer: u32, bytes: u64) -> Result<(), String> {
         let credit = &mut self.queues[peer as usize].credit;
         let sum = credit.checked_add(bytes).filter(|sum| *sum <= CREDIT);
-        *credit = sum.ok_or("more room than there is")?;
+        *credit = sum.ok_or_else(|| format!("{bytes} bytes of credit, above {CREDIT} in all"))?;
         Ok(())
     }
 
@@ -161,6 +163,7 @@ impl Outbox {
     }
 
     /// Whether nothing waits to be sent to any peer. Costs a bit a peer, not a look at each queue.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.busy.is_empty()
     }
@@ -177,6 +180,7 @@ impl Outbox {
     }
 
     /// Notes that all for a peer has been sent.
+    #[inline]
     pub(super) fn set_idle(&mut self, peer: u32) {
         self.busy.remove(peer);
     }
@@ -197,6 +201,7 @@ impl Outbox {
     }
 
     /// Sends the next frame of the first entry of a peer's queue; `None` if the queue is empty.
+    #[inline]
     pub(super) fn send_next(
         &mut self,
         peer: u32,

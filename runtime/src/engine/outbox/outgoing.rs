@@ -1,6 +1,8 @@
-//! Entries of the outbox: a frame, or a stream that stops when the link is full and resumes at its position.
+//! Entries of the outbox: a frame, or a stream that stops when the link is full and resumes at its
+//! position.
 //!
-//! An entry holds no packed bytes but the place to pack them from, so a long stream takes no memory.
+//! An entry holds no packed bytes but the place to pack them from, so a long stream takes no
+//! memory.
 
 use std::sync::Arc;
 
@@ -147,8 +149,8 @@ impl Outgoing {
         }
     }
 
-    /// Whether the entry may change places with another such entry: a put or get, of which no frame is sent yet (MPI-5.0
-    /// section 12.7).
+    /// Whether the entry may change places with another such entry: a put or get, of which no frame
+    /// is sent yet (MPI-5.0 section 12.7).
     pub(super) fn is_unordered(&self) -> bool {
         let operation = |header: &Header| matches!(header.kind, Kind::Put | Kind::Get);
         matches!(self.phase, Phase::Waiting)
@@ -164,13 +166,14 @@ impl Outgoing {
         matches!(self.purpose, Purpose::Operation(_, operation) if operation.window == window)
     }
 
-    /// Lets go of the memory that the entry packs from. A stream of no bytes isn't cut: its opening frame is all of it.
+    /// Lets go of the memory that the entry packs from. A stream of no bytes isn't cut: its opening
+    /// frame is all of it.
     pub(in crate::engine) fn abandon(&mut self) {
         self.source = if self.length > 0 { Source::Abandoned } else { Source::Empty };
     }
 
-    /// Gives the buffer of fetched bytes back for the next operation that fetches, unless `spare` is larger. Otherwise the
-    /// system would map and unmap the pages of a large buffer each time.
+    /// Gives the buffer of fetched bytes back for the next operation that fetches, unless `spare`
+    /// is larger. Otherwise the system would map and unmap the pages of a large buffer each time.
     pub(in crate::engine) fn give_back(&mut self, spare: &mut Vec<u8>) {
         if let Source::Fetched(bytes) = &mut self.source {
             if (spare.capacity()..=KEPT).contains(&bytes.capacity()) {
@@ -244,13 +247,15 @@ impl Outgoing {
         }
     }
 
-    /// Writes the header of the next frame, which has at most `limit` bytes. Returns the header's length.
+    /// Writes the header of the next frame, which has at most `limit` bytes. Returns the header's
+    /// length.
     fn header(&self, words: &mut [u8; Header::SIZE], limit: usize) -> usize {
         let brief = match (&self.phase, &self.head) {
             (Phase::Waiting, Head::Long(header)) => {
                 let size = header.whole_size();
                 let whole = self.length.saturating_add(size as u64);
-                // If a value can't be sent, a long header replaces the frame, so the frame must have room for one.
+                // If a value can't be sent, a long header replaces the frame, so the frame must
+                // have room for one.
                 let is_sure = whole >= Header::SIZE as u64 || self.source.is_sure();
                 let size = if is_sure && whole <= limit as u64 { size } else { Header::SIZE };
                 header.encode_whole(&mut words[..size]);

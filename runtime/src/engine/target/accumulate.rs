@@ -1,4 +1,5 @@
-//! Accumulates and compare-and-swap at their target. Each frame of operands is combined under the window's accumulate lock.
+//! Accumulates and compare-and-swap at their target. Each frame of operands is combined under the
+//! window's accumulate lock.
 
 use std::sync::Arc;
 
@@ -122,7 +123,8 @@ impl Target {
         let reducer = form.reducer(op, leaf, peers.stream_of(peer)?, memory)?;
         let program = form.packing(memory)?.clone();
         let length = program.stream_length(header.count)?;
-        // Items that don't overlap (rule 20) are no longer than the memory. This bounds the bytes that may be fetched.
+        // Items that don't overlap (rule 20) are no longer than the memory. This bounds the bytes
+        // that may be fetched.
         if length > span.len() {
             let (count, datatype) = (header.count as i64, excerpt(&form.form));
             return Err(ErrorKind::Overlap { count, datatype }.into());
@@ -219,7 +221,8 @@ impl Target {
         }
     }
 
-    /// Carries out and answers a compare-and-swap whose stream has ended; `cut` is the error if it ended early.
+    /// Carries out and answers a compare-and-swap whose stream has ended; `cut` is the error if it
+    /// ended early.
     pub(in crate::engine) fn finish_swap(
         &self,
         peer: u32,

@@ -97,8 +97,9 @@ impl Attachments {
         Ok((number, address))
     }
 
-    /// Ends the attachment of this number. Returns its memory, which operations under way may still hold, and the range of
-    /// the segment that was allocated for it. `None` if there is no such attachment.
+    /// Ends the attachment of this number. Returns its memory, which operations under way may still
+    /// hold, and the range of the segment that was allocated for it. `None` if there is no such
+    /// attachment.
     pub(crate) fn detach(&self, number: u64) -> Option<(Arc<Exposed>, Option<Range>)> {
         let all = &mut self.list().all;
         let at = all.iter().position(|there| there.number == number)?;

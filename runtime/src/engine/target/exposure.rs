@@ -19,11 +19,12 @@ use crate::pointer::address_space;
 use crate::sequence::{Items, MATCH};
 use crate::wire::{Header, Kind};
 
-/// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
+/// Which types may describe data in a target's window: the window's info key `target_types`, the
+/// same at all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Policy {
-    /// Portable types, and foreign types that the target built. A locale-specific type reaches even the rank that built it
-    /// only after `type_send` to itself.
+    /// Portable types, and foreign types that the target built. A rank needs `type_send` to itself
+    /// even for its own window.
     #[default]
     Strict,
     /// Also locale-specific types of the origin, if origin and target share one representation.
@@ -39,7 +40,8 @@ pub(crate) struct Exposure {
     /// The displacement unit.
     pub unit: u32,
     pub policy: Policy,
-    /// Whether all accumulates to one location use one operation, MPI_NO_OP excluded: `accumulate_ops=same_op`.
+    /// Whether all accumulates to one location use one operation, MPI_NO_OP excluded:
+    /// `accumulate_ops=same_op`.
     pub same_op: bool,
     /// The window's group. Errors name ranks in it.
     pub group: Group,
@@ -51,7 +53,8 @@ pub(crate) struct Exposure {
 pub(crate) enum Opened {
     /// One piece of memory.
     Whole(Arc<Exposed>),
-    /// A dynamic window: the memory that is attached when an operation arrives. Displacements are addresses.
+    /// A dynamic window: the memory that is attached when an operation arrives. Displacements are
+    /// addresses.
     Attached(Arc<Attachments>),
 }
 
@@ -60,7 +63,8 @@ pub(crate) enum Opened {
 pub(crate) struct Reach {
     /// Bytes from the window's start to the operation's displacement 0.
     pub base: i64,
-    /// The first byte that the operation touches and the one after the last, from the window's start.
+    /// The first byte that the operation touches and the one after the last, from the window's
+    /// start.
     pub bytes: (i128, i128),
 }
 
@@ -74,8 +78,8 @@ pub(crate) struct Measures {
 /// Finds the bytes that `count` elements of these bounds touch at a displacement.
 ///
 /// # Errors
-/// The displacement is negative, the bytes aren't all in the window, or the target's pointers don't reach them (rules 14
-/// and 29).
+/// The displacement is negative, the bytes aren't all in the window, or the target's pointers don't
+/// reach them (rules 14 and 29).
 pub(crate) fn reach(
     measures: Measures,
     displacement: i64,
@@ -131,8 +135,9 @@ impl Exposure {
         reach(measures, header.displacement, header.count, &bounds, architecture)
     }
 
-    /// Checks a peer's operation before it touches a byte: rules T1 to T6 by the form's tag, and rules 14, 15, 19, 27 and 29.
-    /// Returns the memory from the operation's displacement on, and the owner that keeps it.
+    /// Checks a peer's operation before it touches a byte: rules T1 to T6 by the form's tag, and
+    /// rules 14, 15, 19, 27 and 29. Returns the memory from the operation's displacement on, and
+    /// the owner that keeps it.
     pub(super) fn admit(
         &self,
         header: &Header,
@@ -197,7 +202,8 @@ impl Exposures {
         self.0.get(&window)
     }
 
-    /// Counts a peer's `Post` or `Complete` in the control block of a window. A window that is freed ignores it.
+    /// Counts a peer's `Post` or `Complete` in the control block of a window. A window that is
+    /// freed ignores it.
     pub(in crate::engine) fn handle_signal(&self, peer: u32, window: u32, tally: Tally) {
         let Some(exposure) = self.get(window) else { return };
         let control = &exposure.control;
@@ -207,4 +213,5 @@ impl Exposures {
     }
 }
 
-const NO_PUT: &str = "the target said by NOPUT that nobody puts into its window in this epoch (rule 9): leave out the assert";
+const NO_PUT: &str = "the target asserted NOPUT: no rank may put into its window in this epoch \
+     (rule 9); leave out the assert";

@@ -1,6 +1,7 @@
 //! The forms that a peer has shipped, by the ids that it gave them.
 //!
-//! A form that can't be used is stored as well, with the reason: the operation that names it fails, not the peer.
+//! A form that can't be used is stored as well, with the reason: the operation that names it fails,
+//! not the peer.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,11 +18,13 @@ use crate::wire::tag_to_wire;
 /// Bytes of the longest encoded form that this rank accepts.
 pub(in crate::engine) const LONGEST: u64 = 16 << 20;
 
-/// Bytes of encoded forms that this rank holds for a peer. Decoded forms take at most 16 times as many.
+/// Bytes of encoded forms that this rank holds for a peer. Decoded forms take at most 16 times as
+/// many.
 const ROOM: u64 = 64 << 20;
 
-/// Bytes that all programs of a peer's forms may take. `ROOM` doesn't bound them: a program may be hundreds of times as
-/// large as its form. A process of 32 bits has room for a few peers that use all of it.
+/// Bytes that all programs of a peer's forms may take. `ROOM` doesn't bound them: a program may be
+/// hundreds of times as large as its form. A process of 32 bits has room for a few peers that use
+/// all of it.
 const PROGRAMS: u64 = 256 << 20;
 
 /// The bytes that programs of a peer may still take.
@@ -86,8 +89,8 @@ impl ReceivedForm {
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
-    /// Lowers the form, and charges the program to the peer. The caller stores a refusal for good. The engine's lock excludes
-    /// other changes of `left` meanwhile.
+    /// Lowers the form, and charges the program to the peer. The caller stores a refusal for good.
+    /// The engine's lock excludes other changes of `left` meanwhile.
     fn lower(
         &self,
         memory: &Architecture,
@@ -106,8 +109,8 @@ impl ReceivedForm {
         *self.leaf.get_or_init(|| self.form.single_leaf())
     }
 
-    /// The reducer of operands in the peer's representation into items, all of which have the type `leaf`. Keeps the last
-    /// one.
+    /// The reducer of operands in the peer's representation into items, all of which have the type
+    /// `leaf`. Keeps the last one.
     pub(super) fn reducer(
         &self,
         op: Op,
@@ -125,8 +128,8 @@ impl ReceivedForm {
         Ok(reducer)
     }
 
-    /// The hash of the signature of `count` elements. Keeps the last one: hashing costs more than the rest of a small
-    /// operation's checks (docs/tuning.md, "Signatures of repeated counts").
+    /// The hash of the signature of `count` elements. Keeps the last one: this is slow
+    /// beside the other checks of an operation (docs/tuning.md, "Signatures of repeated counts").
     pub(super) fn hash(&self, count: u64) -> Option<u128> {
         let (last, hash) = self.repeated.get();
         if last == count {

@@ -2,12 +2,13 @@
 //!
 //! An operation takes one of three ways, which give the same result:
 //!
-//! 1. The memo ([`recent`]): it is like one of the origin's last operations, and only compared with it.
+//! 1. The memo ([`recent`]): it is like one of the origin's last operations, and only compared with
+//!    it.
 //! 2. Whole: all its data are in one frame, so it needs no stream.
 //! 3. A stream: its frames are taken in one by one.
 //!
-//! On the last two ways [`Target::admit`] checks the operation before it touches a byte. Each operation is answered once:
-//! by an acknowledgement, by the data that it fetched, or by a refusal.
+//! On the last two ways [`Target::admit`] checks the operation before it touches a byte. Each
+//! operation is answered once: by an acknowledgement, by the data that it fetched, or by a refusal.
 
 mod accumulate;
 mod attachments;
@@ -43,8 +44,8 @@ use recent::Recents;
 pub(super) struct Target {
     exposures: Exposures,
     origins: Vec<Origin>,
-    /// A buffer for the bytes that the next operation fetches. After an operation by the memo, the bytes that it fetched, if
-    /// they are [`Fetched::Buffered`].
+    /// A buffer for the bytes that the next operation fetches. After an operation by the memo, the
+    /// bytes that it fetched, if they are [`Fetched::Buffered`].
     fetched: Vec<u8>,
 }
 
@@ -80,6 +81,7 @@ impl Target {
         }
     }
 
+    #[inline]
     pub(super) fn exposures(&self) -> &Exposures {
         &self.exposures
     }
@@ -142,8 +144,8 @@ impl Target {
         Ok((admitted, program))
     }
 
-    /// Takes in a put, accumulate or fetching accumulate whose data are all in its frame. Returns false, and does nothing,
-    /// for other frames.
+    /// Takes in a put, accumulate or fetching accumulate whose data are all in its frame. Returns
+    /// false, and does nothing, for other frames.
     pub(super) fn handle_whole(
         &mut self,
         peer: u32,

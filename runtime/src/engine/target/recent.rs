@@ -1,9 +1,9 @@
-//! The memo of a peer's last operations. An operation of the same type and count on the same window as one of them is
-//! admitted by comparing its header, without the checks of [`Target::admit`].
+//! The memo of a peer's last operations. An operation of the same type and count on the same window
+//! as one of them is admitted by comparing its header, without the checks of [`Target::admit`].
 //!
-//! The memo takes only operations on elements that lie one after the other and have the same bytes in this rank's memory
-//! and in the peer's stream, and only frames that have all of an operation's data. All other operations, and those that
-//! have to be refused, go the long way.
+//! The memo takes only operations on elements that lie one after the other and have the same bytes
+//! in this rank's memory and in the peer's stream, and only frames that have all of an operation's
+//! data. All other operations, and those that have to be refused, go the long way.
 
 use std::sync::Arc;
 
@@ -54,7 +54,8 @@ pub(in crate::engine) enum Fetched {
     Inline(InlineBytes),
     /// The bytes of the target's buffer, for which there is no room here.
     Buffered,
-    /// Bytes of a window's memory, not copied yet: the memory, the first byte and the length. The window holds the memory.
+    /// Bytes of a window's memory, not copied yet: the memory, the first byte and the length. The
+    /// window holds the memory.
     Memory(Span, i64, u64),
 }
 
@@ -93,7 +94,8 @@ impl Recent {
         same && header.small && self.signature == header.signature as u64
     }
 
-    /// An admitted operation, whose elements start at `first`. `None` for memory that is attached: it comes and goes.
+    /// An admitted operation, whose elements start at `first`. `None` for memory that is attached:
+    /// it comes and goes.
     fn of(
         header: &Header,
         admitted: &Admitted<'_>,
@@ -117,8 +119,8 @@ impl Recent {
         })
     }
 
-    /// Carries out an operation. Returns the bytes that it fetched, if it fetches. Returns `None`, and does nothing, if the
-    /// operation has to go the long way.
+    /// Carries out an operation. Returns the bytes that it fetched, if it fetches. Returns `None`,
+    /// and does nothing, if the operation has to go the long way.
     #[inline(always)]
     fn carry_out(
         &mut self,
@@ -172,7 +174,8 @@ impl Recent {
     }
 }
 
-/// The reduction of operands into elements of this type. Returns a reference: a copy defeats store forwarding.
+/// The reduction of operands into elements of this type. Returns a reference: a copy defeats store
+/// forwarding.
 #[inline]
 fn reduction<'a>(
     last: &'a mut Option<(Op, Reduction)>,
@@ -197,8 +200,9 @@ fn swap<'a>(last: &'a mut Option<Swap>, leaf: Leaf, memory: &Architecture) -> Op
 }
 
 impl Target {
-    /// Carries out a peer's operation that is like one of its last. Returns the bytes that it fetched, if it fetches.
-    /// Returns `None`, and does nothing, if there is no such operation. In line, so that the header stays in registers.
+    /// Carries out a peer's operation that is like one of its last. Returns the bytes that it
+    /// fetched, if it fetches. Returns `None`, and does nothing, if there is no such operation. In
+    /// line, so that the header stays in registers.
     #[inline(always)]
     pub(in crate::engine) fn handle_again(
         &mut self,
@@ -226,8 +230,8 @@ impl Target {
                 return None;
             }
             let program = origin.forms.get(header.form, peer).ok()?.packing(memory).ok()?;
-            // If elements lay before the displacement, the displacement could be beyond the reach of the owner's pointers
-            // while they are in the window (rule 29).
+            // If elements lay before the displacement, the displacement could be beyond the reach
+            // of the owner's pointers while they are in the window (rule 29).
             let first = program.contiguous(header.count).filter(|first| *first >= 0)?;
             Recent::of(header, &self.admit(peer, header, peers).ok()?, program, first)
         };
