@@ -1,4 +1,4 @@
-//! Hellos: how ranks introduce themselves before they send anything else. Each rank comes to know
+//! Hellos: the introductions of ranks, which come before all other frames. Each rank comes to know
 //! all others, and sends only ceil(log2 n) hellos.
 //!
 //! 1. Before step k a rank knows the `held = 2^k` ranks from itself on.

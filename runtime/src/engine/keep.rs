@@ -1,4 +1,4 @@
-//! What keeps memory alive that the engine reads or writes.
+//! Owners that keep memory alive while the engine reads or writes it.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! The engine: the links, the outbox and the protocols of one rank, under one lock.
 //!
-//! [`Engine::progress`] is what every waiting call runs: it takes in the frames that have arrived
-//! and sends those for which the links have room. Handlers never send; they append to the outbox.
-//! An entry there holds the place to pack bytes from and not the bytes, so a transfer stops when a
-//! link is full and resumes at its position.
+//! Every waiting call runs [`Engine::progress`]: it takes in the frames that have arrived and sends
+//! those for which the links have room. Handlers never send; they append to the outbox. An entry
+//! there holds the place to pack bytes from and not the bytes, so a transfer stops when a link is
+//! full and resumes at its position.
 //!
 //! Each protocol is a struct with private fields, and knows nothing of the link or of [`State`].
 //! Its `handle_*` methods take a frame (header and data) and the few other structs that they need,
@@ -25,10 +25,10 @@
 //! | `--check` | Note | [`notes`] |
 //! | streams of several frames | More Cut | [`streams`] |
 //!
-//! Around them, [`peers`] keeps which ranks there are and which are gone, [`loss`] ends what waits
-//! for a peer that is gone, and [`progress`] moves frames between the link and the protocols. This
-//! module decides which frame goes to which protocol; [`calls`] has the methods of [`State`] that
-//! calls use.
+//! Around them, [`peers`] holds the identity of each rank and whether it is gone, [`loss`] ends
+//! everything that waits for a peer that is gone, and [`progress`] moves frames between the link
+//! and the protocols. This module decides which frame goes to which protocol; [`calls`] has the
+//! methods of [`State`] that calls use.
 
 mod calls;
 mod completion;

@@ -2,8 +2,8 @@
 //! operations.
 //!
 //! A note is a stream of its own (`Kind::Note`). It names the window and operation that the next
-//! frame is about. Without `--check` all methods do nothing. [`crate::check`] decides what is an
-//! error.
+//! frame is about. Without `--check` all methods do nothing. The module
+//! [`crate::check`] decides which uses of a window are errors.
 
 use std::sync::Arc;
 

@@ -105,7 +105,8 @@ impl Ticket {
         if failure.forsaken {
             return Some(error);
         }
-        // The first failure wins: an error found at this rank says more than the target's answer.
+        // The first failure wins: an error found at this rank is more precise than the target's
+        // answer.
         failure.error.get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
         None

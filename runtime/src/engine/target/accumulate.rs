@@ -193,7 +193,7 @@ impl Target {
         let stage = Stage::new(leaf, peers.stream_of(peer)?, memory)?;
         let program = form.packing(memory)?;
         let one = program.stream_length(header.count)? == swap.element();
-        // The element may lie behind the type's displacement 0, unless the type is predefined.
+        // The element may lie at another displacement than 0, unless the type is predefined.
         let span = match program.contiguous(header.count).and_then(|start| span.shifted(start)) {
             Some(span) if one && header.length == 2 * stage.element() => span,
             _ => {

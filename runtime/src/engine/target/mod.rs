@@ -1,6 +1,6 @@
 //! The target: operations of peers on this rank's windows.
 //!
-//! An operation takes one of three ways, which give the same result:
+//! An operation takes one of three ways, with one result:
 //!
 //! 1. The memo ([`recent`]): it is like one of the origin's last operations, and only compared with
 //!    it.
@@ -40,7 +40,7 @@ use forms::{ReceivedForm, ReceivedForms};
 pub(super) use recent::Fetched;
 use recent::Recents;
 
-/// This rank's windows, and what it keeps about the origins of operations on them.
+/// This rank's windows, and the forms and memos of the origins of operations on them.
 pub(super) struct Target {
     exposures: Exposures,
     origins: Vec<Origin>,
