@@ -149,20 +149,20 @@ impl Control {
 
     /// Tells `to`, for `from`, of `count` of these, in all.
     pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32, count: u32) {
-        if counter::tell(self.word(tally, to, from), count) {
+        if counter::set(self.word(tally, to, from), count) {
             self.ring(to);
         }
     }
 
     /// Tells this rank, for `from`, of one more of these.
     pub(crate) fn signal_here(&self, tally: Tally, from: u32) {
-        let told = counter::told(self.word(tally, self.rank, from));
-        self.signal(tally, self.rank, from, counter::next(told));
+        let last = counter::last(self.word(tally, self.rank, from));
+        self.signal(tally, self.rank, from, counter::next(last));
     }
 
     /// Whether `from` has told this rank of `count` of these, in all. With `arming`, it will ring when it does.
     pub(crate) fn heard(&self, tally: Tally, from: u32, count: u32, arming: bool) -> bool {
-        counter::heard(self.word(tally, self.rank, from), count, arming)
+        counter::is_reached(self.word(tally, self.rank, from), count, arming)
     }
 
     fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {

@@ -25,14 +25,14 @@ pub(crate) fn next(count: u32) -> u32 {
 
 /// Writes a count. Returns true if the reader sleeps and the caller has to ring it.
 #[inline]
-pub(crate) fn tell(word: &AtomicU32, count: u32) -> bool {
-    // Pairs with the load and the exchange in `heard`.
+pub(crate) fn set(word: &AtomicU32, count: u32) -> bool {
+    // Pairs with the load and the exchange in `is_reached`.
     let before = word.swap((count << 1).to_le(), Ordering::AcqRel);
     u32::from_le(before) & ASLEEP != 0
 }
 
 /// The last count, for its writer.
-pub(crate) fn told(word: &AtomicU32) -> u32 {
+pub(crate) fn last(word: &AtomicU32) -> u32 {
     // The reader changes only the low bit.
     u32::from_le(word.load(Ordering::Relaxed)) >> 1
 }
@@ -40,9 +40,9 @@ pub(crate) fn told(word: &AtomicU32) -> u32 {
 /// Whether this count is reached. If it isn't, and `arming` is set, marks the reader as asleep, so
 /// that the writer of the next count rings it.
 #[inline]
-pub(crate) fn heard(word: &AtomicU32, count: u32, arming: bool) -> bool {
+pub(crate) fn is_reached(word: &AtomicU32, count: u32, arming: bool) -> bool {
     let reached = |word: u32| (u32::from_le(word) >> 1).wrapping_sub(count) & COUNTS <= COUNTS / 2;
-    // Pairs with the swap in `tell`.
+    // Pairs with the swap in `set`.
     let found = word.load(Ordering::Acquire);
     if reached(found) || !arming {
         return reached(found);
@@ -61,12 +61,12 @@ mod tests {
     #[test]
     fn counts_wrap_and_a_sleeper_is_rung_once() {
         let word = AtomicU32::new(0);
-        assert!(!tell(&word, COUNTS) && told(&word) == COUNTS);
-        assert!(heard(&word, COUNTS, true) && heard(&word, COUNTS - 1, true));
+        assert!(!set(&word, COUNTS) && last(&word) == COUNTS);
+        assert!(is_reached(&word, COUNTS, true) && is_reached(&word, COUNTS - 1, true));
         assert_eq!(next(COUNTS), 0);
-        assert!(!heard(&word, 0, false) && !heard(&word, 0, true));
-        assert_eq!(told(&word), COUNTS);
-        assert!(tell(&word, 0) && heard(&word, 0, true));
-        assert!(!tell(&word, 1));
+        assert!(!is_reached(&word, 0, false) && !is_reached(&word, 0, true));
+        assert_eq!(last(&word), COUNTS);
+        assert!(set(&word, 0) && is_reached(&word, 0, true));
+        assert!(!set(&word, 1));
     }
 }
