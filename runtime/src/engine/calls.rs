@@ -204,7 +204,7 @@ impl State {
     }
 
     /// Whether no operation is under way that holds memory or that a call waits for by itself. Each
-    /// flush asks this, so it takes no look at each peer.
+    /// flush asks this, so it doesn't visit the peers.
     #[inline]
     pub(crate) fn holds_nothing(&self) -> bool {
         self.operations.is_empty() && self.outbox.is_empty() && self.streams.is_empty()

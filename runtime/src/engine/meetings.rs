@@ -7,7 +7,7 @@
 //! 2. After ceil(log2 n) rounds every rank has heard from every other one, directly or through
 //!    others.
 //!
-//! A rank that has entered a meeting advances in it whenever frames arrive, in whichever call. All
+//! A rank that has entered a meeting advances in it whenever frames arrive, in any call. All
 //! `Meet` frames between two ranks belong to one round, so it is enough to count them.
 
 use super::outbox::Outbox;

@@ -22,7 +22,7 @@ pub(crate) struct Me {
 
 impl Me {
     /// The error for a slice, which isn't in the representation that this rank emulates.
-    pub fn emulated(&self) -> ErrorKind {
+    pub(crate) fn emulated(&self) -> ErrorKind {
         ErrorKind::Emulated { architecture: self.architecture.to_string() }
     }
 }

@@ -39,8 +39,7 @@ pub(super) use forms::ShippedForms;
 /// The operations of this rank that are under way.
 #[derive(Default)]
 pub(super) struct Operations {
-    /// Before the memory of windows, which the network reaches: dropping an access waits for the
-    /// network.
+    /// Dropping an access waits for the network.
     accesses: Vec<RdmaAccess>,
     windows: Numbers<u32, Account>,
     fetches: Fetches,

@@ -162,7 +162,7 @@ impl Outbox {
         !queue.is_closed && queue.entries.is_empty()
     }
 
-    /// Whether nothing waits to be sent to any peer. Costs a bit a peer, not a look at each queue.
+    /// Whether nothing waits to be sent to any peer. Reads one bit for each peer.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.busy.is_empty()
