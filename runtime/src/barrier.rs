@@ -106,14 +106,14 @@ impl Barrier {
             return;
         }
         let peer = (self.rank + (1 << entered.round)) % self.size;
-        if counter::tell(self.word(peer, entered.round), entered.epoch) {
+        if counter::set(self.word(peer, entered.round), entered.epoch) {
             // Ringing can't fail: every rank of the job belongs to the segment.
             let _ = self.segment.ring(self.group.process(peer));
         }
     }
 
     fn heard(&self, entered: &Entered, arming: bool) -> bool {
-        counter::heard(self.word(self.rank, entered.round), entered.epoch, arming)
+        counter::is_reached(self.word(self.rank, entered.round), entered.epoch, arming)
     }
 
     fn word(&self, rank: u32, round: u32) -> &AtomicU32 {

@@ -155,21 +155,21 @@ impl Control {
 
     /// Sets `to`'s count of events by `from`.
     pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32, count: u32) {
-        if counter::tell(self.word(tally, to, from), count) {
+        if counter::set(self.word(tally, to, from), count) {
             self.ring(to);
         }
     }
 
     /// Adds one to this rank's count of events by `from`.
     pub(crate) fn signal_here(&self, tally: Tally, from: u32) {
-        let told = counter::told(self.word(tally, self.rank, from));
-        self.signal(tally, self.rank, from, counter::next(told));
+        let last = counter::last(self.word(tally, self.rank, from));
+        self.signal(tally, self.rank, from, counter::next(last));
     }
 
     /// Whether this rank's count of events by `from` has reached `count`. With `arming`, the writer
     /// rings when it does.
     pub(crate) fn heard(&self, tally: Tally, from: u32, count: u32, arming: bool) -> bool {
-        counter::heard(self.word(tally, self.rank, from), count, arming)
+        counter::is_reached(self.word(tally, self.rank, from), count, arming)
     }
 
     fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {

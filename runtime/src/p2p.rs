@@ -12,7 +12,7 @@ use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
+    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -22,6 +22,7 @@ use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
+use crate::wire::tag_to_wire;
 
 pub use probe::{Envelope, Matched};
 pub use request::{Receiving, Sending};

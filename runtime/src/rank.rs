@@ -267,7 +267,7 @@ impl Rank {
     /// ```
     pub fn reports(&self) -> Vec<String> {
         let mut engine = self.process.engine();
-        let check = engine.state().check.as_ref();
+        let check = engine.state().check();
         check.map_or_else(Vec::new, |check| check.texts().to_vec())
     }
 
@@ -288,18 +288,18 @@ impl Rank {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn tap(&self, on: bool) {
-        self.process.engine().state().tap.turn(on);
+        self.process.engine().tap().turn(on);
     }
 
     /// Returns the frames recorded since the last call, at most the last 4096.
     pub fn tapped(&self) -> Vec<Tapped> {
-        self.process.engine().state().tap.take()
+        self.process.engine().tap().take()
     }
 
     /// The number of frames that this rank has sent since it joined the job. It measures the cost
     /// of calls on the message route.
     pub fn frames_sent(&self) -> u64 {
-        self.process.engine().state().tap.sent
+        self.process.engine().tap().sent
     }
 
     /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Later calls on objects of this rank

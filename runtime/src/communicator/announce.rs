@@ -36,7 +36,7 @@ impl Communicator {
         caller: Option<Caller>,
     ) -> Result<Vec<Tally>> {
         let process = self.process();
-        let (clock, tally) = match &mut process.engine().state().check {
+        let (clock, tally) = match process.engine().state().check() {
             Some(check) => (check.release_to_all(), check.tally()),
             None => return Ok(Vec::new()),
         };
@@ -49,7 +49,7 @@ impl Communicator {
             known.join(&Clock::from_numbers(it.clock.clone()));
         }
         let mut engine = process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             check.learn_with(ranks, &known);
             if let Some(Disagreement { rule, kind, text }) = compare(ranks, &said) {
                 // All ranks come to this result, so only one of them reports it.

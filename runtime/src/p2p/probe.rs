@@ -4,7 +4,7 @@ use shipable::Architecture;
 
 use super::{NULL_STATUS, in_group};
 use crate::communicator::Communicator;
-use crate::engine::{Channel, Keep, Letter, Pattern, State, Status};
+use crate::engine::{Arrival, Channel, Keep, Pattern, State, Status};
 use crate::error::Result;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
@@ -19,7 +19,7 @@ pub struct Envelope {
     source: i32,
     tag: i32,
     /// The message, the representation of its data, and that of packed data; `None` for PROC_NULL.
-    letter: Option<(Letter, Architecture, Architecture)>,
+    arrival: Option<(Arrival, Architecture, Architecture)>,
 }
 
 impl Envelope {
@@ -63,8 +63,8 @@ impl Envelope {
     }
 
     fn measure(&self, datatype: &Type) -> Result<(i64, i64)> {
-        let Some((letter, stream, packed)) = &self.letter else { return Ok((0, 0)) };
-        let fit = letter.fit(datatype.compiled(), stream, packed)?;
+        let Some((arrival, stream, packed)) = &self.arrival else { return Ok((0, 0)) };
+        let fit = arrival.fit(datatype.compiled(), stream, packed)?;
         Ok((fit.count, fit.elements))
     }
 }
@@ -155,8 +155,8 @@ impl Communicator {
     /// RANK or TAG for a wrong argument. PROC_ABORTED if the rank is dead.
     pub fn probe(&self, source: i32, tag: i32) -> Result<Envelope> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
-        let letter = self.await_message("probe", source, tag, found)?;
-        Ok(self.envelope(letter))
+        let arrival = self.await_message("probe", source, tag, found)?;
+        Ok(self.envelope(arrival))
     }
 
     /// Describes a message from a rank with a tag, if one has arrived (MPI-5.0 section 3.8.1).
@@ -173,8 +173,8 @@ impl Communicator {
     /// Those of [`probe`](Communicator::probe).
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Envelope>> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
-        let letter = self.poll_message("iprobe", source, tag, found)?;
-        Ok(letter.map(|letter| self.envelope(letter)))
+        let arrival = self.poll_message("iprobe", source, tag, found)?;
+        Ok(arrival.map(|arrival| self.envelope(arrival)))
     }
 
     /// Waits for a message from a rank with a tag, and reserves it for [`Matched::recv`] (MPI-5.0
@@ -259,18 +259,18 @@ impl Communicator {
         poll().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }
 
-    fn envelope(&self, letter: Option<Letter>) -> Envelope {
-        let Some(letter) = letter else {
-            return Envelope { source: NULL_STATUS.source, tag: NULL_STATUS.tag, letter: None };
+    fn envelope(&self, arrival: Option<Arrival>) -> Envelope {
+        let Some(arrival) = arrival else {
+            return Envelope { source: NULL_STATUS.source, tag: NULL_STATUS.tag, arrival: None };
         };
-        let source = self.group().rank_of(letter.peer).map_or(PROC_NULL, |rank| rank as i32);
-        let stream = self.process().engine().state().stream(letter.peer);
+        let source = self.group().rank_of(arrival.peer).map_or(PROC_NULL, |rank| rank as i32);
+        let stream = self.process().engine().state().stream(arrival.peer);
         let packed = *self.packed_representation();
-        Envelope { source, tag: letter.tag, letter: Some((letter, stream, packed)) }
+        Envelope { source, tag: arrival.tag, arrival: Some((arrival, stream, packed)) }
     }
 
-    fn matched(&self, claimed: Option<(Letter, u64)>) -> Matched {
-        let (letter, number) = claimed.unzip();
-        Matched { communicator: self.share(), envelope: self.envelope(letter), number }
+    fn matched(&self, claimed: Option<(Arrival, u64)>) -> Matched {
+        let (arrival, number) = claimed.unzip();
+        Matched { communicator: self.share(), envelope: self.envelope(arrival), number }
     }
 }

@@ -109,7 +109,7 @@ impl Setup {
         let names = Arc::new(Names::default());
         let rdma = link.rdma();
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
-        let bereft = engine.state().bereft.clone();
+        let bereft = engine.state().bereft();
         let process = Arc::new(Process {
             rdma,
             me,
@@ -135,10 +135,10 @@ impl Setup {
             whole,
         });
         process.note(Activity::Init, 0);
-        process.engine().state().chance =
-            adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        process.engine().state().set_chance(chance);
         if check != Checking::Off {
-            process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
+            process.engine().state().set_check(Check::new(me.rank, me.size));
             if me.rank == 0 && !process.hosts.is_one() {
                 log::say(report::SEVERAL_HOSTS);
             }

@@ -240,7 +240,7 @@ impl Process {
         if self.checks() {
             let mut engine = self.engine();
             let call = self.segment.noted(self.me.rank).calls;
-            let told = engine.state().check.as_mut().and_then(|check| check.take_circle(call));
+            let told = engine.state().check().and_then(|check| check.take_circle(call));
             if let Some(text) = told {
                 return Err(ErrorKind::Circle(text).into());
             }

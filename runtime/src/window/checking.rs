@@ -96,7 +96,7 @@ impl Checking {
     #[cold]
     fn note_own_lock(&self, sharing: Sharing, gets: bool) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             match gets {
                 true => check.lock_own(self.window, sharing),
                 false => check.unlock_own(self.window, sharing),
@@ -108,14 +108,14 @@ impl Checking {
     #[cold]
     pub(super) fn touched(&self, bytes: Range<i64>, stores: bool, caller: Caller) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             check.touch(self.window, bytes, stores, caller);
         }
     }
 
     /// The hint `accumulate_ops` has changed.
     pub(super) fn set_same_op(&self, same_op: bool) {
-        if let Some(check) = &mut self.process.engine().state().check {
+        if let Some(check) = self.process.engine().state().check() {
             check.set_same_op(self.window, same_op);
         }
     }
@@ -131,7 +131,7 @@ impl Checking {
         for target in targets.iter().map(|&rank| peers.of(rank)) {
             engine.state().learn_clock(target.peer);
             // A start that doesn't wait for the posts is looked at by the target.
-            if let (Some(check), false) = (&mut engine.state().check, nocheck) {
+            if let (Some(check), false) = (engine.state().check(), nocheck) {
                 check.started(self.window, target.peer, nocheck, &site(self.caller.get()));
             }
         }
@@ -158,7 +158,7 @@ impl Checking {
         let mut engine = self.process.engine();
         let state = engine.state();
         origins.iter().for_each(|&rank| state.learn_clock(peers.of(rank).peer));
-        if let Some(check) = &mut state.check {
+        if let Some(check) = state.check() {
             check.expose(self.window, None);
         }
     }
@@ -180,7 +180,7 @@ impl Checking {
             site(self.caller.get())
         );
         let mut engine = self.process.engine();
-        let Some(check) = &mut engine.state().check else { return error };
+        let Some(check) = engine.state().check() else { return error };
         let awaited: Vec<u32> = targets.iter().map(|&rank| peers.of(rank).peer).collect();
         if call == "wait" {
             text += &format!("check:   it waits for {} to complete\n", ranks(&awaited));

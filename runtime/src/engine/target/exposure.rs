@@ -1,4 +1,4 @@
-//! A window's memory as its peers reach it, and what is checked before they do.
+//! A window's memory at its owner, and the checks of a peer's operation before it touches a byte.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,79 +9,77 @@ use shipable::reduce::Op;
 use shipable::{Architecture, Bounds, Tag};
 
 use super::attachments::Attachments;
-use super::forms::Received;
-use super::ticket::Ticket;
-use crate::control::Control;
+use super::forms::ReceivedForm;
+use crate::control::{Control, Tally};
 use crate::error::{ErrorKind, Result, excerpt};
 use crate::group::Group;
 use crate::memory::{Exposed, Registered, Span};
+use crate::numbers::Numbers;
 use crate::pointer::address_space;
 use crate::sequence::{Items, MATCH};
 use crate::wire::{Header, Kind};
 
-/// Which types may describe data in a target's window: the window's info key `target_types`, the same at all ranks.
+/// Which types may describe data in a target's window: the window's info key `target_types`, the
+/// same at all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Policy {
-    /// Portable ones, and foreign ones that the target built. A rank reaches even itself by `type_send` to itself.
+    /// Portable types, and foreign types that the target built. A rank needs `type_send` to itself
+    /// even for its own window.
     #[default]
     Strict,
-    /// Also locale-specific ones of the origin, where origin and target share one representation.
+    /// Also locale-specific types of the origin, if origin and target share one representation.
     SameLayout,
 }
 
-/// A window at its owner.
+/// A window of this rank, as peers reach it.
 pub(crate) struct Exposure {
     pub window: u32,
-    /// What ranks of other hosts access directly.
+    /// The registration by which ranks of other hosts access the memory directly.
     pub _registered: Option<Registered>,
     pub opened: Opened,
+    /// The displacement unit.
     pub unit: u32,
     pub policy: Policy,
-    /// Whether accumulates to one place are all of one operation, without MPI_NO_OP: `accumulate_ops=same_op`.
+    /// Whether all accumulates to one location use one operation, MPI_NO_OP excluded:
+    /// `accumulate_ops=same_op`.
     pub same_op: bool,
-    /// Whose window it is: errors name ranks of it.
+    /// The window's group. Errors name ranks in it.
     pub group: Group,
-    /// The words that its ranks share.
+    /// The control blocks of the window's ranks.
     pub control: Arc<Control>,
 }
 
 /// The memory of a window.
 pub(crate) enum Opened {
-    /// All of it.
+    /// One piece of memory.
     Whole(Arc<Exposed>),
-    /// What is attached when an operation comes: displacements are addresses.
+    /// A dynamic window: the memory that is attached when an operation arrives. Displacements are
+    /// addresses.
     Attached(Arc<Attachments>),
 }
 
-/// What keeps memory that the engine reads or writes.
-pub(crate) enum Keep {
-    /// Its lender, who waits until the engine has let go of it.
-    Lender,
-    /// Whoever holds this, the engine included.
-    Shared { _memory: Arc<Exposed> },
-    /// Likewise, of an element.
-    Room { _room: Arc<Ticket> },
-    /// Likewise, and who waits for the element alone is told when it is there.
-    Waiter(Arc<Ticket>),
-}
-
-/// Where an operation reaches in a window, checked.
+/// The bytes that an operation touches in a window, which are inside of it.
 #[derive(Debug)]
 pub(crate) struct Reach {
     /// Bytes from the window's start to the operation's displacement 0.
     pub base: i64,
-    /// The bytes that it touches, from the window's start.
+    /// The first byte that the operation touches and the one after the last, from the window's
+    /// start.
     pub bytes: (i128, i128),
 }
 
-/// A window's measures at a target, which its origins know too.
+/// A window's size in bytes and displacement unit at a target. The origins know them too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measures {
     pub size: u64,
     pub unit: u32,
 }
 
-/// Rules 14 and 29: where `count` elements of these bounds lie at a displacement, if that is inside of the window.
+/// Finds the bytes that `count` elements of these bounds touch at a displacement.
+///
+/// # Errors
+/// The displacement is negative, the bytes aren't all in the window, or the target's pointers don't
+/// reach them (rules 14 and 29).
 pub(crate) fn reach(
     measures: Measures,
     displacement: i64,
@@ -118,11 +116,14 @@ impl Exposure {
         self.control.accumulate(self.control.rank())
     }
 
-    /// Where an operation of a peer reaches.
-    pub(super) fn reach(
+    /// Finds the bytes that a peer's operation touches.
+    ///
+    /// # Errors
+    /// Those of the free function [`reach`].
+    pub(in crate::engine) fn reach(
         &self,
         header: &Header,
-        form: &Received,
+        form: &ReceivedForm,
         architecture: &Architecture,
     ) -> Result<Reach> {
         let bounds = form.bounds(architecture)?;
@@ -134,12 +135,13 @@ impl Exposure {
         reach(measures, header.displacement, header.count, &bounds, architecture)
     }
 
-    /// Checks an operation of a peer before it touches a byte: rules T1 to T6 by the form's tag, 14, 15, 19, 27 and 29.
-    /// Gives the memory, displacement 0 being where the operation's lies, and who keeps it.
+    /// Checks a peer's operation before it touches a byte: rules T1 to T6 by the form's tag, and
+    /// rules 14, 15, 19, 27 and 29. Returns the memory from the operation's displacement on, and
+    /// the owner that keeps it.
     pub(super) fn admit(
         &self,
         header: &Header,
-        form: &Received,
+        form: &ReceivedForm,
         me: u32,
         architecture: &Architecture,
     ) -> Result<(Span, Cow<'_, Arc<Exposed>>)> {
@@ -182,4 +184,34 @@ impl Exposure {
     }
 }
 
-const NO_PUT: &str = "the target said by NOPUT that nobody puts into its window in this epoch (rule 9): leave out the assert";
+/// All windows of a rank, by number.
+#[derive(Default)]
+pub(in crate::engine) struct Exposures(Numbers<u32, Arc<Exposure>>);
+
+impl Exposures {
+    pub(super) fn insert(&mut self, exposure: Arc<Exposure>) {
+        self.0.insert(exposure.window, exposure);
+    }
+
+    pub(super) fn remove(&mut self, window: u32) {
+        self.0.remove(&window);
+    }
+
+    #[inline]
+    pub(in crate::engine) fn get(&self, window: u32) -> Option<&Arc<Exposure>> {
+        self.0.get(&window)
+    }
+
+    /// Counts a peer's `Post` or `Complete` in the control block of a window. A window that is
+    /// freed ignores it.
+    pub(in crate::engine) fn handle_signal(&self, peer: u32, window: u32, tally: Tally) {
+        let Some(exposure) = self.get(window) else { return };
+        let control = &exposure.control;
+        if let Some(rank) = control.group().rank_of(peer) {
+            control.signal_here(tally, rank);
+        }
+    }
+}
+
+const NO_PUT: &str = "the target asserted NOPUT: no rank may put into its window in this epoch \
+     (rule 9); leave out the assert";

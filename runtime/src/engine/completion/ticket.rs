@@ -1,35 +1,40 @@
-//! Operations that somebody waits for one by one: request-based ones, and those that return a value.
+//! Tickets: the completion of single operations, for calls that wait for one operation and not for
+//! all of an epoch.
+//!
+//! Request-based operations have one, and operations that return a value.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Ledger, Operation};
+use super::Ledger;
+use crate::engine::operation::Operation;
 use crate::error::Error;
 use crate::memory::Room;
 use crate::numbers::Numbers;
 
-/// Whether an operation is done, and how it ended. Shared by the engine and whoever waits.
+/// Whether an operation is done, and its failure. The engine and the waiting call share it.
 #[derive(Default)]
 pub(crate) struct Ticket {
     done: AtomicBool,
-    /// Whether anything went wrong: mostly nothing does, and a lock would cost what a look at the link does.
+    /// Whether there may be a failure, so that the usual case takes no lock.
     failed: AtomicBool,
     failure: Mutex<Failure>,
-    /// Who is told of a failure that nobody took, and of which target.
+    /// The ledger, and its target, that takes over a failure which no call took.
     heir: Option<(Arc<Ledger>, u32)>,
-    /// Where an element comes to that it fetches.
+    /// Room for an element that the operation fetches.
     room: Room,
 }
 
 #[derive(Default)]
 struct Failure {
     error: Option<Error>,
-    /// Nobody asks for it any more.
+    /// No call will ask for the failure any more.
     forsaken: bool,
 }
 
 impl Ticket {
-    /// One of an operation on a rank of the job. If it fails and whoever holds this lets go of it unasked, the epoch's end tells.
+    /// The ticket of an operation on `target`, a rank of the job. If the operation fails and the
+    /// ticket is dropped before a call takes the failure, the end of the epoch reports it.
     pub(crate) fn of_epoch(ledger: &Arc<Ledger>, target: Option<u32>) -> Ticket {
         let heir = target.map(|target| (ledger.clone(), target));
         let mut ticket = Ticket::default();
@@ -37,12 +42,13 @@ impl Ticket {
         ticket
     }
 
-    /// Makes it another operation's; false where someone else has it still.
+    /// Resets a ticket for another operation; false, and nothing done, if there is another holder.
     pub(crate) fn renew(this: &Arc<Ticket>) -> bool {
         if Arc::strong_count(this) != 1 {
             return false;
         }
-        // Pairs with the release of whoever let go of it last. Nobody can get it any more but from its only holder.
+        // Pairs with the release in the drop of the last other reference. Only this holder can make
+        // new references.
         fence(Ordering::Acquire);
         this.done.store(false, Ordering::Relaxed);
         if this.failed.load(Ordering::Relaxed) {
@@ -52,20 +58,20 @@ impl Ticket {
         true
     }
 
-    /// Whether the operation is done: its memory is as it will be.
+    /// Whether the operation is done: all bytes that it writes are written.
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         // Pairs with the release in `settle`.
         self.done.load(Ordering::Acquire)
     }
 
-    /// What went wrong, once.
+    /// Takes the operation's failure.
     pub(crate) fn take_failure(&self) -> Option<Error> {
-        // Set before `done`, or by whoever let go of it.
+        // `failed` is set before `done`, or by the thread that forsook the ticket.
         if self.failed.load(Ordering::Relaxed) { self.failure().error.take() } else { None }
     }
 
-    /// Nobody asks any more how the operation ended; gives what went wrong until now.
+    /// Notes that no call will ask for a later failure. Returns the failure that is known by now.
     #[inline]
     pub(crate) fn forsake(&self) -> Option<Error> {
         if self.is_done() && !self.failed.load(Ordering::Relaxed) {
@@ -77,7 +83,7 @@ impl Ticket {
     #[cold]
     fn forsake_failure(&self) -> Option<Error> {
         let mut failure = self.failure();
-        // To be forgotten by `renew`.
+        // So `renew` resets the failure.
         self.failed.store(true, Ordering::Relaxed);
         failure.forsaken = true;
         failure.error.take()
@@ -87,32 +93,35 @@ impl Ticket {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the element is that it fetched.
+    /// The room for the element that the operation fetches.
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
 
-    /// What went wrong, unless something else did before; given back where nobody asks for it any more.
+    /// Stores a failure, unless an earlier one is stored. Returns the error if the ticket is
+    /// forsaken.
     fn fail(&self, error: Error) -> Option<Error> {
         let mut failure = self.failure();
         if failure.forsaken {
             return Some(error);
         }
-        // What this rank found says more than the target's answer to it.
+        // The first failure wins: an error found at this rank is more precise than the target's
+        // answer.
         failure.error.get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
         None
     }
 
-    /// The operation will never be done.
-    pub(super) fn give_up(&self, error: Error) {
+    /// Ends the operation with an error: it will never be done.
+    pub(in crate::engine) fn give_up(&self, error: Error) {
         self.failure().error = Some(error);
         self.failed.store(true, Ordering::Relaxed);
         self.settle();
     }
 
-    /// The operation is done.
+    /// Marks the operation as done.
     pub(crate) fn settle(&self) {
+        // Pairs with the acquire in `is_done`.
         self.done.store(true, Ordering::Release);
     }
 }
@@ -125,46 +134,48 @@ impl Drop for Ticket {
     }
 }
 
-/// The operations under way that somebody waits for.
+/// The tickets of operations under way.
 #[derive(Default)]
-pub(super) struct Tickets(Numbers<Operation, Arc<Ticket>>);
+pub(in crate::engine) struct Tickets(Numbers<Operation, Arc<Ticket>>);
 
 impl Tickets {
-    pub(super) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
+    pub(in crate::engine) fn insert(&mut self, operation: Operation, ticket: Arc<Ticket>) {
         self.0.insert(operation, ticket);
     }
 
-    /// Whether nobody waits for an operation by itself.
-    pub(super) fn is_empty(&self) -> bool {
+    #[inline]
+    pub(in crate::engine) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether somebody waits for an operation by itself.
-    pub(super) fn contains(&self, operation: Operation) -> bool {
+    /// Whether a call waits for this operation by itself.
+    #[inline]
+    pub(in crate::engine) fn contains(&self, operation: Operation) -> bool {
         self.0.contains_key(&operation)
     }
 
-    /// An operation failed, which isn't done for that. The failure goes to who waits for it, else to the ledger.
-    pub(super) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
-        let left = match self.0.get(&operation) {
+    /// Notes that an operation failed, which doesn't complete it. The failure goes to the call that
+    /// waits for the operation, otherwise to the ledger.
+    pub(in crate::engine) fn fail(&self, operation: Operation, error: Error, ledger: &Ledger) {
+        let unclaimed = match self.0.get(&operation) {
             Some(ticket) if Arc::strong_count(ticket) > 1 => ticket.fail(error),
             _ => Some(error),
         };
-        if let Some(error) = left {
+        if let Some(error) = unclaimed {
             ledger.fail(operation.target, error);
         }
     }
 
-    /// An operation is done.
-    pub(super) fn settle(&mut self, operation: Operation) {
+    /// Completes an operation, if it has a ticket.
+    pub(in crate::engine) fn settle(&mut self, operation: Operation) {
         let ticket = if self.0.is_empty() { None } else { self.0.remove(&operation) };
         if let Some(ticket) = ticket {
             ticket.settle();
         }
     }
 
-    /// Operations will never be done.
-    pub(super) fn give_up(
+    /// Ends some operations with an error: they will never be done.
+    pub(in crate::engine) fn give_up(
         &mut self,
         which: impl Fn(&Operation) -> bool,
         error: impl Fn() -> Error,

@@ -1,20 +1,23 @@
-//! Operations of this rank whose answers bring data.
+//! Operations of this rank whose answers bring data: gets, and accumulates that fetch.
 
 use std::sync::Arc;
 
-use super::exposure::Keep;
-use super::{Operation, Ticket};
+use crate::engine::completion::Ticket;
+use crate::engine::keep::Keep;
+use crate::engine::operation::Operation;
 use crate::error::Error;
 use crate::memory::Span;
 use crate::numbers::Numbers;
 use crate::types::Compiled;
 
-/// Where the answer to a get, or to what fetches as well, goes.
+/// The memory that the answer to a fetching operation goes to.
 pub(crate) struct Fetch {
-    /// Its elements here; none of an answer in one frame that goes to the run as it is.
+    /// The type of the elements; `None` if the answer comes in one frame and `run` takes it as it
+    /// is.
     pub origin: Option<Arc<Compiled>>,
     pub count: u64,
-    /// Where an answer in one frame goes as it is, and its bytes; none where it has to be unpacked.
+    /// The first byte and the length of the run that an answer in one frame is copied to; `None` if
+    /// the answer has to be unpacked.
     pub run: Option<(i64, u64)>,
     pub span: Span,
     pub keep: Keep,
@@ -22,7 +25,7 @@ pub(crate) struct Fetch {
     pub bytes: (i128, i128),
 }
 
-/// Those under way. Mostly there is one, which needs no table.
+/// The fetching operations under way. Mostly there is one, which needs no table.
 #[derive(Default)]
 pub(super) struct Fetches {
     one: Option<(Operation, Fetch)>,
@@ -37,7 +40,6 @@ impl Fetches {
         }
     }
 
-    /// Takes one out.
     #[inline]
     pub(super) fn remove(&mut self, operation: Operation) -> Option<Fetch> {
         match self.one.take_if(|(one, _)| *one == operation) {
@@ -47,28 +49,30 @@ impl Fetches {
         }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.one.is_none() && self.others.is_empty()
     }
 
-    /// Lets go of some, which will never be done: their memory, and who waits for one of them alone.
+    /// Gives up some operations: lets go of their memory, and ends with an error each call that
+    /// waits for one of them.
     pub(super) fn give_up(
         &mut self,
         which: impl Fn(&Operation) -> bool,
         error: impl Fn() -> Error,
     ) {
-        let tell = |fetch: &Fetch| {
+        let end = |fetch: &Fetch| {
             if let Keep::Waiter(ticket) = &fetch.keep {
                 ticket.give_up(error());
             }
         };
         if let Some((_, fetch)) = self.one.take_if(|(one, _)| which(one)) {
-            tell(&fetch);
+            end(&fetch);
         }
         self.others.retain(|operation, fetch| {
             let given_up = which(operation);
             if given_up {
-                tell(fetch);
+                end(fetch);
             }
             !given_up
         });
@@ -76,7 +80,7 @@ impl Fetches {
 }
 
 impl Fetch {
-    /// Who waits for it alone.
+    /// The ticket of the call that waits for this operation by itself.
     pub(super) fn waiter(&self) -> Option<&Arc<Ticket>> {
         match &self.keep {
             Keep::Waiter(ticket) => Some(ticket),

@@ -1,12 +1,16 @@
-//! What waits to be sent: streams that stop when a link is full and resume at their offset.
+//! Entries of the outbox: a frame, or a stream that stops when the link is full and resumes at its
+//! position.
+//!
+//! An entry holds no packed bytes but the place to pack them from, so a long stream takes no
+//! memory.
 
 use std::sync::Arc;
 
 use longshore_transport::{Link, LinkError, Refused};
 use shipable::Program;
 
-use super::Operation;
-use super::exposure::Keep;
+use crate::engine::keep::Keep;
+use crate::engine::operation::Operation;
 use crate::error::{Error, ErrorKind, conversion};
 use crate::memory::Span;
 use crate::tap::{Direction, Tap};
@@ -18,64 +22,66 @@ pub(crate) struct Outgoing {
     source: Source,
     length: u64,
     sent: u64,
-    headway: Headway,
+    phase: Phase,
     purpose: Purpose,
 }
 
+/// The header of the opening frame.
 enum Head {
     Long(Header),
     Short(Brief),
 }
 
-enum Headway {
-    /// Nothing has gone.
+/// How far an entry has been sent.
+enum Phase {
+    /// Not at all.
     Waiting,
-    /// The opening frame has gone.
+    /// The opening frame has been sent.
     Open,
-    /// A value can't be sent: the stream ends here, once the peer has been told.
+    /// A value can't be sent. The stream ends here, with a `Cut` frame.
     Broken(Error),
 }
 
 /// Where a stream's bytes come from.
 pub(crate) enum Source {
-    /// There are none.
+    /// The stream has no bytes.
     Empty,
-    /// Bytes as they are.
+    /// Packed bytes.
     Bytes(Arc<[u8]>),
-    /// Likewise, in memory that is used again.
+    /// Packed bytes in a buffer that the target uses again.
     Fetched(Vec<u8>),
-    /// As many as lie here.
-    Few(Few),
-    /// Elements, packed on the way.
+    /// Packed bytes that are stored in the entry itself.
+    Inline(InlineBytes),
+    /// Elements, which are packed as they are sent.
     Typed {
-        /// From their memory to the stream.
+        /// From the elements' memory to the stream.
         program: Arc<Program>,
-        /// How many.
+        /// The number of elements.
         count: u64,
-        /// The memory.
+        /// The elements' memory.
         span: Span,
-        /// What keeps it.
+        /// The owner of that memory.
         _keep: Keep,
     },
-    /// Nowhere any more: the stream is cut.
+    /// The sender has let go of the memory: the stream is cut.
     Abandoned,
 }
 
-/// A few bytes: an element, or two.
+/// Room for one or two elements, without an allocation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Few {
-    bytes: [u8; Few::ROOM],
+pub(crate) struct InlineBytes {
+    bytes: [u8; InlineBytes::ROOM],
     len: usize,
 }
 
-impl Few {
+impl InlineBytes {
     pub(crate) const ROOM: usize = 32;
 
-    /// So many bytes, zero at first; `None` for more than there is room for.
+    /// `len` zero bytes; `None` if there is no room for them.
     #[inline]
-    pub(crate) fn zeroed(len: u64) -> Option<Few> {
-        let len = usize::try_from(len).ok().filter(|len| *len <= Few::ROOM)?;
-        Some(Few { bytes: [0; Few::ROOM], len })
+    pub(crate) fn zeroed(len: u64) -> Option<InlineBytes> {
+        let len = usize::try_from(len).ok().filter(|len| *len <= InlineBytes::ROOM)?;
+        Some(InlineBytes { bytes: [0; InlineBytes::ROOM], len })
     }
 
     #[inline]
@@ -89,31 +95,31 @@ impl Few {
     }
 }
 
-/// What a stream was for.
+/// The operation or message to which a stream belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Nothing that anyone waits for.
+    /// No call waits for the stream.
     None,
-    /// The data of this operation on a window.
+    /// The stream is the data of this operation on a window.
     Operation(Kind, Operation),
-    /// A message of this number.
+    /// The stream is the data of the message of this number.
     Message(u64),
 }
 
-/// The most that is kept for what the next operation fetches.
+/// Bytes of the largest buffer that the target keeps for the next operation that fetches.
 const KEPT: usize = 4 << 20;
 
-/// What became of an attempt to send.
-pub(super) enum Sent {
-    /// A frame has gone, and there is more.
+/// The outcome of an attempt to send a frame.
+pub(in crate::engine) enum Sent {
+    /// The frame is sent, and more frames follow.
     More,
-    /// The last one has gone.
+    /// The last frame is sent.
     Done,
-    /// The last one has gone, but not all values.
+    /// The last frame is sent, but the stream was cut at a value that can't be sent.
     Failed(Error),
-    /// There is no room.
+    /// The link has no room now.
     Blocked,
-    /// There never will be.
+    /// The link to the peer has failed.
     Gone(LinkError),
 }
 
@@ -126,28 +132,28 @@ impl Outgoing {
             source,
             length,
             sent: 0,
-            headway: Headway::Waiting,
+            phase: Phase::Waiting,
             purpose,
         }
     }
 
-    /// A frame without a stream, in order with the streams.
+    /// A frame without a stream. It keeps its place in the order of the queue.
     pub(crate) fn brief(brief: Brief) -> Outgoing {
         Outgoing {
             head: Head::Short(brief),
             source: Source::Empty,
             length: 0,
             sent: 0,
-            headway: Headway::Waiting,
+            phase: Phase::Waiting,
             purpose: Purpose::None,
         }
     }
 
-    /// Whether it may go before or after another such operation: puts and gets among each other (MPI-5.0 section 12.7),
-    /// as long as none of their frames has gone.
+    /// Whether the entry may change places with another such entry: a put or get, of which no frame
+    /// is sent yet (MPI-5.0 section 12.7).
     pub(super) fn is_unordered(&self) -> bool {
         let operation = |header: &Header| matches!(header.kind, Kind::Put | Kind::Get);
-        matches!(self.headway, Headway::Waiting)
+        matches!(self.phase, Phase::Waiting)
             && matches!(&self.head, Head::Long(header) if operation(header))
     }
 
@@ -155,19 +161,20 @@ impl Outgoing {
         self.purpose == purpose
     }
 
-    /// Whether it is data of an operation on a window.
+    /// Whether the entry is the data of an operation on a window.
     pub(super) fn is_on(&self, window: u32) -> bool {
         matches!(self.purpose, Purpose::Operation(_, operation) if operation.window == window)
     }
 
-    /// Lets go of the memory that it packs from. A stream of no bytes is whole with its opening frame: nothing of it is cut.
-    pub(super) fn abandon(&mut self) {
+    /// Lets go of the memory that the entry packs from. A stream of no bytes isn't cut: its opening
+    /// frame is all of it.
+    pub(in crate::engine) fn abandon(&mut self) {
         self.source = if self.length > 0 { Source::Abandoned } else { Source::Empty };
     }
 
-    /// Gives memory back that it sent from, for the next to fetch, unless what is there is larger: for megabytes the system
-    /// would give and take pages each time.
-    pub(super) fn give_back(&mut self, spare: &mut Vec<u8>) {
+    /// Gives the buffer of fetched bytes back for the next operation that fetches, unless `spare`
+    /// is larger. Otherwise the system would map and unmap the pages of a large buffer each time.
+    pub(in crate::engine) fn give_back(&mut self, spare: &mut Vec<u8>) {
         if let Source::Fetched(bytes) = &mut self.source {
             if (spare.capacity()..=KEPT).contains(&bytes.capacity()) {
                 *spare = std::mem::take(bytes);
@@ -175,13 +182,18 @@ impl Outgoing {
         }
     }
 
-    pub(super) fn into_purpose(self) -> Purpose {
+    pub(in crate::engine) fn into_purpose(self) -> Purpose {
         self.purpose
     }
 
-    /// Sends its next frame.
-    pub(super) fn send(&mut self, link: &mut dyn Link, peer: u32, tap: &mut Tap) -> Sent {
-        if let Headway::Broken(error) = &mut self.headway {
+    /// Sends the next frame.
+    pub(in crate::engine) fn send(
+        &mut self,
+        link: &mut dyn Link,
+        peer: u32,
+        tap: &mut Tap,
+    ) -> Sent {
+        if let Phase::Broken(error) = &mut self.phase {
             let why = match error.kind() {
                 ErrorKind::Aborting { .. } => Cut::GivenUp,
                 _ => Cut::Value,
@@ -219,35 +231,37 @@ impl Outgoing {
                     false => frame.commit(),
                 }
                 self.sent += piece as u64;
-                self.headway = Headway::Open;
+                self.phase = Phase::Open;
                 if self.sent == self.length { Sent::Done } else { Sent::More }
             }
             Err(error) => {
-                // The peer hears of the operation all the same, so that it can acknowledge it.
-                if let (Headway::Waiting, Head::Long(opening)) = (&self.headway, &self.head) {
+                // The opening frame is sent even so: the peer has to acknowledge the operation.
+                if let (Phase::Waiting, Head::Long(opening)) = (&self.phase, &self.head) {
                     frame[..Header::SIZE].copy_from_slice(&opening.encode());
                     tap.record(Direction::Sent, peer, &frame[..Header::SIZE]);
                     frame.commit_part(Header::SIZE);
                 }
-                self.headway = Headway::Broken(error);
+                self.phase = Phase::Broken(error);
                 Sent::More
             }
         }
     }
 
-    /// Writes the header of the next frame, which has at most `limit` bytes, and says how long it is.
+    /// Writes the header of the next frame, which has at most `limit` bytes. Returns the header's
+    /// length.
     fn header(&self, words: &mut [u8; Header::SIZE], limit: usize) -> usize {
-        let brief = match (&self.headway, &self.head) {
-            (Headway::Waiting, Head::Long(header)) => {
+        let brief = match (&self.phase, &self.head) {
+            (Phase::Waiting, Head::Long(header)) => {
                 let size = header.whole_size();
                 let whole = self.length.saturating_add(size as u64);
-                // Where a value can't be sent the frame becomes a long header, and has to have room for it.
+                // If a value can't be sent, a long header replaces the frame, so the frame must
+                // have room for one.
                 let is_sure = whole >= Header::SIZE as u64 || self.source.is_sure();
                 let size = if is_sure && whole <= limit as u64 { size } else { Header::SIZE };
                 header.encode_whole(&mut words[..size]);
                 return size;
             }
-            (Headway::Waiting, Head::Short(brief)) => *brief,
+            (Phase::Waiting, Head::Short(brief)) => *brief,
             _ => Brief { kind: Kind::More, context: 0, operation: 0, value: self.sent },
         };
         words[..Brief::SIZE].copy_from_slice(&brief.encode());
@@ -256,18 +270,18 @@ impl Outgoing {
 }
 
 impl Source {
-    /// Whether its bytes aren't one run.
+    /// Whether the bytes lie in several runs of memory.
     fn is_scattered(&self) -> bool {
         matches!(self, Source::Typed { program, count, .. } if program.contiguous(*count).is_none())
     }
 
-    /// Whether its bytes are there, whatever happens.
+    /// Whether the bytes are packed already, so that no value can fail to convert.
     fn is_sure(&self) -> bool {
-        matches!(self, Source::Empty | Source::Bytes(_) | Source::Fetched(_) | Source::Few(_))
+        matches!(self, Source::Empty | Source::Bytes(_) | Source::Fetched(_) | Source::Inline(_))
     }
 
-    /// All of its bytes.
-    pub(super) fn gather(self, length: u64) -> Result<Arc<[u8]>, Error> {
+    /// Packs all `length` bytes.
+    pub(in crate::engine) fn gather(self, length: u64) -> Result<Arc<[u8]>, Error> {
         if let Source::Bytes(bytes) = self {
             return Ok(bytes);
         }
@@ -285,7 +299,7 @@ impl Source {
             Source::Abandoned => return Err(ErrorKind::Aborting { by: None }.into()),
             Source::Bytes(bytes) => bytes,
             Source::Fetched(bytes) => bytes,
-            Source::Few(few) => few.bytes(),
+            Source::Inline(bytes) => bytes.bytes(),
             Source::Typed { program, count, span, .. } => {
                 return span.pack(program, *count, position, out).map(drop).map_err(conversion);
             }
@@ -296,7 +310,7 @@ impl Source {
     }
 }
 
-/// Sends a frame that belongs to no stream.
+/// Sends a frame without a stream.
 pub(super) fn send_brief(link: &mut dyn Link, peer: u32, brief: &Brief, tap: &mut Tap) -> Sent {
     match link.reserve(peer, Brief::SIZE) {
         Ok(mut frame) => {

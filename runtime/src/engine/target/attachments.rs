@@ -1,4 +1,4 @@
-//! Memory that is attached to a dynamic window, by addresses (MPI-5.0 section 12.2.4).
+//! Memory that is attached to a dynamic window, by address (MPI-5.0 section 12.2.4).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,39 +8,41 @@ use crate::error::{ErrorKind, Result};
 use crate::memory::Exposed;
 use crate::pointer::fits;
 
-/// What is attached to a window of this rank at the moment.
+/// The memory that is attached to a window of this rank.
 pub(crate) struct Attachments {
     addresses: Addresses,
-    /// By address.
+    /// In ascending order of addresses.
     list: Mutex<List>,
 }
 
 #[derive(Default)]
 struct List {
     all: Vec<Attachment>,
-    /// How many there ever were.
-    ever: u64,
+    /// The number of the last attachment. Numbers aren't used again.
+    last: u64,
 }
 
 struct Attachment {
     number: u64,
     start: u64,
     memory: Arc<Exposed>,
-    /// What was allocated in the segment for its bytes, if they were moved there.
+    /// The range of the segment to which the bytes were moved, if they were.
     place: Option<Range>,
 }
 
-/// Where memory lies.
+/// The addresses of attached memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Addresses {
-    /// Where it lies in this process.
+    /// The addresses in this process.
     Real,
-    /// Where the machine that this rank emulates, whose pointers have so many bytes, might have put it.
+    /// Addresses of the machine that this rank emulates, whose pointers have this number of bytes.
     Emulated(u8),
 }
 
-/// Addresses of an emulated machine begin here, and are multiples of the second.
+/// The lowest address of an emulated machine.
 const FIRST: u64 = 1 << 16;
+
+/// The alignment of addresses of an emulated machine.
 const ALIGNMENT: u64 = 64;
 
 impl Attachment {
@@ -48,7 +50,7 @@ impl Attachment {
         self.memory.span().len()
     }
 
-    /// At most 2^63.
+    /// The address after the last byte: at most 2^63.
     fn end(&self) -> u64 {
         self.start + self.len()
     }
@@ -63,7 +65,10 @@ impl Attachments {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Attaches memory (rule 15); gives the attachment's number and its address.
+    /// Attaches memory. Returns the attachment's number and its address.
+    ///
+    /// # Errors
+    /// The memory overlaps another attachment (rule 15), or the addresses are used up.
     pub(crate) fn attach(&self, memory: Arc<Exposed>, place: Option<Range>) -> Result<(u64, i64)> {
         let mut list = self.list();
         let (len, start) = (memory.span().len(), memory.home().start() as u64);
@@ -78,22 +83,23 @@ impl Attachments {
         let address = i64::try_from(start).ok().ok_or_else(unreachable)?;
         let end = address.checked_add_unsigned(len).ok_or_else(unreachable)? as u64;
         let clash = list.all.iter().find(|there| {
-            // What is empty overlaps nothing.
+            // Empty memory overlaps nothing.
             len > 0 && there.len() > 0 && there.start < end && start < there.end()
         });
         if let Some(there) = clash {
             let there = (there.start, there.end());
             return Err(ErrorKind::AttachedTwice { start, end, there }.into());
         }
-        list.ever += 1;
-        let number = list.ever;
+        list.last += 1;
+        let number = list.last;
         let at = list.all.partition_point(|there| there.start <= start);
         list.all.insert(at, Attachment { number, start, memory, place });
         Ok((number, address))
     }
 
-    /// Ends an attachment, if there is one of this number. Operations under way may still hold its memory. Gives what was
-    /// allocated for it as well.
+    /// Ends the attachment of this number. Returns its memory, which operations under way may still
+    /// hold, and the range of the segment that was allocated for it. `None` if there is no such
+    /// attachment.
     pub(crate) fn detach(&self, number: u64) -> Option<(Arc<Exposed>, Option<Range>)> {
         let all = &mut self.list().all;
         let at = all.iter().position(|there| there.number == number)?;
@@ -101,17 +107,20 @@ impl Attachments {
         Some((memory, place))
     }
 
-    /// Ends all attachments, and gives what was allocated for them.
+    /// Ends all attachments. Returns the ranges of the segment that were allocated for them.
     pub(crate) fn clear(&self) -> Vec<Range> {
         let all = std::mem::take(&mut self.list().all);
         all.into_iter().filter_map(|attachment| attachment.place).collect()
     }
 
-    /// The memory that has all of these bytes (rule 15), and its address.
+    /// Finds the memory that has all of these bytes. Returns its address as well.
+    ///
+    /// # Errors
+    /// The bytes don't all lie in one attachment (rule 15).
     pub(crate) fn find(&self, (start, end): (i128, i128)) -> Result<(Arc<Exposed>, i64)> {
         let list = self.list();
         let near = list.all.partition_point(|there| i128::from(there.start) <= start);
-        // Empty ones may lie where others begin.
+        // Skips empty attachments: they may lie at the start of another one.
         let mut before = list.all[..near].iter().rev();
         match before.find(|there| there.len() > 0 || start == end) {
             Some(there) if end <= there.end().into() => {
@@ -130,7 +139,7 @@ impl Attachments {
 }
 
 impl List {
-    /// The first addresses that nothing has.
+    /// The lowest free address for `len` bytes, within reach of the machine's pointers.
     fn gap(&self, len: u64, pointer: u8) -> Option<u64> {
         let mut start = FIRST;
         for there in &self.all {
@@ -150,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Parts of one piece of memory.
+    /// Memory of which the tests attach parts.
     fn memory() -> Exposed {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
         Exposed::allocated(segment.map(segment.allocate(4096).unwrap()).unwrap(), 0, 4096)
@@ -198,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn emulated_addresses_fit_their_pointers_and_are_used_again() {
+    fn emulated_addresses_fit_pointers_and_are_reused() {
         let memory = memory();
         let attachments = Attachments::new(Addresses::Emulated(4));
         let attach = |len| attachments.attach(Arc::new(memory.part(0, len).unwrap()), None);

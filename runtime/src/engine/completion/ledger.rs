@@ -1,19 +1,23 @@
-//! The account of a window's operations: how many each target has done, and what failed.
+//! A window's completion counters: the operations issued to each target, those acknowledged by it,
+//! and the failures.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// So many are done of a target of which nobody waits for anything any more.
+/// The count of a target to which no call waits any more: all operations, past and future, count as
+/// done.
 const RELEASED: u64 = u64::MAX;
 
-/// Between the window, which counts what it issues, and the engine, which counts what is done.
+/// The completion counters of a window. The window counts the operations that it issues, the engine
+/// those that are done.
 pub(crate) struct Ledger {
     issued: Box<[AtomicU64]>,
     acknowledged: Box<[AtomicU64]>,
     failed: AtomicBool,
-    /// The first failure on each target, until it is taken: there can be as many as operations.
+    /// The first failure on each target that is not taken yet. Later ones are dropped: each
+    /// operation may fail.
     failures: Mutex<Vec<(u32, Error)>>,
 }
 
@@ -28,21 +32,21 @@ impl Ledger {
         }
     }
 
-    /// Counts one more operation on a target, and gives its number.
+    /// Counts one more operation on a target. Returns the operation's number.
     pub(crate) fn issue(&self, target: u32) -> u64 {
-        // One writer: the window, which one thread at a time uses.
+        // The window is the only writer, and one thread at a time uses it.
         let word = &self.issued[target as usize];
         let number = word.load(Ordering::Relaxed) + 1;
         word.store(number, Ordering::Relaxed);
         number
     }
 
-    /// How many operations on a target were issued.
+    /// The number of operations that were issued to a target.
     pub(crate) fn issued(&self, target: u32) -> u64 {
         self.issued[target as usize].load(Ordering::Relaxed)
     }
 
-    /// How many operations on a target aren't done.
+    /// The number of operations on a target that aren't done.
     #[inline]
     pub(crate) fn outstanding(&self, target: u32) -> u64 {
         let issued = self.issued[target as usize].load(Ordering::Relaxed);
@@ -55,48 +59,55 @@ impl Ledger {
         (0..self.issued.len() as u32).all(|target| self.outstanding(target) == 0)
     }
 
-    /// The first target from this one on that hasn't done all.
+    /// The first target, from `from` on, with an operation that isn't done.
     #[inline]
     pub(crate) fn laggard(&self, from: u32) -> Option<u32> {
         (from..self.issued.len() as u32).find(|&target| self.outstanding(target) > 0)
     }
 
-    /// How many operations on a target are done.
+    /// The number of operations on a target that are done.
     fn acknowledged(&self, target: u32) -> u64 {
-        // Pairs with the release in `acknowledge`: the target's memory, and this rank's for a get, are as they will be.
+        // Pairs with the release in `acknowledge`: all bytes that these operations write, at the
+        // target or at this rank, are written.
         self.acknowledged[target as usize].load(Ordering::Acquire)
     }
 
-    /// So many more are done; an error if that is more than were issued.
-    pub(super) fn acknowledge(&self, target: u32, count: u64) -> Result<(), String> {
+    /// Counts `count` more operations on a target as done.
+    ///
+    /// # Errors
+    /// Fewer were under way.
+    pub(in crate::engine) fn acknowledge(&self, target: u32, count: u64) -> Result<(), String> {
         let word = &self.acknowledged[target as usize];
-        // One writer: the engine, under its lock. What is issued is counted under it too.
+        // The engine is the only writer, under its lock. Operations are issued under that lock too.
         let before = word.load(Ordering::Relaxed);
         if before == RELEASED {
             return Ok(());
         }
         let outstanding = self.outstanding(target);
         if count > outstanding {
-            return Err(format!("{count} operations done, where {outstanding} were under way"));
+            return Err(format!(
+                "{count} operations acknowledged, where {outstanding} were under way"
+            ));
         }
         word.store(before + count, Ordering::Release);
         Ok(())
     }
 
-    /// All that was or will be issued to a target that is gone counts as done.
-    pub(super) fn release(&self, target: u32) {
+    /// Counts all operations on a target as done, those issued later included: it will acknowledge
+    /// none.
+    pub(in crate::engine) fn release(&self, target: u32) {
         self.acknowledged[target as usize].store(RELEASED, Ordering::Release);
     }
 
-    /// A target is gone: what it had not done has failed.
-    pub(super) fn target_gone(&self, target: u32, error: impl FnOnce() -> Error) {
+    /// A target is gone: its operations that aren't done have failed.
+    pub(in crate::engine) fn target_gone(&self, target: u32, error: impl FnOnce() -> Error) {
         if self.outstanding(target) > 0 {
             self.fail(target, error());
         }
         self.release(target);
     }
 
-    /// An operation on a target failed.
+    /// Notes that an operation on a target failed.
     pub(crate) fn fail(&self, target: u32, error: Error) {
         let mut failures = self.failures();
         if !failures.iter().any(|(of, _)| *of == target) {
@@ -105,7 +116,8 @@ impl Ledger {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// The first failure on a target, or on any, since it was last asked for; later ones are forgotten with it.
+    /// Takes the first failure on a target, or on any target if `target` is `None`. The later ones
+    /// are dropped.
     #[inline]
     pub(crate) fn take_failure(&self, target: Option<u32>) -> Option<Error> {
         if self.failed.load(Ordering::Acquire) { self.first_failure(target) } else { None }

@@ -1,4 +1,7 @@
 //! The forms that a peer has shipped, by the ids that it gave them.
+//!
+//! A form that can't be used is stored as well, with the reason: the operation that names it fails,
+//! not the peer.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,18 +13,21 @@ use shipable::{Architecture, Bounds, Form, Leaf, Program, Signature, Tag};
 
 use crate::error::{ErrorKind, Result};
 use crate::numbers::Numbers;
+use crate::wire::tag_to_wire;
 
-/// The longest form that is taken, encoded.
-pub(super) const LONGEST: u64 = 16 << 20;
+/// Bytes of the longest encoded form that this rank accepts.
+pub(in crate::engine) const LONGEST: u64 = 16 << 20;
 
-/// Bytes of encoded forms that a peer may have at this rank at a time. Decoded they take 16 times as many at most.
+/// Bytes of encoded forms that this rank holds for a peer. Decoded forms take at most 16 times as
+/// many.
 const ROOM: u64 = 64 << 20;
 
-/// Bytes that all programs of a peer's forms may take. What a form is lowered to may be hundreds of times as large as its bytes, so
-/// these don't bound it; a process of 32 bits has room for a few peers that go so far.
+/// Bytes that all programs of a peer's forms may take. `ROOM` doesn't bound them: a program may be
+/// hundreds of times as large as its form. A process of 32 bits has room for a few peers that use
+/// all of it.
 const PROGRAMS: u64 = 256 << 20;
 
-/// What is left of it.
+/// The bytes that programs of a peer may still take.
 struct Left(AtomicU64);
 
 impl Default for Left {
@@ -30,51 +36,44 @@ impl Default for Left {
     }
 }
 
-/// A tag as it travels (rule T6).
-pub(crate) fn tag_to_wire(tag: Tag) -> u8 {
-    match tag {
-        Tag::Portable => 1,
-        Tag::Locale => 2,
-    }
-}
-
 /// A form of a peer.
-pub(super) struct Received {
+pub(in crate::engine) struct ReceivedForm {
     pub form: Form,
     signature: Signature,
     /// The process for which a locale-specific form is right.
     pub builder: u32,
-    /// In this rank's memory.
+    /// The bounds in this rank's memory.
     bounds: OnceLock<shipable::Result<Bounds>>,
-    /// From the peer's stream to this rank's memory.
+    /// The program from the peer's stream to this rank's memory.
     incoming: OnceLock<shipable::Result<Arc<Program>>>,
-    /// From this rank's memory to its own stream.
+    /// The program from this rank's memory to its own stream.
     outgoing: OnceLock<shipable::Result<Arc<Program>>>,
-    /// What the peer's programs may take, and what these two do.
+    /// The bytes that the peer's programs may still take.
     left: Arc<Left>,
+    /// The bytes that the two programs of this form take.
     taken: Cell<u64>,
-    /// The hash of so many of them.
+    /// The last count, and the signature's hash of that many elements.
     repeated: Cell<(u64, u128)>,
-    /// The predefined type of all items, if it is one.
+    /// The predefined type of all items, if they have one type.
     leaf: OnceLock<Option<Leaf>>,
-    /// How the peer's last operands were combined with them.
-    folding: RefCell<Option<(Op, Arc<Fold>)>>,
+    /// The last reducer, and its operation.
+    reducer: RefCell<Option<(Op, Arc<Reducer>)>>,
 }
 
-/// How operands of a peer are combined with what a window holds.
-pub(super) struct Fold {
+/// Combines operands of a peer with the items of a window.
+pub(super) struct Reducer {
     pub reduction: Reduction,
-    /// From the peer's representation.
+    /// Converts the operands from the peer's representation.
     pub stage: Stage,
 }
 
-impl Received {
-    /// Its bounds in this rank's memory.
+impl ReceivedForm {
+    /// The form's bounds in this rank's memory.
     pub(super) fn bounds(&self, memory: &Architecture) -> Result<Bounds> {
         Ok(self.bounds.get_or_init(|| self.form.bounds(memory)).clone()?)
     }
 
-    /// The program between this rank's memory and a stream in the peer's representation.
+    /// The program from a stream in the peer's representation to this rank's memory.
     pub(super) fn unpacking(
         &self,
         memory: &Architecture,
@@ -84,14 +83,14 @@ impl Received {
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
-    /// The program between this rank's memory and its own stream.
-    pub(super) fn packing(&self, memory: &Architecture) -> Result<&Arc<Program>> {
+    /// The program between this rank's memory and a stream in its own representation.
+    pub(in crate::engine) fn packing(&self, memory: &Architecture) -> Result<&Arc<Program>> {
         let lowered = self.outgoing.get_or_init(|| self.lower(memory, memory));
         Ok(lowered.as_ref().map_err(Clone::clone)?)
     }
 
-    /// Lowers the form within what the peer has left: a refusal stays, as that of a bad form does. The engine is locked, so nobody
-    /// else takes of it meanwhile.
+    /// Lowers the form, and charges the program to the peer. The caller stores a refusal for good.
+    /// The engine's lock excludes other changes of `left` meanwhile.
     fn lower(
         &self,
         memory: &Architecture,
@@ -105,30 +104,32 @@ impl Received {
         Ok(Arc::new(program))
     }
 
-    /// The predefined type of all items, if it is one.
+    /// The predefined type of all items, if they have one type.
     pub(super) fn leaf(&self) -> Option<Leaf> {
         *self.leaf.get_or_init(|| self.form.single_leaf())
     }
 
-    /// How operands in the peer's representation are combined with items, all of which are of one type. The last is kept.
-    pub(super) fn fold(
+    /// The reducer of operands in the peer's representation into items, all of which have the type
+    /// `leaf`. Keeps the last one.
+    pub(super) fn reducer(
         &self,
         op: Op,
         leaf: Leaf,
         stream: &Architecture,
         memory: &Architecture,
-    ) -> Result<Arc<Fold>> {
-        let mut last = self.folding.borrow_mut();
-        if let Some((_, fold)) = last.as_ref().filter(|(of, _)| *of == op) {
-            return Ok(fold.clone());
+    ) -> Result<Arc<Reducer>> {
+        let mut last = self.reducer.borrow_mut();
+        if let Some((_, reducer)) = last.as_ref().filter(|(of, _)| *of == op) {
+            return Ok(reducer.clone());
         }
         let reduction = Reduction::new(op, leaf, memory)?;
-        let fold = Arc::new(Fold { reduction, stage: Stage::new(leaf, stream, memory)? });
-        *last = Some((op, fold.clone()));
-        Ok(fold)
+        let reducer = Arc::new(Reducer { reduction, stage: Stage::new(leaf, stream, memory)? });
+        *last = Some((op, reducer.clone()));
+        Ok(reducer)
     }
 
-    /// The hash of the signature of so many of them. The last is kept: to find it takes 50 ns.
+    /// The hash of the signature of `count` elements. Keeps the last one: this is slow
+    /// beside the other checks of an operation (docs/tuning.md, "Signatures of repeated counts").
     pub(super) fn hash(&self, count: u64) -> Option<u128> {
         let (last, hash) = self.repeated.get();
         if last == count {
@@ -140,7 +141,7 @@ impl Received {
     }
 }
 
-impl Drop for Received {
+impl Drop for ReceivedForm {
     fn drop(&mut self) {
         self.left.0.fetch_add(self.taken.get(), Relaxed);
     }
@@ -148,21 +149,24 @@ impl Drop for Received {
 
 /// The forms of one peer.
 #[derive(Default)]
-pub(super) struct Forms {
+pub(super) struct ReceivedForms {
+    /// By id; with each the bytes that it has encoded, if it is usable.
     known: Numbers<u64, (Entry, u64)>,
+    /// The bytes of all usable forms, encoded.
     bytes: u64,
     left: Arc<Left>,
 }
 
 enum Entry {
-    Good(Box<Received>),
-    /// What is wrong with it; the operations that name it are refused.
+    Good(Box<ReceivedForm>),
+    /// The tag is unknown.
     Tag(u8),
+    /// The form is unusable for this reason.
     Bad(String),
 }
 
-impl Forms {
-    /// Takes a form in. One that can't be used is remembered as such: the operation that names it is what fails.
+impl ReceivedForms {
+    /// Stores a form, usable or not.
     pub(super) fn define(&mut self, id: u64, tag: u8, builder: u32, bytes: &[u8]) {
         let length = bytes.len() as u64;
         let entry = if tag != tag_to_wire(Tag::Portable) && tag != tag_to_wire(Tag::Locale) {
@@ -189,7 +193,7 @@ impl Forms {
             Ok((_, form)) if tag_to_wire(form.tag()) != tag => {
                 Entry::Bad("its tag says otherwise than the form".to_owned())
             }
-            Ok((signature, form)) => Entry::Good(Box::new(Received {
+            Ok((signature, form)) => Entry::Good(Box::new(ReceivedForm {
                 repeated: Cell::new((1, signature.hash)),
                 form,
                 signature,
@@ -200,12 +204,12 @@ impl Forms {
                 left: Arc::clone(left),
                 taken: Cell::new(0),
                 leaf: OnceLock::new(),
-                folding: RefCell::new(None),
+                reducer: RefCell::new(None),
             })),
         }
     }
 
-    /// Remembers that a form was too long to take.
+    /// Stores that a form was too long to accept.
     pub(super) fn too_long(&mut self, id: u64, length: u64) {
         let why = format!(
             "a form of {length} bytes, above the limit of {LONGEST}: build the type of fewer blocks"
@@ -213,15 +217,18 @@ impl Forms {
         self.known.insert(id, (Entry::Bad(why), 0));
     }
 
-    /// The peer's type is gone.
+    /// Removes a form whose type is gone at the peer.
     pub(super) fn retire(&mut self, id: u64) {
         if let Some((_, held)) = self.known.remove(&id) {
             self.bytes -= held;
         }
     }
 
-    /// The form that an operation names.
-    pub(super) fn get(&self, id: u64, peer: u32) -> Result<&Received> {
+    /// The form of this id.
+    ///
+    /// # Errors
+    /// The form was never defined, or it can't be used.
+    pub(super) fn get(&self, id: u64, peer: u32) -> Result<&ReceivedForm> {
         let what = match self.known.get(&id) {
             Some((Entry::Good(received), _)) => return Ok(received),
             Some((Entry::Tag(tag), _)) => return Err(ErrorKind::UnknownTag(*tag).into()),
@@ -244,7 +251,7 @@ mod tests {
         let places: Vec<i64> = (0..1000).map(|at| at * at).collect();
         let scattered = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
         let bytes = Form::compile(&scattered, &native).unwrap().encode();
-        let mut forms = Forms::default();
+        let mut forms = ReceivedForms::default();
         let left = Arc::clone(&forms.left);
         let left = || left.0.load(Relaxed);
         forms.define(1, tag_to_wire(Tag::Portable), 0, &bytes);
