@@ -164,7 +164,9 @@ impl Sequence<'_> {
             let any = match node {
                 Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
                 Node::Leaf(_) => true,
-                Node::Array { child, vectors, .. } => self.items[*child as usize] && !vectors.is_empty(),
+                Node::Array { child, vectors, .. } => {
+                    self.items[*child as usize] && !vectors.is_empty()
+                }
                 _ => node.children().any(|child| self.items[child as usize]),
             };
             self.items.push(any);

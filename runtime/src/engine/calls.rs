@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use longshore_transport::fault::Chance;
 use longshore_transport::lock::{Claim, Sharing};
-use longshore_transport::{Access, Place, Rdma, Transfer};
+use longshore_transport::{Access, Rdma, RemoteMemory, Transfer};
 use shipable::Architecture;
 
 use super::completion::{Ledger, Ticket};
@@ -217,7 +217,7 @@ impl State {
         &mut self,
         account: (u32, &Ledger),
         access: Access,
-        place: &Place<'_>,
+        place: &RemoteMemory<'_>,
         waiting: &mut Option<Transfer>,
     ) -> Option<Result<()>> {
         self.operations.start_access(account, access, place, waiting, &self.peers)
@@ -254,7 +254,7 @@ impl Engine {
         &mut self,
         rdma: &Arc<dyn Rdma>,
         account: (u32, &Ledger),
-        place: &Place<'_>,
+        place: &RemoteMemory<'_>,
         data: Vec<u8>,
     ) -> bool {
         let State { operations, peers, outbox, .. } = &mut self.state;

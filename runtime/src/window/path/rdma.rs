@@ -219,7 +219,12 @@ fn start_run(
 }
 
 /// Starts an access to where the data are. Their lender keeps them until it is over.
-fn start_lent(parts: &Parts, transfer: Transfer, access: Access, place: &RemoteMemory<'_>) -> Result<()> {
+fn start_lent(
+    parts: &Parts,
+    transfer: Transfer,
+    access: Access,
+    place: &RemoteMemory<'_>,
+) -> Result<()> {
     await_room(parts, place.peer)?;
     parts.flight().lend();
     let (account, mut transfer) = ((parts.id(), &**parts.flight().ledger()), Some(transfer));
