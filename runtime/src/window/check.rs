@@ -6,10 +6,10 @@ use shipable::reduce::{Op, check_swap};
 use shipable::{Leaf, Signature, Tag};
 
 use super::access::Permit;
-use super::operation::{Action, Checked, Elements, Operand, Operation};
+use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
 use super::parts::Parts;
 use super::peers::Target;
-use crate::engine::{Policy, reach};
+use crate::engine::{Keep, Policy, reach};
 use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
 use crate::origin::Elementwise;
 use crate::sequence::{Items, differ};
@@ -34,6 +34,7 @@ pub(super) fn check<'a>(
     permit: Permit<'a>,
     target: &'a Target,
     operation: Operation<'a>,
+    holders: Holders,
     settled: Option<Option<Leaf>>,
 ) -> Result<Checked<'a>> {
     let Operation { action, displacement, target_type, compare, .. } = operation;
@@ -42,21 +43,21 @@ pub(super) fn check<'a>(
     if action.is_single() {
         check_single(&operation)?;
     }
-    let moved = if action == Action::Get { &operation.result } else { &operation.origin };
-    let (slice, picks_members) = moved.as_ref().map_or((None, false), |operand| {
+    let (slice, picks_members) = operation.moved().map_or((None, false), |side| {
         let elements = parts.process().elements();
-        (operand.what.slice(), operand.what.picks_members(elements))
+        (side.what.slice(), side.what.picks_members(elements))
     });
-    let resolve = |operand: Operand<'_>| -> Result<Elements> {
-        let elements = operand.what.resolve(parts.process(), operand.lease.span())?;
+    let resolve = |(side, keep): (Side<'_>, Keep)| -> Result<Operand> {
+        let elements = side.what.resolve(parts.process(), side.span)?;
         if settled.is_none() {
             check_signatures(&elements, target_type, count)?;
         }
-        Ok(Elements { elements, lease: operand.lease })
+        Ok(Operand { elements, keep })
     };
     // An atomic get ignores its origin (MPI-5.0 section 12.3.4).
-    let origin = operation.origin.filter(|_| !action.is_atomic_get()).map(resolve).transpose()?;
-    let result = operation.result.map(resolve).transpose()?;
+    let origin = operation.origin.filter(|_| !action.is_atomic_get());
+    let origin = origin.map(|side| resolve((side, holders.origin))).transpose()?;
+    let result = operation.result.map(|side| resolve((side, holders.result))).transpose()?;
     let leaf = match settled {
         Some(leaf) => leaf,
         None => {
@@ -163,8 +164,8 @@ fn check_signatures(elements: &Elementwise, target_type: TargetType<'_>, count: 
 fn check_items(
     action: Action,
     target_type: TargetType<'_>,
-    origin: Option<&Elements>,
-    result: Option<&Elements>,
+    origin: Option<&Operand>,
+    result: Option<&Operand>,
 ) -> Result<Option<Leaf>> {
     if matches!(action, Action::Put | Action::Get) {
         return Ok(None);

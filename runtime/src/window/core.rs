@@ -16,7 +16,7 @@ use super::claim::{lock_own, note_pointer};
 use super::info::{AccumulateOps, Info};
 use super::lane::{Called, Coming, Lane, Value};
 use super::memo::Key;
-use super::operation::{Action, Lease, Operand, Operation};
+use super::operation::{Action, Holders, Operation, Side};
 use super::parts::Parts;
 use super::path::{self, Progress, fast};
 use super::peers::Target;
@@ -99,20 +99,19 @@ impl Core {
     fn transfer_otherwise(
         &self,
         action: Action,
-        memory: Span,
+        span: Span,
         what: What<'_>,
         target: i32,
         displacement: i64,
         count: i64,
         target_type: TargetType<'_>,
     ) -> Result<()> {
-        let operand = Some(Operand::lent(memory, what));
-        let (origin, result) = match action {
-            Action::Get => (None, operand),
-            _ => (operand, None),
-        };
+        let side = Some(Side { what, span });
         let place = (target, displacement, count, target_type);
-        self.operate(Operation::new(action, place, origin, result))
+        match action {
+            Action::Get => self.operate(Operation::new(Action::Get, place, None, side)),
+            _ => self.operate(Operation::new(Action::Put, place, side, None)),
+        }
     }
 
     /// Accumulates, and fetches the items that were there if there is a `result`; see
@@ -155,8 +154,8 @@ impl Core {
         result: Option<(Span, What<'_>)>,
         place: (i32, i64, i64, TargetType<'_>),
     ) -> Result<()> {
-        let origin = Some(Operand::lent(memory, what));
-        let result = result.map(|(room, what)| Operand::lent(room, what));
+        let origin = Some(Side { what, span: memory });
+        let result = result.map(|(span, what)| Side { what, span });
         self.operate(Operation::new(action, place, origin, result))
     }
 
@@ -187,7 +186,7 @@ impl Core {
         what: What<'_>,
         place: (i32, i64, i64, TargetType<'_>),
     ) -> Result<()> {
-        let (origin, result) = (Some(Operand::lent(new, what)), Some(Operand::lent(old, what)));
+        let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));
         let operation = Operation::new(Action::CompareAndSwap, place, origin, result);
         self.operate(Operation { compare: Some(compare), ..operation })
     }
@@ -247,16 +246,19 @@ impl Core {
         let what = What::Slice { count: 1, element: ElementType::of::<T>() };
         let operand = |at: usize| Span::with_slice(&operands[at..at + 1], |span| span);
         let compare = (operands.len() > 1).then(|| operand(1));
-        let origin = Some(Operand::lent(operand(0), what));
-        let lease = Lease::new(room, Keep::Room { _room: ticket.clone() });
-        let result = Some(Operand { what, lease });
+        let origin = Some(Side { what, span: operand(0) });
+        let result = Some(Side { what, span: room });
         let at = (target, displacement, 1, TargetType::Own(&datatype));
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
         let progress = match path::again(&self.parts, &operation, Some(&ticket)) {
             Some(progress) => Some(progress),
-            None => self.issue(operation, Some(ticket))?,
+            None => {
+                let result = Keep::Room { _room: ticket.clone() };
+                let holders = Holders { origin: Keep::Lender, result };
+                self.issue(operation, holders, Some(ticket))?
+            }
         };
         match (progress, self.parts.peers().get(target)) {
             (Some(Progress::Started), Some(to)) => {
@@ -301,7 +303,7 @@ impl Core {
     fn operate(&self, operation: Operation<'_>) -> Result<()> {
         match path::again(&self.parts, &operation, None) {
             Some(_) => Ok(()),
-            None => self.issue(operation, None).map(drop),
+            None => self.issue(operation, Holders::lenders(), None).map(drop),
         }
     }
 
@@ -311,6 +313,7 @@ impl Core {
     fn issue(
         &self,
         operation: Operation<'_>,
+        holders: Holders,
         ticket: Option<Arc<Ticket>>,
     ) -> Result<Option<Progress>> {
         let (parts, call, rank) = (&self.parts, operation.call, operation.target);
@@ -325,8 +328,8 @@ impl Core {
             };
             let permit = super::claim::allow(parts, target)?;
             let key = Key::of(process.names(), target, &operation);
-            let settled = key.as_ref().and_then(|key| parts.memo().settled(key));
-            let checked = check(parts, permit, target, operation, settled)?;
+            let settled = key.as_ref().and_then(|key| parts.memo().settled(key, operation.action));
+            let checked = check(parts, permit, target, operation, holders, settled)?;
             bytes = Some(checked.bytes);
             let key = key.filter(|_| !checked.picks_members);
             path::carry_out(parts, checked, ticket, key).map(Some)
@@ -338,9 +341,14 @@ impl Core {
 
     /// Issues an operation with a request: whether the ticket will be told that it is done.
     #[track_caller]
-    pub(super) fn request(&self, operation: Operation<'_>, ticket: &Arc<Ticket>) -> Result<()> {
+    pub(super) fn request(
+        &self,
+        operation: Operation<'_>,
+        holders: Holders,
+        ticket: &Arc<Ticket>,
+    ) -> Result<()> {
         let waits = Some(ticket.clone());
-        match self.issue(operation, waits)? {
+        match self.issue(operation, holders, waits)? {
             Some(Progress::Started) => Ok(()),
             _ => {
                 ticket.settle();

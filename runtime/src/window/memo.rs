@@ -7,24 +7,40 @@
 //! numbers of types are never used again, and a window's targets and policy stay.
 
 use std::any::TypeId;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use shipable::program::Strided;
 use shipable::reduce::{Reduction, Swap};
 use shipable::{Element, Leaf};
 
-use super::operation::{Action, Operand, Operation};
-use super::peers::Target;
+use super::operation::{Action, Operation, Side};
+use super::peers::{DIRECT, Target};
 use crate::object::Names;
 use crate::origin::What;
 use crate::types::{TargetType, Type};
 
 /// The last valid operations of a window, each in the slot of its key.
-pub(super) struct Memo(Box<[RefCell<Prepared>; SLOTS]>);
+pub(super) struct Memo {
+    /// The types of which elements are copied directly, in one run: the scalars that the inlined
+    /// attempt of a put or get needs.
+    runs: [Cell<KnownRun>; SLOTS],
+    prepared: Box<[RefCell<Prepared>; SLOTS + VALUES]>,
+}
 
 /// Operations in the loop of a program, as a rule: a halo exchange has eight.
 const SLOTS: usize = 16;
+
+/// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
+const VALUES: usize = 2;
+
+/// A type of which elements are copied directly, in one run.
+#[derive(Clone, Copy)]
+pub(super) struct KnownRun {
+    /// The type's number; 0 for none.
+    datatype: u64,
+    pub run: Run,
+}
 
 /// The facts on which the validity of an operation depends. All fields are scalars, since every
 /// operation that isn't done by the inlined attempt compares them.
@@ -121,70 +137,77 @@ pub(super) struct Frame {
 
 impl Default for Memo {
     fn default() -> Memo {
-        let free =
-            Key { what: 0, datatype: 0, count: 0, near: Layout::same(), result: Layout::same() };
+        let (near, result) = (Layout::same(), Layout::same());
+        let free = Key { what: 0, datatype: 0, count: 0, near, result };
         let slot = |_| RefCell::new(Prepared { key: free, means: Means::Nothing });
-        Memo(Box::new(std::array::from_fn(slot)))
+        let run = Run { first: 0, size: 0, dense: false };
+        let known = |_| Cell::new(KnownRun { datatype: 0, run });
+        let prepared = Box::new(std::array::from_fn(slot));
+        Memo { runs: std::array::from_fn(known), prepared }
     }
 }
 
 impl Memo {
+    /// The run that elements of a type are, if they were copied directly before.
     #[inline(always)]
-    fn slot(&self, what: u64, datatype: u64) -> &RefCell<Prepared> {
-        // The action, its operation, the target's class and the type each choose another slot.
-        &self.0[(what ^ what >> 7 ^ what >> 16 ^ datatype) as usize % SLOTS]
+    pub(super) fn run(&self, own: &Type) -> Option<Run> {
+        let datatype = own.compiled().id();
+        let known = self.runs[datatype as usize % SLOTS].get();
+        (known.datatype == datatype).then_some(known.run)
     }
 
-    /// The slot of an operation on elements of the target type itself.
+    /// The slot of an operation on elements of the target type itself, on a target that is reached
+    /// directly.
     #[inline(always)]
-    pub(super) fn same(&self, key: SameKey) -> &RefCell<Prepared> {
-        self.slot(key.what, key.datatype)
+    pub(super) fn direct(&self, action: Action, own: &Type) -> &RefCell<Prepared> {
+        self.typed(what(action, DIRECT), own.compiled().id())
     }
 
     /// The slot of an operation on one element, given by value.
     #[inline(always)]
-    pub(super) fn element(&self, action: Action, target: &Target) -> &RefCell<Prepared> {
-        self.slot(what(action, target.class.into()), 0)
+    pub(super) fn value(&self, action: Action) -> &RefCell<Prepared> {
+        let slot = usize::from(action == Action::CompareAndSwap);
+        &self.prepared[SLOTS + slot]
     }
 
-    /// The slot of a key.
+    #[inline(always)]
+    fn typed(&self, what: u64, datatype: u64) -> &RefCell<Prepared> {
+        // The action, its operation, the target's class and the type each choose another slot.
+        &self.prepared[(what ^ what >> 7 ^ what >> 16 ^ datatype) as usize % SLOTS]
+    }
+
+    /// The slot of an operation with a key.
     #[inline]
-    pub(super) fn of(&self, key: &Key) -> &RefCell<Prepared> {
-        self.slot(key.what, key.datatype)
+    pub(super) fn of(&self, key: &Key, action: Action) -> &RefCell<Prepared> {
+        match key.datatype {
+            0 => self.value(action),
+            datatype => self.typed(key.what, datatype),
+        }
     }
 
     /// The predefined type of the items of an operation for which the rules about types and counts
     /// are known to hold; `None` where they aren't.
-    pub(super) fn settled(&self, key: &Key) -> Option<Option<Leaf>> {
-        match self.of(key).borrow().if_key(key) {
+    pub(super) fn settled(&self, key: &Key, action: Action) -> Option<Option<Leaf>> {
+        match self.of(key, action).borrow().if_key(key) {
             Some(&Means::Stream(leaf)) => Some(leaf),
             _ => None,
         }
     }
 
     /// Keeps how a valid operation is carried out.
-    pub(super) fn keep(&self, key: Key, means: Means) {
+    pub(super) fn keep(&self, key: Key, action: Action, means: Means) {
+        if let Means::Copy(run) = means {
+            let datatype = key.datatype;
+            self.runs[datatype as usize % SLOTS].set(KnownRun { datatype, run });
+        }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
-        if let Ok(mut slot) = self.of(&key).try_borrow_mut() {
+        if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
             *slot = Prepared { key, means };
         }
     }
 }
 
-/// The key of an operation on elements of the target type itself.
-#[derive(Clone, Copy)]
-pub(super) struct SameKey {
-    what: u64,
-    datatype: u64,
-}
-
-impl SameKey {
-    #[inline(always)]
-    pub(super) fn new(action: Action, target: &Target, own: &Type) -> SameKey {
-        SameKey { what: what(action, target.class.into()), datatype: own.compiled().id() }
-    }
-}
-
+/// The action with its operation, and the target's class.
 #[inline(always)]
 fn what(action: Action, class: u64) -> u64 {
     let kind = match action {
@@ -203,22 +226,24 @@ impl Prepared {
         Prepared { key, means }
     }
 
-    /// How an operation on elements of the target type itself is carried out, if this is it.
+    /// How an operation on elements of the target type itself is carried out on a target that is
+    /// reached directly, if this is it.
     #[inline(always)]
-    pub(super) fn if_same(&self, key: SameKey) -> Option<&Means> {
-        // Every other key has a count.
-        let is_same =
-            self.key.what == key.what && self.key.datatype == key.datatype && self.key.count == 0;
+    pub(super) fn if_direct(&self, action: Action, own: &Type) -> Option<&Means> {
+        // Every key of other elements has a count.
+        let is_same = self.key.what == what(action, DIRECT)
+            && self.key.datatype == own.compiled().id()
+            && self.key.count == 0;
         is_same.then_some(&self.means)
     }
 
-    /// How an operation on one element of type `T`, given by value, is carried out, if this is it.
+    /// How an operation on one element of type `T`, given by value, is carried out on a target that
+    /// is reached directly, if this is it.
     #[inline(always)]
-    pub(super) fn if_element<T: Element>(&self, action: Action, target: &Target) -> Option<&Means> {
-        let is_element = self.key.what == what(action, target.class.into())
-            && self.key.datatype == 0
-            && self.key.near.element == TypeId::of::<T>();
-        is_element.then_some(&self.means)
+    pub(super) fn if_value<T: Element>(&self, action: Action) -> Option<&Means> {
+        let is_value =
+            self.key.what == what(action, DIRECT) && self.key.near.element == TypeId::of::<T>();
+        is_value.then_some(&self.means)
     }
 
     /// How the operation with a key is carried out, if this is it.
@@ -231,48 +256,52 @@ impl Prepared {
 impl Key {
     /// The key of an operation. `None` where it is checked each time: it has a type of another rank,
     /// or a number that is refused.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(
         names: &Arc<Names>,
         target: &Target,
         operation: &Operation<'_>,
     ) -> Option<Key> {
+        let (same, result) = (Layout::same(), Layout::same());
         let action = operation.action;
+        if let Some(element) = operation.by_value {
+            let near = Layout { element, ..same };
+            let what = what(action, target.class);
+            return Some(Key { what, datatype: 0, count: 0, near, result });
+        }
+        let count = u64::try_from(operation.count).ok()?;
+        let has_result = matches!(action, Action::GetAccumulate(_) | Action::FetchAndOp(_));
+        let (near, second) = match action {
+            Action::Put | Action::Accumulate(_) => (&operation.origin, &None),
+            // An atomic get ignores its origin.
+            _ if action == Action::Get || action.is_atomic_get() => (&operation.result, &None),
+            _ => (&operation.origin, &operation.result),
+        };
+        let near = near.as_ref()?;
+        let second = second.as_ref().filter(|_| has_result);
         let (datatype, class) = match operation.target_type {
             TargetType::Own(own) if own.is_of(names) => {
-                (own.compiled().id(), u64::from(target.class))
+                let (compiled, what) = (own.compiled(), what(action, target.class));
+                let is_same = |side: &Side<'_>| side.what.is_plain(count, compiled);
+                if is_same(near) && second.is_none_or(is_same) {
+                    let datatype = compiled.id();
+                    return Some(Key { what, datatype, count: 0, near: same, result });
+                }
+                (compiled.id(), target.class)
             }
             TargetType::Foreign(foreign) if foreign.is_of(names) => {
                 (foreign.id(), 1 << 32 | u64::from(target.peer))
             }
             _ => return None,
         };
-        let what = what(action, class);
-        let same = Key { what, datatype, count: 0, near: Layout::same(), result: Layout::same() };
-        if let Some(element) = operation.by_value {
-            let near = Layout { element, ..Layout::same() };
-            return Some(Key { datatype: 0, near, ..same });
-        }
-        let count = u64::try_from(operation.count).ok()?;
-        let (near, result) = match action {
-            Action::Put | Action::Accumulate(_) => (operation.origin.as_ref(), None),
-            Action::Get => (operation.result.as_ref(), None),
-            // An atomic get ignores its origin.
-            _ if action.is_atomic_get() => (operation.result.as_ref(), None),
-            _ => (operation.origin.as_ref(), operation.result.as_ref()),
-        };
-        let own = match operation.target_type {
-            TargetType::Own(own) => Some(own.compiled()),
-            TargetType::Foreign(_) => None,
-        };
-        let is_same = |side: &Operand<'_>| own.is_some_and(|own| side.what.is_plain(count, own));
-        if near.is_none_or(is_same) && result.is_none_or(is_same) {
-            return Some(same);
-        }
         let near = Layout::of(names, near)?;
-        let result = Layout::of(names, result)?;
-        // Nothing is said of no elements.
-        (count > 0).then_some(Key { count, near, result, ..same })
+        let result = match second {
+            Some(side) => Layout::of(names, side)?,
+            None => result,
+        };
+        // No elements have no layout to remember.
+        let key = Key { what: what(action, class), datatype, count, near, result };
+        (count > 0).then_some(key)
     }
 
     /// Whether the elements on both sides are of the target type itself.
@@ -288,9 +317,8 @@ impl Layout {
         Layout { count: 0, datatype: 0, element: TypeId::of::<()>() }
     }
 
-    #[inline]
-    fn of(names: &Arc<Names>, side: Option<&Operand<'_>>) -> Option<Layout> {
-        let Some(side) = side else { return Some(Layout::same()) };
+    #[inline(always)]
+    fn of(names: &Arc<Names>, side: &Side<'_>) -> Option<Layout> {
         match side.what {
             What::Slice { count, element } => {
                 Some(Layout { count, datatype: 0, element: element.id })

@@ -91,53 +91,16 @@ impl Action {
     }
 }
 
-/// Memory of this rank that an operation uses: a span, and what keeps its memory alive.
-pub(super) struct Lease {
-    span: Span,
-    keep: Keep,
-}
-
-impl Lease {
-    pub(super) fn new(span: Span, keep: Keep) -> Lease {
-        Lease { span, keep }
-    }
-
-    /// Memory whose lender keeps it until the operation is done.
-    #[inline]
-    pub(super) fn lent(span: Span) -> Lease {
-        Lease { span, keep: Keep::Lender }
-    }
-
-    #[inline]
-    pub(super) fn span(&self) -> Span {
-        self.span
-    }
-
-    pub(super) fn into_keep(self) -> Keep {
-        self.keep
-    }
-
-    /// Whether its lender keeps it.
-    pub(super) fn is_lent(&self) -> bool {
-        matches!(self.keep, Keep::Lender)
-    }
-}
-
 /// Elements in this rank's memory, as a call names them.
-pub(super) struct Operand<'a> {
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
     pub what: What<'a>,
-    pub lease: Lease,
+    pub span: Span,
 }
 
-impl<'a> Operand<'a> {
-    /// Elements of memory that its lender keeps until the operation is done.
-    #[inline]
-    pub(super) fn lent(span: Span, what: What<'a>) -> Operand<'a> {
-        Operand { what, lease: Lease::lent(span) }
-    }
-}
-
-/// An operation as it is called.
+/// An operation as it is called. Its memory is its lenders', who keep it until the operation is
+/// done, unless [`Holders`] do.
+#[derive(Clone, Copy)]
 pub(super) struct Operation<'a> {
     /// The name of the call, for errors.
     pub call: &'static str,
@@ -147,9 +110,9 @@ pub(super) struct Operation<'a> {
     pub count: i64,
     pub target_type: TargetType<'a>,
     /// The elements that it reads.
-    pub origin: Option<Operand<'a>>,
+    pub origin: Option<Side<'a>>,
     /// The room for the elements that it fetches.
-    pub result: Option<Operand<'a>>,
+    pub result: Option<Side<'a>>,
     /// The element with which compare_and_swap compares, of the origin's type.
     pub compare: Option<Span>,
     /// The Rust type of an operation on one element whose operands are given by value.
@@ -159,12 +122,12 @@ pub(super) struct Operation<'a> {
 impl<'a> Operation<'a> {
     /// An operation at a place: the target, the displacement, and the count and type of the
     /// elements there.
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         action: Action,
         (target, displacement, count, target_type): (i32, i64, i64, TargetType<'a>),
-        origin: Option<Operand<'a>>,
-        result: Option<Operand<'a>>,
+        origin: Option<Side<'a>>,
+        result: Option<Side<'a>>,
     ) -> Operation<'a> {
         let (call, compare, by_value) = (action.call(), None, None);
         Operation {
@@ -181,16 +144,38 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// The elements in this rank's memory that a put or get moves.
+    #[inline(always)]
+    pub(super) fn moved(&self) -> Option<&Side<'a>> {
+        match self.action {
+            Action::Get => self.result.as_ref(),
+            _ => self.origin.as_ref(),
+        }
+    }
+
     /// The same operation with a request.
     pub(super) fn requested(self) -> Operation<'a> {
         Operation { call: self.action.request_call(), ..self }
     }
 }
 
-/// Elements in this rank's memory, checked.
-pub(super) struct Elements {
+/// What keeps the memory of an operation that outlives its call.
+pub(super) struct Holders {
+    pub origin: Keep,
+    pub result: Keep,
+}
+
+impl Holders {
+    /// Lenders keep all memory until the operation is done.
+    pub(super) fn lenders() -> Holders {
+        Holders { origin: Keep::Lender, result: Keep::Lender }
+    }
+}
+
+/// Elements in this rank's memory, checked, with what keeps their memory alive.
+pub(super) struct Operand {
     pub elements: Elementwise,
-    pub lease: Lease,
+    pub keep: Keep,
 }
 
 /// An operation for which every rule holds.
@@ -205,8 +190,8 @@ pub(super) struct Checked<'a> {
     pub base: i64,
     /// The bytes of the target's window that it touches.
     pub bytes: (i128, i128),
-    pub origin: Option<Elements>,
-    pub result: Option<Elements>,
+    pub origin: Option<Operand>,
+    pub result: Option<Operand>,
     pub compare: Option<Span>,
     /// The predefined type of the items of an accumulate; `None` if there are no items.
     pub leaf: Option<Leaf>,
@@ -219,7 +204,7 @@ pub(super) struct Checked<'a> {
 
 impl Checked<'_> {
     /// The elements in this rank's memory that a put or get moves.
-    pub(super) fn near(&self) -> Option<&Elements> {
+    pub(super) fn near(&self) -> Option<&Operand> {
         if self.action == Action::Get { self.result.as_ref() } else { self.origin.as_ref() }
     }
 
@@ -231,6 +216,6 @@ impl Checked<'_> {
 
     /// Whether lenders keep all of its memory.
     pub(super) fn is_lent(&self) -> bool {
-        self.origin.iter().chain(&self.result).all(|side| side.lease.is_lent())
+        self.origin.iter().chain(&self.result).all(|side| matches!(side.keep, Keep::Lender))
     }
 }

@@ -40,8 +40,9 @@ pub(super) struct Target {
     pub architecture: Architecture,
     pub route: Route,
     pub location: Location,
-    /// Equal for two targets of one window if they have the same route and architecture.
-    pub class: u32,
+    /// Equal for two targets of one window if the same operations are valid on both: [`DIRECT`], or
+    /// a number of their route and architecture.
+    pub class: u64,
     /// Its memory, once this rank has mapped it.
     pub mapping: OnceCell<Mapping>,
     /// The attachments of a dynamic window, once this rank has read them.
@@ -57,6 +58,9 @@ pub(super) struct Target {
     /// are kept here, since reading them back takes as long as signalling.
     pub signalled: [Cell<u32>; 2],
 }
+
+/// The class of all targets that are reached directly: they have this rank's representation.
+pub(super) const DIRECT: u64 = 0;
 
 /// Where a target's memory lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,7 +277,12 @@ impl Peers {
                 architecture: self.architectures[usize::from(line.architecture)],
                 route: line.route,
                 location: self.location(line),
-                class: u32::from(line.architecture) << 2 | line.route as u32,
+                class: match line.route {
+                    Route::Direct => DIRECT,
+                    route => {
+                        1 + (u64::from(line.architecture) << 1 | (route == Route::Rdma) as u64)
+                    }
+                },
                 mapping: OnceCell::new(),
                 reading: OnceCell::new(),
                 access: Cell::new(Access::Closed),

@@ -19,7 +19,7 @@ use crate::origin::What;
 use crate::raw::pointed;
 use crate::types::{TargetType, Type};
 use crate::window::core::Core;
-use crate::window::operation::{Action, Operand, Operation};
+use crate::window::operation::{Action, Operation, Side};
 use crate::window::sync::lock::LockType;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
@@ -502,7 +502,7 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
         let place = (target, target_disp, target_count, target_type.into());
-        let origin = Some(Operand::lent(span, what));
+        let origin = Some(Side { what, span });
         start(self.core, Operation::new(Action::Put, place, origin, None))
     }
 
@@ -543,7 +543,7 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin, origin_count, origin_type);
         let place = (target, target_disp, target_count, target_type.into());
-        let result = Some(Operand::lent(span, what));
+        let result = Some(Side { what, span });
         start(self.core, Operation::new(Action::Get, place, None, result))
     }
 
@@ -584,7 +584,7 @@ impl<'w> Raw<'w> {
     ) -> Result<Request<()>> {
         let (span, what) = pointed(origin.cast_mut(), origin_count, origin_type);
         let place = (target, target_disp, target_count, target_type.into());
-        let origin = Some(Operand::lent(span, what));
+        let origin = Some(Side { what, span });
         start(self.core, Operation::new(Action::Accumulate(op), place, origin, None))
     }
 
@@ -629,7 +629,7 @@ impl<'w> Raw<'w> {
         let (origin, from) = pointed(origin.cast_mut(), origin_count, origin_type);
         let (result, to) = pointed(result, result_count, result_type);
         let place = (target, target_disp, target_count, target_type.into());
-        let (origin, result) = (Operand::lent(origin, from), Operand::lent(result, to));
+        let (origin, result) = (Side { what: from, span: origin }, Side { what: to, span: result });
         let action = Action::GetAccumulate(op);
         start(self.core, Operation::new(action, place, Some(origin), Some(result)))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shipable::reduce::Op;
 
 use super::epoch::Epoch;
-use crate::engine::Ticket;
+use crate::engine::{Keep, Ticket};
 use crate::error::{ErrorKind, Place, Result};
 use crate::given::{Given, Taken};
 use crate::memory::{Exposed, Memory};
@@ -14,7 +14,7 @@ use crate::object::Card;
 use crate::process::Process;
 use crate::types::TargetType;
 use crate::window::core::Core;
-use crate::window::operation::{Action, Lease, Operand, Operation};
+use crate::window::operation::{Action, Holders, Operation, Side};
 
 /// A request-based operation under way (MPI-5.0 section 12.3.5).
 ///
@@ -322,28 +322,35 @@ fn request<B: Buffers>(
 ) -> Result<Request<B>> {
     let call = action.request_call();
     let taken = taken.map_err(|error| core.failed(error, call, Some(place.0)))?;
-    let mut operands = taken.iter().map(|taken| Operand {
-        what: taken.what(),
-        lease: Lease::new(taken.memory.span(), taken.keep()),
-    });
-    let (first, second) = (operands.next(), operands.next());
-    let (origin, result) = if action == Action::Get { (second, first) } else { (first, second) };
-    let Request { process, ticket, place, card, .. } =
-        start(core, Operation::new(action, place, origin, result))?;
-    drop(operands);
+    let mut sides =
+        taken.iter().map(|taken| Side { what: taken.what(), span: taken.memory.span() });
+    let mut keeps = taken.iter().map(Taken::keep);
+    let (sides, keeps) = ([sides.next(), sides.next()], [keeps.next(), keeps.next()]);
+    let [first, second] = keeps.map(|keep| keep.unwrap_or(Keep::Lender));
+    let (origin, result, holders) = match action {
+        Action::Get => (None, sides[0], Holders { origin: second, result: first }),
+        _ => (sides[0], sides[1], Holders { origin: first, result: second }),
+    };
+    let operation = Operation::new(action, place, origin, result);
+    let Request { process, ticket, place, card, .. } = issue(core, operation, holders)?;
     let memory = taken.into_iter().map(|taken| taken.memory).collect();
     Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
 }
 
-/// Issues an operation with a request that holds no memory.
+/// Issues an operation with a request that holds no memory: its lenders keep it.
 #[track_caller]
 pub(super) fn start(core: &Core, operation: Operation<'_>) -> Result<Request<()>> {
+    issue(core, operation, Holders::lenders())
+}
+
+#[track_caller]
+fn issue(core: &Core, operation: Operation<'_>, holders: Holders) -> Result<Request<()>> {
     let operation = operation.requested();
     let place = core.place(operation.call, Some(operation.target), None);
     core.check_passive(&place)?;
     let parts = core.parts();
     let ticket = Arc::new(Ticket::of_epoch(parts.flight().ledger(), place.process));
-    core.request(operation, &ticket)?;
+    core.request(operation, holders, &ticket)?;
     let (process, card) = (parts.process().clone(), core.card().clone());
     Ok(Request { process, ticket, memory: Vec::new(), place, card, buffers: PhantomData })
 }

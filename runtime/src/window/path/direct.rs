@@ -15,7 +15,7 @@ use crate::origin::{Elementwise, What};
 use crate::route::{Plan, plan};
 use crate::types::TargetType;
 use crate::window::memo::{Key, Means, Moved, Run};
-use crate::window::operation::{Action, Checked, Elements, Operand, Operation};
+use crate::window::operation::{Action, Checked, Operand, Operation, Side};
 use crate::window::own::Reached;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
@@ -68,7 +68,7 @@ pub(super) fn carry_out(
         (_, None) => Ok(None),
     }?;
     if let (Some(key), Some(means)) = (key, means) {
-        parts.memo().keep(key, means);
+        parts.memo().keep(key, checked.action, means);
     }
     Ok(Progress::Done)
 }
@@ -78,8 +78,8 @@ fn refused(displacement: i64) -> Error {
 }
 
 /// Elements in this rank's memory, as their own program sees them.
-fn typed(side: &Elements) -> Typed<'_> {
-    let Elementwise { datatype, count, span } = &side.elements;
+fn typed(operand: &Operand) -> Typed<'_> {
+    let Elementwise { datatype, count, span } = &operand.elements;
     Typed { program: datatype.native(), count: *count, span: *span }
 }
 
@@ -202,34 +202,44 @@ impl Means {
 }
 
 /// Carries out an operation again by the means that were prepared for it.
+#[inline]
 pub(super) fn again(
     parts: &Parts,
     target: &Target,
     means: &Means,
     operation: &Operation<'_>,
 ) -> Option<Progress> {
-    let Operation { action, displacement, .. } = *operation;
-    if displacement < 0 || must_wait(parts, target, action) {
+    if operation.displacement < 0 || must_wait(parts, target, operation.action) {
         return None;
     }
-    let base = displacement.checked_mul(i64::from(target.measures.unit))?;
-    let act = |there: Span| act(parts, target, means, operation, there.shifted(base)?);
-    match target.mapping.get() {
-        Some(mapping) => act(mapping.span),
-        None => {
-            // Attached memory: the address in the middle of the run decides which attachment.
-            let first = match means {
-                Means::Copy(run) | Means::Combine(run, _) => run.first,
-                _ => 0,
-            };
-            let reached = parts.memory().reach_address(target, base.checked_add(first)?)?;
-            act(reached.span)
-        }
-    }
-    .map(|()| Progress::Done)
+    let base = operation.displacement.checked_mul(i64::from(target.measures.unit))?;
+    let acted = match target.mapping.get() {
+        Some(mapping) => act(parts, target, means, operation, mapping.span.shifted(base)?),
+        None => act_attached(parts, target, means, operation, base),
+    };
+    acted.map(|()| Progress::Done)
+}
+
+/// As [`act`], on memory that the target attached.
+#[inline(never)]
+fn act_attached(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+    base: i64,
+) -> Option<()> {
+    // The address of the run's first byte decides which attachment it is.
+    let first = match means {
+        Means::Copy(run) | Means::Combine(run, _) => run.first,
+        _ => 0,
+    };
+    let reached = parts.memory().reach_address(target, base.checked_add(first)?)?;
+    act(parts, target, means, operation, reached.span.shifted(base)?)
 }
 
 /// Acts on the target's memory, displacement 0 being where the operation's lies.
+#[inline(always)]
 fn act(
     parts: &Parts,
     target: &Target,
@@ -237,61 +247,73 @@ fn act(
     operation: &Operation<'_>,
     there: Span,
 ) -> Option<()> {
-    let near = |side: &Option<Operand<'_>>| Some(side.as_ref()?.lease.span());
-    let moves = || match operation.action {
-        Action::Put => (operation.origin.as_ref(), true),
-        _ => (operation.result.as_ref(), false),
-    };
+    match means {
+        Means::Strided(strided) => {
+            let near = displaced(operation.moved()?)?;
+            let is_put = operation.action == Action::Put;
+            let (from, to) = if is_put { (near, there) } else { (there, near) };
+            Span::copy_strided(strided, from, to).then_some(())
+        }
+        _ => act_otherwise(parts, target, means, operation, there),
+    }
+}
+
+#[inline(never)]
+fn act_otherwise(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+    there: Span,
+) -> Option<()> {
+    let Operation { action, count, origin, result, compare, target_type, .. } = operation;
     match means {
         Means::Copy(run) => {
-            let (side, is_put) = moves();
-            let (memory, len) = (side?.lease.span(), run.len(operation.count)?);
+            let (memory, len) = (operation.moved()?.span, run.len(*count)?);
             let fits = memory.len() == len;
-            let copied = match is_put {
-                true => fits && there.copy_run(run.first, memory, run.first, len),
-                false => fits && memory.copy_run(run.first, there, run.first, len),
+            let copied = match action {
+                Action::Put => fits && there.copy_run(run.first, memory, run.first, len),
+                _ => fits && memory.copy_run(run.first, there, run.first, len),
             };
             copied.then_some(())
         }
         Means::Combine(run, reduction) => {
-            let result = near(&operation.result);
-            let memory = match operation.action.is_atomic_get() {
-                true => result?,
-                false => near(&operation.origin)?,
+            let room = result.map(|side| side.span);
+            let memory = match action.is_atomic_get() {
+                true => room?,
+                false => origin.as_ref()?.span,
             };
-            let len = run.len(operation.count)?;
+            let len = run.len(*count)?;
             let fits = |span: Span| span.len() == len;
-            if !fits(memory) || !result.is_none_or(fits) {
+            if !fits(memory) || !room.is_none_or(fits) {
                 return None;
             }
-            combine_pieces(parts, target, reduction, run.first, len, [there, memory], result)
+            combine_pieces(parts, target, reduction, run.first, len, [there, memory], room)
         }
         Means::Swap(swap) => {
-            let (new, old) = (near(&operation.origin)?, near(&operation.result)?);
+            let (new, old) = (origin.as_ref()?.span, result.as_ref()?.span);
             let _held = parts.peers().control().accumulate(target.rank);
-            there.swap_at(swap, 0, [operation.compare?, new], old).then_some(())
-        }
-        Means::Strided(strided) => {
-            let (side, is_put) = moves();
-            let near = displaced(side?)?;
-            let (from, to) = if is_put { (near, there) } else { (there, near) };
-            Span::copy_strided(strided, from, to).then_some(())
+            there.swap_at(swap, 0, [(*compare)?, new], old).then_some(())
         }
         Means::Mirror(moved) | Means::Walk(moved) => {
-            let (side, is_put) = moves();
             let mirrors = matches!(means, Means::Mirror(_));
-            walk(parts, moved, mirrors, side?, is_put, operation.target_type, there)
+            let is_put = *action == Action::Put;
+            walk(parts, moved, mirrors, operation.moved()?, is_put, *target_type, there)
         }
-        Means::Nothing | Means::Frame(_) | Means::Registered(_) | Means::Stream(_) => None,
+        Means::Nothing
+        | Means::Strided(_)
+        | Means::Frame(_)
+        | Means::Registered(_)
+        | Means::Stream(_) => None,
     }
 }
 
-/// The memory of an operand, displacement 0 being where its elements' lies.
-fn displaced(side: &Operand<'_>) -> Option<Span> {
-    let memory = side.lease.span();
+/// The memory of a side, displacement 0 being where its elements' lies.
+#[inline(always)]
+fn displaced(side: &Side<'_>) -> Option<Span> {
     match side.what {
-        What::Typed { at, .. } => memory.shifted(at),
-        What::Slice { .. } | What::InPlace => Some(memory),
+        What::Typed { at, .. } => side.span.shifted(at),
+        What::Slice { .. } | What::InPlace => Some(side.span),
     }
 }
 
@@ -299,7 +321,7 @@ fn walk(
     parts: &Parts,
     moved: &Moved,
     mirrors: bool,
-    side: &Operand<'_>,
+    side: &Side<'_>,
     is_put: bool,
     target_type: TargetType<'_>,
     far: Span,

@@ -11,7 +11,7 @@ use super::direct::{PIECE, combine};
 use crate::memory::Span;
 use crate::origin::What;
 use crate::types::TargetType;
-use crate::window::memo::{Means, SameKey};
+use crate::window::memo::Means;
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
@@ -42,9 +42,7 @@ pub(in crate::window) fn transfer(
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let key = SameKey::new(action, target, own);
-    let prepared = parts.memo().same(key).borrow();
-    let Some(Means::Copy(run)) = prepared.if_same(key) else { return None };
+    let run = parts.memo().run(own)?;
     let is_own = own.is_of(parts.process().names());
     if !is_own || !what.is_plain(count as u64, own.compiled()) {
         return None;
@@ -84,9 +82,8 @@ pub(in crate::window) fn accumulate(
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let key = SameKey::new(action, target, own);
-    let prepared = parts.memo().same(key).borrow();
-    let Some(Means::Combine(run, reduction)) = prepared.if_same(key) else { return None };
+    let prepared = parts.memo().direct(action, own).borrow();
+    let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
     let is_own = own.is_of(parts.process().names());
     if !is_own || !what.is_plain(count as u64, own.compiled()) {
         return None;
@@ -123,8 +120,8 @@ pub(in crate::window) fn fetch<T: Element>(
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let prepared = parts.memo().element(action, target).borrow();
-    let Some(Means::Combine(_, reduction)) = prepared.if_element::<T>(action, target) else {
+    let prepared = parts.memo().value(action).borrow();
+    let Some(Means::Combine(_, reduction)) = prepared.if_value::<T>(action) else {
         return None;
     };
     let at = base(target, displacement)?;
@@ -147,8 +144,8 @@ pub(in crate::window) fn swap<T: Element>(
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
     let action = Action::CompareAndSwap;
-    let prepared = parts.memo().element(action, target).borrow();
-    let Some(Means::Swap(swap)) = prepared.if_element::<T>(action, target) else { return None };
+    let prepared = parts.memo().value(action).borrow();
+    let Some(Means::Swap(swap)) = prepared.if_value::<T>(action) else { return None };
     let at = base(target, displacement)?;
     let _held = parts.peers().control().accumulate(target.rank);
     let old = mapping.span.compare_and_swap(swap, at, compare, new)?;
@@ -169,9 +166,9 @@ pub(in crate::window) fn swap_spans(
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let key = SameKey::new(Action::CompareAndSwap, target, own);
-    let prepared = parts.memo().same(key).borrow();
-    let Some(Means::Swap(swap)) = prepared.if_same(key) else { return None };
+    let action = Action::CompareAndSwap;
+    let prepared = parts.memo().direct(action, own).borrow();
+    let Some(Means::Swap(swap)) = prepared.if_direct(action, own) else { return None };
     if !own.is_of(parts.process().names()) {
         return None;
     }

@@ -13,7 +13,7 @@ use crate::origin::Elementwise;
 use crate::types::{TargetType, Type};
 use crate::window::flight::Pace;
 use crate::window::memo::Frame;
-use crate::window::operation::{Action, Checked, Elements, Operation};
+use crate::window::operation::{Action, Checked, Operand, Operation};
 use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::window::waiting::await_room;
@@ -34,7 +34,7 @@ pub(super) fn carry_out(
     if kind == Kind::Put && length == 0 {
         return Ok(Progress::Done);
     }
-    if let (Kind::Get, Some(Elements { elements, .. })) = (kind, &checked.result) {
+    if let (Kind::Get, Some(Operand { elements, .. })) = (kind, &checked.result) {
         // Lowered now, so that a type that can't be is refused by this call.
         let program = elements.datatype.program(&target.architecture)?;
         if program.stream_length(elements.count)? == 0 {
@@ -59,9 +59,9 @@ pub(super) fn carry_out(
     if let Some(ticket) = ticket {
         state.ticket(operation, ticket);
     }
-    if let Some(Elements { elements, lease }) = checked.result {
+    if let Some(Operand { elements, keep }) = checked.result {
         let Elementwise { datatype, count, span } = elements;
-        let (origin, keep) = (Some(datatype), lease.into_keep());
+        let origin = Some(datatype);
         state.expect(operation, Fetch { origin, count, run: None, span, keep, bytes });
     }
     let signature = target_type.signature().repeat(count);
@@ -88,15 +88,15 @@ pub(super) fn carry_out(
 fn source(
     parts: &Parts,
     action: Action,
-    origin: Option<Elements>,
+    origin: Option<Operand>,
     compare: Option<Span>,
 ) -> Result<(u64, Source)> {
-    let Some(Elements { elements, lease }) = origin else { return Ok((0, Source::Empty)) };
+    let Some(Operand { elements, keep }) = origin else { return Ok((0, Source::Empty)) };
     let program = elements.datatype.program(&parts.process().me().architecture)?;
     let Elementwise { count, span, .. } = elements;
     let length = program.stream_length(count)?;
     if !action.is_single() {
-        return Ok((length, Source::Typed { program, count, span, _keep: lease.into_keep() }));
+        return Ok((length, Source::Typed { program, count, span, _keep: keep }));
     }
     // The operands of one element may be gone when the call returns, so they are packed now.
     let mut packed = Vec::new();
@@ -220,18 +220,23 @@ pub(super) fn send(
     pace: Pace,
 ) -> Option<Progress> {
     let Operation { action, displacement, compare, .. } = *operation;
-    let origin = operation.origin.as_ref().map(|side| side.lease.span());
-    let room = operation.result.as_ref().map(|side| side.lease.span());
-    if !origin.iter().chain(&room).all(|span| frame.is_memory(*span)) {
+    let origin = operation.origin.map(|side| side.span);
+    let room = operation.result.map(|side| side.span);
+    let is_memory = |span: Span| frame.is_memory(span);
+    if !origin.is_none_or(is_memory) || !room.is_none_or(is_memory) {
         return None;
     }
     let (bytes, header) = frame.place(target, action, displacement)?;
-    let operands = || compare.into_iter().chain(origin);
-    let length = operands().count() as u64 * frame.len;
+    let operands = u64::from(origin.is_some()) + u64::from(compare.is_some());
+    let length = operands * frame.len;
     let header = Header { context: parts.id(), length, ..header };
     let fill = |data: &mut [u8]| {
-        let mut pieces = data.chunks_exact_mut(frame.len as usize);
-        operands().all(|span| pieces.next().is_some_and(|piece| span.read(frame.first, piece)))
+        let (first, second) = data.split_at_mut(match compare {
+            Some(_) => frame.len as usize,
+            None => 0,
+        });
+        compare.is_none_or(|span| span.read(frame.first, first))
+            && origin.is_none_or(|span| span.read(frame.first, second))
     };
     let mut engine = parts.process().engine();
     let may_wait = pace == Pace::Stream;

@@ -64,7 +64,7 @@ pub(super) fn carry_out(
 fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame) -> Means) {
     let Some(key) = key else { return };
     let frame = if key.is_same() { message::prepare(parts, checked) } else { None };
-    parts.memo().keep(key, frame.map_or(Means::Stream(checked.leaf), means));
+    parts.memo().keep(key, checked.action, frame.map_or(Means::Stream(checked.leaf), means));
 }
 
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
@@ -82,7 +82,7 @@ pub(super) fn again(
         None => allow(parts, target).ok()?,
     };
     let key = Key::of(parts.process().names(), target, operation)?;
-    let slot = parts.memo().of(&key);
+    let slot = parts.memo().of(&key, operation.action);
     let prepared = slot.borrow();
     let progress = match prepared.if_key(&key)? {
         Means::Nothing | Means::Stream(_) => return None,

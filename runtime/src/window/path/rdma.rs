@@ -179,7 +179,7 @@ fn write_run(
     operation: &Operation<'_>,
 ) -> Option<()> {
     let process = parts.process();
-    let (rdma, memory) = (process.rdma()?, operation.origin.as_ref()?.lease.span());
+    let (rdma, memory) = (process.rdma()?, operation.origin.as_ref()?.span);
     let (key, stretch) =
         registered(target, frame, operation).filter(|_| frame.is_memory(memory))?;
     let mut data = vec![0; frame.len as usize];
@@ -206,9 +206,8 @@ fn start_run(
     }
     let (key, stretch) = registered(target, frame, operation)?;
     let access = access(operation.action);
-    let side = operation.origin.as_ref().or(operation.result.as_ref())?;
-    let memory = side.lease.span();
-    if !side.lease.is_lent() || !frame.is_memory(memory) {
+    let memory = operation.moved()?.span;
+    if !frame.is_memory(memory) {
         return None;
     }
     let transfer = memory.transfer(parts.process().rdma()?, frame.first, frame.len as usize)?;
