@@ -24,6 +24,12 @@ pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Sp
     (Span::around(place, start, end), what)
 }
 
+/// One element of a predefined type, at a pointer. Operations refuse other types.
+#[inline(always)]
+pub(crate) fn element(place: *mut u8, datatype: &Type) -> Span {
+    Span::around(place, 0, datatype.compiled().native().stream_size() as i64)
+}
+
 impl<'a> Origin<'a> {
     /// `count` elements of `datatype`, displacement 0 being at `place`.
     ///

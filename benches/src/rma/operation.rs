@@ -46,9 +46,7 @@ pub trait Operation {
 
     /// Issues the operation by pointer, with elements of `own` at the origin, and waits for its local
     /// and remote completion. An epoch to the target is open.
-    fn flush_pointer(&mut self, _calls: Raw<'_>, _own: &Type, _slots: usize) -> Result<()> {
-        Ok(())
-    }
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()>;
 
     /// The memory to which the operation fetches. Empty if it fetches nothing to memory.
     fn results(&mut self) -> &mut [u8] {
@@ -71,6 +69,10 @@ impl Operation for Nothing {
         _: &Epoch<'scope, 'env>,
         _: usize,
     ) -> Result<()> {
+        Ok(())
+    }
+
+    fn flush_pointer(&mut self, _: Raw<'_>, _: &Type, _: usize) -> Result<()> {
         Ok(())
     }
 }
@@ -138,6 +140,18 @@ impl<D: Data> Operation for Get<'_, '_, D> {
         Ok(())
     }
 
+    #[inline]
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()> {
+        let Target { rank, count, datatype, .. } = self.target;
+        for slot in 0..slots {
+            let (to, at) = (self.results.pointer(slot), self.target.at(slot));
+            // SAFETY: the slot has room for the elements, and nothing else uses it until the flush
+            // has returned.
+            unsafe { calls.get(to, count, own, rank, at, count, datatype)? };
+        }
+        calls.flush(rank)
+    }
+
     fn results(&mut self) -> &mut [u8] {
         self.results.bytes_mut()
     }
@@ -192,6 +206,17 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
         let Target { rank, first, count, datatype, .. } = self.target;
         let (operands, results) = (self.data.single_origin(), self.results.single_destination());
         epoch.get_accumulate(operands, results, rank, first, count, datatype, Op::Sum)
+    }
+
+    #[inline]
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, _: usize) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let from = (self.data.pointer(0).cast_const(), count, own);
+        let to = (self.results.pointer(0), count, own);
+        // SAFETY: both slots have the elements. The operands stay as they are, and nothing else uses
+        // the results, until the flush has returned.
+        unsafe { calls.get_accumulate(from, to, rank, first, count, datatype, Op::Sum)? };
+        calls.flush(rank)
     }
 
     fn results(&mut self) -> &mut [u8] {

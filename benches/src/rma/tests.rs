@@ -1,7 +1,7 @@
 //! Tests of `--validate`, in simulated jobs.
 
 use longshore::sim::{self, Options};
-use longshore::{Architecture, Epoch, Type};
+use longshore::{Architecture, Epoch, Raw, Type};
 
 use super::data::Typed;
 use super::*;
@@ -63,6 +63,10 @@ impl<O: Operation> Operation for Spilling<'_, O> {
         let Spilling { operation, byte, to } = self;
         operation.issue(epoch, slots)?;
         epoch.put(&byte[..], to.0, to.1, 1, to.2)
+    }
+
+    fn flush_pointer(&mut self, _: Raw<'_>, _: &Type, _: usize) -> longshore::Result<()> {
+        unimplemented!("the operation is issued by scope")
     }
 
     fn results(&mut self) -> &mut [u8] {

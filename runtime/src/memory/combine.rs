@@ -82,13 +82,8 @@ impl Span {
 
     /// As [`Swap::apply`], of the element at displacement `at`; what was there goes to `old`. False, and nothing done, where any hasn't
     /// got it.
-    pub(crate) fn swap_at(
-        self,
-        swap: &Swap,
-        at: i64,
-        [compare, new]: [Span; 2],
-        old: Span,
-    ) -> bool {
+    #[inline(always)]
+    pub(crate) fn swap_at(self, swap: &Swap, at: i64, compare: Span, new: Span, old: Span) -> bool {
         old.copy_run(0, self, at, old.len) && self.swap_found(swap, at, compare, new, old)
     }
 

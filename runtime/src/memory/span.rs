@@ -29,6 +29,7 @@ impl Span {
 
     /// Memory that a user points to: displacement 0 is at `place`, and what is reached lies from `start` to `end` of it, perhaps with
     /// gaps that are somebody else's. None where no memory is that large.
+    #[inline(always)]
     pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
         let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
         match (isize::try_from(start), len) {

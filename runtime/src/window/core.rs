@@ -159,23 +159,50 @@ impl Core {
         self.operate(Operation::new(action, place, origin, result))
     }
 
-    /// Compares and swaps an element by pointers, which point to the element that is compared, the
-    /// new one, and the room for the old one. Their lender keeps them until the operation is done.
+    /// A fetch_and_op of one element by pointers. Their lender keeps both memories until the
+    /// operation is done.
     #[inline(always)]
     #[track_caller]
-    pub(super) fn swap(
+    pub(super) fn fetch(
         &self,
-        spans: [Span; 3],
-        what: What<'_>,
+        op: Op,
+        operand: Span,
+        room: Span,
         target: i32,
         displacement: i64,
-        target_type: TargetType<'_>,
+        own: &Type,
     ) -> Result<()> {
-        let swapped = fast::swap_spans(&self.parts, spans, target, displacement, target_type);
-        if swapped.is_some() {
+        let (parts, action) = (&self.parts, Action::FetchAndOp(op));
+        // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
+        let operand = if op == Op::NoOp { room } else { operand };
+        let done = fast::fetch_span(parts, action, operand, room, target, displacement, own);
+        if done.is_some() {
             return Ok(());
         }
-        self.swap_otherwise(spans, what, (target, displacement, 1, target_type))
+        let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
+        let place = (target, displacement, 1, TargetType::Own(own));
+        self.accumulate_otherwise(action, (operand, what), Some((room, what)), place)
+    }
+
+    /// A compare_and_swap of one element by pointers. Their lender keeps all memories until the
+    /// operation is done.
+    #[inline(always)]
+    #[track_caller]
+    #[allow(clippy::too_many_arguments)] // MPI's
+    pub(super) fn swap(
+        &self,
+        compare: Span,
+        new: Span,
+        old: Span,
+        target: i32,
+        displacement: i64,
+        own: &Type,
+    ) -> Result<()> {
+        let at = displacement;
+        if fast::swap_span(&self.parts, compare, new, old, target, at, own).is_some() {
+            return Ok(());
+        }
+        self.swap_otherwise([compare, new, old], target, displacement, own)
     }
 
     #[inline(never)]
@@ -183,9 +210,12 @@ impl Core {
     fn swap_otherwise(
         &self,
         [compare, new, old]: [Span; 3],
-        what: What<'_>,
-        place: (i32, i64, i64, TargetType<'_>),
+        target: i32,
+        displacement: i64,
+        own: &Type,
     ) -> Result<()> {
+        let what = What::Typed { count: 1, datatype: own, at: 0, native: None };
+        let place = (target, displacement, 1, TargetType::Own(own));
         let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));
         let operation = Operation::new(Action::CompareAndSwap, place, origin, result);
         self.operate(Operation { compare: Some(compare), ..operation })

@@ -93,6 +93,7 @@ impl Program {
     }
 
     /// The bytes of one element in the packed stream.
+    #[inline]
     pub fn stream_size(&self) -> u64 {
         self.body.stream
     }

@@ -15,8 +15,7 @@ use super::request::{Request, start};
 use crate::assert::Assert;
 use crate::error::Result;
 use crate::group::Group;
-use crate::origin::What;
-use crate::raw::pointed;
+use crate::raw::{element, pointed};
 use crate::types::{TargetType, Type};
 use crate::window::core::Core;
 use crate::window::operation::{Action, Operation, Side};
@@ -418,10 +417,8 @@ impl<'w> Raw<'w> {
         target_disp: i64,
         op: Op,
     ) -> Result<()> {
-        let origin = pointed(origin.cast_mut(), 1, datatype);
-        let result = Some(pointed(result, 1, datatype));
-        let (action, own) = (Action::FetchAndOp(op), TargetType::Own(datatype));
-        self.core.accumulate(action, origin, result, target, target_disp, 1, own)
+        let (operand, room) = (element(origin.cast_mut(), datatype), element(result, datatype));
+        self.core.fetch(op, operand, room, target, target_disp, datatype)
     }
 
     /// Puts the element at `origin` where the one at the target equals the one at `compare`, and gets what was there
@@ -460,10 +457,9 @@ impl<'w> Raw<'w> {
         target: i32,
         target_disp: i64,
     ) -> Result<()> {
-        let places = [compare.cast_mut(), origin.cast_mut(), result];
-        let spans = places.map(|place| pointed(place, 1, datatype).0);
-        let what = What::Typed { count: 1, datatype, at: 0, native: None };
-        self.core.swap(spans, what, target, target_disp, TargetType::Own(datatype))
+        let (compare, new) = (compare.cast_mut(), origin.cast_mut());
+        let (compare, new) = (element(compare, datatype), element(new, datatype));
+        self.core.swap(compare, new, element(result, datatype), target, target_disp, datatype)
     }
 
     /// As [`put`](Raw::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.

@@ -143,7 +143,7 @@ fn swap(parts: &Parts, checked: &Checked<'_>, there: Span, leaf: Leaf) -> Result
         return Err(refused(checked.displacement));
     };
     let _held = parts.peers().control().accumulate(checked.target.rank);
-    match there.swap_at(&swap, 0, [compare, new.elements.span], old.elements.span) {
+    match there.swap_at(&swap, 0, compare, new.elements.span, old.elements.span) {
         true => Ok(Means::Swap(swap)),
         false => Err(refused(checked.displacement)),
     }
@@ -293,7 +293,7 @@ fn act_otherwise(
         Means::Swap(swap) => {
             let (new, old) = (origin.as_ref()?.span, result.as_ref()?.span);
             let _held = parts.peers().control().accumulate(target.rank);
-            there.swap_at(swap, 0, [(*compare)?, new], old).then_some(())
+            there.swap_at(swap, 0, (*compare)?, new, old).then_some(())
         }
         Means::Mirror(moved) | Means::Walk(moved) => {
             let mirrors = matches!(means, Means::Mirror(_));

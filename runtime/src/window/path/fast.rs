@@ -10,7 +10,7 @@ use shipable::reduce::Op;
 use super::direct::{PIECE, combine};
 use crate::memory::Span;
 use crate::origin::What;
-use crate::types::TargetType;
+use crate::types::{TargetType, Type};
 use crate::window::memo::Means;
 use crate::window::operation::Action;
 use crate::window::parts::Parts;
@@ -154,16 +154,42 @@ pub(in crate::window) fn swap<T: Element>(
     Some(old)
 }
 
-/// A compare_and_swap of one element of the target type itself, by pointer.
+/// A fetch_and_op of one element of the target type itself, by pointer.
 #[inline(always)]
-pub(in crate::window) fn swap_spans(
+pub(in crate::window) fn fetch_span(
     parts: &Parts,
-    [compare, new, old]: [Span; 3],
+    action: Action,
+    operand: Span,
+    room: Span,
     target: i32,
     displacement: i64,
-    target_type: TargetType<'_>,
+    own: &Type,
 ) -> Option<()> {
-    let TargetType::Own(own) = target_type else { return None };
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let prepared = parts.memo().direct(action, own).borrow();
+    let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
+    if !own.is_of(parts.process().names()) {
+        return None;
+    }
+    let at = base(target, displacement)?;
+    combine(parts, target, reduction, (0, run.size), (mapping.span, at), operand, Some(room))?;
+    permit.used();
+    Some(())
+}
+
+/// A compare_and_swap of one element of the target type itself, by pointer.
+#[inline(always)]
+pub(in crate::window) fn swap_span(
+    parts: &Parts,
+    compare: Span,
+    new: Span,
+    old: Span,
+    target: i32,
+    displacement: i64,
+    own: &Type,
+) -> Option<()> {
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
@@ -175,7 +201,7 @@ pub(in crate::window) fn swap_spans(
     }
     let at = base(target, displacement)?;
     let _held = parts.peers().control().accumulate(target.rank);
-    if !mapping.span.swap_at(swap, at, [compare, new], old) {
+    if !mapping.span.swap_at(swap, at, compare, new, old) {
         return None;
     }
     permit.used();
