@@ -54,3 +54,10 @@ cross_tools() {
         [ "$architecture" != s390x ] || have qemu-s390x-static || skip "no qemu-s390x-static"
     done
 }
+
+# Runs a check of the source that the crate in ci/checks makes. It is built as a member of the
+# workspace, with the features that the other steps build its dependencies with.
+checks() {
+    cargo build --quiet --locked --workspace --bin longshore-checks
+    "$TARGET/debug/longshore-checks" "$@"
+}

@@ -1,0 +1,162 @@
+//! The graph of imports between files, and its circles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The names that one file takes from another one, each with the line of its first use.
+type Names = BTreeMap<String, usize>;
+
+/// Which file imports which, and by what names.
+#[derive(Default)]
+pub struct Imports(BTreeMap<PathBuf, BTreeMap<PathBuf, Names>>);
+
+impl Imports {
+    /// Adds that `line` of file `from` names an item of file `to`. A file doesn't import itself.
+    pub fn add(&mut self, from: &Path, to: &Path, name: &str, line: usize) {
+        if from == to {
+            return;
+        }
+        let names = self.0.entry(from.to_owned()).or_default().entry(to.to_owned()).or_default();
+        let first = names.entry(name.to_owned()).or_insert(line);
+        *first = line.min(*first);
+    }
+
+    /// Pairs of files of which one imports the other.
+    pub fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+
+    /// Sets of files any two of which import each other, over other files of the set or not: the
+    /// strongly connected components of more than one file, in the order of their first files.
+    pub fn circles(&self) -> Vec<BTreeSet<PathBuf>> {
+        let mut search = Search::of(self);
+        for file in self.0.keys() {
+            if !search.visited.contains_key(file.as_path()) {
+                search.visit(file);
+            }
+        }
+        search.circles.sort();
+        search.circles
+    }
+
+    /// The files of a circle, its shortest way round, and the names that tie its files together.
+    pub fn describe(&self, circle: &BTreeSet<PathBuf>) -> String {
+        let mut text = format!("A circle of {} files:\n", circle.len());
+        let round = self.shortest_round(circle);
+        for (file, next) in round.iter().zip(round.iter().cycle().skip(1)) {
+            self.describe_import(file, next, &mut text);
+        }
+        let is_in_round = |file: &Path, to: &Path| {
+            let at = round.iter().position(|&at| at == file);
+            at.is_some_and(|at| round[(at + 1) % round.len()] == to)
+        };
+        let mut more = String::new();
+        for (file, to) in self.within(circle).filter(|(file, to)| !is_in_round(file, to)) {
+            self.describe_import(file, to, &mut more);
+        }
+        if !more.is_empty() {
+            text += "  which is its shortest round. Its other imports:\n";
+            text += &more;
+        }
+        text
+    }
+
+    fn describe_import(&self, file: &Path, to: &Path, text: &mut String) {
+        let names = &self.0[file][to];
+        let line = names.values().min().copied().unwrap_or(1);
+        let names: Vec<&str> = names.keys().map(String::as_str).collect();
+        let (file, to, names) = (file.display(), to.display(), names.join(", "));
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "    {file}:{line} -> {to}: {names}");
+    }
+
+    /// The imports between files of a set.
+    fn within<'a>(
+        &'a self,
+        set: &'a BTreeSet<PathBuf>,
+    ) -> impl Iterator<Item = (&'a Path, &'a Path)> {
+        let of_set = self.0.iter().filter(|(file, _)| set.contains(*file));
+        let all = of_set.flat_map(|(file, imports)| imports.keys().map(move |to| (file, to)));
+        all.filter(|(_, to)| set.contains(*to)).map(|(file, to)| (file.as_path(), to.as_path()))
+    }
+
+    /// A shortest path in a circle that ends where it begins, without its last file.
+    fn shortest_round<'a>(&'a self, circle: &'a BTreeSet<PathBuf>) -> Vec<&'a Path> {
+        let rounds = circle.iter().filter_map(|file| self.round_through(file, circle));
+        rounds.min_by_key(Vec::len).unwrap_or_default()
+    }
+
+    fn round_through<'a>(
+        &'a self,
+        start: &'a Path,
+        circle: &'a BTreeSet<PathBuf>,
+    ) -> Option<Vec<&'a Path>> {
+        // Breadth first: a file's predecessor is the first that reached it.
+        let mut predecessor: BTreeMap<&Path, &Path> = BTreeMap::new();
+        let mut reached = vec![start];
+        let mut next = 0;
+        while let Some(&file) = reached.get(next) {
+            next += 1;
+            for to in self.0.get(file)?.keys().filter(|to| circle.contains(*to)) {
+                if to == start {
+                    let mut round = vec![file];
+                    while let Some(&before) = predecessor.get(round[round.len() - 1]) {
+                        round.push(before);
+                    }
+                    round.reverse();
+                    return Some(round);
+                }
+                if !reached.contains(&to.as_path()) {
+                    predecessor.insert(to, file);
+                    reached.push(to);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Tarjan's search for strongly connected components:
+///
+/// 1. Files are numbered in the order of a depth-first search, and wait on a stack.
+/// 2. A file's low number is the least that it reaches over files on the stack.
+/// 3. A file whose low number is its own closes a component: the files above it on the stack.
+struct Search<'a> {
+    imports: &'a Imports,
+    /// The numbers of files: their own, and the low one.
+    visited: BTreeMap<&'a Path, (usize, usize)>,
+    stack: Vec<&'a Path>,
+    circles: Vec<BTreeSet<PathBuf>>,
+}
+
+impl<'a> Search<'a> {
+    fn of(imports: &'a Imports) -> Search<'a> {
+        Search { imports, visited: BTreeMap::new(), stack: Vec::new(), circles: Vec::new() }
+    }
+
+    /// Visits a file and all that it reaches, and returns its low number.
+    fn visit(&mut self, file: &'a Path) -> usize {
+        let number = self.visited.len();
+        let mut low = number;
+        self.visited.insert(file, (number, low));
+        self.stack.push(file);
+        for to in self.imports.0.get(file).into_iter().flat_map(BTreeMap::keys) {
+            match self.visited.get(to.as_path()) {
+                None => low = low.min(self.visit(to)),
+                Some(&(other, _)) if self.stack.contains(&to.as_path()) => low = low.min(other),
+                Some(_) => {}
+            }
+        }
+        self.visited.insert(file, (number, low));
+        if low == number {
+            let from = self.stack.iter().rposition(|&other| other == file).unwrap_or(0);
+            let component: BTreeSet<PathBuf> =
+                self.stack.drain(from..).map(Path::to_owned).collect();
+            if component.len() > 1 {
+                self.circles.push(component);
+            }
+        }
+        low
+    }
+}
