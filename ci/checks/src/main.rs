@@ -1,13 +1,17 @@
-//! Checks of the project's source that no compiler makes. `ci/steps/circles` runs the command
-//! `circles`, which fails if files import each other in a circle. Each command has a module.
+//! Checks of the project's source that no compiler makes. Each command has a module, and a step in
+//! `ci/steps` that runs it.
 
 mod circles;
+mod prose;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: longshore-checks circles MANIFEST|FOLDER...
+       longshore-checks prose BASE
     circles    Fails if source files import each other in a circle. A manifest (Cargo.toml) stands
-               for the crates of its workspace, a folder for the C files in it.";
+               for the crates of its workspace, a folder for the C files in it.
+    prose      Fails if lines of prose or subjects of commits are too long, and lists sentences to
+               look at. BASE is a file with the hash of the last commit that isn't judged.";
 
 /// The exit status of a wrong command line and of files that can't be read. 1 means that a check
 /// failed.
@@ -15,10 +19,10 @@ const UNABLE: u8 = 2;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let result = match arguments.split_first() {
-        Some((command, operands)) if command == "circles" && !operands.is_empty() => {
-            circles::run(operands)
-        }
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["circles", _, ..] => circles::run(&arguments[1..]),
+        ["prose", base] => prose::run(base),
         _ => Err(USAGE.to_owned()),
     };
     match result {

@@ -27,8 +27,8 @@ impl Imports {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    /// Sets of files any two of which import each other, over other files of the set or not: the
-    /// strongly connected components of more than one file, in the order of their first files.
+    /// The strongly connected components of more than one file, in the order of their first files.
+    /// Any two files of such a set import each other, directly or by way of others.
     pub fn circles(&self) -> Vec<BTreeSet<PathBuf>> {
         let mut search = Search::of(self);
         for file in self.0.keys() {

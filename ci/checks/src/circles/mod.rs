@@ -2,8 +2,12 @@
 //! the first. No file of a circle can be read, tested or moved without the others.
 //!
 //! A file *imports* another one if it names an item that the other file defines, wherever in its
-//! code. Three kinds of names are no imports: those between a parent module and its child, those in
-//! tests, and methods that are called on a value, which a parser can't attribute to a file.
+//! code. Three kinds of names are no imports:
+//!
+//! - names of a parent module's items in its child module, and of the child's items in the parent;
+//! - names in tests;
+//! - members of a type. `Type::member` imports the file of the type, wherever the `impl` block
+//!   stands. `value.member()` imports nothing, since a parser doesn't know the type of a value.
 
 mod c_files;
 mod graph;

@@ -35,16 +35,16 @@ pub struct Module {
     pub names: HashMap<String, Vec<Name>>,
     /// Paths that the module imports all names from.
     pub globs: Vec<Vec<String>>,
-    /// Identifiers in macro calls of the module, any of which may be an item that the macro defines.
+    /// Identifiers in macro calls of the module. Any of them may be an item that a macro defines.
     pub written: HashSet<String>,
 }
 
-/// What a module's name stands for.
+/// The meaning of a name in a module.
 pub enum Name {
     Item(FileId),
     Macro(FileId),
     Module(ModuleId),
-    /// What a path from within the module leads to.
+    /// The target of a path that is written in the module.
     Import(Vec<String>),
 }
 
@@ -191,8 +191,8 @@ impl Crate {
         self.modules[module].names.entry(name).or_default().push(what);
     }
 
-    /// Notes the names that macro calls may define, since no macro is expanded: the identifiers of
-    /// the call, and those that follow a keyword such as `struct` in the macro's body.
+    /// Notes the names that macro calls may define, since no macro is expanded. These are the
+    /// identifiers of the call, and those after a keyword such as `struct` in the macro's body.
     fn expand_macros(&mut self) {
         let macros = self.modules.iter().flat_map(|module| &module.items).filter_map(|item| {
             let Item::Macro(item) = item else { return None };

@@ -1,8 +1,8 @@
-//! What a path leads to: through imports and re-exports to the file that defines the item.
+//! The resolution of paths, through imports and re-exports, to the file that defines the item.
 
 use super::modules::{Crate, FileId, ModuleId, Name};
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     Module(ModuleId),
@@ -17,16 +17,16 @@ pub enum Space {
     Any,
 }
 
-/// Lookups under way. An import that leads back to itself ends at the second visit.
+/// Lookups under way, in order to end an import that leads back to itself.
 type Pending = Vec<(ModuleId, String)>;
 
 impl Crate {
-    /// All that a path leads to which is written in a module. Nothing if it leads out of the crate.
+    /// The targets of a path that is written in a module. None if it leads out of the crate.
     pub fn resolve(&self, from: ModuleId, path: &[String], space: Space) -> Vec<Target> {
         self.follow(from, path, space, &mut Pending::new())
     }
 
-    /// All that the rest of a path leads to from the target of its beginning.
+    /// The targets of a path whose beginning leads to `start`.
     pub fn descend(&self, start: Target, rest: &[String], space: Space) -> Vec<Target> {
         self.walk(vec![start], rest, space, &mut Pending::new())
     }
@@ -95,7 +95,7 @@ impl Crate {
         reached
     }
 
-    /// All that a name stands for within a module.
+    /// The targets of a name within a module.
     fn look_up(
         &self,
         module: ModuleId,

@@ -10,7 +10,7 @@ use serde_json::Value;
 /// relative to the working folder where they lie in it.
 ///
 /// # Errors
-/// What cargo reports, or that its answer can't be read.
+/// The errors of cargo, and an answer that isn't JSON.
 pub fn crate_roots(manifest: &Path) -> Result<Vec<PathBuf>, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -11,8 +11,8 @@ pub struct TokenPath {
     pub line: usize,
 }
 
-/// All paths of a token stream that may lead to an item of the crate: no fields, methods, lifetimes
-/// or variables of macros, and nothing that only tests see. A `use` gives each of its names.
+/// The paths of a token stream that may lead to an item of the crate. Fields, methods, lifetimes,
+/// variables of macros and code of tests are left out. A `use` yields each of its names.
 pub fn paths(tokens: TokenStream) -> Vec<TokenPath> {
     let mut found = Vec::new();
     collect(tokens, &mut found);
@@ -56,7 +56,7 @@ fn collect(tokens: TokenStream, found: &mut Vec<TokenPath>) {
     }
 }
 
-/// Reads the path that begins at an identifier, after `prefix`. Returns the index behind it.
+/// Reads the path that begins at an identifier, after `prefix`. Returns the index after it.
 fn read_path(
     tokens: &[TokenTree],
     mut at: usize,
@@ -128,7 +128,7 @@ fn is_test_attribute(token: Option<&TokenTree>) -> bool {
     matches!(group.stream().to_string().replace(' ', "").as_str(), "test" | "cfg(test)")
 }
 
-/// The index behind the item or statement that begins at `at`.
+/// The index after the item or statement that begins at `at`.
 fn end_of_item(tokens: &[TokenTree], at: usize) -> usize {
     let is_end = |token: &TokenTree| match token {
         TokenTree::Punct(mark) => matches!(mark.as_char(), ';' | ','),
