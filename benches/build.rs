@@ -1,4 +1,5 @@
-//! Tells the benches which compiler builds them, and from which commit: figures of another one differ.
+//! Tells the benches which compiler builds them, and from which commit: figures of another one
+//! differ.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,5 @@
-# Sourced by steps that run jobs on several hosts: network namespaces, with wires between. Needs root; a step that has none is
-# skipped.
+# Sourced by steps that run jobs on several hosts, which are network namespaces connected by virtual
+# Ethernet. Needs root, otherwise the step is skipped.
 
 HOSTS=()
 remove_hosts() {
@@ -7,14 +7,14 @@ remove_hosts() {
     for host in "${HOSTS[@]}"; do ip netns delete "$host" || true; done
 }
 
-# add_host NAME: a namespace, gone when the script ends.
+# add_host NAME: adds a namespace, which is deleted when the script ends.
 add_host() {
     trap remove_hosts EXIT
     [ "$(id -u)" = 0 ] && have ip && ip netns add "$1" 2>/dev/null || skip "network namespaces need root and iproute2"
     HOSTS+=("$1")
 }
 
-# wire A B: two hosts with a wire between, 10.77.0.1 and 10.77.0.2; its ends are called wire.
+# wire A B: adds two hosts, 10.77.0.1 and 10.77.0.2, connected by an interface pair named wire.
 wire() {
     add_host "$1"
     add_host "$2"
@@ -25,7 +25,7 @@ wire() {
     ip -n "$2" link set wire up
 }
 
-# switch NAME HOST...: hosts at one switch, 10.77.1.1 and on.
+# switch NAME HOST...: adds hosts at one switch, with addresses from 10.77.1.1.
 switch() {
     local switch=$1 host number=0
     add_host "$switch"

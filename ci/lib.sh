@@ -1,10 +1,10 @@
-# Sourced by the scripts here: where things lie, and how they say what they do.
+# Sourced by all scripts of this folder: paths, and functions for messages and installation.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 
-# What a run makes goes to the target folder; toolchains that outlive a clone go to the cache.
+# Results of a run go to the target folder. Toolchains, which outlive a clone, go to the cache.
 TARGET=${CARGO_TARGET_DIR:-$ROOT/target}
 CACHE=${LONGSHORE_CACHE:-${XDG_CACHE_HOME:-${HOME:-$TARGET}/.cache}/longshore}
 MSRV=1.85
@@ -14,15 +14,16 @@ say() { printf '%s\n' "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# A step that can't run here says why, and leaves with a status of its own.
+# Ends a step that can't run on this machine: prints the reason, and exits with a status of its own.
 SKIPPED=77
 skip() { say "skipped: $*"; exit "$SKIPPED"; }
 
-# The examples that are jobs: all programs but the one that makes another's file.
+# The examples that run as jobs: all programs except the one that makes the input of another.
 examples() { basename -s .rs examples/src/bin/*.rs | grep -vx make-shipments; }
 
-# Words that have `cargo test --workspace` run the integration tests of these folders' crates alone. Steps select what they run, not
-# what is built: for a part of the workspace cargo takes other features of the crates below, and compiles nearly all of it again.
+# Arguments with which `cargo test --workspace` runs only the integration tests of these folders'
+# crates. Steps select tests, not packages: for a part of the workspace, cargo would choose other
+# features of the dependencies, and compile nearly everything again.
 tests_of() {
     local test
     for test in $(printf '%s/tests/*.rs\n' "$@") $(printf '%s/tests/*/main.rs\n' "$@"); do
@@ -32,18 +33,20 @@ tests_of() {
     done
 }
 
-# Installs Debian's packages, which needs root and the network; who can't go on without them is skipped.
+# Installs Debian packages, which needs root and the network. Skips the step if that fails.
 apt_install() {
     have apt-get && [ "$(id -u)" = 0 ] || skip "missing here, install by hand: $*"
     say "installing $*"
-    # A source that doesn't answer is no reason to stop: the install says whether anything is really missing.
+    # An unreachable source is no error here: the install fails if a package is really missing.
     apt-get -q update >&2 || say "some package lists couldn't be refreshed"
-    # --no-remove: gcc-multilib, for one, can't stand beside the cross compilers; that is for a person to decide.
+    # --no-remove: some packages, such as gcc-multilib, conflict with the cross compilers. Removing them
+    # is the user's decision.
     DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-remove install "$@" >&2 ||
         skip "apt can't install: $*"
 }
 
-# What ci/cross takes for an architecture. Steps that use it where a failure would go unseen ask first.
+# Checks that the tools that ci/cross needs for an architecture exist, otherwise skips the step.
+# Steps that call ci/cross where a failure would be hidden call this first.
 cross_tools() {
     local architecture
     [ -e "$DEBIAN_RUST/complete" ] || ci/setup rust || skip "no Rust $MSRV in $DEBIAN_RUST"

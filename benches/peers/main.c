@@ -1,103 +1,73 @@
-/* The work of `longshore bench` on whatever MPI it is compiled with: reads a plan, a case a line as benches/src/case.rs
- * has it, and answers each with a line as benches/src/row.rs reads it.
+/* The work of `longshore bench` with the MPI library that this program is compiled with. Reads a
+ * plan, which has a case in each line (benches/src/case.rs), and answers each with a line that
+ * benches/src/row.rs parses.
  *     mpiexec -n RANKS peer PLAN [--validate]
- * Without a plan it does what every job does, init, barrier and finalize, so that a launch can be timed. */
+ * Without a plan it only calls init, barrier and finalize, so that a launch can be timed. */
 #define _GNU_SOURCE
 #include "peer.h"
 #include <fcntl.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
-    SECONDS = 60, /* that a case may take; what takes longer hangs, and ends here */
-    LONG = 4,     /* seconds after which no other round begins */
+    SECONDS = 60, /* that a case may take; a case that takes longer hangs, and is ended */
 };
 
 static int rank, ranks, cores;
-char why[1000];
-int is_invalid, is_checked, rounds_done;
-
-int unable(const char *format, ...) {
-    va_list rest;
-    va_start(rest, format);
-    if (!*why) vsnprintf(why, sizeof why, format, rest);
-    va_end(rest);
-    return 1;
-}
-
-int wrong(int code, const char *call) {
-    if (code == MPI_SUCCESS) return 0;
-    char text[MPI_MAX_ERROR_STRING + 1] = "";
-    int length;
-    MPI_Error_string(code, text, &length);
-    return unable("%s: %.900s", call, text);
-}
-
-double microseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1e6 + now.tv_nsec / 1e3;
-}
-
-int another_round(const case_t *c, double began) {
-    return rounds_done < c->rounds && (rounds_done == 0 || microseconds() - began < LONG * 1e6);
-}
-
-/* How far apart two ranks' cores are. */
+/* The distance of the two ranks' cores, by the round trip of a cache line. */
 
 static struct {
-    _Alignas(64) atomic_long ball;
-} *court;
+    _Alignas(64) atomic_long number;
+} *shared_line;
 
-/* A file beside the plan: MPI shares no memory between ranks that are to take themselves to be on hosts of their own. */
-static void open_court(const char *plan) {
+/* Maps the cache line from a file beside the plan. MPI itself shares no memory between ranks that
+ * act as if they were on different hosts. */
+static void map_line(const char *plan) {
     char name[4096];
-    snprintf(name, sizeof name, "%.4000s-court", plan);
+    snprintf(name, sizeof name, "%.4000s-line", plan);
     int file = open(name, O_RDWR | O_CREAT, 0600);
     if (file < 0 || ftruncate(file, 64)) {
         perror(name);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    court = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    shared_line = mmap(NULL, 64, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (court == MAP_FAILED) {
+    if (shared_line == MAP_FAILED) {
         perror(name);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (rank == 0) atomic_store(&court->ball, 0);
+    if (rank == 0) atomic_store(&shared_line->number, 0);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Who looks without a pause takes the line away from who is about to write to it. */
-static void look_again(void) {
+/* Pauses between two loads. Without pauses, the reader takes the line away from the writer. */
+static void pause_briefly(void) {
 #if defined __x86_64__ || defined __i386__
     __builtin_ia32_pause();
 #endif
 }
 
-/* Nanoseconds of a cache line from core to core, as benches/src/rma/line.rs has it. */
+/* The nanoseconds of a cache line from core to core, measured as in benches/src/rma/line.rs. */
 static double distance(void) {
     enum { BLOCKS = 10, TRIPS = 30 };
-    static long ball = 0;
+    static long number = 0;
     double lowest = 1e9;
-    /* Ranks that wait for each other on one core take the system's time slices. */
+    /* On one core, ranks that wait for each other measure the scheduler's time slices. */
     if (cores < 2) return 0;
     for (int block = 0; block < BLOCKS; block++) {
         double start = 0;
         MPI_Barrier(MPI_COMM_WORLD);
-        for (int trip = -1; trip < TRIPS; trip++, ball += 2) {
-            /* Both are there once it has come back. */
+        for (int trip = -1; trip < TRIPS; trip++, number += 2) {
+            /* After the first trip, both ranks have left the barrier. */
             if (trip == 0) start = microseconds();
-            if (rank == 0) atomic_store_explicit(&court->ball, ball + 1, memory_order_release);
-            while (atomic_load_explicit(&court->ball, memory_order_acquire) != ball + 1 + (rank == 0)) look_again();
-            if (rank == 1) atomic_store_explicit(&court->ball, ball + 2, memory_order_release);
+            if (rank == 0) atomic_store_explicit(&shared_line->number, number + 1, memory_order_release);
+            while (atomic_load_explicit(&shared_line->number, memory_order_acquire) != number + 1 + (rank == 0)) pause_briefly();
+            if (rank == 1) atomic_store_explicit(&shared_line->number, number + 2, memory_order_release);
         }
         double took = (microseconds() - start) / TRIPS / 2 * 1e3;
         if (took < lowest) lowest = took;
@@ -129,7 +99,7 @@ static int read_case(char *line, case_t *c) {
     return 0;
 }
 
-/* This process's share of the memory that it uses (Pss), in kB; the greatest of all ranks. */
+/* The memory (Pss) of the largest rank in kB. Pss has the process's share of shared pages. */
 static int measure_memory(double *kilobytes) {
     char line[200];
     double mine = 0;
@@ -138,7 +108,7 @@ static int measure_memory(double *kilobytes) {
     while (file && fgets(line, sizeof line, file)) sscanf(line, "Pss: %lf", &mine);
     if (file) fclose(file);
     MPI_Allreduce(&mine, kilobytes, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    return *kilobytes > 0 ? 0 : unable("/proc/self/smaps_rollup says nothing");
+    return *kilobytes > 0 ? 0 : unable("/proc/self/smaps_rollup has no Pss");
 }
 
 static int measure(const case_t *c, double *took) {
@@ -155,10 +125,10 @@ static int measure(const case_t *c, double *took) {
             if (measure_memory(&took[rounds_done])) return 1;
         return 0;
     }
-    return unable("MPI has nothing like %s", c->bench);
+    return unable("MPI has no equivalent of %s", c->bench);
 }
 
-/* Whether a case depends on how far apart the cores are. */
+/* Whether a case depends on the distance of the cores. */
 static int uses_line(const case_t *c) { return ranks == 2 && strcmp(c->bench, "memory"); }
 
 static int by_value(const void *a, const void *b) {
@@ -178,9 +148,9 @@ static void answer(int index, char *line, int validate) {
         if (uses_line(&c) && !is_known++) last = distance();
         measure(&c, took);
     }
-    /* Whoever found out why not tells rank 0. */
-    int by = *why ? rank : ranks, first;
-    MPI_Allreduce(&by, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    /* The lowest rank with a reason broadcasts it. */
+    int own = *why ? rank : ranks, first;
+    MPI_Allreduce(&own, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (first < ranks) {
         MPI_Bcast(why, sizeof why, MPI_CHAR, first, MPI_COMM_WORLD);
         MPI_Bcast(&is_invalid, 1, MPI_INT, first, MPI_COMM_WORLD);
@@ -200,12 +170,13 @@ static void answer(int index, char *line, int validate) {
     fflush(stdout);
 }
 
-/* The cores that this process may use, and it on one of them, by its place among them: as benches/src/lib.rs does. */
+/* Pins this process to the core with the index of its rank, out of those that it may use, as
+ * benches/src/lib.rs does. */
 static void pin(void) {
     cpu_set_t all, own;
     CPU_ZERO(&own);
     cores = sched_getaffinity(0, sizeof all, &all) ? 0 : CPU_COUNT(&all);
-    /* Whether a line crosses is known to all alike. */
+    /* All ranks need the same number, because `distance` is collective. */
     MPI_Allreduce(MPI_IN_PLACE, &cores, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (ranks > cores) return;
     for (int core = 0, place = 0; core < CPU_SETSIZE; core++)
@@ -234,7 +205,7 @@ int main(int argc, char **argv) {
         perror(argv[1]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (ranks > 1) open_court(argv[1]);
+    if (ranks > 1) map_line(argv[1]);
     char *line = NULL;
     size_t room = 0;
     for (int index = 0; getline(&line, &room, plan) > 0; index++) {

@@ -1,4 +1,4 @@
-/* Packing, and the making of types, on rank 0 alone. */
+/* Benches of packing and of making types. Only rank 0 works. */
 #include "peer.h"
 #include "notation.h"
 
@@ -9,7 +9,7 @@ void free_elements(elements_t *made) {
 }
 
 int make_elements(const case_t *c, elements_t *made) {
-    static node_t *node; /* static, since longjmp comes back here */
+    static node_t *node; /* static, so that it keeps its value after a longjmp */
     made->type = MPI_DATATYPE_NULL;
     if (setjmp(failed)) {
         free_elements(made);
@@ -32,7 +32,8 @@ int make_elements(const case_t *c, elements_t *made) {
     return 0;
 }
 
-/* Memory and packed stream, which begin elsewhere in their pages in each round, as in benches/src/datatypes.rs. */
+/* Memory and packed stream. Both begin at another offset in their pages in each round, as in
+ * benches/src/datatypes.rs. */
 typedef struct {
     const case_t *c;
     elements_t of;
@@ -71,16 +72,16 @@ static int unpack(work_t *w) {
     return MPI_Unpack(w->stream, (int)w->bytes, &at, w->memory, w->c->count, w->of.type, MPI_COMM_SELF);
 }
 
-/* MPI has no copy of its own; a message to oneself is one. */
+/* MPI has no call for a copy. A message to the same rank is one. */
 static int copy(work_t *w) {
     return MPI_Sendrecv(w->memory, w->c->count, w->of.type, 0, 0, w->stream - w->of.low, w->c->count, w->of.type, 0, 0,
                         MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
-/* Whether what is packed comes back, and nothing else is written; or what is copied, at its place. */
+/* Checks that a pack and an unpack, or a copy, write the data to their places and nothing else. */
 static int check(work_t *w, int copies) {
     is_checked = 1;
-    char *sent = malloc(w->of.span + 1); /* never of 0 bytes, which may give none */
+    char *sent = malloc(w->of.span + 1); /* at least 1 byte: malloc(0) may return NULL */
     if (!sent) return unable("no memory");
     begin_at(w, 0);
     char *memory = w->memory + w->of.low, *back = copies ? w->stream : memory;
@@ -114,7 +115,7 @@ static int measure_transfer(const case_t *c, double *took) {
     int (*work)(work_t *) = copies ? copy : !strcmp(c->bench, "pack") ? pack : unpack;
     if (!bad && c->validate) bad = check(&w, copies);
     begin_at(&w, 0);
-    /* What is unpacked was packed. */
+    /* An unpack needs a packed stream. */
     if (!bad) bad = wrong(work == unpack ? pack(&w) : work(&w), copies ? "MPI_Sendrecv" : "MPI_Pack");
     for (double began = microseconds(); !bad && another_round(c, began); rounds_done++) {
         char *packed = w.stream;
@@ -132,15 +133,16 @@ static int measure_transfer(const case_t *c, double *took) {
     return bad;
 }
 
-/* Constructors, commit if that is wanted, and free of a type that was read before. */
+/* Measures constructors, commit (if the bench has it) and free of a type that is parsed before. */
 static int measure_making(const case_t *c, double *took) {
     if (setjmp(failed)) {
         forget_types();
         return unable("%s", problem);
     }
     node_t *node = read_type(c->type);
-    if (node->kind == PREDEFINED) refuse("a predefined type is there, and committed");
-    /* After a commit all is ready for use. */
+    if (node->kind == PREDEFINED) refuse("a predefined type has no constructor");
+    /* MPI libraries make a type ready for use at its commit, so commit and commit_ready are equal.
+     * */
     int commits = strcmp(c->bench, "define") != 0;
     for (double began = microseconds(); another_round(c, began); rounds_done++) {
         double start = microseconds();
@@ -161,7 +163,7 @@ int measure_datatype(const case_t *c, double *took) {
     if (rank != 0) return 0;
     int external = !strcmp(c->arch[1], "external32") && strcmp(c->bench, "copy");
     if (strcmp(c->arch[0], "native") || (strcmp(c->arch[1], "native") && !external))
-        return unable("converts between %s and %s", c->arch[0], c->arch[1]);
+        return unable("no conversion between %s and %s", c->arch[0], c->arch[1]);
     if (!strcmp(c->bench, "define") || starts_with(c->bench, "commit")) return measure_making(c, took);
     return measure_transfer(c, took);
 }

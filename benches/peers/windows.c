@@ -1,29 +1,30 @@
-/* One-sided operations of rank 0 on the window of rank 1; of both on each other's where both directions are measured.
- * Rank 1 takes part in fences, posts and waits, and waits in a barrier otherwise. */
+/* Benches of one-sided operations. Rank 0 is the origin and rank 1 the target. In benches of both
+ * directions, each rank is both. A target takes part in fences, posts and waits. Otherwise it waits
+ * in a barrier. */
 #include "peer.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    IN_FLIGHT = 64,   /* operations to each synchronisation where bandwidth or rate is measured */
-    SPREAD = 4 << 20, /* bytes over which they are spread, at most */
+    IN_FLIGHT = 64,   /* operations to each synchronisation in benches of bandwidth or rate */
+    SPREAD = 4 << 20, /* the most bytes over which they are spread */
     CHECKS = 3,
 };
 
 typedef enum { FLUSH, LOCK, LOCK_SHARED, LOCK_ALL, FENCE, PSCW, SYNCS } sync_t;
 static const char *const syncs[SYNCS] = {"flush", "lock", "lock_shared", "lock_all", "fence", "pscw"};
 
-/* Operations to one synchronisation go to places one behind the other. */
+/* A bench. The operations of one synchronisation use contiguous slots, one for each. */
 typedef struct {
     const case_t *c;
     sync_t sync;
     int rank, other, both, batch;
     elements_t of;
-    MPI_Aint apart, bytes;        /* from place to place, and of all places */
-    char *origin, *result, *zero; /* what operations send or get, what they fetch, and what they compare with */
-    char *mine;                   /* the window's memory here */
-    MPI_Aint there;               /* displacement of the first byte in the other's */
+    MPI_Aint apart, bytes;        /* bytes of a slot, and of all slots */
+    char *origin, *result, *zero; /* data put or got, data fetched, and data compared with */
+    char *mine;                   /* this rank's memory of the window */
+    MPI_Aint there;               /* displacement of the first slot at the other rank */
     MPI_Group group;
     MPI_Win window;
     int attached;
@@ -31,7 +32,8 @@ typedef struct {
 
 typedef int work_t(const bench_t *b, int calls);
 
-/* So many calls, a batch to each synchronisation. The macros keep decisions out of the loops. */
+/* Makes `calls` calls, with a batch for each synchronisation. The macros keep branches out of the
+ * loops. */
 #define TRY(call) \
     do { \
         int code_ = call; \
@@ -106,7 +108,7 @@ static const struct {
     {"computing", put, 0, 0},
 };
 
-/* What the target does meanwhile. */
+/* The target's part of the synchronisation. */
 static int serve(const bench_t *b, int calls) {
     int code = MPI_SUCCESS;
     for (int i = 0; i < calls; i += b->batch) {
@@ -119,7 +121,7 @@ static int serve(const bench_t *b, int calls) {
     return code;
 }
 
-/* All that lies about the rounds. */
+/* Opens the epoch that contains all rounds. */
 static int open_epoch(const bench_t *b) {
     if (b->sync == FENCE) return MPI_Win_fence(0, b->window);
     return b->sync == FLUSH ? MPI_Win_lock_all(0, b->window) : MPI_SUCCESS;
@@ -130,19 +132,19 @@ static int close_epoch(const bench_t *b) {
     return b->sync == FLUSH ? MPI_Win_unlock_all(b->window) : MPI_SUCCESS;
 }
 
-/* So many calls of each who takes part. */
+/* This rank's part of a round of `calls` calls. */
 static int one_round(const bench_t *b, work_t *work, int calls) {
     return b->rank == 0 || b->both ? work(b, calls) : serve(b, calls);
 }
 
-/* Collective: whether it failed anywhere. */
+/* Whether any rank failed. Collective. */
 static int anywhere(int bad) {
     int all;
     MPI_Allreduce(&bad, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     return all;
 }
 
-/* Memory of zeros that starts with a page. */
+/* Allocates zeroed memory at the start of a page. */
 static char *zeros(MPI_Aint bytes) {
     enum { PAGE = 4096 };
     bytes = (bytes / PAGE + 1) * PAGE;
@@ -157,7 +159,7 @@ static int make_window(bench_t *b) {
     int code;
     b->attached = 0;
     if (!strcmp(how, "allocate")) {
-        // In an allocated window of any other size MPICH 4.0.2 loses what is put.
+        // With other sizes, MPICH 4.0.2 loses data that are put to an allocated window.
         code = MPI_Win_allocate((bytes + 63) / 64 * 64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &b->mine, &b->window);
     } else if (!strcmp(how, "shared")) {
         code = MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &b->mine, &b->window);
@@ -171,7 +173,7 @@ static int make_window(bench_t *b) {
             b->attached = !code;
             MPI_Get_address(b->mine, &first);
         } else {
-            return unable("MPI has no window %s", how);
+            return unable("MPI has no window of kind %s", how);
         }
     }
     if (wrong(code, "the window")) return 1;
@@ -186,14 +188,14 @@ static void free_window(bench_t *b) {
     if (strcmp(b->c->window, "allocate") && strcmp(b->c->window, "shared")) free(b->mine);
 }
 
-/* Fills this process's memory: what others get or compare with, too. */
+/* Fills memory with the data of a check, or with zeros if `check` is negative. */
 static void fill(const bench_t *b, char *memory, int check) {
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, b->rank, 0, b->window);
     for (MPI_Aint i = 0; i < b->bytes; i++) memory[i] = check < 0 ? 0 : (char)pattern(i, check);
     MPI_Win_unlock(b->rank, b->window);
 }
 
-/* Whether memory has what was sent where the types have data, and 0 elsewhere. */
+/* Checks that memory has the data sent at the places of the type, and 0 elsewhere. */
 static int compare(const bench_t *b, const char *memory, int sent) {
     char *from = malloc(b->bytes), *to = calloc(b->bytes, 1);
     int bad = from && to ? 0 : unable("no memory");
@@ -212,7 +214,8 @@ static int compare(const bench_t *b, const char *memory, int sent) {
     return bad;
 }
 
-/* A batch of which the data is looked at. What is accumulated is added to 0, or put in the place of 0, which is fetched. */
+/* Runs a batch and checks its data. The target has zeros before, so a sum equals the operand, a
+ * swap succeeds, and a fetch returns 0. */
 static int check(const bench_t *b, work_t *work, int number) {
     is_checked = 1;
     int gets = work == get, receives = b->both || (b->rank == 0) == gets, bad;
@@ -231,7 +234,8 @@ static int check(const bench_t *b, work_t *work, int number) {
     return anywhere(bad);
 }
 
-/* Put and flush to a rank that computes for 200 ms, and looks at their end whether the data is there. */
+/* Measures a put and flush to a rank that computes for 200 ms. If the data isn't there at the end,
+ * it took 200 ms. */
 static int measure_computing(const bench_t *b, double *took) {
     const double computes = 200e3;
     if (b->of.span != b->of.size) return unable("the type has gaps");
@@ -262,7 +266,7 @@ static int measure_computing(const bench_t *b, double *took) {
 
 static int measure_rounds(const bench_t *b, work_t *work, double *took) {
     int bad = wrong(open_epoch(b), b->c->sync);
-    /* A batch to find out whether the library can do that, which also touches memory. */
+    /* A first batch shows whether the library can do the operation, and touches the memory. */
     bad |= wrong(one_round(b, work, b->batch), b->c->bench);
     int able = !anywhere(bad);
     for (double began = microseconds(); able; rounds_done++) {
@@ -278,7 +282,7 @@ static int measure_rounds(const bench_t *b, work_t *work, double *took) {
     return anywhere(bad | wrong(close_epoch(b), b->c->sync));
 }
 
-/* The smallest power of two, or multiple of 16, that isn't less. */
+/* The bytes of a slot: the next power of two up to 16, or the next multiple of 16. */
 static MPI_Aint rounded(MPI_Aint bytes) {
     MPI_Aint power = 1;
     while (power < bytes && power < 16) power *= 2;
@@ -290,10 +294,10 @@ int measure_rma(const case_t *c, double *took) {
     size_t at = 0;
     while (at < sizeof works / sizeof *works && strcmp(works[at].bench, c->bench)) at++;
     while (b.sync < SYNCS && strcmp(syncs[b.sync], c->sync)) b.sync++;
-    if (at == sizeof works / sizeof *works || b.sync == SYNCS) return unable("MPI has no %s by %s", c->bench, c->sync);
-    if (strcmp(c->arch[0], "native") || strcmp(c->arch[1], "native")) return unable("puts between %s and %s", c->arch[0], c->arch[1]);
+    if (at == sizeof works / sizeof *works || b.sync == SYNCS) return unable("MPI has no %s with synchronisation %s", c->bench, c->sync);
+    if (strcmp(c->arch[0], "native") || strcmp(c->arch[1], "native")) return unable("no operations between %s and %s", c->arch[0], c->arch[1]);
     if (!strcmp(c->route, "message") && (!strcmp(c->window, "allocate") || !strcmp(c->window, "shared")))
-        return unable("such windows are shared memory here, always: compare --window create");
+        return unable("these windows always use shared memory: compare with --window create");
     if (make_elements(c, &b.of)) return 1;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
@@ -303,7 +307,7 @@ int measure_rma(const case_t *c, double *took) {
     b.batch = 1;
     while (works[at].many && b.batch < IN_FLIGHT && 2 * b.batch <= c->calls && 2 * b.batch * b.apart <= SPREAD) b.batch *= 2;
     b.bytes = b.apart * b.batch;
-    /* As in benches/src/rma/data.rs. */
+    /* The offset in a page is that of benches/src/rma/data.rs. */
     char *pages[] = {zeros(b.bytes + c->offset), zeros(b.bytes + c->offset), zeros(b.apart)};
     int bad = pages[0] && pages[1] && pages[2] ? 0 : unable("no memory");
     if (!bad) {
@@ -313,7 +317,7 @@ int measure_rma(const case_t *c, double *took) {
         bad = make_window(&b);
     }
     if (anywhere(bad)) {
-        /* Where only one of both has a window neither is freed. */
+        /* Freeing a window is collective: if only one rank has it, it is leaked. */
         free_elements(&b.of);
         return 1;
     }
@@ -325,7 +329,7 @@ int measure_rma(const case_t *c, double *took) {
     fill(&b, b.origin, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     work_t *work = works[at].work;
-    if (!strcmp(c->bench, "computing")) bad = b.sync == FLUSH ? measure_computing(&b, took) : unable("computing is by flush");
+    if (!strcmp(c->bench, "computing")) bad = b.sync == FLUSH ? measure_computing(&b, took) : unable("computing needs sync=flush");
     else bad = measure_rounds(&b, work, took);
     if (c->validate && !bad && work != nothing)
         for (int number = 0; number < CHECKS && !bad; number++) bad = check(&b, work, number);

@@ -1,4 +1,4 @@
-//! What is measured: a case is a line, the same for every contender.
+//! A case: the description of one measurement, as a line of text that every contender reads.
 //!
 //! ```
 //! use longshore_benches::case::{Bench, Case};
@@ -19,7 +19,7 @@ use std::str::FromStr;
 use longshore::job::Routes;
 use longshore::{Architecture, Datatype};
 
-/// An enum whose values are words of a case's line.
+/// Defines an enum whose values are words in the line of a case.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $value:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -27,12 +27,12 @@ macro_rules! words {
         pub enum $name { $($(#[$note])* $value,)+ }
 
         impl $name {
-            /// All of them, in their order.
+            /// All values, in their order.
             pub const ALL: &[$name] = &[$($name::$value),+];
-            /// Their words, in the same order.
+            /// The words of all values, in the order of [`ALL`](Self::ALL).
             pub const WORDS: &[&str] = &[$($word),+];
 
-            /// Its word.
+            /// The value's word in a line.
             pub fn word(self) -> &'static str {
                 match self { $($name::$value => $word),+ }
             }
@@ -50,7 +50,7 @@ macro_rules! words {
             fn from_str(word: &str) -> Result<$name, String> {
                 match word {
                     $($word => Ok($name::$value),)+
-                    _ => Err(format!("`{word}`; there are {}", Self::WORDS.join(", "))),
+                    _ => Err(format!("`{word}`; expected {}", Self::WORDS.join(", "))),
                 }
             }
         }
@@ -58,7 +58,8 @@ macro_rules! words {
 }
 
 words! {
-    /// The work. Names are those of OSU's micro-benchmarks, without `osu_`, where it has one.
+    /// The work. The names are those of OSU's micro-benchmarks without `osu_`, where OSU has the
+    /// bench.
     Bench {
         /// A put, and its synchronisation.
         PutLatency = "put_latency",
@@ -76,28 +77,30 @@ words! {
         PutBw = "put_bw",
         /// [`IN_FLIGHT`] gets to each synchronisation.
         GetBw = "get_bw",
-        /// The same puts of both ranks at once.
+        /// [`IN_FLIGHT`] puts to each synchronisation, from both ranks at once.
         PutBibw = "put_bibw",
-        /// The same gets of both ranks at once.
+        /// [`IN_FLIGHT`] gets to each synchronisation, from both ranks at once.
         GetBibw = "get_bibw",
-        /// Puts to changing places, [`IN_FLIGHT`] to each synchronisation: how many operations a second.
+        /// The rate of puts, with [`IN_FLIGHT`] puts to each synchronisation.
         PutMr = "put_mr",
-        /// Gets from changing places, likewise.
+        /// The rate of gets, with [`IN_FLIGHT`] gets to each synchronisation.
         GetMr = "get_mr",
         /// A synchronisation without an operation.
         Sync = "sync",
-        /// A put and flush to a rank that computes for 200 ms and calls nothing. At the end of that the rank looks whether the value
-        /// is there; if not, the put took 200 ms.
+        /// A put and flush to a rank that computes for 200 ms without calling the library. If the
+        /// value isn't there at the end, the put took 200 ms.
         Computing = "computing",
-        /// Memory to a packed stream. The first architecture is the memory's, the second the stream's.
+        /// Memory to a packed stream. The first architecture is the memory's, the second the
+        /// stream's.
         Pack = "pack",
-        /// A packed stream to memory.
+        /// A packed stream to memory. The first architecture is the memory's.
         Unpack = "unpack",
-        /// Memory of one layout to memory of the other architecture's, which is what a direct put does.
+        /// Memory of one architecture to memory of the other, as a direct put does it.
         Copy = "copy",
         /// A type's constructor, its commit, and its free.
         Commit = "commit",
-        /// The same, and what the first operation with the type makes, if commit left it: its form and its program.
+        /// A type's constructor, its commit, its form, its program, and its free. Commit leaves the
+        /// form and the program to the first operation.
         CommitReady = "commit_ready",
         /// A type's constructor, and its free.
         Define = "define",
@@ -111,13 +114,15 @@ words! {
         CacheLine = "cache_line",
         /// The machine's limit: a message over TCP to this host itself and back, halved.
         Tcp = "tcp",
-        /// The network's limit: a write to registered memory by libfabric alone, until it is done there.
+        /// The network's limit: a write to registered memory by libfabric only, until remote
+        /// completion.
         Fabric = "fabric",
-        /// The same, up to [`IN_FLIGHT`] at once.
+        /// The network's limit: up to [`IN_FLIGHT`] writes by libfabric at once.
         FabricBw = "fabric_bw",
-        /// A job from launch to exit that does nothing but init, barrier and finalize.
+        /// The time from launch to exit of a job that only calls init, barrier and finalize.
         Launch = "launch",
-        /// A rank's memory after init and a barrier, its share of shared pages (Pss) included. Its unit is kB, not microseconds.
+        /// A rank's memory after init and a barrier, with its share of shared pages (Pss). Its unit
+        /// is kB, not microseconds.
         Memory = "memory",
     }
 }
@@ -129,14 +134,14 @@ impl Bench {
         matches!(self, PutBw | GetBw | PutBibw | GetBibw | PutMr | GetMr)
     }
 
-    /// Whether one round takes so long, or tells so much, that there are few.
+    /// Whether the bench has few rounds, because each takes long or is precise enough.
     pub fn has_few_rounds(self) -> bool {
         matches!(self, Bench::Computing | Bench::Launch | Bench::Memory)
     }
 }
 
 words! {
-    /// The call that makes the window.
+    /// The kind of window, by the call that makes it.
     Flavor {
         /// MPI_Win_allocate.
         Allocate = "allocate",
@@ -150,71 +155,74 @@ words! {
 }
 
 words! {
-    /// What completes an operation.
+    /// The synchronisation that completes an operation.
     Sync {
-        /// A flush, in one epoch of lock_all.
+        /// A flush, within one epoch of lock_all.
         Flush = "flush",
-        /// An exclusive lock and unlock about it.
+        /// An exclusive lock before the operation and an unlock after it.
         Lock = "lock",
-        /// A shared lock and unlock about it.
+        /// A shared lock before the operation and an unlock after it.
         LockShared = "lock_shared",
-        /// lock_all and unlock_all about it.
+        /// lock_all before the operation and unlock_all after it.
         LockAll = "lock_all",
-        /// A fence after it.
+        /// A fence after the operation.
         Fence = "fence",
-        /// Post, start, complete and wait about it.
+        /// Start and complete at the origin, post and wait at the target.
         Pscw = "pscw",
     }
 }
 
 words! {
-    /// How the target datatype of an operation is named.
+    /// The kind of target datatype that an operation names.
     Way {
-        /// By a portable type.
+        /// A portable type.
         Portable = "portable",
-        /// By a type that the target built and sent: Type_send.
+        /// A type that the target built and sent with Type_send.
         TypeSend = "type_send",
-        /// By the origin's own locale-specific type, on a window with info `target_types=same_layout`.
+        /// The origin's own locale-specific type, on a window with info `target_types=same_layout`.
         SameLayout = "same_layout",
     }
 }
 
-/// Operations to each synchronisation where bandwidth or rate is measured, as in OSU's benchmarks.
+/// Operations to each synchronisation in benches of bandwidth or rate, as in OSU's benchmarks.
 pub const IN_FLIGHT: u32 = 64;
 
-/// What one row measures. Fields that a bench doesn't use have their defaults.
+/// The description of one measurement. Fields that a bench doesn't use have their defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// The work.
     pub bench: Bench,
-    /// The window it is done on.
+    /// The kind of window.
     pub window: Flavor,
-    /// What completes it.
+    /// The synchronisation.
     pub sync: Sync,
     /// Bytes of data that one call moves.
     pub bytes: u64,
-    /// The type of one element, on both sides, in its canonical [notation](longshore::shipable::notation). It has no blanks.
+    /// The type of one element, on both sides, in its canonical
+    /// [notation](longshore::shipable::notation). It contains no blanks.
     pub datatype: String,
-    /// What the type is called in reports, if anything: a word.
+    /// The type's name in reports, one word. `None` for a type without a name.
     pub name: Option<String>,
     /// Elements of one call.
     pub count: u64,
-    /// How the target type is named.
+    /// The kind of target datatype.
     pub way: Way,
-    /// Which routes ours may take. The other libraries have no choice here.
+    /// The routes that this library may take. Other libraries have no such choice.
     pub route: Routes,
-    /// Hosts that the ranks are on, or are to take themselves to be on, over the loopback interface.
+    /// The number of hosts. With more than one, the ranks act as if each were on its own host, over
+    /// the loopback interface.
     pub hosts: u32,
-    /// Bytes from a page's start to the origin's memory: a multiple of 8.
+    /// Bytes from the start of a page to the origin's memory: a multiple of 8.
     pub offset: u64,
     /// The data representations of the two ranks, or of memory and stream: names that
     /// [`Architecture::by_name`] knows, or `native`.
     pub arch: [String; 2],
     /// Ranks of the job.
     pub ranks: u32,
-    /// Calls in a round; of bandwidths and rates a multiple of [`IN_FLIGHT`], or a power of two below it.
+    /// Calls in a round. In benches of bandwidth or rate it is a multiple of [`IN_FLIGHT`], or a
+    /// power of two below it.
     pub calls: u32,
-    /// Rounds, each of which gives a time.
+    /// Rounds. Each gives one time.
     pub rounds: u32,
 }
 
@@ -241,16 +249,17 @@ impl Default for Case {
 }
 
 impl Case {
-    /// What the names of its representations mean.
+    /// The two architectures that [`arch`](Case::arch) names.
     ///
     /// # Errors
-    /// A name that there isn't.
+    /// An unknown name.
     pub fn architectures(&self) -> Result<[Architecture; 2], String> {
         let [first, second] = &self.arch;
         Ok([architecture(first)?, architecture(second)?])
     }
 
-    /// Bytes of data that pass while one rank does one call: twice as many where both ranks do.
+    /// Bytes that are moved during one call: twice [`bytes`](Case::bytes) if both ranks are
+    /// origins.
     pub fn moved(&self) -> u64 {
         match self.bench {
             Bench::PutBibw | Bench::GetBibw => 2 * self.bytes,
@@ -259,10 +268,10 @@ impl Case {
     }
 }
 
-/// The representation that a name means, which is this machine's for `native`.
+/// The architecture with a name. `native` is this machine's.
 ///
 /// # Errors
-/// The names that there are.
+/// An unknown name. The message lists the known ones.
 pub fn architecture(name: &str) -> Result<Architecture, String> {
     match name {
         "native" => Ok(Architecture::NATIVE),
@@ -270,22 +279,23 @@ pub fn architecture(name: &str) -> Result<Architecture, String> {
     }
 }
 
-/// Checks that a rank can have the representation that a name means: external32 and XDR are those of files.
+/// Checks that a rank can have the representation with a name. external32 and XDR are refused: they
+/// are representations of files and buffers.
 ///
 /// # Errors
-/// What it is good for; the names that there are.
+/// A representation of files, or an unknown name.
 pub fn of_rank(name: &str) -> Result<(), String> {
     match [Architecture::EXTERNAL32, Architecture::XDR].contains(&architecture(name)?) {
         false => Ok(()),
         true => Err(format!(
-            "{name} serves files and buffers, and no rank can have it: `longshore inspect` shows it, pack_external makes it, \
-             and `longshore bench pack unpack` measures that"
+            "{name} is a representation of files and buffers, which no rank can have: `longshore \
+             inspect` shows it, and `longshore bench pack unpack` measures it"
         )),
     }
 }
 
-/// One line of `key=value` words with blanks in between; a `name` only where there is one, `hosts` where they are several, and an
-/// `offset` above 0.
+/// Writes one line of `key=value` words with blanks in between. `name`, `hosts` and `offset` are
+/// left out if they have their defaults.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
@@ -306,7 +316,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// A line that isn't a case: the word, and what is wrong with it.
+/// An error in the line of a case: the bad word and its problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{word}: {problem}")]
 pub struct CaseError {
@@ -314,7 +324,8 @@ pub struct CaseError {
     problem: String,
 }
 
-/// Reads what [`Display`](fmt::Display) writes, in any order; a word that is missing has its default.
+/// Parses the line that [`Display`](fmt::Display) writes. The words may stand in any order, and a
+/// missing word has its default.
 impl FromStr for Case {
     type Err = CaseError;
 
@@ -326,7 +337,7 @@ impl FromStr for Case {
             let (key, value) =
                 word.split_once('=').ok_or_else(|| error("expected key=value".to_owned()))?;
             if !seen.insert(key) {
-                return Err(error("is given twice".to_owned()));
+                return Err(error("the key is given twice".to_owned()));
             }
             case.set(key, value).map_err(error)?;
         }
@@ -366,7 +377,8 @@ impl Case {
                 self.offset = offset.ok_or("expected a multiple of 8 below 4096")?;
             }
             "arch" => {
-                let (first, second) = value.split_once(',').ok_or("expected two, with a comma")?;
+                let (first, second) =
+                    value.split_once(',').ok_or("expected two names with a comma in between")?;
                 self.arch = [first.to_owned(), second.to_owned()];
                 self.architectures()?;
             }
@@ -410,21 +422,21 @@ mod tests {
     }
 
     #[test]
-    fn types_are_kept_as_they_print() -> Result<(), CaseError> {
+    fn types_are_kept_in_canonical_notation() -> Result<(), CaseError> {
         assert_eq!("type=U7(V:d:4:1:5)".parse::<Case>()?.datatype, "U1(V:d:4:1:5)");
         Ok(())
     }
 
     #[test]
-    fn no_rank_has_a_representation_of_files() {
+    fn representations_of_files_are_refused_for_ranks() {
         assert_eq!(["native", "s390x"].map(of_rank), [Ok(()), Ok(())]);
         assert!(["external32", "xdr"].map(of_rank).iter().all(Result::is_err));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_word_and_its_problem() {
         for (line, part) in [
-            ("bench=put", "there are put_latency, get_latency"),
+            ("bench=put", "expected put_latency, get_latency"),
             ("bytes", "expected key=value"),
             ("bytes=8 bytes=8", "twice"),
             ("size=8", "no such key"),

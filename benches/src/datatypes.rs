@@ -1,4 +1,5 @@
-//! Pack, unpack, copy, commit and the definition of types, on one core and without a job.
+//! Benches of pack, unpack, copy, and of making and committing types. They run on one core, without
+//! a job.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -14,8 +15,8 @@ use crate::case::{Bench, Case};
 use crate::pattern::{Pattern, compare, fill_gaps};
 use crate::row::{Outcome, Refusal, Sample};
 
-/// Measures a case of this module's on the core where it runs. With `validate` packed bytes, and memory after an unpack or a copy,
-/// are compared with what they should be to the last byte.
+/// Measures a case of this module on the current core. With `validate`, every byte of the stream or
+/// memory that the case writes is compared with the expected one.
 ///
 /// # Errors
 /// A type that can't be committed.
@@ -35,7 +36,7 @@ pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
         Bench::Define | Bench::Commit | Bench::CommitReady => {
             sample(constructions(case, &datatype)?, false)
         }
-        _ => Ok(Err(Refusal::Unsupported("no work on a datatype alone".to_owned()))),
+        _ => Ok(Err(Refusal::Unsupported("not a bench of datatypes".to_owned()))),
     }
 }
 
@@ -56,12 +57,12 @@ fn unpack(program: &Program, count: u64, memory: &mut [u8], packed: &[u8]) -> Re
     Ok(program.unpack(count, view, 0, black_box(packed), &mut Partial::default())?)
 }
 
-/// Where displacement 0 lies in memory of such a range, and of that displacement.
+/// The offset of displacement 0 in memory that spans `range` and displacement 0.
 fn zero(range: &Range<i64>) -> i64 {
     -range.start.min(0)
 }
 
-/// From memory of the one layout to memory of the other.
+/// Measures a copy between memories of two architectures.
 fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Failure> {
     let [near, far] = case.architectures()?;
     let (near, far) = (Committed::new(datatype, &near)?, Committed::new(datatype, &far)?);
@@ -76,8 +77,9 @@ fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Fai
     })
 }
 
-/// A type by its constructors, whose arguments are ready, and its end; in between nothing, a commit, or that and what a first use
-/// makes.
+/// Measures a type's constructors and its drop. In between the type is committed if the bench is
+/// `commit` or `commit_ready`, and its program is made if it is `commit_ready`. The arguments of the
+/// constructors are made before.
 fn constructions(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
     times(case, |_| {
         let datatype = construct(black_box(datatype))?;
@@ -92,7 +94,7 @@ fn constructions(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> 
     })
 }
 
-/// The same type, made by the calls that made `datatype`, from the innermost on.
+/// Repeats the constructor calls that made `datatype`, beginning with the innermost type.
 fn construct(datatype: &Datatype) -> shipable::Result<Datatype> {
     match datatype.node() {
         Node::Leaf(_) => Ok(datatype.clone()),
@@ -132,7 +134,7 @@ fn construct(datatype: &Datatype) -> shipable::Result<Datatype> {
     }
 }
 
-/// Predefined types are ready, as all other arguments are.
+/// Constructs all children. If all are predefined, borrows them: arguments are made before.
 fn all(children: &[Datatype]) -> shipable::Result<Cow<'_, [Datatype]>> {
     if children.iter().all(|child| child.as_basic().is_some()) {
         return Ok(children.into());
@@ -140,12 +142,12 @@ fn all(children: &[Datatype]) -> shipable::Result<Cow<'_, [Datatype]>> {
     children.iter().map(construct).collect::<shipable::Result<_>>().map(Cow::Owned)
 }
 
-/// Rounds of `case.calls` calls each, in microseconds a call.
+/// Measures the rounds of a case. Returns the microseconds of one call, for each round.
 pub(crate) fn times(
     case: &Case,
     mut call: impl FnMut(u32) -> Result<(), Failure>,
 ) -> Result<Vec<f64>, Failure> {
-    // The first call touches the pages, and may build what is kept.
+    // An unmeasured call touches the pages and fills caches.
     call(0)?;
     (0..case.rounds)
         .map(|round| {
@@ -158,18 +160,21 @@ pub(crate) fn times(
         .collect()
 }
 
-/// A type's elements and their packed stream, or the same elements in another representation. Both begin elsewhere in their pages in each round, since that alone can make a difference of half.
+/// Two memories: elements and their packed stream, or elements in two representations.
+///
+/// Both begin at another offset in their pages in each round, because the offset affects the speed
+/// (docs/tuning.md, "Page offsets in the datatype benches").
 pub(crate) struct Memory {
     bytes: [Vec<u8>; 2],
     lengths: [usize; 2],
-    /// Where displacement 0 lies in each.
+    /// The offset of displacement 0 in each memory.
     zeros: [i64; 2],
 }
 
 impl Memory {
     const PAGE: usize = 4096;
 
-    /// The memory of a case's elements, displacement 0 included, and a packed stream of them.
+    /// Memory for a case's elements, with displacement 0, and for their packed stream.
     pub(crate) fn new(case: &Case) -> Result<Memory, Failure> {
         let [memory, stream] = case.architectures()?;
         let committed = Committed::new(&case.datatype.parse()?, &memory)?;
@@ -177,7 +182,7 @@ impl Memory {
         Memory::sized(program.range(case.count)?, 0..program.stream_length(case.count)?.try_into()?)
     }
 
-    /// Memory that holds two ranges of displacements.
+    /// Memory for two ranges of displacements, with displacement 0.
     pub(crate) fn sized(first: Range<i64>, second: Range<i64>) -> Result<Memory, Failure> {
         let length = |range: &Range<i64>| {
             let length = i128::from(range.end.max(0)) - i128::from(range.start.min(0));
@@ -203,7 +208,7 @@ impl Memory {
         (&mut first[parts.0], &mut second[parts.1])
     }
 
-    /// Rounds of work on both.
+    /// Measures the rounds of work on both memories.
     pub(crate) fn rounds(
         &mut self,
         case: &Case,
@@ -215,7 +220,7 @@ impl Memory {
         })
     }
 
-    /// Measures work on both, and if it is asked for looks at what it does.
+    /// Measures work on both memories. With `validate`, checks its result, too.
     pub(crate) fn measure(
         mut self,
         case: &Case,
@@ -229,7 +234,8 @@ impl Memory {
         }
     }
 
-    /// What is wrong with the bytes that the work of a pack, an unpack or a copy makes, if anything; whether that is known.
+    /// Checks the bytes that a pack, an unpack or a copy writes. `Ok(Ok(false))`: the type has
+    /// items for which there is no [`Pattern`]. `Ok(Err(_))`: a byte is wrong.
     fn check(
         &mut self,
         case: &Case,
@@ -275,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_right_to_the_last_byte() -> Result<(), Failure> {
+    fn validation_compares_every_byte_of_a_copy() -> Result<(), Failure> {
         let case: Case =
             "bench=copy type=U1(SS:2:c/1,d/1) count=2 arch=native,s390x calls=1 rounds=1"
                 .parse()?;
@@ -285,7 +291,7 @@ mod tests {
         let nothing = |_: &mut [u8], _: &mut [u8]| Ok(());
         let outcome = Memory::sized(0..32, 0..32)?.measure(&case, true, nothing)?;
         assert!(matches!(outcome, Err(Refusal::Invalid(_))), "{outcome:?}");
-        // Elements as a whole, with their gaps.
+        // A copy of whole elements writes the gaps, too.
         let case = Case { arch: Case::default().arch, ..case };
         let whole = |from: &mut [u8], to: &mut [u8]| {
             to.copy_from_slice(from);
@@ -297,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_numbers_is_not_checked() -> Result<(), Failure> {
+    fn types_without_a_pattern_are_not_validated() -> Result<(), Failure> {
         let case: Case = "bench=pack type=LD calls=1 rounds=1".parse()?;
         let sample = measure(&case, true)?.map_err(|refusal| refusal.to_string())?;
         assert!(!sample.validated);

@@ -1,4 +1,4 @@
-//! Where and when a run was made: without that, figures mean nothing.
+//! The machine, software and time of a run, without which its figures can't be interpreted.
 
 use std::fmt;
 use std::fs::read_to_string;
@@ -7,33 +7,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// What figures depend on besides the code.
+/// The circumstances of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// When the run began, in UTC: `2026-11-21 19:35`.
     pub date: String,
-    /// This library's version, and the commit it was built at where git knows it.
+    /// This library's version, and the commit that it was built from, if git knows it.
     pub version: String,
     /// The compiler that built it.
     pub compiler: String,
-    /// The processor, as it names itself, and its family and model.
+    /// The processor: its name, family and model.
     pub cpu: String,
     /// Cores of the machine.
     pub cores: usize,
-    /// Whether the machine is a virtual one: then the cores' distance may change while it runs.
+    /// Whether the machine is virtual. Then the distance of the cores may change during a run.
     pub virtual_machine: bool,
-    /// The policy by which the cores' frequency changes, where the system tells.
+    /// The frequency governor, if the system reports it.
     pub governor: Option<String>,
     /// The kernel.
     pub kernel: String,
-    /// The C library, where it tells.
+    /// The C library, if `getconf` reports it.
     pub c_library: Option<String>,
-    /// The load of the last minute, before the run and after it. The bench itself makes two.
+    /// The load average of the last minute, before and after the run. The bench itself causes 2.
     pub load: [f64; 2],
 }
 
 impl Environment {
-    /// This machine's, now.
+    /// Reads the circumstances of this machine at this time.
     ///
     /// ```
     /// use longshore_benches::environment::Environment;
@@ -61,13 +61,13 @@ impl Environment {
         }
     }
 
-    /// Notes the load at the end of a run.
+    /// Records the load at the end of a run.
     pub fn ended(&mut self) {
         self.load[1] = load();
     }
 }
 
-/// A line for each thing that matters.
+/// Writes several lines for people.
 impl fmt::Display for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Environment { date, version, compiler, cpu, cores, kernel, load, .. } = self;
@@ -86,13 +86,13 @@ impl fmt::Display for Environment {
     }
 }
 
-/// The first line of /proc/cpuinfo with this key.
+/// The value of a key's first line in /proc/cpuinfo.
 fn field<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     fields.find_map(|(name, value)| (name.trim() == key).then(|| value.trim()))
 }
 
-/// Hosts may give a processor any name, so its numbers stand behind.
+/// Describes the processor. Virtual machines may give it any name, so its numbers are added.
 fn processor(cpuinfo: &str) -> String {
     let name = field(cpuinfo, "model name").unwrap_or(std::env::consts::ARCH);
     match (field(cpuinfo, "cpu family"), field(cpuinfo, "model")) {
@@ -110,7 +110,7 @@ fn trimmed(file: &str) -> Option<String> {
     read_to_string(file).ok().map(|text| text.trim().to_owned())
 }
 
-/// What a command prints, if it's there and succeeds.
+/// The output of a command. `None` if it can't be started or fails.
 fn of_command(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -121,7 +121,7 @@ fn of_command(program: &str, arguments: &[&str]) -> Option<String> {
 fn date(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
-    // Years begin in March here, so that leap days come last; 400 of them have 146,097 days.
+    // Years begin in March here, so that leap days come last. 400 years have 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_have_names_and_numbers() {
+    fn a_processor_is_described_by_name_and_numbers() {
         let text = "processor\t: 0\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor\n";
         assert_eq!(processor(text), "AMD EPYC (family 26, model 2)");
         assert_eq!(processor(""), std::env::consts::ARCH);

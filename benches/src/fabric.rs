@@ -1,4 +1,5 @@
-//! What libfabric does between two ranks, whatever the library above it: writes to registered memory, done when they are there.
+//! The network's limit: writes to registered memory by libfabric, without this library's protocol,
+//! until remote completion.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use longshore_transport::fabric::{FabricLink, Listener};
-use longshore_transport::rdma::{Access, Place, Rdma, Room, Transfer};
+use longshore_transport::rdma::{Access, Rdma, RemoteMemory, Room, Transfer};
 use longshore_transport::{Link, Refused, Segment};
 
 use crate::case::{Bench, Case, IN_FLIGHT};
@@ -16,11 +17,11 @@ use crate::{Failure, pin};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The bytes over which writes of a stream spread, as other benches' do.
+/// Bytes over which the writes of a stream are spread, as in the benches of bandwidth.
 const SPREAD: usize = 4 << 20;
 
-/// Microseconds of a write from the first core to the second by the provider tcp over the loopback interface: alone, or of many under
-/// way at once.
+/// Measures writes from the first core to the second by the provider tcp over the loopback
+/// interface, single or many at once. Returns the microseconds of one write, for each round.
 pub(crate) fn writes(case: &Case) -> Result<Vec<f64>, Failure> {
     let segment = Segment::create(2)?;
     let [near, far] = links(&segment)?;
@@ -41,7 +42,7 @@ pub(crate) fn writes(case: &Case) -> Result<Vec<f64>, Failure> {
         }
     });
     let mut buffers = vec![vec![1; len]; together];
-    // As many writes a round as the ranks beside it make.
+    // A round has as many writes as a round of the benches that this limit stands beside.
     let case = Case { calls: (case.calls / together as u32).max(1), ..case.clone() };
     let took = times(&case, |_| write_all(&rdma, &room, &mut buffers));
     over.store(true, Ordering::Relaxed);
@@ -49,12 +50,12 @@ pub(crate) fn writes(case: &Case) -> Result<Vec<f64>, Failure> {
     Ok(took?.into_iter().map(|each| each / together as f64).collect())
 }
 
-/// Starts a write of each buffer, each to a place of its own, and waits for all.
+/// Starts a write of each buffer to its own slot, and waits for all of them.
 fn write_all(rdma: &Arc<dyn Rdma>, room: &Room, buffers: &mut Vec<Vec<u8>>) -> Result<(), Failure> {
     let mut under_way = Vec::with_capacity(buffers.len());
     for (at, buffer) in (0u64..).zip(buffers.drain(..)) {
         let len = buffer.len() as u64;
-        let place = Place { peer: 1, key: room.key(), stretches: &[(at * len, len)] };
+        let place = RemoteMemory { peer: 1, key: room.key(), stretches: &[(at * len, len)] };
         let mut transfer = Transfer::of_buffer(rdma, buffer);
         loop {
             match transfer.start(Access::Write, &place) {

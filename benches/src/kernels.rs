@@ -1,20 +1,22 @@
-//! What applications exchange: the access patterns of the published family of datatype benchmarks, as their descriptions have them, in
-//! sizes that fit a second-level cache or exceed it by little.
+//! Datatypes that applications exchange: the access patterns of the published datatype benchmarks
+//! (WRF, MILC, NAS, FFT, LAMMPS, SPECFEM3D), in sizes that fit a second-level cache or exceed it by
+//! little.
 //!
-//! Each moves between the same places on both sides. Portable types stand in operations as they are. Those that need displacements in
-//! bytes, because they take several arrays at once or overlap, are locale-specific: the target builds and sends them, or the window is
-//! one of `target_types=same_layout`.
+//! Each type is used at origin and target. Portable types serve as target datatypes directly. Types
+//! that need displacements in bytes, because they combine several arrays or overlap, are
+//! locale-specific: the target builds and sends them, or the window has `target_types=same_layout`.
 
 use longshore::{Datatype, Order};
+use shipable::oracle::{Options, Random};
 
 use crate::Failure;
 use crate::case::Way;
 use crate::types::Named;
 
-/// All of them.
+/// All types of this module.
 ///
 /// # Errors
-/// None, unless a constructor's arguments are wrong.
+/// Only invalid arguments of a constructor.
 pub fn all() -> Result<Vec<Named>, Failure> {
     let of = |name: &'static str, description, datatype: Datatype, way| Named {
         name,
@@ -98,7 +100,8 @@ pub fn all() -> Result<Vec<Named>, Failure> {
     ])
 }
 
-/// The weather code's halo: which columns, and rows, of a patch of 64 x 64 with 4 around it.
+/// A halo of the weather code: a range of columns and rows in a patch of 64 x 64 with a border of
+/// 4.
 struct Halo {
     subsize: [i64; 2],
     start: [i64; 2],
@@ -106,12 +109,14 @@ struct Halo {
 
 const X: Halo = Halo { subsize: [3, 64], start: [4, 4] };
 const Y: Halo = Halo { subsize: [64, 3], start: [4, 4] };
-/// The patch with its halo, levels, and kinds of moisture.
+/// Points along an edge of the patch with its border.
 const PATCH: i64 = 72;
+/// Vertical levels.
 const LEVELS: i64 = 28;
+/// Kinds of moisture.
 const KINDS: i64 = 2;
 
-/// Fortran's arrays (i, j), (i, k, j) and (i, k, j, kind), in which i is fastest.
+/// The halo in Fortran's arrays (i, j), (i, k, j) and (i, k, j, kind), in which i varies fastest.
 fn halos(halo: &Halo) -> Result<Vec<Datatype>, Failure> {
     let ([columns, rows], [column, row]) = (halo.subsize, halo.start);
     let of = |sizes: &[i64], parts: &[i64], starts: &[i64]| {
@@ -133,15 +138,11 @@ const FIELDS: [i64; 9] = {
 };
 
 fn weather(halo: &Halo) -> Result<Datatype, Failure> {
-    Ok(Datatype::struct_(
-        &[1; 9],
-        &behind_each_other(&FIELDS.map(|field| 4 * field)),
-        &halos(halo)?,
-    )?)
+    Ok(Datatype::struct_(&[1; 9], &offsets(&FIELDS.map(|field| 4 * field)), &halos(halo)?)?)
 }
 
-/// Where arrays begin that follow each other.
-fn behind_each_other(bytes: &[i64]) -> Vec<i64> {
+/// The offsets of contiguous arrays with these sizes.
+fn offsets(bytes: &[i64]) -> Vec<i64> {
     (0..bytes.len()).map(|array| bytes[..array].iter().sum()).collect()
 }
 
@@ -150,7 +151,7 @@ const LATTICE: i64 = 16;
 
 fn lattice() -> Result<Datatype, Failure> {
     let vector_of_3_complex = Datatype::contiguous(6, &Datatype::float())?;
-    // Half of the sites are of one parity, x fastest, then y, z and time.
+    // Half of the sites have one parity. x varies fastest, then y, z and time.
     let plane = LATTICE * LATTICE / 2;
     Ok(Datatype::vector(LATTICE, plane, LATTICE * plane, &vector_of_3_complex)?)
 }
@@ -162,7 +163,7 @@ fn face(parts: [i64; 3]) -> Result<Datatype, Failure> {
     Ok(Datatype::subarray(&[GRID; 3], &parts, &[1; 3], Order::Fortran, &Datatype::double())?)
 }
 
-/// Points along x and y with two ghosts on either side, and along z.
+/// Points along x and y, with two ghosts on each side, and along z.
 const PENCILS: [i64; 3] = [68, 68, 64];
 
 fn pencils(parts: [i64; 2]) -> Result<Datatype, Failure> {
@@ -171,7 +172,8 @@ fn pencils(parts: [i64; 2]) -> Result<Datatype, Failure> {
     Ok(Datatype::subarray(&PENCILS, &parts, &[2, 2, 0], Order::Fortran, &point)?)
 }
 
-/// Edge of the block that one of two processes sends the other; a row of the matrix is twice as long.
+/// Edge of the block that one of two processes sends to the other. A row of the matrix is twice as
+/// long.
 const FFT: i64 = 256;
 
 fn columns() -> Result<Datatype, Failure> {
@@ -180,8 +182,9 @@ fn columns() -> Result<Datatype, Failure> {
     Ok(Datatype::contiguous(FFT, &column)?)
 }
 
-/// Atoms of a process, and those near its border.
+/// Atoms of a process.
 const ATOMS: i64 = 8192;
+/// Atoms near the border of a process.
 const BORDER: usize = 1024;
 
 fn atoms(full: bool) -> Result<Datatype, Failure> {
@@ -195,7 +198,7 @@ fn atoms(full: bool) -> Result<Datatype, Failure> {
     let bytes: Vec<i64> = arrays.iter().map(|(_, bytes)| ATOMS * bytes).collect();
     let listed = arrays.iter().map(|(each, _)| Datatype::indexed_block(1, &places, each));
     let listed = listed.collect::<Result<Vec<_>, _>>()?;
-    Ok(Datatype::struct_(&vec![1; listed.len()], &behind_each_other(&bytes), &listed)?)
+    Ok(Datatype::struct_(&vec![1; listed.len()], &offsets(&bytes), &listed)?)
 }
 
 fn mesh() -> Result<Datatype, Failure> {
@@ -207,17 +210,15 @@ fn mesh() -> Result<Datatype, Failure> {
     Ok(Datatype::struct_(&[1, 1], &[0, 12 * (last + 1)], &[crust?, core?])?)
 }
 
-/// Ascending places with gaps of 0 to `most` between them, the same in every run.
+/// `count` ascending indices with random gaps of 0 to `most` between them, the same in every run.
 fn points(count: usize, most: u64) -> Vec<i64> {
-    let mut state = 7u64;
+    let mut random = Random::new(7, Options::default());
     let mut next = 0;
     (0..count)
         .map(|_| {
-            // The high bits of a linear congruential generator.
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            let place = next + ((state >> 33) % (most + 1)) as i64;
-            next = place + 1;
-            place
+            let point = next + random.below(most + 1) as i64;
+            next = point + 1;
+            point
         })
         .collect()
 }
@@ -229,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// Where the applications' own loops would find the data, in bytes.
+    /// The byte offsets of the data, in the order of the application's own loops.
     fn loops(name: &str) -> Vec<i64> {
         let mut at = Vec::new();
         match name {
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn types_take_what_the_applications_loops_take() -> Result<(), Failure> {
+    fn types_select_the_data_of_the_applications_loops() -> Result<(), Failure> {
         for kernel in all()? {
             let datatype: Datatype = kernel.notation.parse()?;
             let items = oracle::expand(&datatype, &Architecture::X86_64, kernel.count)?;
@@ -330,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_twice() -> Result<(), Failure> {
+    fn no_type_overlaps_itself() -> Result<(), Failure> {
         for kernel in all()? {
             let overlaps = oracle::overlaps(&kernel.notation.parse()?, &Architecture::X86_64, 1)?;
             assert!(!overlaps, "{}", kernel.name);
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn portable_ones_go_as_they_are_and_only_those() -> Result<(), Failure> {
+    fn exactly_the_portable_types_are_used_as_portable() -> Result<(), Failure> {
         for kernel in all()? {
             let committed = Committed::new(&kernel.notation.parse()?, &Architecture::X86_64)?;
             let portable = committed.tag() == longshore::Tag::Portable;

@@ -1,4 +1,4 @@
-//! What a job costs before it does anything: time from launch to exit, and memory.
+//! The cost of a job without work: the time from launch to exit, and memory.
 
 use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
@@ -10,14 +10,15 @@ use crate::Failure;
 use crate::case::{Bench, Case};
 use crate::row::{Outcome, Refusal, Sample};
 
-/// Measures what a job of `longshore run` costs, as `program`, the command longshore: of launch to exit microseconds, of memory kB.
+/// Measures jobs of `longshore run`, with `program` as the command longshore. The sample is in
+/// microseconds from launch to exit, or in kB for [`Bench::Memory`].
 pub fn measure(case: &Case, program: &OsStr) -> Outcome {
     let mut rounds = Vec::new();
     for _ in 0..case.rounds {
         let work = if case.bench == Bench::Memory { "memory" } else { "nothing" };
         let mut command = Command::new(program);
         command
-            // One that hangs is to cost no more than itself.
+            // The timeout keeps a job that hangs from blocking the run.
             .args(["run", "--timeout", "60", "-n", &case.ranks.to_string()])
             .arg(program)
             .args(["bench-rank", work]);
@@ -42,10 +43,11 @@ pub fn measure(case: &Case, program: &OsStr) -> Outcome {
     Sample::of(rounds, [0.0; 2], false).ok_or_else(|| Refusal::Lost("no round".to_owned()))
 }
 
-/// What a rank of such a job does: `nothing` but init, barrier and finalize, or print the ranks' greatest `memory`.
+/// Runs a rank of such a job: init, barrier and finalize. With `work` `memory`, rank 0 prints the
+/// memory of the largest rank; `nothing` prints nothing.
 ///
 /// # Errors
-/// What the communication meets; a system that doesn't tell.
+/// An error of the communication, or a system that doesn't report memory.
 pub fn serve(work: &str) -> Result<(), Failure> {
     let rank = longshore::init()?;
     rank.world().barrier()?;
@@ -58,7 +60,7 @@ pub fn serve(work: &str) -> Result<(), Failure> {
     Ok(rank.finalize()?)
 }
 
-/// This process's memory, its share of what several share included (Pss), in kB; the greatest of all ranks.
+/// The memory (Pss) of the largest rank in kB. Pss contains the process's share of shared pages.
 fn memory(rank: &Rank) -> Result<f64, Failure> {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup")?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).ok_or("no Pss line")?;

@@ -1,6 +1,13 @@
-//! RMA and datatype benches.
+//! The benches of `longshore bench`: one-sided operations, datatypes and launching, beside the
+//! limits of the machine and beside MPI libraries.
+//!
+//! - A [`case`] describes one measurement; a [`plan`] lists the cases of a run.
+//! - A [`run`] lets contenders take turns on the cases: this library, hand-written loops, the
+//!   machine's limits, and MPI libraries (peers).
+//! - A [`row`] holds one result; a [`report`] presents all of them.
 
 pub mod case;
+pub mod catalog;
 pub mod datatypes;
 pub mod environment;
 #[cfg(feature = "fabric")]
@@ -25,19 +32,21 @@ use std::sync::OnceLock;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-/// Whatever makes a measurement impossible, in words.
+/// The reason why a measurement is impossible.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Keeps this thread, and what it starts, on one of the cores that this process may use, by its place among them.
-pub fn pin(place: usize) {
+/// Pins this thread, and the threads that it starts, to core number `index` of those that this
+/// process may use.
+pub fn pin(index: usize) {
     let mut set = CpuSet::new();
-    if cores().get(place).is_some_and(|&core| set.set(core).is_ok()) {
-        // A core that is taken away meanwhile leaves the thread where it was: slower, no more.
+    if cores().get(index).is_some_and(|&core| set.set(core).is_ok()) {
+        // If the core has been taken away meanwhile, the thread stays unpinned and only loses
+        // speed.
         let _ = sched_setaffinity(Pid::from_raw(0), &set);
     }
 }
 
-/// The cores that this process may use: those of the thread that asks first, which isn't pinned yet.
+/// The cores that this process may use. The first call reads them, while its thread is unpinned.
 fn cores() -> &'static [usize] {
     static CORES: OnceLock<Vec<usize>> = OnceLock::new();
     CORES.get_or_init(|| {

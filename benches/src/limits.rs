@@ -1,4 +1,5 @@
-//! What the machine can do, whatever the library: copies on one core, a cache line between two, TCP and libfabric to itself.
+//! The machine's limits, independent of any library: copies on one core, a cache line between two
+//! cores, and TCP and libfabric over the loopback interface.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use crate::datatypes::{Memory, times};
 use crate::row::{Outcome, Refusal, Sample};
 use crate::{Failure, cores, pin};
 
-/// Whether a bench is one of this module's.
+/// Whether a bench measures a limit.
 pub fn has(bench: Bench) -> bool {
     matches!(
         bench,
@@ -27,14 +28,14 @@ pub fn has(bench: Bench) -> bool {
     )
 }
 
-/// Measures one of this module's cases, on the core where it runs and, where another takes part, on the second one.
+/// Measures a case of a limit on the current core and, if the bench needs two, on the second core.
 ///
 /// # Errors
-/// What TCP or libfabric meets.
+/// An error of TCP or libfabric.
 pub fn measure(case: &Case) -> Result<Outcome, Failure> {
-    let alone = matches!(case.bench, Bench::Memcpy | Bench::ByteSwap);
-    // Threads that wait for each other on one core take the system's time slices.
-    if !alone && cores().len() < 2 {
+    let needs_one_core = matches!(case.bench, Bench::Memcpy | Bench::ByteSwap);
+    // On one core, threads that wait for each other measure the scheduler's time slices.
+    if !needs_one_core && cores().len() < 2 {
         return Ok(Err(Refusal::Unsupported("needs two cores".to_owned())));
     }
     let (took, line) = match case.bench {
@@ -58,16 +59,17 @@ pub fn measure(case: &Case) -> Result<Outcome, Failure> {
         }
         #[cfg(not(feature = "fabric"))]
         Bench::Fabric | Bench::FabricBw => {
-            let why = "this build has no libfabric: it takes the cargo feature `fabric`".to_owned();
+            let why =
+                "this build has no libfabric: build with the cargo feature `fabric`".to_owned();
             return Ok(Err(Refusal::Unsupported(why)));
         }
-        _ => return Ok(Err(Refusal::Unsupported("no limit of the machine's".to_owned()))),
+        _ => return Ok(Err(Refusal::Unsupported("not a limit of the machine".to_owned()))),
     };
     let sample = Sample::of(took, line, false);
     Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
 }
 
-/// From one piece of memory to another.
+/// Measures a copy from one memory to another.
 fn copies(case: &Case, copy: impl Fn(&[u8], &mut [u8])) -> Result<Vec<f64>, Failure> {
     let bytes = i64::try_from(case.bytes)?;
     Memory::sized(0..bytes, 0..bytes)?.rounds(case, |from, to| {
@@ -76,7 +78,7 @@ fn copies(case: &Case, copy: impl Fn(&[u8], &mut [u8])) -> Result<Vec<f64>, Fail
     })
 }
 
-/// Copies doubles, the bytes of each reversed, with wide vectors where the processor has them.
+/// Copies doubles and reverses the bytes of each, with wide vectors if the processor has them.
 #[multiversion(targets("x86_64+avx2", "x86_64+ssse3"))]
 pub(crate) fn swap(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.chunks_exact_mut(8).zip(from.chunks_exact(8)) {
@@ -86,7 +88,7 @@ pub(crate) fn swap(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Nanoseconds of a cache line from core to core.
+/// The nanoseconds that a cache line takes from core to core.
 fn line() -> Result<f64, Failure> {
     Ok(1e3 * lowest(&trips(30, 10)?))
 }
@@ -95,7 +97,7 @@ fn lowest(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::MAX, f64::min)
 }
 
-/// Half round trips of a cache line between the first two cores, in microseconds.
+/// Measures half round trips of a cache line between the first two cores, in microseconds.
 fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
     let number = Arc::new(AtomicU64::new(0));
     let other = number.clone();
@@ -113,10 +115,11 @@ fn trips(calls: u32, rounds: u32) -> Result<Vec<f64>, Failure> {
     took
 }
 
-/// Passes a number to another core and back so many times, by counting: who is first makes it odd, the other even again.
+/// Passes a number to another core and back `times` times. Each side increments it: the first side
+/// makes it odd, the other side makes it even again.
 ///
 /// # Errors
-/// No answer for ten seconds.
+/// No answer within ten seconds.
 pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Result<(), Failure> {
     const PATIENCE: Duration = Duration::from_secs(10);
     let wait = |value| {
@@ -129,7 +132,7 @@ pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Re
                 came
             })
         };
-        // Mostly it comes long before a clock would have been read.
+        // The clock is read only after many tries: the number usually arrives earlier.
         let mut since = None;
         while !came() {
             if since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
@@ -150,7 +153,7 @@ pub(crate) fn pass(number: &AtomicU64, from: u64, times: u32, first: bool) -> Re
     Ok(())
 }
 
-/// Half round trips of messages over TCP between the first two cores.
+/// Measures half round trips of messages over TCP between the first two cores.
 fn messages(case: &Case) -> Result<Vec<f64>, Failure> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut near = TcpStream::connect(listener.local_addr()?)?;
@@ -161,7 +164,7 @@ fn messages(case: &Case) -> Result<Vec<f64>, Failure> {
     let mut theirs = bytes.clone();
     let answers = thread::spawn(move || -> io::Result<()> {
         pin(1);
-        // Until the other end is closed.
+        // The loop ends when the other end is closed.
         while far.read_exact(&mut theirs).is_ok() {
             far.write_all(&theirs)?;
         }

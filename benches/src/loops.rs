@@ -1,4 +1,5 @@
-//! Pack and unpack written by hand, for a few named types: what a programmer would have without datatypes.
+//! Hand-written pack and unpack loops for a few named types, as a program without datatypes has
+//! them.
 
 use longshore::Architecture;
 
@@ -11,16 +12,17 @@ use crate::types::{BLOCKS, EDGE, blocks};
 
 /// A loop from memory to the packed stream.
 pub type Pack = Box<dyn Fn(&[u8], &mut [u8])>;
-/// One from there to memory.
+/// A loop from the packed stream to memory.
 pub type Unpack = Box<dyn Fn(&mut [u8], &[u8])>;
 
-/// Measures the loop that does what a case does, if there is one. With `validate` its bytes are compared with the right ones.
+/// Measures the loop that does the work of a case, if there is one. With `validate`, its bytes are
+/// compared with the expected ones.
 ///
 /// # Errors
 /// A type that can't be committed.
 pub fn measure(case: &Case, validate: bool) -> Result<Outcome, Failure> {
     let Some((pack, unpack)) = of(case)? else {
-        return Ok(Err(Refusal::Unsupported("no loop was written for it".to_owned())));
+        return Ok(Err(Refusal::Unsupported("there is no loop for this type".to_owned())));
     };
     Memory::new(case)?.measure(case, validate, |memory, packed| {
         match case.bench {
@@ -36,10 +38,10 @@ pub fn has(case: &Case) -> bool {
     matches!(of(case), Ok(Some(_)))
 }
 
-/// The loops of a case's type, to its stream and back, if they were written.
+/// The loops of a case's type, if there are any.
 ///
 /// # Errors
-/// An architecture that doesn't exist.
+/// An unknown architecture.
 pub fn of(case: &Case) -> Result<Option<(Pack, Unpack)>, Failure> {
     if !matches!(case.bench, Bench::Pack | Bench::Unpack) {
         return Ok(None);
@@ -72,7 +74,7 @@ pub fn of(case: &Case) -> Result<Option<(Pack, Unpack)>, Failure> {
 /// Bytes of a struct in memory, with its padding.
 const SIZE: usize = 32;
 
-/// Of a struct behind its char: places in the stream and in memory, and sizes.
+/// The members of a struct after its char: offset in the stream, offset in memory, and size.
 const MEMBERS: [(usize, usize, usize); 5] =
     [(1, 8, 8), (9, 16, 4), (13, 20, 2), (15, 22, 2), (17, 24, 2)];
 
@@ -84,12 +86,13 @@ fn big_endian_one(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Doubles to big-endian and back, with all the processor has for it.
+/// Converts doubles to big-endian or back.
 fn big_endian(from: &[u8], to: &mut [u8]) {
     if cfg!(target_endian = "little") { swap(from, to) } else { to.copy_from_slice(from) }
 }
 
-/// Loops over `count` blocks of `length` doubles, `stride` doubles apart. Blocks of 1 and 8 are constants to the compiler.
+/// Loops over `count` blocks of `length` doubles that are `stride` doubles apart. Lengths 1 and 8
+/// are constants to the compiler.
 fn strided(length: usize, stride: usize, count: usize) -> (Pack, Unpack) {
     match length {
         1 => constant::<8>(8 * stride, count),
@@ -113,7 +116,8 @@ fn strided(length: usize, stride: usize, count: usize) -> (Pack, Unpack) {
 }
 
 fn constant<const BYTES: usize>(stride: usize, count: usize) -> (Pack, Unpack) {
-    // The last block has no gap behind it. Lengths that the compiler knows keep checks out of the loops.
+    // The last block has no gap after it, so it is copied separately. The chunks' constant lengths
+    // keep bounds checks out of the loops.
     assert!(count > 1 && stride >= BYTES);
     let head = (count - 1) * stride;
     (
@@ -136,7 +140,7 @@ fn constant<const BYTES: usize>(stride: usize, count: usize) -> (Pack, Unpack) {
     )
 }
 
-/// 1024 blocks of 1 to 8 ints, in random order with random gaps.
+/// Loops over 1024 blocks of 1 to 8 ints, in random order with random gaps.
 fn indexed() -> (Pack, Unpack) {
     let (lengths, places) = blocks(BLOCKS, true);
     let bytes = |ints: &i64| 4 * *ints as usize;
@@ -161,7 +165,7 @@ fn indexed() -> (Pack, Unpack) {
     )
 }
 
-/// Structs of char, double, int and three shorts, which have 19 bytes of data in 32.
+/// Loops over structs of char, double, int and three shorts: 19 bytes of data in 32.
 fn structs() -> (Pack, Unpack) {
     (
         Box::new(|memory, packed| {
@@ -183,7 +187,7 @@ fn structs() -> (Pack, Unpack) {
     )
 }
 
-/// The same structs in external32.
+/// Loops between structs of char, double, int and three shorts, and their external32 stream.
 fn external_structs() -> (Pack, Unpack) {
     (
         Box::new(|memory, packed| {

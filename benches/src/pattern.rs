@@ -1,7 +1,8 @@
-//! Data that is right or wrong: small numbers that every representation holds, one for each item of a type, and in the gaps between
-//! them bytes that no number has.
+//! Data for validation: a small number for each item of a type, which every representation holds,
+//! and in the gaps bytes that no such number has.
 //!
-//! Where an item lies is known from `shipable::oracle`, which writes type maps out; nothing here asks the programs that are measured.
+//! The positions of the items come from `shipable::oracle`, which expands type maps. So validation
+//! is independent of the programs that are measured.
 
 use longshore::Architecture;
 use longshore::arch::{ByteOrder, FloatFormat, Scalar, Value};
@@ -10,7 +11,7 @@ use shipable::oracle::{self, Item};
 
 use crate::Failure;
 
-/// Elements of a type in memory of some representation, or in a packed stream of it.
+/// The data of some elements of a type, in the memory or the packed stream of an architecture.
 #[derive(Debug)]
 pub struct Pattern {
     /// The items of one element, in the order of the type map.
@@ -21,10 +22,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// For `count` elements of a type; none if it has items for which there are no numbers here: long doubles and truth values.
+    /// The pattern of `count` elements of a type. `None` if the type contains long doubles or truth
+    /// values, for which there is no data here.
     ///
     /// # Errors
-    /// A type that doesn't exist there.
+    /// A type that doesn't exist on the architecture.
     pub fn new(
         datatype: &Datatype,
         count: u64,
@@ -36,7 +38,8 @@ impl Pattern {
         Ok(all.then_some(Pattern { items, extent: bounds.ub - bounds.lb, count }))
     }
 
-    /// The packed stream of the sums, item by item, of what several seeds stand for. Two sums stay below 128.
+    /// The packed stream. Each item is the sum of its [`number`]s for all seeds, which is below 128
+    /// for two seeds.
     pub fn packed(&self, seeds: &[u64]) -> Vec<u8> {
         let mut stream = Vec::new();
         for (at, (_, item)) in (0..).zip(self.all()) {
@@ -46,7 +49,8 @@ impl Pattern {
         stream
     }
 
-    /// Writes the same sums to memory in which displacement 0 is `zero` bytes behind the start; gaps stay as they are.
+    /// Writes the items to memory whose displacement 0 is at offset `zero`. Each item is the sum of
+    /// its [`number`]s for all seeds. Gaps stay unchanged.
     ///
     /// # Errors
     /// Memory that is too short.
@@ -60,7 +64,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// All elements' items, and where they lie.
+    /// The items of all elements, with their displacements.
     fn all(&self) -> impl Iterator<Item = (i64, &Item)> {
         (0..self.count as i64).flat_map(move |element| {
             self.items.iter().map(move |item| (element * self.extent + item.offset, item))
@@ -68,22 +72,22 @@ impl Pattern {
     }
 }
 
-/// The sum of what seeds stand for at an item.
+/// The number of item `at`, summed over all seeds.
 pub fn number(at: u64, seeds: &[u64]) -> u64 {
     seeds.iter().map(|seed| 1 + (at + 11 * seed) % 61).sum()
 }
 
-/// Fills memory with what its gaps keep, which another seed's aren't.
+/// Fills memory with the bytes that gaps must keep. Each seed has other bytes.
 pub fn fill_gaps(memory: &mut [u8], seed: u64) {
     for (at, byte) in (0u64..).zip(memory) {
         *byte = 0x80 + ((7 * at + 13 * seed) % 127) as u8;
     }
 }
 
-/// Where bytes aren't right, if anywhere, and what stands there.
+/// Compares bytes with the expected ones.
 ///
 /// # Errors
-/// That.
+/// The first difference: its offset, the byte found, and the byte expected.
 pub fn compare(found: &[u8], right: &[u8]) -> Result<(), String> {
     if found.len() != right.len() {
         return Err(format!("{} bytes, not {}", found.len(), right.len()));
@@ -94,7 +98,7 @@ pub fn compare(found: &[u8], right: &[u8]) -> Result<(), String> {
     }
 }
 
-/// A small number's bytes, and how many they are.
+/// The bytes of a small number as an item, and their count.
 fn image(item: &Scalar, number: u64) -> Option<([u8; 16], usize)> {
     let size = usize::from(item.size);
     let mut bytes = [0; 16];
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_what_the_oracle_unpacks() -> Result<(), Failure> {
+    fn memory_equals_the_unpacked_stream_of_the_oracle() -> Result<(), Failure> {
         let column = Datatype::vector(3, 1, 2, &Datatype::int())?;
         let member = Datatype::simple_struct(&[1, 1], &[Datatype::char(), Datatype::double()])?;
         let native = Architecture::NATIVE;
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_to_a_gap_is_wrong() -> Result<(), Failure> {
+    fn compare_finds_a_byte_written_to_a_gap() -> Result<(), Failure> {
         let member = Datatype::simple_struct(&[1, 1], &[Datatype::char(), Datatype::double()])?;
         let pattern = Pattern::new(&member, 2, &Architecture::X86_64)?.ok_or("no pattern")?;
         let [mut right, mut origin] = [[0; 32]; 2];
@@ -154,7 +158,7 @@ mod tests {
             pattern.write(memory, 0, &[9])?;
         }
         assert_eq!(compare(&right, &right), Ok(()));
-        // A copy of whole elements takes the gaps along.
+        // A copy of whole elements would copy these bytes.
         for gap in (1..8).chain(17..24) {
             let mut found = right;
             found[gap] = origin[gap];
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_items() -> Result<(), Failure> {
+    fn a_pattern_of_two_seeds_is_the_sum_of_both() -> Result<(), Failure> {
         let pattern = Pattern::new(&Datatype::double(), 4, &Architecture::NATIVE)?;
         let pattern = pattern.ok_or("no pattern")?;
         let values = |stream: &[u8]| -> Vec<f64> {
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_numbers_have_no_pattern() -> Result<(), Failure> {
+    fn long_doubles_have_no_pattern() -> Result<(), Failure> {
         let native = Architecture::NATIVE;
         assert!(Pattern::new(&Datatype::long_double(), 1, &native)?.is_none());
         Ok(())

@@ -1,4 +1,6 @@
-//! MPI libraries that do the same work: found, built with our program in `benches/peers`, and run by their `mpiexec`.
+//! Peers: MPI libraries as contenders. Their `mpicc` builds the program in `benches/peers`, and
+//! their
+//! `mpiexec` runs it.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -14,57 +16,62 @@ use crate::row::{Answer, Outcome, Refusal, Sample};
 use crate::run::Contender;
 use crate::{Failure, limits, scratch};
 
-/// The program's sources, which the command carries, so that it needs no clone of the project to build them.
-const SOURCES: [(&str, &str); 6] = [
+/// The program's sources. They are part of the command, so that it can build them without a clone
+/// of the project.
+const SOURCES: [(&str, &str); 7] = [
     ("peer.h", include_str!("../peers/peer.h")),
     ("main.c", include_str!("../peers/main.c")),
+    ("outcome.c", include_str!("../peers/outcome.c")),
     ("windows.c", include_str!("../peers/windows.c")),
     ("types.c", include_str!("../peers/types.c")),
     ("notation.h", include_str!("../../shipable/examples/differential/notation.h")),
     ("basics.h", include_str!("../../shipable/examples/differential/basics.h")),
 ];
 
-/// Without an answer for so long a library hangs: a case may take 60 s, after which its ranks end themselves.
+/// A library without an answer for this time hangs. It exceeds the 60 s after which ranks that hang
+/// in a case end themselves.
 const PATIENCE: Duration = Duration::from_secs(75);
 
-/// An MPI library, and our program built with it.
+/// An MPI library, and the program built with it.
 #[derive(Debug)]
 pub struct Peer {
-    /// With its version.
+    /// The library's name and version.
     name: String,
     bin: PathBuf,
     folder: Folder,
 }
 
-/// Why there are no peers.
+/// The reason why peers can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeersError {
-    /// Nobody said where they are.
+    /// `LONGSHORE_PEERS` isn't set.
     #[error(
-        "LONGSHORE_PEERS isn't set. It lists folders that hold mpicc and mpiexec, separated by colons: \
-         `export LONGSHORE_PEERS=$(ci/peers)` installs the newest MPICH and Open MPI beside this project (it needs python3 \
-         with venv, and the network); `LONGSHORE_PEERS=/usr/bin` takes the system's (Debian: apt install mpich, or \
-         libopenmpi-dev and openmpi-bin)"
+        "LONGSHORE_PEERS isn't set. It lists folders that contain mpicc and mpiexec, separated by \
+         colons. `export LONGSHORE_PEERS=$(ci/peers)` installs the newest MPICH and Open MPI beside \
+         this project, which needs python3 with venv, and the network. `LONGSHORE_PEERS=/usr/bin` \
+         uses the system's (Debian: apt install mpich, or libopenmpi-dev and openmpi-bin)"
     )]
     Unset,
-    /// A folder that is listed has no library that works.
+    /// A listed folder has no usable library.
     #[error("LONGSHORE_PEERS has {}: {problem}", bin.display())]
     Unusable {
         /// The folder.
         bin: PathBuf,
-        /// What was tried there, and what came of it.
+        /// The attempt that failed, and its error.
         problem: String,
     },
-    /// The program can't be stored: where, and why not.
+    /// The program's files can't be written. The error contains the path.
     #[error("{0}")]
     Storage(io::Error),
 }
 
-/// The libraries in the folders that the environment's `LONGSHORE_PEERS` lists, as PATH does.
+/// Finds the libraries in the folders that the environment variable `LONGSHORE_PEERS` lists, and
+/// builds the program with each.
 ///
 /// # Errors
-/// None listed; one that doesn't build the program. Its compiler's messages go to standard error.
+/// An empty list, or a library that can't build or start the program. The compiler writes its
+/// messages to standard error.
 pub fn find() -> Result<Vec<Peer>, PeersError> {
     let folders = std::env::var_os("LONGSHORE_PEERS").unwrap_or_default();
     let mut peers: Vec<Peer> = Vec::new();
@@ -72,9 +79,9 @@ pub fn find() -> Result<Vec<Peer>, PeersError> {
         // mpicc runs in another folder.
         let bin = std::path::absolute(&bin).unwrap_or(bin);
         let peer = Peer::build(&bin)?;
-        // Rows of two builds of one release would be mixed up.
+        // The report can't tell apart two builds of one release.
         if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
-            let problem = format!("{} is in {}, too", peer.name, other.bin.display());
+            let problem = format!("{} is also in {}", peer.name, other.bin.display());
             return Err(PeersError::Unusable { bin, problem });
         }
         peers.push(peer);
@@ -105,14 +112,15 @@ impl Peer {
             Err(error) => return Err(unusable(format!("mpicc: {error}"))),
         }
         let peer = Peer { name, bin: bin.to_owned(), folder };
-        match peer.tried() {
+        match peer.try_job() {
             Ok(()) => Ok(peer),
             Err(problem) => Err(unusable(format!("mpiexec can't start our program: {problem}"))),
         }
     }
 
-    /// Runs a job that does nothing; what its standard error has to say where that fails.
-    fn tried(&self) -> Result<(), String> {
+    /// Runs a job without work, to see whether the library works. The error contains the job's
+    /// standard error.
+    fn try_job(&self) -> Result<(), String> {
         let errors = self.folder.path("errors");
         let started = File::create(&errors).and_then(|file| {
             let mut command = self.mpiexec(2, 1);
@@ -129,7 +137,7 @@ impl Peer {
         }
     }
 
-    /// The major number of its release, if it is an Open MPI.
+    /// The major number of the release if the library is Open MPI, otherwise `None`.
     fn open_mpi(&self) -> Option<u32> {
         let release = self.name.strip_prefix(OPEN_MPI)?;
         Some(release.trim().split('.').next()?.parse().unwrap_or_default())
@@ -139,7 +147,7 @@ impl Peer {
         let mut command = Command::new(self.bin.join("mpiexec"));
         let is_open_mpi = self.open_mpi().is_some();
         if is_open_mpi {
-            // The program pins its ranks, and there may be more of them than cores.
+            // The program pins its ranks itself, and there may be more ranks than cores.
             command.args(["--allow-run-as-root", "--bind-to", "none", "--oversubscribe"]);
         }
         match (hosts > 1, is_open_mpi) {
@@ -156,7 +164,7 @@ impl Peer {
         command
     }
 
-    /// From launch to exit of a job that does nothing.
+    /// Measures the time from launch to exit of jobs without work.
     fn launch(&self, case: &Case) -> Outcome {
         let mut took = Vec::new();
         for _ in 0..case.rounds {
@@ -170,8 +178,9 @@ impl Peer {
         Sample::of(took, [0.0; 2], false).ok_or_else(|| Refusal::Lost("no round".to_owned()))
     }
 
-    /// Runs one job for all the cases. One that dies is followed by another, for what comes behind the case that it died of; behind
-    /// one that hangs there is none, since waiting takes too long.
+    /// Runs a job for all cases. If the job dies, another job continues after the case that killed
+    /// it. If the job hangs, the remaining cases are lost, because waiting for another hang takes
+    /// too long.
     fn job(
         &self,
         ranks: u32,
@@ -199,7 +208,7 @@ impl Peer {
         }
     }
 
-    /// The answers as they come, and then how the job ended.
+    /// Runs one job and calls `done` with each answer. Returns a description of the job's end.
     fn answers(
         &self,
         ranks: u32,
@@ -213,7 +222,7 @@ impl Peer {
         command.arg(self.folder.path("plan")).args(validate.then_some("--validate"));
         let errors = self.folder.path("errors");
         command.stderr(File::create(&errors)?);
-        // Whatever else it prints is no answer.
+        // Other lines than answers are ignored.
         let status = run(command, |line| line.parse().into_iter().for_each(&mut *done))?;
         let errors = fs::read_to_string(&errors).unwrap_or_default();
         let last =
@@ -227,13 +236,13 @@ impl Contender for Peer {
         &self.name
     }
 
-    /// No other library works between unlike machines, or measures the machine's limits.
+    /// No peer works between unlike machines, and none measures the machine's limits.
     fn takes(&self, case: &Case) -> bool {
         let like = case.arch.iter().all(|arch| arch == "native");
         match case.bench {
             Bench::TypeSend => false,
             bench if limits::has(bench) => false,
-            // From release 5 on its windows take shared memory whatever they are told.
+            // Since release 5, Open MPI's windows use shared memory whatever its settings are.
             _ if case.hosts > 1 && self.open_mpi().is_some_and(|major| major >= 5) => false,
             Bench::Pack | Bench::Unpack => like || case.arch == ["native", "external32"],
             _ => like,
@@ -247,10 +256,11 @@ impl Contender for Peer {
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
         let mut from = 0;
-        // What a launch costs is measured from outside, and what memory it takes before anything else was done.
-        let alone = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
+        // Launch and memory need a fresh job: one is timed from outside, the other is affected by
+        // earlier cases.
+        let fresh = |case: &Case| matches!(case.bench, Bench::Launch | Bench::Memory);
         let together = |a: &Case, b: &Case| {
-            ranks(a) == ranks(b) && a.hosts == b.hosts && !alone(a) && !alone(b)
+            ranks(a) == ranks(b) && a.hosts == b.hosts && !fresh(a) && !fresh(b)
         };
         for cases in cases.chunk_by(together) {
             let case = &cases[0];
@@ -266,7 +276,7 @@ impl Contender for Peer {
     }
 }
 
-/// Ranks that a case takes: another would only wait, and that on the other core.
+/// The ranks that a case needs. A rank without work would only occupy the other core.
 fn ranks(case: &Case) -> u32 {
     match case.bench {
         Bench::Pack | Bench::Unpack | Bench::Copy => 1,
@@ -277,7 +287,7 @@ fn ranks(case: &Case) -> u32 {
 
 const OPEN_MPI: &str = "Open MPI";
 
-/// A library's name and release, from its mpiexec's `--version`.
+/// A library's name and release, from the output of `mpiexec --version`.
 fn name(version: &str) -> Option<String> {
     let mut words = version.split_whitespace();
     if version.contains("HYDRA") {
@@ -291,12 +301,13 @@ fn name(version: &str) -> Option<String> {
     None
 }
 
-/// Lets a command do its work, and tells each line that it prints. Silent for too long, it is ended.
-fn run(mut command: Command, mut tell: impl FnMut(String)) -> io::Result<ExitStatus> {
+/// Runs a command, and calls `line` with each line that it prints. Ends the command if it prints
+/// nothing for too long.
+fn run(mut command: Command, mut line: impl FnMut(String)) -> io::Result<ExitStatus> {
     let mut job = Running(command.stdout(Stdio::piped()).spawn()?);
     let output = job.0.stdout.take().map(BufReader::new);
     let (sender, lines) = mpsc::channel();
-    // Ends with the last rank; it isn't waited for, since a rank may outlive an mpiexec that was killed.
+    // Ends with the last rank. It isn't joined, because a rank may outlive a killed mpiexec.
     thread::spawn(move || {
         for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
             if sender.send(line).is_err() {
@@ -306,7 +317,7 @@ fn run(mut command: Command, mut tell: impl FnMut(String)) -> io::Result<ExitSta
     });
     loop {
         match lines.recv_timeout(PATIENCE) {
-            Ok(line) => tell(line),
+            Ok(text) => line(text),
             Err(RecvTimeoutError::Disconnected) => return job.end(),
             Err(RecvTimeoutError::Timeout) => return Err(hangs()),
         }
@@ -317,18 +328,18 @@ fn hangs() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {} s", PATIENCE.as_secs()))
 }
 
-/// A process that ends with its owner.
+/// A process that is killed when its owner is dropped.
 struct Running(Child);
 
 impl Running {
-    /// Waits until it ends, which it does soon after its last output.
+    /// Waits for the process, which ends soon after its last output.
     fn end(&mut self) -> io::Result<ExitStatus> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             if let Some(status) = self.0.try_wait()? {
                 return Ok(status);
             }
-            // Launches, which are timed, take a hundred times as long at least.
+            // Short enough for timed launches, which take at least a hundred times as long.
             thread::sleep(Duration::from_micros(100));
         }
         Err(hangs())
@@ -342,7 +353,7 @@ impl Drop for Running {
     }
 }
 
-/// A folder that goes with its owner.
+/// A folder that is removed when its owner is dropped.
 #[derive(Debug)]
 struct Folder(PathBuf);
 
@@ -374,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_say_who_they_are() {
+    fn libraries_are_recognised_by_the_version_of_mpiexec() {
         for (version, expected) in [
             ("HYDRA build details:\n    Version:   5.0.2\n    Release", Some("MPICH 5.0.2")),
             ("mpiexec (Open MPI) 5.0.11\n\nReport bugs to", Some("Open MPI 5.0.11")),
@@ -387,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_mpi_has_a_major_number() -> Result<(), PeersError> {
+    fn the_release_of_open_mpi_decides_on_hosts() -> Result<(), PeersError> {
         for (name, major) in [
             ("Open MPI 4.1.4", Some(4)),
             ("Open MPI 5.0.11", Some(5)),
@@ -404,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_other_library_does_is_not_asked_of_one() -> Result<(), PeersError> {
+    fn peers_take_only_cases_that_mpi_libraries_can_do() -> Result<(), PeersError> {
         let name = "MPICH 0".to_owned();
         let peer = Peer { name, bin: PathBuf::new(), folder: Folder::new()? };
         for (line, takes) in [

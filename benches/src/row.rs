@@ -1,4 +1,4 @@
-//! What was measured: how long a contender took for a case.
+//! Results: the time that a contender took for a case, or the reason why it has none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,42 +7,44 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::Case;
 
-/// What one contender did with one case in one turn of the run.
+/// The result of one contender for one case in one turn of the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was measured.
+    /// The case.
     pub case: Case,
-    /// Who did it: `Longshore`, an MPI library's name, or `limit`.
+    /// The contender: `Longshore`, an MPI library's name, `loop` or `limit`.
     pub contender: String,
-    /// In which turn; rows of one turn lie close together in time.
+    /// The turn. Rows of one turn are close in time.
     pub turn: u32,
-    /// How long it took.
+    /// The times.
     pub sample: Sample,
 }
 
 /// The times of a case's rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Microseconds of a call in the fastest round but the fastest in twenty.
+    /// Microseconds of a call in the fastest round, without the fastest twentieth of the rounds.
     pub low: f64,
     /// Microseconds of a call in the median round.
     pub median: f64,
-    /// Microseconds of a call in the slowest round but the slowest in twenty.
+    /// Microseconds of a call in the slowest round, without the slowest twentieth of the rounds.
     pub high: f64,
-    /// Nanoseconds that a cache line took from core to core before and after; 0 where no other core took part.
+    /// Nanoseconds that a cache line took from core to core, before and after the rounds. 0 if the
+    /// case uses one core.
     pub line: [f64; 2],
-    /// Whether the data was checked, and right. Data that is wrong makes no sample.
+    /// Whether the data was checked and is right. Wrong data gives no sample.
     pub validated: bool,
 }
 
-/// How far apart the cores were.
+/// The distance of the two cores, by the time of a cache line between them (docs/tuning.md, "Near
+/// and far cores").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Distance {
-    /// No other core took part.
+    /// The case uses one core.
     Alone,
-    /// A line takes some 25 ns.
+    /// A cache line takes less than 110 ns.
     Near,
-    /// It takes some 200.
+    /// A cache line takes more than 110 ns.
     Far,
 }
 
@@ -57,7 +59,7 @@ impl fmt::Display for Distance {
 }
 
 impl Sample {
-    /// The sample of so many rounds, in microseconds a call each. Of no round there is none.
+    /// The sample of some rounds, each given in microseconds of a call. `None` without rounds.
     pub fn of(mut rounds: Vec<f64>, line: [f64; 2], validated: bool) -> Option<Sample> {
         rounds.sort_unstable_by(f64::total_cmp);
         let last = rounds.len().checked_sub(1)?;
@@ -71,9 +73,9 @@ impl Sample {
         })
     }
 
-    /// How far apart the cores were; none if that changed meanwhile.
+    /// The distance of the cores. `None` if it changed during the rounds.
     pub fn distance(&self) -> Option<Distance> {
-        // Near was seen up to 80 by any contender's probe, and far down to 155.
+        // Nanoseconds between near and far (docs/tuning.md, "Near and far cores").
         const BETWEEN: f64 = 110.0;
         match self.line {
             [0.0, 0.0] => Some(Distance::Alone),
@@ -86,15 +88,15 @@ impl Sample {
     }
 }
 
-/// Why a contender has no sample of a case.
+/// The reason why a contender has no sample of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "why", rename_all = "snake_case")]
 pub enum Refusal {
-    /// It can't do that.
+    /// The contender can't do the case.
     Unsupported(String),
-    /// The data that it moved is wrong.
+    /// The contender moved wrong data.
     Invalid(String),
-    /// It hung or died before it came to the case.
+    /// The contender hung or died before it finished the case.
     Lost(String),
 }
 
@@ -108,30 +110,30 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// A sample, or why there is none.
+/// A sample, or the reason why there is none.
 pub type Outcome = Result<Sample, Refusal>;
 
 /// A case of which a contender has no sample in a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gap {
-    /// What should have been measured.
+    /// The case.
     pub case: Case,
-    /// Who was to do it.
+    /// The contender.
     pub contender: String,
-    /// In which turn.
+    /// The turn.
     pub turn: u32,
-    /// Why it didn't.
+    /// The reason.
     pub why: Refusal,
 }
 
-/// What a contender's program prints of one case: a line of fields with tabs in between.
+/// The answer of a contender's program to one case: a line of fields with tabs in between.
 ///
 /// `INDEX low median high line-before line-after yes|no`, or `INDEX unsupported|invalid|lost WHY`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The case's place in the plan, from 0.
+    /// The index of the case in the plan, from 0.
     pub index: usize,
-    /// The sample, or why there is none.
+    /// The sample, or the reason why there is none.
     pub outcome: Outcome,
 }
 
@@ -157,7 +159,7 @@ impl fmt::Display for Answer {
 
 /// A line that isn't an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no answer to a case")]
+#[error("`{0}` is not an answer to a case")]
 pub struct AnswerError(String);
 
 impl FromStr for Answer {
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_answers() {
+    fn invalid_lines_are_refused() {
         let lines =
             ["", "1", "x\tunsupported\tno", "1\t1\t1\t1\t1\t1\tmaybe", "1\t1\tNaN\t1\t1\t1\tyes"];
         for line in lines {
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_twentieth_of_the_rounds_is_left_out_on_either_side() {
+    fn low_and_high_leave_out_a_twentieth_of_the_rounds() {
         let of = |count: u32| {
             Sample::of((0..count).rev().map(f64::from).collect(), [0.0; 2], false)
                 .map(|sample| [sample.low, sample.median, sample.high])
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_those_before_and_after() {
+    fn a_distance_needs_equal_lines_before_and_after() {
         let of =
             |line| Sample { low: 1.0, median: 1.0, high: 1.0, line, validated: false }.distance();
         assert_eq!(of([0.0, 0.0]), Some(Distance::Alone));

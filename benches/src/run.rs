@@ -1,7 +1,8 @@
-//! A run: all contenders take turns.
+//! A run: contenders take turns on the cases of a plan.
 //!
-//! What one contender does with a case is compared with what another does right before or behind it, since the machine is another one
-//! a minute later. So the plan is cut into pieces; of a piece each contender does its cases, in another order each turn.
+//! The machine's speed changes within minutes, so results of two contenders are comparable only if
+//! they are close in time. Therefore the plan is cut into pieces, and all contenders measure one
+//! piece before the next. Their order changes from piece to piece and from turn to turn.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,25 +18,27 @@ use crate::row::{Answer, Gap, Outcome, Refusal, Row};
 use crate::scratch::Scratch;
 use crate::{Failure, datatypes, launch, limits, loops, pin, rma};
 
-/// Cases that a contender does before the next one has its turn.
+/// Cases that a contender measures before the next contender's turn.
 const PIECE: usize = 48;
 
-/// Statuses of jobs that SIGHUP, SIGINT or SIGTERM ended.
+/// Exit statuses of jobs that SIGHUP, SIGINT or SIGTERM ended.
 const ENDED: [u8; 3] = [129, 130, 143];
 
-/// Someone who does the work of cases.
+/// A library or program that can measure cases.
 pub trait Contender {
-    /// What rows call it.
+    /// The name in reports.
     fn name(&self) -> &str;
 
-    /// Whether a case is its to do. What it takes and can't do is a gap in the report, what it doesn't take isn't.
+    /// Whether the contender takes part in a case. If it takes a case and can't do it, the report
+    /// has a gap. A case that it doesn't take leaves no gap.
     fn takes(&self, case: &Case) -> bool;
 
-    /// Measures cases, all of which it takes, and tells each outcome by the case's place in `cases` as soon as it is there. Of
-    /// several for one case the first counts. One that isn't told is lost.
+    /// Measures cases, all of which the contender takes. Calls `done` with the index in `cases` and
+    /// the outcome, as soon as it is known. If there are several outcomes for one case, the first
+    /// counts. A case without an outcome is lost.
     ///
     /// # Errors
-    /// Why the rest is lost.
+    /// The reason why the remaining cases are lost.
     fn measure(
         &mut self,
         cases: &[Case],
@@ -44,32 +47,33 @@ pub trait Contender {
     ) -> Result<(), Failure>;
 }
 
-/// What a run measured.
+/// The results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// The samples.
     pub rows: Vec<Row>,
-    /// The cases without.
+    /// The cases without a sample.
     pub gaps: Vec<Gap>,
 }
 
-/// Where a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// Samples and gaps so far,
+    /// The number of samples and gaps so far.
     pub done: usize,
-    /// of so many.
+    /// The number of samples and gaps of the whole run.
     pub total: usize,
     /// The turn, from 0.
     pub turn: u32,
-    /// Who has it.
+    /// The current contender.
     pub contender: &'a str,
-    /// What was measured last.
+    /// The last case.
     pub case: &'a Case,
 }
 
-/// Lets all contenders do all cases, in so many turns, or as many as they have done when `stop` is found to be true. What wasn't
-/// measured then is no gap, since whatever stops a run may have ended its jobs as well.
+/// Lets all contenders measure all cases, in `turns` turns, until `stop` returns true. After a
+/// stop, unmeasured cases are no gaps, because the signal that stopped the run may have ended its
+/// jobs.
 pub fn run(
     cases: &[Case],
     turns: u32,
@@ -92,13 +96,13 @@ pub fn run(
                 if own.is_empty() {
                     continue;
                 }
-                let mut told = vec![false; own.len()];
+                let mut is_done = vec![false; own.len()];
                 let mut note = |at: usize, outcome: Outcome| {
-                    let Some(case) = own.get(at).filter(|_| !told[at]) else { return };
+                    let Some(case) = own.get(at).filter(|_| !is_done[at]) else { return };
                     if outcome.is_err() && stop() {
                         return;
                     }
-                    told[at] = true;
+                    is_done[at] = true;
                     let (case, contender) = (case.clone(), name.clone());
                     match outcome {
                         Ok(sample) => results.rows.push(Row { case, contender, turn, sample }),
@@ -124,11 +128,12 @@ pub fn run(
     results
 }
 
-/// This library.
+/// This library as a contender.
 #[derive(Debug)]
 pub struct Ours {
-    /// The command longshore: with `bench-rank plan PLAN ANSWERS [--validate]` it calls [`rank`], with `bench-rank nothing` and
-    /// `bench-rank memory` [`launch::serve`].
+    /// The command longshore. With `bench-rank plan PLAN ANSWERS [--validate]` it calls [`rank`].
+    /// With
+    /// `bench-rank nothing` or `bench-rank memory` it calls [`launch::serve`].
     pub program: OsString,
 }
 
@@ -148,28 +153,30 @@ impl Contender for Ours {
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
         let mut from = 0;
-        // Neighbours that can share a job do.
+        // Adjacent cases with the same setting share a job.
         for own in cases.chunk_by(|a, b| Setting::of(a) == Setting::of(b)) {
-            let mut told = |at: usize, outcome| done(from + at, outcome);
+            let mut done = |at: usize, outcome| done(from + at, outcome);
             match Setting::of(&own[0]) {
-                Setting::Alone => alone(own, &mut told, |case| datatypes::measure(case, validate)),
+                Setting::OneCore => {
+                    on_one_core(own, &mut done, |case| datatypes::measure(case, validate));
+                }
                 Setting::Launch => {
                     for (at, case) in own.iter().enumerate() {
-                        told(at, launch::measure(case, &self.program));
+                        done(at, launch::measure(case, &self.program));
                     }
                 }
                 Setting::Job { route, hosts, arch } => {
-                    let why = match self.job(own, (route, hosts), &arch, validate, &mut told) {
+                    let why = match self.job(own, (route, hosts), &arch, validate, &mut done) {
                         Ok(0) => "its job ended too early".to_owned(),
-                        // The terminal's signals are for the whole run.
+                        // A signal from the terminal ends the whole run.
                         Ok(status) if ENDED.contains(&status) => {
                             return Err(format!("its job ended with status {status}").into());
                         }
                         Ok(status) => format!("its job ended with status {status}"),
                         Err(error) => error.to_string(),
                     };
-                    // Those that were told before stay as they are.
-                    (0..own.len()).for_each(|at| told(at, Err(Refusal::Lost(why.clone()))));
+                    // This doesn't change cases that have an outcome: the first counts.
+                    (0..own.len()).for_each(|at| done(at, Err(Refusal::Lost(why.clone()))));
                 }
             }
             from += own.len();
@@ -178,22 +185,22 @@ impl Contender for Ours {
     }
 }
 
-/// Where cases can be measured.
+/// The setting in which a case is measured.
 #[derive(PartialEq)]
 enum Setting {
-    /// On one core, without a job.
-    Alone,
-    /// By jobs of their own.
+    /// One core, without a job.
+    OneCore,
+    /// A new job for each round.
     Launch,
-    /// In one job of two ranks.
+    /// A job of two ranks.
     Job { route: Routes, hosts: u32, arch: [String; 2] },
 }
 
 impl Setting {
     fn of(case: &Case) -> Setting {
         match case.bench {
-            Bench::Pack | Bench::Unpack | Bench::Copy => Setting::Alone,
-            Bench::Commit | Bench::CommitReady | Bench::Define => Setting::Alone,
+            Bench::Pack | Bench::Unpack | Bench::Copy => Setting::OneCore,
+            Bench::Commit | Bench::CommitReady | Bench::Define => Setting::OneCore,
             Bench::Launch | Bench::Memory => Setting::Launch,
             _ => {
                 let Case { route, hosts, ref arch, .. } = *case;
@@ -203,14 +210,14 @@ impl Setting {
     }
 }
 
-/// Measures cases that need no job, on the first core. One that fails doesn't stop the others.
-fn alone(
+/// Measures cases that need no job, on the first core. A case that fails doesn't stop the others.
+fn on_one_core(
     cases: &[Case],
     done: &mut dyn FnMut(usize, Outcome),
     measure: impl Fn(&Case) -> Result<Outcome, Failure> + Send + Sync,
 ) {
     for (at, case) in cases.iter().enumerate() {
-        // A thread, since this one's core isn't to be chosen for good.
+        // In a thread of its own, because pinning lasts as long as the thread.
         let measured = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 pin(0);
@@ -228,7 +235,7 @@ fn alone(
 }
 
 impl Ours {
-    /// Measures cases in one job; its status.
+    /// Measures cases in one job. Returns the job's exit status.
     fn job(
         &self,
         cases: &[Case],
@@ -254,13 +261,13 @@ impl Ours {
             Part { ranks: 2, arguments, archs: arch.to_vec(), ..Part::new(self.program.clone()) };
         let (mut all, mut start) = (Vec::new(), Vec::new());
         if hosts > 1 {
-            // What env unsets is no host, and the program runs here.
+            // The start command is `env -u HOST`, which runs the program on this machine.
             start = vec!["env".into(), "-u".into()];
             let name = |number| format!("LONGSHORE_HOST_{number}").into();
             all = (0..hosts).map(|number| Host { name: name(number), ranks: 1 }).collect();
             part.environment.push((env::INTERFACE.into(), "lo".into()));
         }
-        // Nothing takes nearly so long but a hang, which is to cost no more than its job.
+        // Long enough for every case, so only a hang reaches it.
         let each = |case: &Case| 5 * u64::from(case.rounds.div_ceil(41));
         let timeout = Some(Duration::from_secs(30 + cases.iter().map(each).sum::<u64>()));
         let job =
@@ -276,23 +283,24 @@ impl Ours {
     }
 }
 
-/// A rank of a job that [`Ours`] launches: measures the cases of a file with one on each line, and writes an answer to each.
+/// Runs one rank of a job that [`Ours`] launches. It measures the cases in the file `plan`, one in
+/// each line, and appends an answer for each to the file `answers`.
 ///
 /// # Errors
-/// Files that can't be read or written; what the communication meets.
+/// A file that can't be read or written, or an error of the communication.
 pub fn rank(plan: &Path, answers: &Path, validate: bool) -> Result<(), Failure> {
     let cases = fs::read_to_string(plan)?;
     let cases = cases.lines().map(str::parse).collect::<Result<Vec<Case>, _>>()?;
     let rank = longshore::init()?;
     let mut answers = fs::OpenOptions::new().append(true).open(answers)?;
     rma::measure(&rank, &cases, validate, |index, outcome| {
-        // One write: what came before a rank died is whole.
+        // A single write, so that the file has only whole lines even if the rank dies.
         Ok(answers.write_all(format!("{}\n", Answer { index, outcome }).as_bytes())?)
     })?;
     Ok(rank.finalize()?)
 }
 
-/// What needs no job, and no library: measured by a function of one case.
+/// A contender without job and library: a function measures one case.
 pub struct Plain {
     name: &'static str,
     takes: fn(&Case) -> bool,
@@ -300,9 +308,9 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Loops written by hand.
+    /// Hand-written loops.
     pub const LOOPS: Plain = Plain { name: "loop", takes: loops::has, measure: loops::measure };
-    /// The machine.
+    /// The limits of the machine.
     pub const LIMITS: Plain = Plain {
         name: "limit",
         takes: |case| limits::has(case.bench),
@@ -325,7 +333,7 @@ impl Contender for Plain {
         validate: bool,
         done: &mut dyn FnMut(usize, Outcome),
     ) -> Result<(), Failure> {
-        alone(cases, done, |case| (self.measure)(case, validate));
+        on_one_core(cases, done, |case| (self.measure)(case, validate));
         Ok(())
     }
 }
@@ -341,7 +349,8 @@ mod tests {
 
     type Log = Rc<RefCell<Vec<String>>>;
 
-    /// Does so many cases whenever it is asked, then fails.
+    /// A contender that measures a fixed number of cases in each turn, then fails. It logs its
+    /// calls.
     struct Fake(&'static str, usize, Log);
 
     impl Contender for Fake {
@@ -363,7 +372,7 @@ mod tests {
             for at in 0..cases.len().min(self.1) {
                 let sample = Sample::of(vec![1.0], [0.0; 2], false);
                 done(at, sample.ok_or(Refusal::Unsupported(String::new())));
-                // A second answer is none.
+                // A second outcome, which must not count.
                 done(at, Err(Refusal::Unsupported(String::new())));
             }
             if self.1 < cases.len() { Err("it died".into()) } else { Ok(()) }
@@ -371,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_that_fails_stops_no_other() {
+    fn a_failed_case_does_not_stop_the_others() {
         let measure = |case: &Case, _| match case.bytes {
             8 => Err("it fell over".into()),
             16 => panic!("so did this"),
@@ -388,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_fails_stops_no_other() {
+    fn a_failed_job_does_not_stop_the_others() {
         let cases: Vec<Case> = ["native", "s390x"]
             .map(|arch| Case { arch: ["native".into(), arch.into()], ..Case::default() })
             .into();
@@ -400,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_stopped_has_what_was_measured_before() {
+    fn a_stopped_run_keeps_its_earlier_results() {
         let log = Log::default();
         let mut contenders: Vec<Box<dyn Contender>> =
             vec![Box::new(Fake("a", 3, log.clone())), Box::new(Fake("b", 1000, log.clone()))];
@@ -421,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn contenders_take_turns_and_lose_no_more_than_their_own() -> Result<(), Failure> {
+    fn contenders_take_turns_and_lose_only_their_own_cases() -> Result<(), Failure> {
         let mut cases = vec![Case::default(); PIECE + 2];
         cases[0].bench = Bench::Memcpy;
         let log = Log::default();

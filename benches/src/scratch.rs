@@ -1,15 +1,15 @@
-//! Files that a bench's processes pass on.
+//! Temporary files through which the processes of a bench exchange data.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs, io, process};
 
-/// An empty file in the folder for temporary ones, gone when dropped.
+/// A file in the folder for temporary files. Dropping it removes the file.
 #[derive(Debug)]
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// One whose name says what it is for.
+    /// Creates an empty file. Its name contains `purpose`.
     ///
     /// # Errors
     /// A folder that can't be written.
@@ -18,10 +18,10 @@ impl Scratch {
     }
 }
 
-/// Makes a file or a folder among the temporary ones by a name that says what it is for. An error names it.
+/// Makes a temporary file or folder whose name contains `purpose`.
 ///
 /// # Errors
-/// What `make` meets.
+/// The error of `make`, with the path.
 pub fn named(purpose: &str, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     loop {
@@ -29,7 +29,7 @@ pub fn named(purpose: &str, make: impl Fn(&Path) -> io::Result<()>) -> io::Resul
         let path = env::temp_dir().join(format!("longshore-{purpose}-{}-{number}", process::id()));
         match make(&path) {
             Ok(()) => return Ok(path),
-            // Left by an earlier process of this number.
+            // An earlier process with this process's id left the file. Try the next number.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(of(&path, &error)),
         }
@@ -42,7 +42,7 @@ impl Drop for Scratch {
     }
 }
 
-/// An error with the path of the file that it is about.
+/// Adds the path of the file to an error.
 pub(crate) fn of(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -52,9 +52,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_process_left_is_passed_over() -> io::Result<()> {
+    fn files_of_an_earlier_process_are_skipped() -> io::Result<()> {
         let first = Scratch::new("left")?;
-        // As if the numbers began anew.
+        // The first try uses the name of a file that exists.
         let tried = AtomicU32::new(0);
         let path = named("left", |path| match tried.fetch_add(1, Ordering::Relaxed) {
             0 => fs::File::create_new(&first.0).map(drop),

@@ -1,31 +1,34 @@
-//! Datatypes with names, for the command line and for reports.
+//! Named datatypes, for the command line and for reports: those of most comparisons of MPI
+//! libraries.
 
 use longshore::{Datatype, Order};
+use shipable::oracle::{Options, Random};
 
+use crate::Failure;
 use crate::case::Way;
-use crate::{Failure, kernels};
 
 /// A datatype with a name.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// A word.
+    /// The name, one word.
     pub name: &'static str,
-    /// What it is like.
+    /// A description of the type.
     pub description: &'static str,
     /// One element, in its canonical notation.
     pub notation: String,
     /// Elements that one operation moves.
     pub count: u64,
-    /// How it gets to be a target type.
+    /// The kind of target datatype that operations use for it.
     pub way: Way,
-    /// Whether it stands for the others in a quick run.
+    /// Whether a quick run measures it.
     pub quick: bool,
 }
 
-/// The types that most comparisons of MPI libraries have, `a` to `g` in their order, and a portable struct.
+/// The types of most comparisons of MPI libraries, in the order of their letters `a` to `g`, and a
+/// portable struct.
 ///
 /// # Errors
-/// None, unless a constructor's arguments are wrong.
+/// Only invalid arguments of a constructor.
 pub fn all() -> Result<Vec<Named>, Failure> {
     let double = Datatype::double();
     let (lengths, places) = blocks(BLOCKS, true);
@@ -88,7 +91,7 @@ pub fn all() -> Result<Vec<Named>, Failure> {
         of("contiguous", "doubles (1 MiB)", double.clone(), 1 << 17, Way::Portable),
         of(
             "simple_struct",
-            "the same struct, portable",
+            "struct {char, double, int, short[3]}, portable",
             Datatype::simple_struct(&[1, 1, 1, 3], &members)?,
             10_000,
             Way::Portable,
@@ -96,10 +99,10 @@ pub fn all() -> Result<Vec<Named>, Failure> {
     ])
 }
 
-/// A type of so many blocks that its commit takes a while.
+/// An indexed type with many blocks, to measure a long commit.
 ///
 /// # Errors
-/// None, as for [`all`].
+/// Only invalid arguments of a constructor.
 pub fn many_blocks() -> Result<Named, Failure> {
     let (lengths, places) = blocks(1 << 14, false);
     Ok(Named {
@@ -112,37 +115,20 @@ pub fn many_blocks() -> Result<Named, Failure> {
     })
 }
 
-/// The one with a name, kernels of applications and [`many_blocks`] among them.
-///
-/// # Errors
-/// The names that there are.
-pub fn named(name: &str) -> Result<Named, Failure> {
-    let mut all = all()?;
-    all.extend(kernels::all()?);
-    all.push(many_blocks()?);
-    let names: Vec<_> = all.iter().map(|named| named.name).collect();
-    let unknown = format!("no type is named `{name}`; there are {}", names.join(", "));
-    all.into_iter().find(|named| named.name == name).ok_or_else(|| unknown.into())
-}
-
 /// Blocks of the type `indexed`.
 pub const BLOCKS: usize = 1024;
 /// Doubles along each edge of the cube of `face`.
 pub const EDGE: usize = 128;
 
-/// Blocks of 1 to 8 elements with random gaps: lengths and places.
+/// Random blocks of 1 to 8 elements with gaps: their lengths and displacements.
 pub fn blocks(count: usize, shuffled: bool) -> (Vec<i64>, Vec<i64>) {
-    // The high bits of a linear congruential generator, so that every run has the same blocks.
-    let mut state = 3u64;
-    let mut below_8 = || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 61) as i64
-    };
-    let lengths = (0..count).map(|_| 1 + below_8()).collect();
-    let mut places: Vec<i64> = (0..count).map(|at| at as i64 * 16 + below_8()).collect();
+    // A fixed seed: every run has the same blocks.
+    let mut random = Random::new(3, Options::default());
+    let lengths = (0..count).map(|_| 1 + random.below(8) as i64).collect();
+    let mut places: Vec<i64> =
+        (0..count).map(|at| at as i64 * 16 + random.below(8) as i64).collect();
     for at in (1..places.len()).rev().filter(|_| shuffled) {
-        let other = (0..4).fold(0, |index, _| index * 8 + below_8() as usize) % (at + 1);
-        places.swap(at, other);
+        places.swap(at, random.below(at as u64 + 1) as usize);
     }
     (lengths, places)
 }

@@ -1,7 +1,8 @@
-//! Heat spreads over a plate that the ranks share by columns: each puts its outermost columns into its neighbours' halos.
+//! Heat spreads over a plate whose columns are divided among the ranks. In each step a rank puts
+//! its outermost columns into the halos of its neighbours.
 //!
-//! A column of a field that lies by rows is strided. Its type counts doubles, not bytes, so it is portable: a rank makes it
-//! once and every neighbour understands it, whatever its byte order.
+//! The field is stored row by row, so a column is a strided vector. The column type counts doubles,
+//! not bytes. It is therefore portable: it serves as target datatype at ranks of any byte order.
 
 use std::error::Error;
 
@@ -10,18 +11,18 @@ use longshore::{Datatype, Info, PROC_NULL, Rank, Window};
 use crate::show::{Show, memory_of};
 
 const ROWS: usize = 8;
-/// A rank's own columns.
+/// Columns that belong to one rank.
 const OWN: usize = 4;
-/// With the halo's two.
+/// Columns of a rank's field: its own and one halo column on each side.
 const WIDTH: usize = OWN + 2;
 const STEPS: usize = 20;
-/// A halo before the first exchange; no temperature has any of its bytes.
+/// The value of a halo before the first exchange. No temperature has any of its bytes.
 const UNSET: f64 = f64::from_bits(0xcccc_cccc_cccc_cccc);
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and a value that differs from what one rank alone computes.
+/// An error of the communication, or a value that differs from a serial computation.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -34,7 +35,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let mut window = Window::allocate(world, (ROWS * WIDTH * 8) as i64, 8, &Info::default())?;
     let mut field = plate(me as usize * OWN, OWN);
     for row in field.chunks_mut(WIDTH) {
-        // What a neighbour will put; the plate's own edges stay cold.
+        // A neighbour will put these values. At the edges of the plate there is no neighbour.
         row[0] = if west == PROC_NULL { 0.0 } else { UNSET };
         row[WIDTH - 1] = if east == PROC_NULL { 0.0 } else { UNSET };
     }
@@ -62,28 +63,28 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         window.write(0, &field)?;
     }
 
-    let alone = (0..STEPS)
+    let serial = (0..STEPS)
         .fold(plate(0, OWN * size as usize), |plate, _| relax(&plate, OWN * size as usize + 2));
     let start = me as usize * OWN;
     let same =
-        field.chunks(WIDTH).zip(alone.chunks(OWN * size as usize + 2)).all(|(mine, whole)| {
+        field.chunks(WIDTH).zip(serial.chunks(OWN * size as usize + 2)).all(|(mine, whole)| {
             mine[1..=OWN].iter().zip(&whole[start + 1..]).all(|(a, b)| a.to_bits() == b.to_bits())
         });
-    show.check("every value is the one that a rank alone computes, to the last bit", same)?;
+    show.check("every value equals that of a serial computation, to the last bit", same)?;
     window.free()?;
     Ok(())
 }
 
-/// Columns `from..from + columns` of the plate at the start, with a cold column on either side.
+/// Columns `from..from + columns` of the initial plate, with a cold column on either side.
 fn plate(from: usize, columns: usize) -> Vec<f64> {
     let at = |row: usize, column: usize| match column.checked_sub(1) {
         Some(own) if own < columns => f64::from(((row * 31 + (from + own) * 17) % 97) as u32) / 7.0,
         _ => 0.0,
     };
-    (0..ROWS * (columns + 2)).map(|at_| at(at_ / (columns + 2), at_ % (columns + 2))).collect()
+    (0..ROWS * (columns + 2)).map(|cell| at(cell / (columns + 2), cell % (columns + 2))).collect()
 }
 
-/// One step: each value becomes the mean of its neighbours in its row and itself; rows don't touch.
+/// One step: each value becomes the mean of itself and its two neighbours in the same row.
 fn relax(field: &[f64], width: usize) -> Vec<f64> {
     let mut next = field.to_vec();
     for (row, out) in field.chunks(width).zip(next.chunks_mut(width)) {
@@ -94,7 +95,7 @@ fn relax(field: &[f64], width: usize) -> Vec<f64> {
     next
 }
 
-/// The values as they lie in this machine's memory, for the picture.
+/// The bytes of the values in this machine's representation, for display.
 fn bytes_of(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_ne_bytes()).collect()
 }

@@ -1,26 +1,29 @@
-//! A hash table over all ranks' windows: keys are claimed by compare_and_swap, their counts grow by accumulate.
+//! A hash table distributed over the windows of all ranks: `compare_and_swap` claims a slot for a
+//! key, and `accumulate` adds to the count in it.
 //!
-//! Nobody serves the table: whoever counts a number finds its slot, claims it if it is free, and adds one. Two ranks that claim
-//! a slot at once agree on who got it, whatever their byte orders, since the comparison happens where the slot lies.
+//! No rank serves requests. To count a number, a rank finds the number's slot, claims the slot if
+//! it is free, and adds one. When two ranks claim a slot at once, exactly one of them succeeds.
+//! That holds between byte orders too, because the target compares in its own representation.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use longshore::{Info, Op, Passive, Rank, Window};
 
-use crate::random::mixed;
+use crate::random::splitmix64;
 use crate::show::Show;
 
-/// Slots of each rank: a key, 0 where it is free, and a count.
+/// Slots in each rank's window. A slot is a key (0 if the slot is free) and a count.
 const SLOTS: u64 = 64;
-/// What a rank counts: so many numbers, of so many different ones.
+/// Numbers that each rank counts.
 const DRAWS: u64 = 300;
-const DIFFERENT: u64 = 50;
+/// Upper bound of the number of distinct keys.
+const KEYS: u64 = 50;
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and a count that differs from what one rank alone counts.
+/// An error of the communication, or a count that differs from a serial count.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -52,26 +55,26 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     }
     show.say(&format!("{} keys; each rank holds those that hash to it", found.len()))?;
     show.check("no key has two slots", taken.count() == found.len())?;
-    show.check("every count is what a rank alone counts", found == wanted)?;
+    show.check("every count equals that of a serial count", found == wanted)?;
     table.free()?;
     Ok(())
 }
 
-/// The slot of a key: its own, or the next one that is free. The key is in it afterwards.
+/// Finds or claims the slot of a key, by linear probing. Returns its rank and its index there.
 fn claim(epoch: &Passive<'_, '_>, key: u64, size: u64) -> longshore::Result<(i32, i64)> {
-    let mut place = mixed(key) % (size * SLOTS);
+    let mut probe = splitmix64(key) % (size * SLOTS);
     loop {
-        let (owner, slot) = ((place / SLOTS) as i32, (place % SLOTS) as i64);
+        let (owner, slot) = ((probe / SLOTS) as i32, (probe % SLOTS) as i64);
         let found = epoch.compare_and_swap(key, 0, owner, 2 * slot)?.wait()?;
         if found == 0 || found == key {
             return Ok((owner, slot));
         }
-        place = (place + 1) % (size * SLOTS);
+        probe = (probe + 1) % (size * SLOTS);
     }
 }
 
-/// The numbers that a rank counts, none of them 0.
+/// The numbers that a rank counts. None is 0, which marks a free slot.
 fn draws(rank: i32) -> impl Iterator<Item = u64> {
     let first = (rank as u64) << 32;
-    (first..first + DRAWS).map(|draw| mixed(mixed(draw) % DIFFERENT) | 1)
+    (first..first + DRAWS).map(|draw| splitmix64(splitmix64(draw) % KEYS) | 1)
 }

@@ -1,34 +1,35 @@
-//! Two memories side by side, in hexadecimal, with the bytes that an operation moved set off.
+//! Hexadecimal dumps of two memories side by side, with the bytes that an operation moved
+//! highlighted.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
-/// Bytes a row and side: one double, or two ints.
+/// Bytes in one row of one side: one double, or two ints.
 const ROW: usize = 8;
-/// Rows shown before the rest is only counted.
+/// Rows that are shown. Longer memories end with a line that counts their bytes.
 const MOST_ROWS: usize = 12;
 
 const MOVED: Style = AnsiColor::Green.on_default().bold();
 const QUIET: Style = AnsiColor::BrightBlack.on_default();
 
-/// One side of the picture: memory of one rank.
+/// One side of the dump: the memory of one rank.
 pub struct Side<'a> {
-    /// Whose memory it is, in words.
+    /// A description of the rank that has the memory.
     pub title: String,
-    /// The bytes as they lie there.
+    /// The bytes of the memory, in the rank's representation.
     pub bytes: &'a [u8],
-    /// Whether the operation read or wrote each byte; as long as `bytes`.
+    /// For each byte, whether the operation read or wrote it. Has the length of `bytes`.
     pub moved: Vec<bool>,
 }
 
 impl<'a> Side<'a> {
-    /// Memory of which every byte took part.
+    /// Memory of which the operation moved every byte.
     pub fn all(title: impl Into<String>, bytes: &'a [u8]) -> Side<'a> {
         Side { title: title.into(), bytes, moved: vec![true; bytes.len()] }
     }
 
-    /// Memory after an operation; what differs from `before` is what it moved.
+    /// Memory after an operation. Bytes that differ from `before` count as moved.
     pub fn changed(title: impl Into<String>, before: &[u8], bytes: &'a [u8]) -> Side<'a> {
         let moved = bytes.iter().enumerate().map(|(at, byte)| before.get(at) != Some(byte));
         Side { title: title.into(), bytes, moved: moved.collect() }
@@ -38,7 +39,7 @@ impl<'a> Side<'a> {
         self.bytes.len().div_ceil(ROW)
     }
 
-    /// `0040  3f f1 99 99 99 99 99 9a  ?.......`, always as wide.
+    /// A row such as `0040  3f f1 99 99 99 99 99 9a  ?.......`. All rows have the same width.
     fn row(&self, row: usize, colour: bool) -> String {
         let mut text = String::new();
         let start = row * ROW;
@@ -61,7 +62,8 @@ impl<'a> Side<'a> {
                     let style = if moved { MOVED } else { QUIET };
                     let _ = match colour {
                         true => write!(text, "{style}{cell}{style:#} "),
-                        // Without colour, brackets would break the columns: what did not move is dimmed to dots.
+                        // Without colour, dots replace the bytes that did not move. Brackets around
+                        // the moved bytes would shift the columns.
                         false if moved => write!(text, "{cell} "),
                         false => write!(text, "·· "),
                     };
@@ -77,7 +79,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Draws `left` and `right` beside each other, a line for each eight bytes.
+/// Draws `left` and `right` beside each other, with one line for each eight bytes.
 pub fn side_by_side(left: &Side<'_>, right: &Side<'_>, colour: bool) -> Vec<String> {
     let width = ROW * 4 + 7;
     let rows = left.rows().max(right.rows());
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_did_not_move_is_dots_without_colour() {
+    fn without_colour_unmoved_bytes_are_dots() {
         let before = [0u8; 12];
         let mut after = before;
         after[8..12].copy_from_slice(b"\x40\x49\x0f\xdb");
@@ -115,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn long_memory_is_cut_and_counted() {
+    fn long_memory_is_cut_and_its_bytes_are_counted() {
         let bytes = [7u8; 400];
         let lines = side_by_side(&Side::all("a", &bytes), &Side::all("b", &bytes[..8]), false);
         assert_eq!(lines.len(), 1 + MOST_ROWS + 1);

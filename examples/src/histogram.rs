@@ -1,25 +1,27 @@
-//! A histogram: each rank counts what it draws in memory of its own, ranks of one representation on one host add up their
-//! counts by loads from each other's memory, and what they found meets in one rank's window by accumulate.
+//! A histogram that is summed first by loads from shared memory, then by `accumulate`.
 //!
-//! Within shared memory nobody calls anything: a rank sums a stripe of the bins over all parts. Between unlike ranks, or hosts,
-//! accumulate adds in the target's representation.
+//! 1. Each rank counts its draws in its own segment of a shared window.
+//! 2. Ranks of one representation on one host form a group. Each rank of a group sums a stripe of
+//!    the bins by loading that stripe from the segments of the whole group.
+//! 3. Each rank accumulates its stripe into the window of rank 0. This step crosses hosts and
+//!    representations: `accumulate` adds in the representation of the target.
 
 use std::error::Error;
 use std::ops::Range;
 
 use longshore::{Communicator, Info, Op, Rank, SplitType, Window};
 
-use crate::random::mixed;
+use crate::random::splitmix64;
 use crate::show::Show;
 
 const BINS: usize = 40;
-/// What a rank draws.
+/// Numbers that each rank draws.
 const DRAWS: u64 = 2000;
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and a count that differs from what one rank alone counts.
+/// An error of the communication, or a count that differs from a serial count.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -40,14 +42,14 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         for bin in draws(me) {
             mine.set(bin, mine.get::<u64>(bin)? + 1)?;
         }
-        // What was stored before the barrier is loaded behind it.
+        // A sync on either side of the barrier: loads after it return the stores before it.
         epoch.sync()?;
         near.barrier()?;
         epoch.sync()?;
-        let mut part = vec![0u64; stripe.len()];
+        let mut counts = vec![0u64; stripe.len()];
         for other in 0..near.size() {
-            shared.shared_query(other)?.read(stripe.start as i64, &mut part)?;
-            sums.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
+            shared.shared_query(other)?.read(stripe.start as i64, &mut counts)?;
+            sums.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += count);
         }
         Ok(())
     })?;
@@ -60,33 +62,35 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     (0..size).flat_map(draws).for_each(|bin| wanted[bin as usize] += 1);
     let highest = found.iter().max().copied().unwrap_or(0);
     show.say(&format!("the highest of {BINS} bins holds {highest}"))?;
-    show.check("every bin holds what a rank alone counts", me != 0 || found == wanted)?;
+    show.check("every bin equals that of a serial count", me != 0 || found == wanted)?;
     total.free()?;
     shared.free()?;
     near.free()?;
     Ok(())
 }
 
-/// The ranks that can load each other's numbers as they lie: those on one host, of one representation.
+/// The ranks that can load each other's numbers directly: those on one host with one
+/// representation.
 fn alike(world: &Communicator) -> Result<Communicator, Box<dyn Error>> {
-    let missing = "a split by type has every rank in a part";
+    let missing = "split_type returned no communicator, although every rank named a type";
     let host = world.split_type(Some(SplitType::Shared), 0)?.ok_or(missing)?;
     let alike = host.split_type(Some(SplitType::Architecture), 0)?.ok_or(missing)?;
     host.free()?;
     Ok(alike)
 }
 
-/// The bins that a rank adds up.
+/// The bins that a rank sums for its group.
 fn stripe(near: &Communicator) -> Range<usize> {
     let (rank, size) = (near.rank() as usize, near.size() as usize);
     rank * BINS / size..(rank + 1) * BINS / size
 }
 
-/// The bins of what a rank draws: sums of uniform numbers, so that they heap up in the middle.
+/// The bin of each number that a rank draws. Each is the mean of four uniform numbers, so the
+/// middle bins get the most.
 fn draws(rank: i32) -> impl Iterator<Item = i64> {
     let first = (rank as u64) << 32;
     (first..first + DRAWS).map(|draw| {
-        let numbers = (4 * draw..).take(4).map(|at| mixed(at) % BINS as u64);
+        let numbers = (4 * draw..).take(4).map(|number| splitmix64(number) % BINS as u64);
         numbers.sum::<u64>() as i64 / 4
     })
 }

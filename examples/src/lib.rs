@@ -1,4 +1,7 @@
-//! Programs a user would write. Each is a binary of its own in `src/bin`, is played by the demo, and is an end-to-end test.
+//! Programs as a user would write them.
+//!
+//! Each example is a module here and a binary in `src/bin`. `longshore demo` runs those of
+//! [`NAMES`], and `tests/play.rs` runs all of them as end-to-end tests.
 
 pub mod foreign;
 pub mod halo;
@@ -22,7 +25,7 @@ use std::process::ExitCode;
 
 use longshore::Rank;
 
-/// The examples that the demo plays, in its order. None takes an argument but [`TABLE`], its file.
+/// The examples that the demo runs, in its order. Only [`TABLE`] takes an argument: a file.
 pub const NAMES: [&str; 11] = [
     "halo",
     "stencil",
@@ -37,13 +40,13 @@ pub const NAMES: [&str; 11] = [
     TABLE,
 ];
 
-/// The one that reads a CSV of shipments; `make-shipments` makes one.
+/// The example that reads a CSV of shipments. The program `make-shipments` writes such a file.
 pub const TABLE: &str = "table";
 
-/// Plays an example on the job that this process belongs to: all of its ranks do.
+/// Runs an example on the job that this process belongs to. Every rank of the job must call it.
 ///
 /// # Errors
-/// An unknown name, and what the example meets.
+/// An unknown name, wrong arguments, or an error of the example.
 pub fn play(name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     let rank = longshore::init()?;
     run(&rank, name, arguments)?;
@@ -63,15 +66,17 @@ fn run(rank: &Rank, name: &str, arguments: &[PathBuf]) -> Result<(), Box<dyn Err
         ("stealing", []) => stealing::run(rank),
         ("histogram", []) => histogram::run(rank),
         (TABLE, [input]) => table::run(rank, input),
-        (TABLE, _) => Err("table takes the path of a CSV, which make-shipments makes".into()),
+        (TABLE, _) => {
+            Err("table takes one argument: a CSV file that make-shipments has written".into())
+        }
         (name, [argument, ..]) if NAMES.contains(&name) => {
             Err(format!("{name} takes no arguments, but was given {}", argument.display()).into())
         }
-        _ => Err(format!("no example is called {name}: there are {}", NAMES.join(", ")).into()),
+        _ => Err(format!("no example is called {name}; expected {}", NAMES.join(", ")).into()),
     }
 }
 
-/// The whole of an example's `main`: plays it, and says what went wrong.
+/// The `main` of each example's binary: runs the example and prints an error to stderr.
 pub fn main(name: &str) -> ExitCode {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     match play(name, &arguments) {

@@ -1,8 +1,9 @@
-//! An object in a file that describes itself: who wrote it, of which type it is, and the data, written by each rank in its own
-//! representation and read by another one that knows nothing but the file.
+//! A file that describes itself: a packed communicator, a packed datatype, and packed data. Each
+//! rank writes one in its own representation. The next rank reads it, and knows nothing but the
+//! file.
 //!
-//! The communicator and the datatype are packed as MPI_Pack would pack them by the proposal of 1996: as lines of ASCII, before
-//! the data.
+//! The communicator records the representation of the writer. Communicator and datatype precede
+//! the data as lines of ASCII, as in proposal 1 (docs/proposals.md).
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -14,19 +15,20 @@ use crate::show::Show;
 const ROWS: usize = 5;
 const COLUMNS: usize = 4;
 
+/// The matrix of a rank, by index in row-major order.
 fn entry(rank: i32, at: usize) -> f64 {
     f64::from(rank + 1) / 3.0 + at as f64
 }
 
-/// Two columns of a matrix of doubles, side by side.
+/// The first two columns of the matrix.
 fn columns() -> longshore::shipable::Result<Datatype> {
     Datatype::vector(ROWS as i64, 2, COLUMNS as i64, &Datatype::double())
 }
 
-/// Plays it on any number of ranks: each writes a file, the next one reads it.
+/// Runs the example on any number of ranks: each writes a file that the next rank reads.
 ///
 /// # Errors
-/// What files and communication meet, and an object that isn't read as it was written.
+/// An error of the files or the communication, or an object that is read back changed.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -47,19 +49,19 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         0 | 1 => entry(before, at),
         _ => 0.0,
     };
-    show.check("every rank has the columns of the one before it", {
+    show.check("every rank has read the columns of the rank before it", {
         memory.iter().enumerate().all(|(at, value)| *value == wanted(at))
     })?;
-    let due = if before == me { Comparison::Ident } else { Comparison::ArchEquiv };
+    let expected = if before == me { Comparison::Ident } else { Comparison::ArchEquiv };
     show.check(
-        "and can tell that it was another one's, of an architecture that it knows",
-        writer == due,
+        "it recognises the writer as itself, or as another rank of a known architecture",
+        writer == expected,
     )?;
     Ok(())
 }
 
-/// Packs the communicator of this rank alone, whose data are in the rank's own representation, then the type, then the data.
-/// Gives the type as it was packed.
+/// Writes the object. Packed data of a communicator of one rank are in that rank's own
+/// representation. Returns the flat form of the datatype.
 fn write(rank: &Rank, path: &Path) -> Result<String, Box<dyn Error>> {
     let mut matrix = rank.buffer::<f64>(ROWS * COLUMNS)?;
     let values: Vec<f64> = (0..ROWS * COLUMNS).map(|at| entry(rank.world().rank(), at)).collect();
@@ -77,7 +79,8 @@ fn write(rank: &Rank, path: &Path) -> Result<String, Box<dyn Error>> {
     Ok(datatype)
 }
 
-/// Reads an object: the values, how its writer relates to this rank, and its architecture's descriptor.
+/// Reads an object. Returns the matrix, how its writer compares with this rank, and the descriptor
+/// of the writer's architecture.
 fn read(rank: &Rank, object: &[u8]) -> Result<(Vec<f64>, Comparison, String), Box<dyn Error>> {
     let mut position = 0;
     let writer = rank.unpack_communicator(object, &mut position)?;
@@ -89,27 +92,28 @@ fn read(rank: &Rank, object: &[u8]) -> Result<(Vec<f64>, Comparison, String), Bo
     Ok((matrix.to_vec()?, rank.alone().compare_unpacked(&writer)?, descriptor))
 }
 
-/// The files of a run, which go with it.
+/// The names of this job's files. Dropping it removes the file of this rank.
 struct Files {
-    run: u32,
-    mine: i32,
+    /// The process id of rank 0, which tells apart jobs that run at the same time.
+    job: u32,
+    rank: i32,
 }
 
 impl Files {
     fn new(rank: &Rank) -> Result<Files, Box<dyn Error>> {
         let world = rank.world();
         let processes = world.allgather(&[std::process::id()])?;
-        Ok(Files { run: processes[0], mine: world.rank() })
+        Ok(Files { job: processes[0], rank: world.rank() })
     }
 
     fn path(&self, rank: i32) -> PathBuf {
-        std::env::temp_dir().join(format!("longshore-object-{}-{rank}", self.run))
+        std::env::temp_dir().join(format!("longshore-object-{}-{rank}", self.job))
     }
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
-        // It was read, or reading it failed: nobody misses it.
-        let _ = std::fs::remove_file(self.path(self.mine));
+        // A missing file is no error: writing it may have failed.
+        let _ = std::fs::remove_file(self.path(self.rank));
     }
 }

@@ -1,7 +1,8 @@
-//! A value that doesn't fit: `long` has 64 bits on one rank and 32 on the other.
+//! Puts values of type `long` from a rank where it has 64 bits to a rank where it has 32.
 //!
-//! What fits is converted. What doesn't is refused by its name, and the job goes on.
-// A long is an i64 here or an i32 there.
+//! Values that fit are converted. A value that doesn't fit is refused: the error names it, and the
+//! job goes on.
+// `c::Long` holds an `i64` on some machines and an `i32` on others, so one needs the conversions.
 #![allow(clippy::useless_conversion)]
 
 use std::error::Error;
@@ -12,10 +13,11 @@ use crate::show::{Show, blank, memory_of};
 
 const VALUES: usize = 5;
 
-/// Plays it on two ranks or more: rank 0, whose `long` has 64 bits, puts to every rank whose `long` has 32.
+/// Runs the example on two or more ranks. Rank 0, whose `long` must have 64 bits, puts to the first
+/// rank whose `long` has 32. Without such ranks the example only prints what it needs.
 ///
 /// # Errors
-/// What the communication meets, and a value that is lost silently.
+/// An error of the communication, or a value that is lost silently.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -27,7 +29,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let widths = world.allgather(&[long.extent()])?;
     let narrow = (1_i32..).zip(&widths[1..]).find(|(_, width)| **width == 4).map(|(rank, _)| rank);
     let (Some(target), 8) = (narrow, widths[0]) else {
-        show.say("this takes a long of 64 bits on rank 0, and one of 32 bits on another")?;
+        show.say("this example needs 64-bit longs on rank 0 and 32-bit longs on another rank")?;
         window.free()?;
         return Ok(());
     };
@@ -53,7 +55,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     if let Err(error) = &put {
         show.say(&format!("refused: {error}"))?;
     }
-    let named = match &put {
+    let refused_by_name = match &put {
         Err(error) => {
             me == 0
                 && error.class() == Class::Conversion
@@ -61,17 +63,18 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         }
         Ok(()) => me != 0,
     };
-    show.check("the value is refused by name, with class CONVERSION", named)?;
+    let refusal = "the value is refused with class CONVERSION, and the error names it";
+    show.check(refusal, refused_by_name)?;
 
     let blank = i64::from(0xcccc_cccc_u32 as i32);
     let mut arrived = [c::Long(0); VALUES];
-    let mut kept = |window: &Window| -> longshore::Result<_> {
+    let mut stored = |window: &Window| -> longshore::Result<_> {
         window.read(0, &mut arrived)?;
         Ok(arrived.map(|long| i64::from(long.0)))
     };
     show.check(
-        "the items before it are written, that one and all later ones are not",
-        me != target || kept(&window)? == [1, -2, blank, blank, blank],
+        "the values before it are written, that value and all later ones are not",
+        me != target || stored(&window)? == [1, -2, blank, blank, blank],
     )?;
 
     origin.set(2, c::Long(3))?;
@@ -80,10 +83,11 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         _ => Ok(()),
     })?;
     show.check(
-        "the job goes on: with 3 in its place all of them arrive",
-        me != target || kept(&window)? == [1, -2, 3, 4, 5],
+        "the job goes on: with 3 in place of that value, all values arrive",
+        me != target || stored(&window)? == [1, -2, 3, 4, 5],
     )?;
-    show.check("nobody else's window was touched", me == target || memory_of(&window)? == empty)?;
+    let intact = me == target || memory_of(&window)? == empty;
+    show.check("the windows of the other ranks are unchanged", intact)?;
     window.free()?;
     Ok(())
 }

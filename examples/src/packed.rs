@@ -1,7 +1,8 @@
-//! Packed buffers: what each rank packs every other one unpacks, and an external32 image that is the same everywhere.
+//! Packs values with MPI_Pack in a communicator of unlike ranks, and unpacks them on every rank.
 //!
-//! MPI_Pack's buffers have no header. Where the ranks of a communicator are unlike, their bytes are in one representation that all
-//! know; external32 and XDR are the ones that a file has.
+//! Packed buffers have no header that could name a representation. If the ranks of a communicator
+//! are unlike, all of them pack in one common representation. The same values are also packed in
+//! external32 and XDR, representations for files, whose bytes are equal on every rank.
 
 use std::error::Error;
 
@@ -9,7 +10,7 @@ use longshore::{Datatype, Origin, Rank, Shipable, c};
 
 use crate::show::Show;
 
-/// A column of a matrix, and what it means.
+/// A header that describes the column packed after it.
 #[derive(Clone, Copy, Debug, PartialEq, Shipable)]
 #[repr(C)]
 struct Header {
@@ -30,10 +31,10 @@ fn entry(rank: i32, row: usize, column: usize) -> f64 {
     f64::from(rank + 1) * (row as f64 + column as f64 / 8.0)
 }
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and values that don't arrive as they were packed.
+/// An error of the communication, or values that are unpacked changed.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -67,7 +68,7 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         right &= head == [header(from)] && position == packed.len() as u64;
         right &= (0..ROWS).all(|row| values[row] == entry(from, row, 1));
     }
-    show.check("every rank's header and column were unpacked by every other", right)?;
+    show.check("every rank has unpacked the header and the column of every rank", right)?;
 
     for datarep in ["external32", "xdr"] {
         let room = rank.pack_external_size(datarep, 1, &record)?;
@@ -77,10 +78,10 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         show.say(&format!("rank 1's header in {datarep}: {}", hex.join(" ")))?;
         let images = world.allgather(&image)?;
         let same = images.chunks(image.len()).all(|other| other == image);
-        show.check(&format!("it has the same {room} bytes on every rank"), same)?;
+        show.check(&format!("its {room} bytes in {datarep} are equal on all ranks"), same)?;
         let mut back = [header(-1)];
         rank.unpack_external(datarep, &image, &mut 0, &mut back)?;
-        show.check("they come back as they were", back == [header(1)])?;
+        show.check("the header is unpacked unchanged", back == [header(1)])?;
     }
     Ok(())
 }

@@ -1,35 +1,36 @@
-//! The real input of the table example: shipments, a line each, as CSV. A small program makes it from a seed.
+//! The input of the table example: shipments as CSV, one in each line. The program
+//! `make-shipments` generates it from a seed.
 
 use std::io::{Read, Write};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// The first line.
+/// The first line of the CSV.
 const HEADER: [&str; 5] = ["id", "containers", "tonnes", "value", "port"];
-/// Bytes of a port's name, padded with blanks as Fortran would.
+/// Bytes of a port's name, padded with blanks like a Fortran string.
 pub const PORT: usize = 12;
 
 const PORTS: [&str; 8] =
     ["Rotterdam", "Gdynia", "Valparaiso", "Busan", "Mombasa", "Oakland", "Port Said", "Chittagong"];
 
-/// Shipments by columns, as a column store would hold them.
+/// Shipments by column, as in a column store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shipments {
-    /// Numbers of the shipments, increasing.
+    /// Numbers of the shipments, in increasing order.
     pub id: Vec<i32>,
     /// Containers on board.
     pub containers: Vec<i16>,
-    /// Their mass.
+    /// Masses in tonnes.
     pub tonnes: Vec<f64>,
-    /// Their value in cents; more than 32 bits hold.
+    /// Values in cents. They exceed 32 bits.
     pub value: Vec<i64>,
-    /// Where they go, padded with blanks.
+    /// Ports of destination, padded with blanks.
     pub port: Vec<[u8; PORT]>,
 }
 
 impl Shipments {
-    /// `rows` shipments, always the same ones for a seed.
+    /// Generates `rows` shipments. On one machine, the same seed gives the same shipments.
     pub fn random(rows: usize, seed: u64) -> Shipments {
         let mut random = SmallRng::seed_from_u64(seed);
         let mut made = Shipments::default();
@@ -44,22 +45,21 @@ impl Shipments {
         made
     }
 
-    /// How many there are.
+    /// The number of shipments.
     pub fn rows(&self) -> usize {
         self.id.len()
     }
 
-    /// Reads CSV as [`Shipments::write`] writes it.
+    /// Reads CSV in the format of [`Shipments::write`].
     ///
     /// # Errors
-    /// A line that isn't a shipment, by its number and field.
+    /// A line that isn't a shipment. The message has the line's number and the bad field.
     pub fn read(from: impl Read) -> Result<Shipments, String> {
         let mut read = Shipments::default();
         for line in csv::Reader::from_reader(from).records() {
             let line = line.map_err(|error| error.to_string())?;
             let number = line.position().map_or(0, csv::Position::line);
-            let bad =
-                |what: &str| format!("line {number}: {what} is not as it should be: {line:?}");
+            let bad = |field: &str| format!("line {number}: {field} is not valid: {line:?}");
             let field = |at: usize| line.get(at).unwrap_or_default();
             read.id.push(field(0).parse().map_err(|_| bad(HEADER[0]))?);
             read.containers.push(field(1).parse().map_err(|_| bad(HEADER[1]))?);
@@ -76,7 +76,7 @@ impl Shipments {
     /// Writes CSV. The same shipments give the same bytes on every machine.
     ///
     /// # Errors
-    /// What writing meets.
+    /// An error of `to`.
     pub fn write(&self, to: impl Write) -> Result<(), csv::Error> {
         let mut csv = csv::Writer::from_writer(to);
         csv.write_record(HEADER)?;
@@ -105,19 +105,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_comes_back_as_it_went() {
+    fn shipments_are_read_back_as_written() {
         let made = Shipments::random(1000, 7);
         let mut text = Vec::new();
-        made.write(&mut text).expect("a vector takes everything");
-        assert_eq!(Shipments::read(text.as_slice()), Ok(made.clone()));
-        let mut again = Vec::new();
-        Shipments::random(1000, 7).write(&mut again).expect("a vector takes everything");
-        assert_eq!(again, text);
+        made.write(&mut text).expect("writing to a vector cannot fail");
+        assert_eq!(Shipments::read(text.as_slice()), Ok(made));
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_shipments() {
+        let made = Shipments::random(1000, 7);
+        assert_eq!(Shipments::random(1000, 7), made);
         assert_ne!(Shipments::random(1000, 8), made);
     }
 
     #[test]
-    fn a_bad_field_is_named_with_its_line() {
+    fn an_error_names_the_line_and_the_field() {
         let text = "id,containers,tonnes,value,port\n1,2,3.5,4,Gdynia\n2,70000,1,1,Busan\n";
         let error = Shipments::read(text.as_bytes()).expect_err("70000 is no i16");
         assert!(error.starts_with("line 3: containers"), "{error}");

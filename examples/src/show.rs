@@ -1,7 +1,8 @@
-//! Lets one rank tell what all of them did: steps, checks, the frames that crossed the wire, and memories side by side.
+//! The output of an example, all of it printed by rank 0: steps, checks, the frames that crossed
+//! the wire, and memories side by side.
 //!
-//! All of its calls are collective, so that what the ranks print doesn't mix. Frames and memories are told only where
-//! `LONGSHORE_SHOW` is set, as the demo does; an example that is run by itself prints its steps and checks.
+//! Every call is collective, and one rank prints, so the output of different ranks doesn't mix.
+//! Frames and memories are printed only if `LONGSHORE_SHOW` is set. The demo sets it.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -16,12 +17,12 @@ const TITLE: Style = AnsiColor::Cyan.on_default().bold();
 const GOOD: Style = AnsiColor::Green.on_default().bold();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 
-/// The rank that speaks.
-const SPEAKER: i32 = 0;
-/// The tag of what the others tell it.
+/// The rank that prints.
+const PRINTER: i32 = 0;
+/// The tag of messages to the printer.
 const TAG: i32 = 4711;
 
-/// Tells of a job, in one voice.
+/// Prints the steps and checks of one example.
 pub struct Show<'a> {
     rank: &'a Rank,
     world: &'a Communicator,
@@ -30,7 +31,7 @@ pub struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    /// Of the job that `rank` is in. Frames are recorded from here on, if they are to be told.
+    /// The output of the job of `rank`. If frames are to be printed, this starts recording them.
     pub fn new(rank: &'a Rank) -> Show<'a> {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let show = Show {
@@ -43,34 +44,35 @@ impl<'a> Show<'a> {
         show
     }
 
-    fn speaks(&self) -> bool {
-        self.world.rank() == SPEAKER
+    fn is_printer(&self) -> bool {
+        self.world.rank() == PRINTER
     }
 
     fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A line of text.
+    /// Prints a line of text.
     ///
     /// # Errors
-    /// It can't be written.
+    /// An error of standard output.
     pub fn say(&self, text: &str) -> io::Result<()> {
         self.print(&format!("  {text}\n"))
     }
 
-    /// The title of a step. What crossed the wire before it is forgotten.
+    /// Prints the title of a step, and discards the frames that were recorded before it.
     ///
     /// # Errors
-    /// It can't be written.
+    /// An error of standard output.
     pub fn step(&self, title: &str) -> io::Result<()> {
         self.rank.tapped();
         self.print(&(self.paint(TITLE, title) + "\n"))
     }
 
-    /// Lines, at the speaker. That nobody reads them any more stops no example.
+    /// Prints lines on the printer. A closed pipe is no error, so that an example runs to its end
+    /// after its reader has exited.
     fn print(&self, lines: &str) -> io::Result<()> {
-        if !self.speaks() {
+        if !self.is_printer() {
             return Ok(());
         }
         match io::stdout().lock().write_all(lines.as_bytes()) {
@@ -79,55 +81,63 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Whether all ranks find `what` to be so.
+    /// Checks that a fact holds on all ranks, and prints the verdict. `holds` is the fact on the
+    /// calling rank.
     ///
     /// # Errors
-    /// On every rank, if any of them doesn't; what the communication meets; a verdict that can't be written.
-    pub fn check(&self, what: &str, so: bool) -> Result<(), Box<dyn Error>> {
-        let all = self.world.allgather(&[u8::from(so)])?;
-        let wrong: Vec<_> =
-            (0..).zip(&all).filter(|(_, so)| **so == 0).map(|(rank, _): (u32, _)| rank).collect();
+    /// On every rank if the fact doesn't hold on some rank. Also an error of the communication or
+    /// of standard output.
+    pub fn check(&self, fact: &str, holds: bool) -> Result<(), Box<dyn Error>> {
+        let all = self.world.allgather(&[u8::from(holds)])?;
+        let failed: Vec<_> = (0..)
+            .zip(&all)
+            .filter(|(_, holds)| **holds == 0)
+            .map(|(rank, _): (u32, _)| rank)
+            .collect();
         let verdict =
-            if wrong.is_empty() { self.paint(GOOD, "ok") } else { self.paint(BAD, "FAILED") };
-        self.print(&format!("  check   {what}: {verdict}\n"))?;
-        if wrong.is_empty() {
+            if failed.is_empty() { self.paint(GOOD, "ok") } else { self.paint(BAD, "FAILED") };
+        self.print(&format!("  check   {fact}: {verdict}\n"))?;
+        if failed.is_empty() {
             Ok(())
         } else {
-            Err(format!("{what}: not so on ranks {wrong:?}").into())
+            Err(format!("check failed on ranks {failed:?}: {fact}").into())
         }
     }
 
-    /// The forms and the data that `origin` has sent since the step began.
+    /// Prints the forms and operations that `origin` has sent since the step began, and the
+    /// refusals that it has received.
     ///
     /// # Errors
-    /// What the communication meets; lines that can't be written.
+    /// An error of the communication or of standard output.
     pub fn wire(&self, origin: i32) -> Result<(), Box<dyn Error>> {
         if !self.details {
             return Ok(());
         }
         let mut lines = String::new();
         if self.world.rank() == origin {
-            let mut is_all = true;
+            let mut has_more = false;
             for frame in self.rank.tapped().iter().filter(|frame| frame.peer as i32 != origin) {
-                let Some(what) = wire::describe(&frame.bytes) else { continue };
-                is_all &= what.kind != Kind::More || frame.direction != Direction::Sent;
-                if let Some(words) = in_words(frame, &what) {
-                    let way = if frame.direction == Direction::Sent { "->" } else { "<-" };
-                    lines += &format!("  wire    {origin} {way} {}  {words}\n", frame.peer);
+                let Some(description) = wire::describe(&frame.bytes) else { continue };
+                has_more |= description.kind == Kind::More && frame.direction == Direction::Sent;
+                if let Some(summary) = summary(frame, &description) {
+                    let arrow = if frame.direction == Direction::Sent { "->" } else { "<-" };
+                    lines += &format!("  wire    {origin} {arrow} {}  {summary}\n", frame.peer);
                 }
             }
-            // How many depends on what converts them, and on the room there is.
-            if !is_all {
-                lines += "  wire            and their other bytes in frames that follow\n";
+            // Not one line for each frame: their number depends on the conversion and on how much
+            // room the queues have, so it would differ between runs.
+            if has_more {
+                lines += "  wire            (the remaining bytes follow in further frames)\n";
             }
         }
-        Ok(self.print(&String::from_utf8_lossy(&self.told(origin, lines.as_bytes())?))?)
+        Ok(self.print(&String::from_utf8_lossy(&self.collect(origin, lines.as_bytes())?))?)
     }
 
-    /// Memory of `origin` and of `target` beside each other. Each gives its own; what differs from `before` has moved.
+    /// Prints memory of `origin` and of `target` side by side. Each of the two ranks gives its own
+    /// memory. Bytes of the target that differ from `before` are marked as moved.
     ///
     /// # Errors
-    /// What the communication meets; lines that can't be written.
+    /// An error of the communication or of standard output.
     pub fn memories(
         &self,
         (origin, read): (i32, &[u8]),
@@ -137,14 +147,14 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         let architecture = self.rank.architecture().to_string();
-        let (left, right) = (self.told(origin, read)?, self.told(target, written)?);
-        let before = self.told(target, before)?;
+        let (left, right) = (self.collect(origin, read)?, self.collect(target, written)?);
+        let before = self.collect(target, before)?;
         let name = |rank| -> Result<String, Box<dyn Error>> {
-            let name = self.told(rank, architecture.as_bytes())?;
+            let name = self.collect(rank, architecture.as_bytes())?;
             Ok(format!("rank {rank}, {}", String::from_utf8_lossy(&name)))
         };
         let (left_name, right_name) = (name(origin)?, name(target)?);
-        if self.speaks() {
+        if self.is_printer() {
             let left = Side::all(left_name, &left);
             let right = Side::changed(right_name, &before, &right);
             for (number, line) in side_by_side(&left, &right, self.colour).iter().enumerate() {
@@ -155,35 +165,36 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    /// What `from` has to tell, at the speaker; nothing elsewhere.
-    fn told(&self, from: i32, bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
-        if from == SPEAKER {
-            return Ok(if self.speaks() { bytes.to_vec() } else { Vec::new() });
+    /// Brings the bytes of rank `from` to the printer. Returns them there, nothing elsewhere.
+    fn collect(&self, from: i32, bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
+        if from == PRINTER {
+            return Ok(if self.is_printer() { bytes.to_vec() } else { Vec::new() });
         }
         if self.world.rank() == from {
-            self.world.send(&[bytes.len() as u64], SPEAKER, TAG)?;
-            self.world.send(bytes, SPEAKER, TAG)?;
+            self.world.send(&[bytes.len() as u64], PRINTER, TAG)?;
+            self.world.send(bytes, PRINTER, TAG)?;
         }
-        if !self.speaks() {
+        if !self.is_printer() {
             return Ok(Vec::new());
         }
         let mut len = [0_u64];
         self.world.recv(&mut len, from, TAG)?;
-        let mut told = vec![0; usize::try_from(len[0])?];
-        self.world.recv(&mut told, from, TAG)?;
-        Ok(told)
+        let mut received = vec![0; usize::try_from(len[0])?];
+        self.world.recv(&mut received, from, TAG)?;
+        Ok(received)
     }
 }
 
-/// What a frame that matters to the reader says: a form or an operation that was sent, a refusal that came back.
-fn in_words(frame: &Tapped, what: &Description) -> Option<String> {
-    let text = what.text.as_deref().unwrap_or_default();
-    match (what.kind, frame.direction) {
+/// A line on a frame that matters to the reader: a form or an operation that was sent, or a refusal
+/// that was received. `None` for any other frame.
+fn summary(frame: &Tapped, description: &Description) -> Option<String> {
+    let text = description.text.as_deref().unwrap_or_default();
+    match (description.kind, frame.direction) {
         (Kind::Define, Direction::Sent) => {
-            let tag = what.tag.unwrap_or("of an unknown tag");
+            let tag = description.tag.unwrap_or("of an unknown tag");
             let program =
                 text.strip_prefix(tag).and_then(|text| text.strip_prefix(": ")).unwrap_or(text);
-            let form = &frame.bytes[what.header.min(frame.bytes.len())..];
+            let form = &frame.bytes[description.header.min(frame.bytes.len())..];
             let shown = form
                 .iter()
                 .take(24)
@@ -193,15 +204,16 @@ fn in_words(frame: &Tapped, what: &Description) -> Option<String> {
             let more = if form.len() > 24 { " ..." } else { "" };
             Some(format!(
                 "form {}, {tag}, {} bytes: {program}\n                  {shown}{more}",
-                what.form?, what.payload
+                description.form?, description.payload
             ))
         }
         (Kind::Put | Kind::Get, Direction::Sent) => {
-            let (displacement, count) = what.target?;
-            let verb = if what.kind == Kind::Put { "put of" } else { "get of" };
+            let (displacement, count) = description.target?;
+            let verb = if description.kind == Kind::Put { "put of" } else { "get of" };
             Some(format!(
-                "{verb} {} bytes behind {} of header: {count} x form {} at displacement {displacement}",
-                what.stream?, what.header, what.form?
+                "{verb} {} bytes after a header of {}: {count} x form {} at displacement \
+                 {displacement}",
+                description.stream?, description.header, description.form?
             ))
         }
         (Kind::Refuse, Direction::Received) => Some(format!("refused: {text}")),
@@ -209,20 +221,21 @@ fn in_words(frame: &Tapped, what: &Description) -> Option<String> {
     }
 }
 
-/// Fills a rank's own memory of a window with a byte that no example puts, so that whatever is written shows.
+/// Fills a rank's own window memory with a byte that no example puts, so that every byte written
+/// shows. Returns the filled memory.
 ///
 /// # Errors
-/// As [`Window::write`].
+/// Those of [`Window::write`].
 pub fn blank<M>(window: &mut Window<M>) -> longshore::Result<Vec<u8>> {
     let blank = vec![0xcc; window.size() as usize];
     window.write(0, &blank)?;
     Ok(blank)
 }
 
-/// A rank's own memory of a window, byte by byte.
+/// The bytes of a rank's own window memory.
 ///
 /// # Errors
-/// As [`Window::read`].
+/// Those of [`Window::read`].
 pub fn memory_of<M>(window: &Window<M>) -> longshore::Result<Vec<u8>> {
     let mut bytes = vec![0; window.size() as usize];
     window.read(0, &mut bytes)?;

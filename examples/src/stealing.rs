@@ -1,7 +1,9 @@
-//! Tasks of uneven number, and ranks that steal from each other: a counter at each rank gives its tasks out by fetch_and_op.
+//! Work stealing: each rank has a counter in its window, and `fetch_and_op` on it takes the rank's
+//! next task.
 //!
-//! A rank takes from its own counter, which costs next to nothing where it is reached directly, and when that has run out,
-//! from everybody else's. No task is done twice and none is left, whoever is how fast.
+//! Ranks start with different numbers of tasks. A rank first takes the tasks of its own counter.
+//! When they run out, it takes those of the other ranks. Each task is done exactly once, however
+//! fast the ranks are.
 
 use std::error::Error;
 
@@ -9,19 +11,20 @@ use longshore::{Info, Op, Rank, Window};
 
 use crate::show::Show;
 
-/// Tasks of rank r: r + 1 times so many.
+/// Tasks of rank 0. Rank `r` has `r + 1` times as many.
 const TASKS: i64 = 24;
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and a task that wasn't done once.
+/// An error of the communication, or a task that wasn't done exactly once.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
     let (me, size) = (world.rank(), world.size());
     let most = tasks(size - 1);
-    // A counter, the sum of the results at rank 0, and how often each task was done.
+    // Slot 0 is the counter, slot 1 the sum of the results (at rank 0 only). Slot 2 + t counts how
+    // often task t was done.
     let window = Window::allocate(world, 8 * (2 + most), 8, &Info::default())?;
     let long = rank.type_of::<i64>()?;
     show.step(&format!("Work stealing: {size} ranks with {TASKS} to {most} tasks"))?;
@@ -47,13 +50,13 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let mut times = vec![0i64; tasks(me) as usize];
     window.read(2, &mut times)?;
     let everyone: i64 = world.allgather(&[done])?.iter().sum();
-    // Who did how many is a matter of luck.
+    // Only the total: how many tasks each rank did differs between runs.
     show.say(&format!("{everyone} tasks in all"))?;
-    show.check("every task was done, and once", times.iter().all(|&times| times == 1))?;
+    show.check("every task was done exactly once", times.iter().all(|&times| times == 1))?;
     let sum = (0..size).flat_map(|owner| (0..tasks(owner)).map(move |task| work(owner, task)));
     let sum: i64 = sum.sum();
     let found = if me == 0 { window.get::<i64>(1)? } else { sum };
-    show.check("the results add up", found == sum)?;
+    show.check("the sum of the results equals a serial sum", found == sum)?;
     window.free()?;
     Ok(())
 }
@@ -62,7 +65,7 @@ fn tasks(owner: i32) -> i64 {
     TASKS * i64::from(owner + 1)
 }
 
-/// A task: how many steps a number takes to 1, halved if even, else three times and one more.
+/// The work of a task: the number of Collatz steps from its start value to 1.
 fn work(owner: i32, task: i64) -> i64 {
     let mut number = 1000 * i64::from(owner + 1) + task;
     let mut steps = 0;

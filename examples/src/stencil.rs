@@ -1,8 +1,10 @@
-//! Heat spreads over a plate that the ranks share by tiles: each step they post to their neighbours, start to them, put the
-//! edges of their tiles into each other's halos, complete and wait. Only neighbours meet; nobody waits for all.
+//! Heat spreads over a plate that is divided into tiles, one for each rank.
 //!
-//! A tile lies by rows, so its eastern and western edges are columns: strided, at the origin as at the target. One vector of
-//! doubles describes both, in whatever representation the two ranks have.
+//! In each step a rank puts the edges of its tile into the halos of its neighbours, between post,
+//! start, complete and wait. So each rank synchronises with its neighbours only.
+//!
+//! A tile is stored row by row, so its eastern and western edges are strided vectors at the origin
+//! and at the target. One portable vector type of doubles describes both.
 
 use std::error::Error;
 
@@ -10,17 +12,18 @@ use longshore::{Assert, Buffer, Communicator, Datatype, Info, Origin, PROC_NULL,
 
 use crate::show::Show;
 
-/// A tile's own rows and columns.
+/// Rows of a tile, without the halo.
 const ROWS: usize = 6;
+/// Columns of a tile, without the halo.
 const COLUMNS: usize = 5;
-/// A row with the halo's two columns.
+/// Columns of a tile with the halo.
 const WIDTH: usize = COLUMNS + 2;
 const STEPS: usize = 12;
 
-/// Plays it on any number of ranks.
+/// Runs the example on any number of ranks.
 ///
 /// # Errors
-/// What the communication meets, and a value that differs from what one rank alone computes.
+/// An error of the communication, or a value that differs from a serial computation.
 pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
@@ -38,12 +41,12 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     show.say(&format!("columns are {column}, rows {row}"))?;
 
     let mut window = Window::allocate(world, 8 * at(ROWS + 2, 0), 8, &Info::default())?;
-    // The same tile in the rank's own memory, from which its edges are put.
+    // A copy of the tile outside the window: the origin buffer of the puts.
     let mut tile: Buffer<f64> = rank.buffer((ROWS + 2) * WIDTH)?;
     tile.write(0, &plate(&grid, grid.row * ROWS, grid.column * COLUMNS, ROWS, COLUMNS))?;
     window.write(0, &tile.to_vec()?)?;
 
-    // Where each edge lies, whose halo it is for, and where that is there.
+    // For each edge: its type, its position in the tile, the neighbour, and its position there.
     let [north, south, west, east] = grid.neighbours();
     let edges = [
         (&row, at(1, 1), north, at(ROWS + 1, 1)),
@@ -51,15 +54,16 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
         (&column, at(1, 1), west, at(1, COLUMNS + 1)),
         (&column, at(1, COLUMNS), east, at(1, 0)),
     ];
-    let real: Vec<i32> =
+    let present: Vec<i32> =
         [north, south, west, east].into_iter().filter(|&rank| rank != PROC_NULL).collect();
-    let neighbours = world.group().incl(&real)?;
+    let neighbours = world.group().incl(&present)?;
     let mut field = vec![0.0; (ROWS + 2) * WIDTH];
     for step in 0..STEPS {
         window.post(&neighbours, Assert::NONE)?;
         window.start(&neighbours, Assert::NONE, |epoch| {
             for (datatype, from, neighbour, to) in edges {
-                // Displacements in memory are bytes, in windows doubles. To PROC_NULL nothing is put.
+                // `Origin::at` counts bytes, the target displacement counts doubles. A put to
+                // PROC_NULL does nothing.
                 let edge = Origin::typed(&tile, 1, datatype).at(8 * from);
                 epoch.put(edge, neighbour, to, 1, datatype)?;
             }
@@ -76,19 +80,20 @@ pub fn run(rank: &Rank) -> Result<(), Box<dyn Error>> {
     }
 
     let (rows, columns) = (grid.rows * ROWS, grid.columns * COLUMNS);
-    let alone =
+    let serial =
         (0..STEPS).fold(plate(&grid, 0, 0, rows, columns), |plate, _| relax(&plate, columns + 2));
     let same = (1..=ROWS).all(|row| {
         let whole = (grid.row * ROWS + row) * (columns + 2) + grid.column * COLUMNS + 1;
         let mine = &field[row * WIDTH + 1..][..COLUMNS];
-        mine.iter().zip(&alone[whole..]).all(|(a, b)| a.to_bits() == b.to_bits())
+        mine.iter().zip(&serial[whole..]).all(|(a, b)| a.to_bits() == b.to_bits())
     });
-    show.check("every value is the one that a rank alone computes, to the last bit", same)?;
+    show.check("every value equals that of a serial computation, to the last bit", same)?;
     window.free()?;
     Ok(())
 }
 
-/// How the ranks lie: by rows, as nearly a square as their number allows.
+/// The grid of tiles, and this rank's position in it. Ranks are numbered row by row. The grid is as
+/// nearly square as the number of ranks allows.
 struct Grid {
     rows: usize,
     columns: usize,
@@ -104,7 +109,7 @@ impl Grid {
         Grid { rows, columns, row: me / columns, column: me % columns }
     }
 
-    /// North, south, west and east; PROC_NULL at the plate's ends.
+    /// The neighbours to the north, south, west and east; `PROC_NULL` at an edge of the plate.
     fn neighbours(&self) -> [i32; 4] {
         let rank = |row: Option<usize>, column: Option<usize>| match (row, column) {
             (Some(row), Some(column)) if row < self.rows && column < self.columns => {
@@ -122,12 +127,13 @@ impl Grid {
     }
 }
 
-/// A cell's place in a tile with its halo, in doubles.
+/// The index of a cell in a tile with its halo.
 fn at(row: usize, column: usize) -> i64 {
     (row * WIDTH + column) as i64
 }
 
-/// A part of the plate at the start, with a border: cold around the plate, and unset where a neighbour's values are to come.
+/// A section of the initial plate, with a border of one cell: cold outside the plate, and NaN where
+/// a neighbour will put its values.
 fn plate(grid: &Grid, top: usize, left: usize, rows: usize, columns: usize) -> Vec<f64> {
     let (high, wide) = (grid.rows * ROWS, grid.columns * COLUMNS);
     let value = |row: usize, column: usize| {

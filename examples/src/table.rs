@@ -1,9 +1,10 @@
-//! A real input: shipments are read from CSV by columns, put into a table of records on a big-endian rank, and read back
-//! by a 32-bit one, which writes the same CSV again.
+//! Reads shipments from CSV on rank 0, puts them into a table of records on rank 1, and copies the
+//! table to rank 2, which writes the CSV again. Every rank may have another representation.
 //!
-//! Rank 0 has columns; rank 1 has records. The target type of a column is a member of every record: byte offsets, which
-//! only rank 1 knows. So rank 1 sends a type for each column, and rank 0 puts with those. Rank 2 gets whole records by a
-//! portable simple struct.
+//! Rank 0 has columns, rank 1 has records. The target datatype of a column selects one member of
+//! every record, so it needs byte offsets that only rank 1 knows. Therefore rank 1 builds a type
+//! for each column and sends it with `type_send`. Rank 2 gets whole records with a portable simple
+//! struct.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,12 +14,14 @@ use longshore::{Datatype, Info, Rank, Shipable, Window, c};
 use crate::shipments::{PORT, Shipments};
 use crate::show::Show;
 
-/// Who has the file, the table, and the copy.
+/// The rank that reads the file.
 const READER: i32 = 0;
+/// The rank that keeps the table.
 const TABLE: i32 = 1;
+/// The rank that copies the table.
 const COPIER: i32 = 2;
 
-/// A shipment, where records are kept.
+/// A shipment as a record of the table.
 #[derive(Clone, Copy, Debug, Shipable)]
 #[repr(C)]
 struct Record {
@@ -29,7 +32,7 @@ struct Record {
     value: i64,
 }
 
-/// The members in the order of the struct, for the layout by C's rules.
+/// The members of [`Record`] in their order.
 fn members() -> [(i64, Datatype); 5] {
     [
         (1, Datatype::int32()),
@@ -40,8 +43,10 @@ fn members() -> [(i64, Datatype); 5] {
     ]
 }
 
-/// Where each member of a record begins in this rank's memory: as far as the members before it reach, and its own
-/// alignment. A simple struct of those members knows.
+/// The byte offset of each member of a record, by the layout rules of this rank's architecture.
+///
+/// The simple struct of the members up to one ends where that member ends. Subtracting the member's
+/// own size gives its offset.
 fn offsets(rank: &Rank) -> Result<Vec<i64>, Box<dyn Error>> {
     let members = members();
     (0..members.len())
@@ -54,19 +59,19 @@ fn offsets(rank: &Rank) -> Result<Vec<i64>, Box<dyn Error>> {
         .collect()
 }
 
-/// Plays it on three ranks or more, with the CSV at `input`.
+/// Runs the example on three or more ranks, with the CSV at `input`.
 ///
 /// # Errors
-/// What the file or the communication meets, and a copy that differs from the file by a byte.
+/// An error of the file or the communication, or a copy that differs from the file in any byte.
 pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
     let world = rank.world();
     let show = Show::new(rank);
     let me = world.rank();
     if world.size() < 3 {
-        return Err("this takes three ranks or more".into());
+        return Err("this example needs at least three ranks".into());
     }
 
-    // 1. Rank 0 reads the file; everyone learns how many rows there are.
+    // 1. Rank 0 reads the file. All ranks learn the number of rows.
     let file = match me {
         READER => std::fs::read(input).map_err(|error| format!("{}: {error}", input.display()))?,
         _ => Vec::new(),
@@ -78,7 +83,7 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
         "Table: {rows} shipments, read as columns, kept as records, copied by rank {COPIER}"
     ))?;
 
-    // 2. Rank 1 has the table, and sends a type for each column: one member of every record.
+    // 2. Rank 1 allocates the table and sends a type for each column: one member of every record.
     let record = rank.type_of::<Record>()?;
     let size = if me == TABLE { rows * record.extent() } else { 0 };
     let mut window = Window::allocate(world, size, 1, &Info::default())?;
@@ -111,7 +116,8 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
         show.say(&format!("the type of the last column, as rank {TABLE} sent it: {column}"))?;
     }
 
-    // 4. Rank 2 gets all records. The type is its own and portable: rank 1 finds the members by its own rules.
+    // 4. Rank 2 gets all records. Its own type is portable: rank 1 computes the members' offsets by
+    // its own layout rules.
     let blank = Record { id: 0, containers: 0, port: [c::Char(0); PORT], tonnes: 0.0, value: 0 };
     let mut records = vec![blank; if me == COPIER { rows as usize } else { 0 }];
     window.fence(|epoch| match me {
@@ -120,7 +126,7 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
     })?;
     window.free()?;
 
-    // 5. It writes them as CSV, and sends that to rank 0, which compares.
+    // 5. Rank 2 writes the records as CSV and sends it to rank 0, which compares it with the file.
     let mut copy = Vec::new();
     if me == COPIER {
         let mut shipments = Shipments::default();
@@ -141,6 +147,7 @@ pub fn run(rank: &Rank, input: &Path) -> Result<(), Box<dyn Error>> {
         copy = vec![0; usize::try_from(length[0])?];
         world.recv(&mut copy, COPIER, 1)?;
     }
-    let what = format!("rank {COPIER}'s copy is the file, byte for byte ({} bytes)", file.len());
-    show.check(&what, me != READER || copy == file)
+    let fact =
+        format!("rank {COPIER}'s copy equals the file, byte for byte ({} bytes)", file.len());
+    show.check(&fact, me != READER || copy == file)
 }

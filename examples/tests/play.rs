@@ -1,4 +1,4 @@
-//! Every example, as processes of unlike representations started by the launcher.
+//! Runs every example as a job of processes with unlike representations.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use longshore::job::Routes;
 use longshore::launcher::{Control, Job, Part, run};
 use longshore_examples::shipments::Shipments;
 
-/// Representations of ranks 0, 1, ...; the last has like ranks, which go direct.
+/// The jobs that every example runs as, by the representations of their ranks. One job has only
+/// native ranks, which reach each other's windows directly.
 const JOBS: [&[&str]; 6] = [
     &["native", "s390x", "i686", "m68k"],
     &["ppc64", "win64", "mips", "aarch64", "native"],
@@ -17,7 +18,7 @@ const JOBS: [&[&str]; 6] = [
     &CROWD,
 ];
 
-/// Far more ranks than there are cores.
+/// Many more ranks than cores.
 const CROWD: [&str; 32] = {
     let mut archs = ["native"; 32];
     let mut rank = 0;
@@ -108,7 +109,7 @@ fn table() {
 }
 
 #[test]
-fn an_example_that_fails_fails_its_job() {
+fn a_failed_example_fails_its_job() {
     let missing = PathBuf::from("no such file.csv");
     let part = Part {
         ranks: 3,
@@ -120,7 +121,7 @@ fn an_example_that_fails_fails_its_job() {
 }
 
 #[test]
-fn the_readme_shows_the_first_program_as_it_is() {
+fn the_readme_quotes_the_first_program_unchanged() {
     let readme = include_str!("../../README.md");
     let program = include_str!("../src/bin/first.rs");
     let (_, program) = program.split_once("\n\n").unwrap();

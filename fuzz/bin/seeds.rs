@@ -1,5 +1,5 @@
-//! Writes the inputs that each target starts from to a folder: what a sound peer sends. Made anew for each run, so that
-//! they follow the wire.
+//! Writes the seed inputs of each target to a folder: the bytes of a valid peer. Each run makes
+//! them anew, so that they follow the wire format.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use shipable::flat::{self, CommunicatorDescription};
 use shipable::reduce::Op;
 use shipable::{Architecture, Datatype, Form};
 
-/// One of each constructor, portable and not.
+/// One type of each constructor, portable and locale-specific ones.
 fn datatypes() -> shipable::Result<Vec<Datatype>> {
     let (int, long, double) = (Datatype::int(), Datatype::long(), Datatype::double());
     let column = Datatype::vector(8, 1, 10, &double)?;
@@ -36,7 +36,7 @@ fn datatypes() -> shipable::Result<Vec<Datatype>> {
     ])
 }
 
-/// What the constructors above don't print.
+/// Notations that the constructors in [`datatypes`] don't print.
 const NOTATION: [&str; 4] = [
     "U594704(HV:U594608(S:2:d/1/0,c/1/8):3:1:-18)",
     "U1(S:2:U2(DA:i:C:6:5:2:8/B/*/2,9/C/2/3)/1/0,U2/1/8)",
@@ -44,14 +44,15 @@ const NOTATION: [&str; 4] = [
     "U1(D:U2(X:U3(FI:9):2:3/36,1/0))",
 ];
 
-/// A frame or two, received; two reserved, given back.
+/// Steps that receive one or two frames, reserve two, and give them back.
 const FRAMES: [&[u8]; 3] = [
     &[0, 40, 0, 0, 0, 2, 0, 0, 2, 0, 0, 2, 2],
     &[4, 0, 4, 0, 0, 4, 9, 0, 0, 0, 3, 2, 0, 0, 0, 4, 1, 0, 0, 0],
     &[1, 0, 40, 0, 0, 0, 1, 0, 0, 0, 2],
 ];
 
-/// A frame with the long header: kind, tag, context, operation, displacement, count, form, length, signature.
+/// A frame with the long header: kind, tag, context, operation, displacement, count, form, length,
+/// signature.
 fn opening(
     kind: Kind,
     tag: u8,
@@ -71,7 +72,8 @@ fn opening(
     frame
 }
 
-/// A frame with the small header: kind, tag, count 1, context, operation, displacement, form, half of the signature.
+/// A frame with the small header: kind, tag, count 1, context, operation, displacement, form, half
+/// of the signature.
 fn whole(kind: Kind, tag: u8, form: u64, signature: u128, data: &[u8]) -> Vec<u8> {
     let mut frame = vec![kind as u8 | 0x80, tag, 1, 0];
     frame.extend(Target::WINDOW.to_le_bytes());
@@ -82,7 +84,7 @@ fn whole(kind: Kind, tag: u8, form: u64, signature: u128, data: &[u8]) -> Vec<u8
     frame
 }
 
-/// A form shipped, data put with it and got back, in the frames that an origin sends.
+/// The frames of an origin that defines a form, puts data with it and gets the data back.
 fn exchange(datatype: &Datatype, architecture: u8) -> shipable::Result<Vec<u8>> {
     let memory = &Architecture::all()[usize::from(architecture)];
     let form = Form::compile(datatype, memory)?;
@@ -142,7 +144,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     for (index, datatype) in datatypes()?.iter().enumerate() {
-        // A peer's frames as messages of a connection, and the challenge as one who knows the secret has it.
+        // A peer's frames as messages of a connection, with a challenge made with the secret.
         let Ok(frames) = exchange(datatype, 0) else { continue };
         let mut rest = &frames[1..];
         let mut bytes = vec![0b1110];
@@ -169,7 +171,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (index, text) in texts.enumerate() {
         write("notation", index, text.as_bytes())?;
         let all = Architecture::all().len() as u8;
-        // At home, and between two architectures.
+        // With one architecture, and between two.
         for apart in [0, 7] {
             let (memory, stream) = (index as u8 % all, (index as u8 + apart) % all);
             let mut bytes = vec![memory, stream, 2, apart];
@@ -179,7 +181,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             write("unpack", index * 2 + usize::from(apart > 0), &bytes)?;
         }
     }
-    // The last byte has the target leave them as they are, or put right what it changed.
+    // The last byte decides whether the target corrects length and checksum.
     let mut flat_forms = Vec::new();
     for datatype in datatypes()? {
         flat_forms.push(flat::pack(&datatype, &Architecture::S390X)?);

@@ -1,12 +1,14 @@
-//! What targets share: an allocator that refuses more than a decoder may ask for, and a way past checksums.
+//! Helpers of all targets: an allocator that refuses excessive requests, and correct checksums for
+//! mutated inputs.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Above every limit that the targets decode with, below what would hurt a peer.
+/// The largest request. It exceeds all limits that the targets set for decoders, and is harmless to
+/// a peer.
 pub const LARGEST_ALLOCATION: usize = 16 << 20;
 
-/// The system's allocator, except that a single request above [`LARGEST_ALLOCATION`] ends the process: libFuzzer's own
-/// limit sees only memory that was touched.
+/// The system's allocator, which ends the process at a single request above [`LARGEST_ALLOCATION`].
+/// libFuzzer's own limit counts only memory that was touched.
 struct Bounded;
 
 #[global_allocator]
@@ -19,34 +21,36 @@ fn check(size: usize) {
     }
 }
 
-// SAFETY: every method passes its arguments on to `System`, which keeps the contract, or doesn't return.
+// SAFETY: every method forwards its arguments to `System`, which keeps the contract, or doesn't
+// return.
 unsafe impl GlobalAlloc for Bounded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check(layout.size());
-        // SAFETY: the caller keeps `alloc`'s contract, which is the same.
+        // SAFETY: the caller keeps the contract of `alloc`, which `System::alloc` shares.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         check(layout.size());
-        // SAFETY: the caller keeps `alloc_zeroed`'s contract, which is the same.
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which `System::alloc_zeroed`
+        // shares.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         check(size);
-        // SAFETY: `pointer` came from `System` with `layout`, since every allocation here does.
+        // SAFETY: every allocation here comes from `System`, so `pointer` does, with `layout`.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System` with `layout`, since every allocation here does.
+        // SAFETY: every allocation here comes from `System`, so `pointer` does, with `layout`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-/// A flat form with its length and its checksum put right, if it is long enough to have any: without that, no input but the
-/// seeds would get past them.
+/// Corrects the length and the checksum of a flat form, if it is long enough to have them. Without
+/// that, mutated inputs would never pass these checks.
 pub fn sealed(bytes: &[u8]) -> Vec<u8> {
     const DIGITS: usize = 8;
     let mut bytes = bytes.to_vec();

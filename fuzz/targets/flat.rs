@@ -1,6 +1,8 @@
-//! Flat forms from a file or a peer: a datatype or a description of a communicator that packs again, or an error.
+//! Decodes flat forms of files or peers. The result is a datatype or communicator that can be
+//! packed again, or an error.
 //!
-//! What no length and checksum stop is tried too: the last byte of the input says whether both are put right before.
+//! The last byte of the input decides whether the target corrects length and checksum first, so
+//! that inputs get past these checks.
 #![no_main]
 
 use longshore_fuzz as _;
@@ -21,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let Ok((datatype, length)) = flat::unpack(bytes, &here) else { continue };
         assert!(length <= bytes.len());
         let packed = flat::pack(&datatype, &here).expect("what was unpacked packs");
-        // What was tagged L may be portable, and is then tagged so.
+        // A portable type may have had the tag L. Then it gets the portable tag now.
         let again: Datatype = flat::unpack(packed.as_bytes(), &here).expect("and unpacks").0;
         assert_eq!(again, datatype);
     }

@@ -1,6 +1,6 @@
-//! A peer's form: bytes decode to a form that can be used on any machine, or to an error.
+//! Decodes a peer's form. The result is a form that can be used on any machine, or an error.
 //!
-//! What was decoded has one encoding, and packs and unpacks within its stated bounds.
+//! A decoded form must have one encoding, and must pack and unpack within its stated bounds.
 #![no_main]
 
 use longshore_fuzz as _;
@@ -9,7 +9,7 @@ use shipable::{Architecture, Form, Partial, Program, View, ViewMut};
 
 const LIMITS: Limits = Limits { bytes: 4096, depth: 64 };
 
-/// Memory and streams up to this size are made for a form, to use it.
+/// The largest memory and stream for which a form is packed and unpacked.
 const ROOM: i64 = 1 << 16;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -36,7 +36,7 @@ fn carry_out(program: &Program, count: u64) {
         return;
     };
     let span = range.end.checked_sub(range.start).filter(|span| *span <= ROOM);
-    // Where displacement 0 lies, counted from the memory's start.
+    // The offset of displacement 0 in the memory.
     let (Some(span), Some(origin)) = (span, range.start.checked_neg()) else { return };
     if length > ROOM as u64 || program.items().saturating_mul(count) > ROOM as u64 {
         return;
@@ -48,7 +48,7 @@ fn carry_out(program: &Program, count: u64) {
     if program.pack(count, view, 0, &mut stream).is_err() {
         return;
     }
-    // In two parts, cut anywhere, a value included.
+    // In two parts, cut anywhere, even inside a value.
     let (first, second) = stream.split_at(stream.len() / 3);
     let mut partial = Partial::default();
     for (position, part) in [(0, first), (first.len() as u64, second)] {

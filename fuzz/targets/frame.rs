@@ -1,20 +1,22 @@
-//! What a peer leaves in a ring: the receiver finds frames within the ring, or an error; so does the sender with what the
-//! receiver gives back.
+//! A ring whose peer writes arbitrary words. The receiver must find frames inside the ring, or an
+//! error. The sender must find a valid number of consumed slots, or an error.
 //!
-//! The input is a list of steps, each a byte that says what is done and the words that it takes.
+//! The input is a list of steps. Each step is a byte that selects an action, and the action's
+//! words.
 #![no_main]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
 use longshore_fuzz as _;
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64, Memory, Place, Receiver, SLOTS, Sender,
+    Access, Control, INLINE, Le64, Memory, Position, Receiver, SLOTS, Sender,
 };
 
 const BULK: usize = 4096;
 const LIMIT: usize = BULK / 4;
 
-/// A ring's parts, each an allocation of its own, so that the address sanitizer sees what leaves one.
+/// The parts of a ring. Each is an allocation of its own, so that the address sanitizer finds
+/// accesses outside of it.
 struct Ring {
     control: *mut u8,
     headers: *mut u8,
@@ -33,7 +35,7 @@ const INLINES: usize = SLOTS as usize * INLINE;
 impl Ring {
     fn new() -> Ring {
         let make = |bytes| {
-            // SAFETY: the layout's size isn't zero.
+            // SAFETY: the size of the layout isn't zero.
             let start = unsafe { alloc_zeroed(layout(bytes)) };
             if start.is_null() {
                 handle_alloc_error(layout(bytes));
@@ -48,14 +50,15 @@ impl Ring {
         }
     }
 
-    /// What a peer may do at any time: write any word.
+    /// Writes any word to a header, as a peer may do at any time.
     fn scribble(&self, slot: usize, header: u64) {
-        // SAFETY: below SLOTS, so within the headers, and aligned; one thread runs here.
+        // SAFETY: `slot` is below SLOTS, so the word lies within the headers and is aligned. There
+        // is one thread.
         unsafe { self.headers.cast::<u64>().add(slot % SLOTS as usize).write(header.to_le()) };
     }
 
     fn give_back(&self, consumed: u32) {
-        // SAFETY: the first word of the control block; one thread runs here.
+        // SAFETY: this is the first word of the control block, and there is one thread.
         unsafe { self.control.cast::<u32>().write(consumed.to_le()) };
     }
 }
@@ -69,22 +72,23 @@ impl Drop for Ring {
             (self.bulk, BULK),
         ];
         for (start, bytes) in parts {
-            // SAFETY: allocated in `new` with this layout, and freed once.
+            // SAFETY: `new` allocated it with this layout, and it is freed only here.
             unsafe { dealloc(start, layout(bytes)) };
         }
     }
 }
 
-// SAFETY: the parts are allocations that live as long as the ring, aligned for what they hold, and don't overlap.
+// SAFETY: the parts are separate allocations, aligned for their contents, that live as long as the
+// ring.
 unsafe impl Memory for &Ring {
     fn control(&self) -> &Control {
-        // SAFETY: zeroed, which is a valid value of its words.
+        // SAFETY: the memory is zeroed, and zero is a valid value of its words.
         unsafe { &*self.control.cast() }
     }
 
     fn header(&self, slot: usize) -> &Le64 {
         assert!(slot < SLOTS as usize);
-        // SAFETY: within the headers.
+        // SAFETY: the slot lies within the headers.
         unsafe { &*self.headers.cast::<Le64>().add(slot) }
     }
 
@@ -92,17 +96,19 @@ unsafe impl Memory for &Ring {
         BULK as u64
     }
 
-    fn bytes(&self, place: Place, _: Access) -> *mut u8 {
-        match place {
-            // SAFETY: within the allocation, or the sanitizer says so when it is used.
-            Place::Slot(slot) => unsafe { self.inline.add(slot * INLINE) },
-            // SAFETY: as above.
-            Place::Bulk(start) => unsafe { self.bulk.add(start) },
+    fn bytes(&self, position: Position, _: Access) -> *mut u8 {
+        match position {
+            // SAFETY: the pointer lies within the allocation. Otherwise the sanitizer reports its
+            // use.
+            Position::Slot(slot) => unsafe { self.inline.add(slot * INLINE) },
+            // SAFETY: the pointer lies within the allocation. Otherwise the sanitizer reports its
+            // use.
+            Position::Bulk(start) => unsafe { self.bulk.add(start) },
         }
     }
 }
 
-/// The input, read from its start.
+/// A reader of the input.
 struct Steps<'a>(&'a [u8]);
 
 impl Steps<'_> {
@@ -127,7 +133,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = play(&mut steps, &incoming, &mut receiver, &outgoing, &mut sender);
 });
 
-/// Plays until the input ends, or an end of the ring refuses what its peer wrote.
+/// Runs the steps until the input ends, or one end of the ring refuses its peer's words.
 fn play(
     steps: &mut Steps<'_>,
     incoming: &Ring,
@@ -138,7 +144,7 @@ fn play(
     let mut stamp = 0u32;
     loop {
         match steps.byte()? % 5 {
-            // A frame as a sender would publish it, but for its length.
+            // Publishes a frame as a sender would, but with any length.
             0 => {
                 let length = steps.word()?;
                 stamp = stamp.wrapping_add(1);
@@ -151,7 +157,8 @@ fn play(
             }
             2 => {
                 if let Some(bytes) = receiver.poll().ok()? {
-                    // SAFETY: valid until released; nobody writes meanwhile.
+                    // SAFETY: the frame is valid until it is released, and nothing writes to it
+                    // meanwhile.
                     let bytes = unsafe { bytes.as_ref() };
                     assert!(bytes.len() <= LIMIT);
                     std::hint::black_box(
@@ -164,7 +171,7 @@ fn play(
             _ => {
                 let length = steps.word()? as usize % (LIMIT + 1);
                 if let Some(mut room) = sender.reserve(length).ok()? {
-                    // SAFETY: the caller's alone until published.
+                    // SAFETY: only the caller uses the frame until it is published.
                     let room = unsafe { room.as_mut() };
                     room.fill(0x5a);
                     sender.publish(room);

@@ -1,7 +1,9 @@
-//! All that may come over a connection between hosts: greeting, challenge, frames, and in them the job's own messages.
+//! Messages on a connection between hosts: greeting, challenge, frames, and the job's own messages
+//! in the frames.
 //!
-//! The input is a byte and messages, each with its length in front, two bytes. The byte's bits: the stranger is at the accepting
-//! end; it begins with a sound greeting, which it may hear anywhere; it knows the secret; the first frame is a sound hello.
+//! The input is a byte and messages, each preceded by its length in two bytes. The bits of the
+//! byte: the attacker is at the accepting end; it begins with a valid greeting, which it could
+//! overhear; it knows the secret; the first frame is a valid hello.
 #![no_main]
 
 use longshore::Architecture;
@@ -15,7 +17,7 @@ const GREETS: u8 = 2;
 const KNOWS: u8 = 4;
 const HELLO: u8 = 8;
 
-/// The rank that is called, and its guest.
+/// The accepting rank, and the rank that connects.
 const HERE: u32 = 0;
 const GUEST: u32 = 1;
 
@@ -31,7 +33,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let (ours, theirs) =
         (Key::new(b"secret"), Key::new(if bits & KNOWS == 0 { b"guess" } else { b"secret" }));
     let greeting = Greeting::new(GUEST, HERE, [1; NONCE]);
-    // With this a connection is asked for.
+    // The request for a connection, which proves knowledge of the secret.
     let sound = ours.request(&greeting);
     assert_eq!(theirs.requested(&sound).is_ok(), bits & KNOWS != 0);
     assert!(ours.requested(&bytes[1..]).is_err() || bytes[1..] == sound, "nobody guesses a proof");

@@ -1,4 +1,5 @@
-//! A datatype in the notation: text parses to a type that can be printed, described and compiled, or to an error within it.
+//! Parses text in the type notation. The result is a type that can be printed, described and
+//! compiled, or an error with a position in the text.
 #![no_main]
 
 use longshore_fuzz as _;
@@ -27,7 +28,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let bounds = datatype.bounds(&architecture).expect("what compiles has bounds");
         assert!(bounds.true_lb <= bounds.true_ub);
         let decoded = Form::decode(&form.encode(), &Limits::default());
-        // What fits one architecture's addresses needn't fit those of the process that decodes.
+        // Bounds that fit one architecture's addresses needn't fit those of the decoding process.
         match datatype.bounds(form.builder_architecture().unwrap_or(&Architecture::NATIVE)) {
             Ok(_) | Err(Error::NoSuchKind { .. }) => assert_eq!(decoded.as_ref(), Ok(&form)),
             Err(_) => {}

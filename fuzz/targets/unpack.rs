@@ -1,19 +1,20 @@
-//! Unpacking what a peer packed, by any type of this process: the memory is that which the oracle makes of it, item by item.
+//! Unpacks a peer's bytes with any type. The memory must equal the oracle's result, which is
+//! computed item by item.
 //!
 //! ```text
-//! memory's architecture, stream's, count, position      one byte each
-//! the datatype                                          in the notation, to the end of the line
-//! the packed buffer                                     all that follows
+//! architecture of memory, of stream, count, position    one byte each
+//! datatype                                              in the notation, to the end of the line
+//! packed buffer                                         the rest of the input
 //! ```
 #![no_main]
 
 use longshore_fuzz as _;
 use shipable::{Architecture, Committed, Error, View, ViewMut, notation, oracle};
 
-/// The bytes that elements span.
+/// The most bytes that elements may span.
 const ROOM: u64 = 1 << 12;
 
-/// What the oracle, which writes a type's items out one by one, may take.
+/// The limit for the oracle, which expands the items of a type one by one.
 const EFFORT: u64 = 1 << 17;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
@@ -44,7 +45,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let mut end = position;
     let unpacked = committed.unpack(packed, &mut end, view, count, stream);
     assert!(end >= position && (unpacked.is_ok() || end == position));
-    // XDR's bytes lie in units of four, of which the oracle knows nothing; where items overlap, the last one needn't win.
+    // Left out: XDR, because the oracle doesn't know its units of four bytes; and overlapping
+    // items, because their order isn't defined.
     if stream == &Architecture::XDR || program.overlaps(count) {
         return;
     }

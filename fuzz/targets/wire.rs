@@ -1,6 +1,7 @@
-//! Frames of a peer that is known: forms, puts, gets, messages, and what claims to be.
+//! Frames of a known peer: forms, puts, gets, messages, and invalid ones.
 //!
-//! The input is the peer's architecture, a byte, and frames, each with its length in front, two bytes.
+//! The input is the peer's architecture in one byte, and frames, each preceded by its length in two
+//! bytes.
 #![no_main]
 
 use longshore::Architecture;

@@ -1,10 +1,11 @@
-//! What a program promises about its use of a window, so that calls may do less (MPI-5.0 section 12.5.5).
+//! Asserts of synchronisation calls (MPI-5.0 section 12.5.5).
 
 use std::ops::BitOr;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Promises to a synchronisation call. None is always right.
+/// Promises of the program to a synchronisation call, which then needs to do less.
+/// [`NONE`](Assert::NONE) is always correct.
 ///
 /// ```
 /// use longshore::Assert;
@@ -15,20 +16,21 @@ use crate::error::{Error, ErrorKind, Result};
 pub struct Assert(u32);
 
 impl Assert {
-    /// None.
+    /// No promise.
     pub const NONE: Assert = Assert(0);
-    /// The calls that this one would wait for were made already, or no lock conflicts: to start, post, lock and lock_all.
+    /// The matching calls are complete, or no lock conflicts. For start, post, lock and lock_all.
     pub const NOCHECK: Assert = Assert(1024);
-    /// No operation of this rank was issued in the epoch that the fence ends.
+    /// This rank has issued no operation in the epoch that the fence closes.
     pub const NOPRECEDE: Assert = Assert(2048);
-    /// Nobody puts into or accumulates to this rank's window until the epoch after this call ends: to fence and post.
+    /// No rank puts into or accumulates to this rank's window in the epoch that the call opens.
+    /// For fence and post.
     pub const NOPUT: Assert = Assert(4096);
-    /// This rank has not stored to its window since the last synchronisation: to fence and post.
+    /// This rank hasn't stored to its window since the last synchronisation. For fence and post.
     pub const NOSTORE: Assert = Assert(8192);
     /// The fence opens no epoch.
     pub const NOSUCCEED: Assert = Assert(16384);
 
-    /// Those with these bits, which are the MPI ABI's.
+    /// The asserts with these bits. They are those of the MPI ABI.
     ///
     /// ```
     /// use longshore::{Assert, Class};
@@ -40,7 +42,7 @@ impl Assert {
     /// ```
     ///
     /// # Errors
-    /// ASSERT for bits that mean nothing (rule 10).
+    /// ASSERT for unknown bits (rule 10).
     pub fn from_bits(bits: u32) -> Result<Assert> {
         let known = Assert::NOCHECK
             | Assert::NOPRECEDE
@@ -51,24 +53,24 @@ impl Assert {
         Ok(Assert(bits))
     }
 
-    /// Its bits.
+    /// The bits of the asserts, as in the MPI ABI.
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether all of `other` are among these.
+    /// Whether all asserts of `other` are set.
     #[inline]
     pub fn contains(self, other: Assert) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Rule 10 for a fence.
+    /// Checks the asserts of a fence (rule 10).
     pub(crate) fn allowed_to_fence(self) -> Result<()> {
         let known = Assert::NOSTORE | Assert::NOPUT | Assert::NOPRECEDE | Assert::NOSUCCEED;
         self.allowed("fence", known)
     }
 
-    /// Rule 10: a call takes these only.
+    /// Refuses asserts that `call` doesn't take (rule 10).
     pub(crate) fn allowed(self, call: &'static str, known: Assert) -> Result<()> {
         match self.0 & !known.0 {
             0 => Ok(()),

@@ -1,12 +1,16 @@
-//! The barrier of a group of ranks that share a segment: dissemination over flags, one line for each rank and round.
+//! The barrier of a group of ranks that share a segment: the dissemination algorithm over flags,
+//! with one line for each rank and round.
 //!
-//! 1. In round k of epoch e, rank r writes e to the line of rank r + 2^k and waits for e on its own.
-//! 2. After ceil(log2 n) rounds everyone has, directly or not, heard of everyone.
+//! 1. In round k of epoch e, rank r writes e to the line of rank r + 2^k and waits for e on its
+//!    own.
+//! 2. After ceil(log2 n) rounds, each rank has heard of all others, directly or indirectly.
 //!
-//! A line holds a [counter] of epochs, with one writer and one reader. A writer can be one epoch ahead of its reader, never two.
+//! A line contains a [counter] of epochs, with one writer and one reader. A writer can be at most
+//! one epoch ahead of its reader.
 //!
-//! Everything that a rank wrote to shared memory before it entered is visible to all that have left: each write is a
-//! release, each wait an acquire. Ranks of any byte order and word size take part.
+//! All writes of a rank to shared memory before it entered are visible to all ranks that have left,
+//! since each signal is a release and each wait an acquire. Ranks of any byte order and word size
+//! can take part.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,13 +19,14 @@ use longshore_transport::{Mapping, Range, Segment, SegmentError};
 use crate::counter;
 use crate::group::Group;
 
-/// Bytes from line to line: two cache lines, since neighbours are fetched in pairs.
+/// The distance of lines in bytes. It is two cache lines, since processors prefetch neighbouring
+/// lines in pairs.
 const LINE: usize = 128;
 
-/// One rank's part in a barrier.
+/// A barrier, as one of its ranks uses it.
 pub(crate) struct Barrier {
     lines: Mapping,
-    /// Where the lines lie in the segment.
+    /// The memory of the lines in the segment.
     place: Range,
     segment: Segment,
     group: Group,
@@ -30,20 +35,20 @@ pub(crate) struct Barrier {
     epoch: AtomicU32,
 }
 
-/// A barrier under way.
+/// A pass of a barrier that has begun.
 pub(crate) struct Entered {
     epoch: u32,
     round: u32,
 }
 
 impl Barrier {
-    /// Bytes of shared memory, zeroed at first, that a barrier of `size` ranks takes.
+    /// The size in bytes of the lines of `size` ranks. The memory must be zeroed.
     pub(crate) fn bytes(size: u32) -> u64 {
         LINE as u64 * u64::from(size) * u64::from(rounds(size).max(1))
     }
 
-    /// The part of rank `rank` of a group in the barrier whose memory is at `place` of the segment; `None` if that is too
-    /// short.
+    /// The barrier of a group whose lines are at `place` of the segment, for rank `rank`. `None` if
+    /// the memory is too small.
     pub(crate) fn new(
         segment: &Segment,
         place: Range,
@@ -59,12 +64,12 @@ impl Barrier {
         Ok(Some(Barrier { lines, place, segment, group: group.clone(), rank, size, epoch }))
     }
 
-    /// Who takes part.
+    /// The ranks that take part.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Where its memory lies in the segment.
+    /// The memory of the lines in the segment.
     pub(crate) fn place(&self) -> Range {
         self.place
     }
@@ -78,8 +83,8 @@ impl Barrier {
         entered
     }
 
-    /// Goes on as far as the others allow; true once all have entered. With `arming`, whoever this rank still waits for
-    /// will ring it.
+    /// Advances through the rounds as far as signals have arrived. Returns true after all ranks
+    /// have entered. With `arming`, the rank that this one waits for will ring.
     #[inline]
     pub(crate) fn poll(&self, entered: &mut Entered, arming: bool) -> bool {
         while entered.round < rounds(self.size) {
@@ -101,14 +106,14 @@ impl Barrier {
             return;
         }
         let peer = (self.rank + (1 << entered.round)) % self.size;
-        if counter::tell(self.word(peer, entered.round), entered.epoch) {
-            // A rank of this job is a rank of its segment.
+        if counter::set(self.word(peer, entered.round), entered.epoch) {
+            // Ringing can't fail: every rank of the job belongs to the segment.
             let _ = self.segment.ring(self.group.process(peer));
         }
     }
 
     fn heard(&self, entered: &Entered, arming: bool) -> bool {
-        counter::heard(self.word(self.rank, entered.round), entered.epoch, arming)
+        counter::is_reached(self.word(self.rank, entered.round), entered.epoch, arming)
     }
 
     fn word(&self, rank: u32, round: u32) -> &AtomicU32 {
@@ -116,7 +121,7 @@ impl Barrier {
     }
 }
 
-/// The rounds that it takes to hear of everyone.
+/// The number of rounds for `size` ranks.
 pub(crate) fn rounds(size: u32) -> u32 {
     size.next_power_of_two().trailing_zeros()
 }

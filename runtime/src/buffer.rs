@@ -1,4 +1,4 @@
-//! Memory of the rank's own, in the rank's representation.
+//! Typed memory in the rank's representation, and the conversion of its elements.
 
 use std::marker::PhantomData;
 
@@ -11,8 +11,9 @@ use crate::types::{Elements, Type};
 
 /// Elements in the representation of a rank, made by [`Rank::buffer`](crate::Rank::buffer).
 ///
-/// On a rank that emulates no other architecture these are the bytes of a `Vec<T>`. On one that does they are what that
-/// machine would have in its memory, size and padding included, and accessors convert.
+/// Unless the rank emulates another architecture, the bytes are those of a `Vec<T>`. Otherwise they
+/// are the bytes that the emulated machine would have in memory, including size and padding. The
+/// accessors convert.
 ///
 /// ```
 /// let rank = longshore::init()?;
@@ -29,12 +30,12 @@ pub struct Buffer<T> {
     elements: PhantomData<T>,
 }
 
-/// Moves elements between Rust's values and memory in a rank's representation, this one's or another's.
+/// Converts elements between Rust values and memory in the representation of this or another rank.
 #[derive(Clone)]
 pub(crate) struct Codec {
-    /// In a slice: the machine's representation.
+    /// The type in slices: in the machine's representation.
     slices: Type,
-    /// In the rank's memory.
+    /// The type in the rank's memory.
     memory: Type,
     architecture: Architecture,
 }
@@ -51,12 +52,12 @@ impl Codec {
         })
     }
 
-    /// Bytes in memory from one element to the next.
+    /// The extent of an element in memory.
     pub(crate) fn extent(&self) -> i64 {
         self.memory.extent()
     }
 
-    /// Reads elements that lie from displacement `at` of `memory` on; the memory covers them.
+    /// Reads elements from displacement `at` of `memory`, which must cover them.
     pub(crate) fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
         let count = values.len() as u64;
         Scope::with(|scope| {
@@ -65,7 +66,7 @@ impl Codec {
         })
     }
 
-    /// Writes elements from displacement `at` of `memory` on; the memory covers them.
+    /// Writes elements from displacement `at` of `memory`, which must cover them.
     pub(crate) fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
         let count = values.len() as u64;
         Scope::with(|scope| {
@@ -74,7 +75,7 @@ impl Codec {
         })
     }
 
-    /// By way of the packed stream in the rank's representation, piece by piece.
+    /// Converts by packing and unpacking in the rank's representation, a piece at a time.
     fn convert(&self, from: (Span, i64, &Type), to: (Span, i64, &Type), count: u64) -> Result<()> {
         let overflow = || shipable::Error::Overflow { what: "a displacement" };
         let source = from.0.shifted(from.1).ok_or_else(overflow)?;
@@ -109,12 +110,12 @@ impl<T: Element> Buffer<T> {
         Ok(Buffer { bytes: vec![0; bytes], len, codec, elements: PhantomData })
     }
 
-    /// How many elements it holds.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -124,12 +125,12 @@ impl<T: Element> Buffer<T> {
         &self.codec.memory
     }
 
-    /// The bytes, as they lie in memory.
+    /// The bytes of the elements, in the rank's representation.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes, to be changed.
+    /// The bytes of the elements, in the rank's representation, mutably.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
@@ -145,7 +146,7 @@ impl<T: Element> Buffer<T> {
     /// The element at `index`.
     ///
     /// # Errors
-    /// An index past the end: BUFFER. A value that `T` can't hold: CONVERSION.
+    /// BUFFER for an index past the end. CONVERSION for a value that `T` can't hold.
     pub fn get(&self, index: usize) -> Result<T> {
         let mut value = [zeroed::<T>()];
         self.read(index, &mut value)?;
@@ -155,7 +156,8 @@ impl<T: Element> Buffer<T> {
     /// Replaces the element at `index`.
     ///
     /// # Errors
-    /// An index past the end: BUFFER. A value that the rank's representation can't hold: CONVERSION.
+    /// BUFFER for an index past the end. CONVERSION for a value that the rank's representation
+    /// can't hold.
     pub fn set(&mut self, index: usize, value: T) -> Result<()> {
         self.write(index, &[value])
     }
@@ -163,7 +165,7 @@ impl<T: Element> Buffer<T> {
     /// Reads the elements from `index` on.
     ///
     /// # Errors
-    /// As [`get`](Buffer::get).
+    /// Those of [`get`](Buffer::get).
     pub fn read(&self, index: usize, values: &mut [T]) -> Result<()> {
         let at = self.offset(index, values.len())?;
         Scope::with(|scope| self.codec.read(scope.lend(Loan::new(&self.bytes)), at, values))
@@ -172,7 +174,7 @@ impl<T: Element> Buffer<T> {
     /// Writes the elements from `index` on.
     ///
     /// # Errors
-    /// As [`set`](Buffer::set).
+    /// Those of [`set`](Buffer::set).
     pub fn write(&mut self, index: usize, values: &[T]) -> Result<()> {
         let at = self.offset(index, values.len())?;
         let codec = &self.codec;
@@ -180,7 +182,7 @@ impl<T: Element> Buffer<T> {
         Scope::with(|scope| codec.write(scope.lend_mut(LoanMut::new(bytes)), at, values))
     }
 
-    /// All elements.
+    /// All elements, converted to `T`.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -190,7 +192,7 @@ impl<T: Element> Buffer<T> {
     /// values.read(2, &mut two)?;
     /// assert_eq!((two, values.to_vec()?), ([20, 0], vec![0, 10, 20, 0]));
     /// assert!(values.len() == 4 && !values.is_empty());
-    /// // As they lie in memory.
+    /// // The bytes are in the rank's representation.
     /// values.bytes_mut().fill(0);
     /// assert_eq!(values.bytes().len() as i64, 4 * values.datatype().extent());
     /// # rank.finalize()?;
@@ -198,7 +200,7 @@ impl<T: Element> Buffer<T> {
     /// ```
     ///
     /// # Errors
-    /// A value that `T` can't hold: CONVERSION.
+    /// CONVERSION for a value that `T` can't hold.
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut values = vec![zeroed::<T>(); self.len];
         self.read(0, &mut values)?;

@@ -1,20 +1,23 @@
-//! The words of a window that its ranks share, whatever its memory is: a block for each rank, in the segment.
+//! The control block of each rank of a window: synchronisation words in the segment, wherever the
+//! window's memory is.
 //!
 //! ```text
-//!    0  state u32            EXPOSED: between post and wait    NOPUT: nobody may put
+//!    0  state u32            EXPOSED: between post and wait    NOPUT: no rank may put
 //!   64  accumulate lock      64 bytes
 //!  128  lock                 shared or exclusive, see transport's SharedLock
-//!       posts[n] u32         a counter, by the rank that posted
-//!       completes[n] u32     likewise, by the rank that completed
+//!       posts[n] u32         counters, each written by the rank that posted
+//!       completes[n] u32     counters, each written by the rank that completed
 //! ```
 //!
-//! The door follows the route. A rank that reaches a window's memory directly uses its block with the processor's atomics,
-//! and so does its owner. For everyone else the owner does it when their frame arrives, behind their data in the link.
-//! Words are little-endian; a [counter] has one writer and one reader.
+//! The route to a window's memory decides how a rank uses its control block. A rank with the direct
+//! route uses it with the processor's atomics, and so does the owner. For any other rank, the owner
+//! uses it when that rank's frame arrives, after its data in the link.
+//!
+//! Words are little-endian. A [counter] has one writer and one reader.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use longshore_transport::lock::{BriefLock, Briefly, Claim, Shape, SharedLock, Sharing, User};
+use longshore_transport::lock::{BriefLock, Briefly, Claim, LockLayout, SharedLock, Sharing, User};
 use longshore_transport::{Mapping, Range, RankState, Segment, SegmentError};
 
 use crate::counter;
@@ -26,34 +29,35 @@ const LOCK: u64 = 128;
 const EXPOSED: u32 = 1;
 const NOPUT: u32 = 2;
 
-/// A window's control blocks, at one rank.
+/// The control blocks of a window, as one rank sees them.
 pub(crate) struct Control {
     memory: Mapping,
     segment: Segment,
     group: Group,
     rank: u32,
     size: u32,
-    /// From a block to the next one.
+    /// The distance in bytes between consecutive blocks.
     stride: u64,
-    locks: Shape,
+    locks: LockLayout,
 }
 
-/// What one rank counts for another.
+/// The events that one rank counts for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tally {
-    /// Exposures that the writer opened to the reader.
+    /// Posts of the writer to the reader.
     Posts,
-    /// Accesses to the reader that the writer has ended.
+    /// Accesses of the writer to the reader that are complete.
     Completes,
 }
 
 impl Control {
-    /// Bytes of shared memory, zeroed at first, for a window of `size` ranks.
+    /// The size in bytes of the control blocks of `size` ranks. The memory must be zeroed.
     pub(crate) fn bytes(size: u32) -> u64 {
         u64::from(size) * Self::stride(size)
     }
 
-    /// The blocks at `place` of the segment, for rank `rank` of a group; `None` if they aren't all there.
+    /// The blocks at `place` of the segment, for rank `rank` of a group. `None` if the memory is
+    /// too small.
     pub(crate) fn new(
         segment: &Segment,
         place: Range,
@@ -65,7 +69,8 @@ impl Control {
         }
         let (segment, group, size) = (segment.clone(), group.clone(), group.size() as u32);
         let (memory, stride) = (segment.map(place)?, Self::stride(size));
-        Ok(Some(Control { memory, segment, group, rank, size, stride, locks: Shape::of(size) }))
+        let locks = LockLayout::of(size);
+        Ok(Some(Control { memory, segment, group, rank, size, stride, locks }))
     }
 
     fn stride(size: u32) -> u64 {
@@ -77,7 +82,7 @@ impl Control {
         u64::from(owner) * self.stride
     }
 
-    /// Takes an owner's accumulate lock, until what this gives is dropped.
+    /// Takes an owner's accumulate lock. Dropping the result releases it.
     #[inline(always)]
     pub(crate) fn accumulate(&self, owner: u32) -> Briefly<'_> {
         let lock = BriefLock::at(&self.memory, self.block(owner) + ACCUMULATE);
@@ -90,12 +95,12 @@ impl Control {
         self.rank
     }
 
-    /// Whose window it is.
+    /// The group of the window.
     pub(crate) fn group(&self) -> &Group {
         &self.group
     }
 
-    /// Whether a rank will never run again.
+    /// Whether a rank is dead.
     pub(crate) fn is_dead(&self, rank: u32) -> bool {
         let known = rank < self.size;
         known && matches!(self.segment.rank_state(self.group.process(rank)), RankState::Dead(_))
@@ -103,7 +108,7 @@ impl Control {
 
     fn ring(&self, rank: u32) {
         if rank < self.size {
-            // A rank of this job is a rank of its segment.
+            // Ringing can't fail: every rank of the job belongs to the segment.
             let _ = self.segment.ring(self.group.process(rank));
         }
     }
@@ -113,7 +118,8 @@ impl Control {
         SharedLock::new(&self.memory, self.block(owner) + LOCK, self.locks)
     }
 
-    /// Asks for an owner's lock, for this rank or, at the owner, for one that it serves. It is held at once if it is free.
+    /// Requests an owner's lock, for this rank or, at the owner, for a rank that it serves. A free
+    /// lock is granted at once.
     #[inline(always)]
     pub(crate) fn claim(&self, owner: u32, user: User, sharing: Sharing) -> Claim {
         let (lock, wake) = (self.lock(owner), |user| self.wake(owner, user));
@@ -122,47 +128,48 @@ impl Control {
         claim
     }
 
-    /// Whether a claim on an owner's lock is granted. With `thorough`, the dead are passed over.
+    /// Whether a claim on an owner's lock is granted. With `thorough`, dead ranks are skipped.
     #[inline]
     pub(crate) fn poll(&self, owner: u32, claim: &mut Claim, thorough: bool) -> bool {
         let is_dead = |rank| thorough && self.is_dead(rank);
         self.lock(owner).poll(claim, is_dead, |user| self.wake(owner, user))
     }
 
-    /// Gives an owner's lock back.
+    /// Releases an owner's lock.
     #[inline(always)]
     pub(crate) fn release(&self, owner: u32, claim: Claim) {
         self.lock(owner).release(claim, |user| self.wake(owner, user));
     }
 
-    /// Who has an owner's lock or is next to get it, if anyone who lives.
+    /// The living rank that holds an owner's lock or gets it next, if there is one.
     pub(crate) fn locker(&self, owner: u32) -> Option<u32> {
         let holder = self.lock(owner).holder(|rank| self.is_dead(rank));
-        // Another's words may hold anything.
+        // Another rank may have written any value.
         holder.filter(|rank| *rank < self.size)
     }
 
-    /// Wakes whoever polls for a user: itself, or the owner that serves it.
+    /// Wakes the rank that polls for a user: the user itself, or the owner that serves it.
     fn wake(&self, owner: u32, user: User) {
         self.ring(if user.served { owner } else { user.number });
     }
 
-    /// Tells `to`, for `from`, of `count` of these, in all.
+    /// Sets `to`'s count of events by `from`.
     pub(crate) fn signal(&self, tally: Tally, to: u32, from: u32, count: u32) {
-        if counter::tell(self.word(tally, to, from), count) {
+        if counter::set(self.word(tally, to, from), count) {
             self.ring(to);
         }
     }
 
-    /// Tells this rank, for `from`, of one more of these.
+    /// Adds one to this rank's count of events by `from`.
     pub(crate) fn signal_here(&self, tally: Tally, from: u32) {
-        let told = counter::told(self.word(tally, self.rank, from));
-        self.signal(tally, self.rank, from, counter::next(told));
+        let last = counter::last(self.word(tally, self.rank, from));
+        self.signal(tally, self.rank, from, counter::next(last));
     }
 
-    /// Whether `from` has told this rank of `count` of these, in all. With `arming`, it will ring when it does.
+    /// Whether this rank's count of events by `from` has reached `count`. With `arming`, the writer
+    /// rings when it does.
     pub(crate) fn heard(&self, tally: Tally, from: u32, count: u32, arming: bool) -> bool {
-        counter::heard(self.word(tally, self.rank, from), count, arming)
+        counter::is_reached(self.word(tally, self.rank, from), count, arming)
     }
 
     fn word(&self, tally: Tally, reader: u32, writer: u32) -> &AtomicU32 {
@@ -175,7 +182,7 @@ impl Control {
         self.memory.word32((at + 4 * u64::from(writer)) as usize)
     }
 
-    /// Notes that this rank's window is exposed by a post, or is no more.
+    /// Sets whether this rank's window is exposed by a post.
     pub(crate) fn set_exposed(&self, exposed: bool) {
         self.change(EXPOSED, exposed);
     }
@@ -186,18 +193,18 @@ impl Control {
         self.state(owner).load(Ordering::Relaxed) & EXPOSED.to_le() != 0
     }
 
-    /// Notes that nobody may put into this rank's window, or that all may again.
+    /// Sets whether other ranks may not put into this rank's window.
     pub(crate) fn set_no_put(&self, no_put: bool) {
         self.change(NOPUT, no_put);
     }
 
-    /// Whether this rank said that nobody puts into its window.
+    /// Whether this rank has forbidden puts into its window.
     pub(crate) fn is_no_put(&self) -> bool {
         self.state(self.rank).load(Ordering::Relaxed) & NOPUT.to_le() != 0
     }
 
     fn change(&self, bit: u32, on: bool) {
-        // One writer, the owner.
+        // Only the owner writes the word.
         let word = self.state(self.rank);
         let state = u32::from_le(word.load(Ordering::Relaxed));
         let state = if on { state | bit } else { state & !bit };
@@ -223,7 +230,7 @@ mod tests {
         }
     }
 
-    /// The control blocks of two ranks, as each sees them.
+    /// The control blocks of two ranks, as each of them sees them.
     fn pair(segment: &Segment) -> [Control; 2] {
         let place = segment.as_rank(0).unwrap().allocate(Control::bytes(2)).unwrap();
         [0, 1].map(|rank| {
@@ -233,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_lock_nothing() {
+    fn dead_ranks_hold_no_lock() {
         for sharing in [Sharing::Shared, Sharing::Exclusive] {
             let segment = Segment::create(2).unwrap();
             let [owner, other] = pair(&segment);
@@ -245,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_wrap() {
+    fn counts_wrap_around() {
         let [reader, writer] = pair(&Segment::create(2).unwrap());
         let most = u32::MAX >> 1;
         reader.word(Tally::Posts, 0, 1).store((most << 1).to_le(), Ordering::Relaxed);

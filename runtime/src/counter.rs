@@ -1,44 +1,48 @@
-//! A count in shared memory that one rank writes and another waits for, asleep if need be.
+//! A counter in shared memory, which one rank writes and another waits for, asleep if it has to
+//! wait long.
 //!
 //! ```text
 //!    u32, little-endian: count << 1 | asleep
 //! ```
 //!
-//! A reader that goes to sleep sets the low bit, and the writer, which swaps, finds it and rings. Whatever was written before
-//! a count was told is visible to who has heard it.
+//! A reader that goes to sleep sets the low bit. The writer swaps the word, finds the bit and rings
+//! the reader. All that the writer wrote before a count is visible to a reader that has read it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The bit that says that the reader sleeps.
+/// The bit that the reader sets before it sleeps.
 const ASLEEP: u32 = 1;
 
-/// The counts there are, which wrap, and the mask of them. Neither side is ever more than a few ahead.
+/// The highest count, and the mask of counts. They wrap: neither side is ever more than a few
+/// ahead.
 pub(crate) const COUNTS: u32 = u32::MAX >> 1;
 
-/// The count after this one.
+/// The count after this one, which may be 0.
 #[inline]
 pub(crate) fn next(count: u32) -> u32 {
     count.wrapping_add(1) & COUNTS
 }
 
-/// Tells a count; true if its reader sleeps, and is to be rung.
+/// Writes a count. Returns true if the reader sleeps and the caller has to ring it.
 #[inline]
-pub(crate) fn tell(word: &AtomicU32, count: u32) -> bool {
-    // Pairs with the load and the exchange in `heard`.
+pub(crate) fn set(word: &AtomicU32, count: u32) -> bool {
+    // Pairs with the load and the exchange in `is_reached`.
     let before = word.swap((count << 1).to_le(), Ordering::AcqRel);
     u32::from_le(before) & ASLEEP != 0
 }
 
-/// What was told last, for who tells.
-pub(crate) fn told(word: &AtomicU32) -> u32 {
-    // The reader changes the low bit alone.
+/// The last count, for its writer.
+pub(crate) fn last(word: &AtomicU32) -> u32 {
+    // The reader changes only the low bit.
     u32::from_le(word.load(Ordering::Relaxed)) >> 1
 }
 
-/// Whether this count was told, or a later one. With `arming`, who tells the next one hears that its reader sleeps.
+/// Whether this count is reached. If it isn't, and `arming` is set, marks the reader as asleep, so
+/// that the writer of the next count rings it.
 #[inline]
-pub(crate) fn heard(word: &AtomicU32, count: u32, arming: bool) -> bool {
+pub(crate) fn is_reached(word: &AtomicU32, count: u32, arming: bool) -> bool {
     let reached = |word: u32| (u32::from_le(word) >> 1).wrapping_sub(count) & COUNTS <= COUNTS / 2;
+    // Pairs with the swap in `set`.
     let found = word.load(Ordering::Acquire);
     if reached(found) || !arming {
         return reached(found);
@@ -55,14 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_wrap_and_who_sleeps_is_rung_once() {
+    fn counts_wrap_and_a_sleeper_is_rung_once() {
         let word = AtomicU32::new(0);
-        assert!(!tell(&word, COUNTS) && told(&word) == COUNTS);
-        assert!(heard(&word, COUNTS, true) && heard(&word, COUNTS - 1, true));
+        assert!(!set(&word, COUNTS) && last(&word) == COUNTS);
+        assert!(is_reached(&word, COUNTS, true) && is_reached(&word, COUNTS - 1, true));
         assert_eq!(next(COUNTS), 0);
-        assert!(!heard(&word, 0, false) && !heard(&word, 0, true));
-        assert_eq!(told(&word), COUNTS);
-        assert!(tell(&word, 0) && heard(&word, 0, true));
-        assert!(!tell(&word, 1));
+        assert!(!is_reached(&word, 0, false) && !is_reached(&word, 0, true));
+        assert_eq!(last(&word), COUNTS);
+        assert!(set(&word, 0) && is_reached(&word, 0, true));
+        assert!(!set(&word, 1));
     }
 }

@@ -1,17 +1,17 @@
-//! Which of libfabric's endpoints serve two ranks of different hosts: a pure function of what their hellos said, since trying ends
-//! in hangs and silent corruption.
+//! The libfabric endpoints between two ranks on different hosts. They are chosen by a pure function
+//! of both hello frames, because an endpoint that doesn't suit both may hang or corrupt data.
 
 use std::fmt;
 
 use shipable::Architecture;
 use shipable::arch::ByteOrder;
 
-/// What serves a pair besides the connections that carry its frames.
+/// The endpoints of a pair of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// Connections alone (FI_EP_MSG): they work between machines of any byte order and word size.
+    /// Only connections (FI_EP_MSG). They work between machines of any byte order and word size.
     Connected,
-    /// An endpoint without connections (FI_EP_RDM) as well, by which each accesses the other's memory.
+    /// Also a connectionless endpoint (FI_EP_RDM), by which each rank accesses the other's memory.
     Datagram,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The endpoints for two ranks of these architectures by a provider, and why.
+/// The endpoints for two ranks of these architectures over a provider, with the reason.
 ///
 /// ```
 /// use longshore::Architecture;
@@ -43,9 +43,9 @@ pub fn choose(
     match provider {
         _ if big(here) != big(there) => (Endpoint::Connected, "byte orders differ"),
         _ if word(here) != word(there) => (Endpoint::Connected, "word sizes differ"),
-        // fi_write and fi_read of a 32-bit initiator are broken in tcp.
+        // libfabric's tcp provider: fi_write and fi_read are broken for 32-bit initiators.
         _ if word(here) < 8 => (Endpoint::Connected, "32-bit initiators send messages"),
-        // A size_t is passed for a socklen_t: fi_enable fails.
+        // The tcp provider passes a size_t for a socklen_t, so fi_enable fails.
         "tcp" if big(here) => {
             (Endpoint::Connected, "tcp has no FI_EP_RDM on 64-bit big-endian machines")
         }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pair_has_its_endpoint() {
+    fn endpoints_follow_from_both_architectures() {
         use Architecture as A;
         use Endpoint::{Connected, Datagram};
         for (provider, here, there, expected) in [

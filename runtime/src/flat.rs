@@ -1,7 +1,9 @@
-//! Datatypes and communicators as objects to be packed: in flat ASCII form, for files, servers and other programs (seed 001).
+//! Flat forms of datatypes and communicators: packed objects in ASCII, for files, servers and other
+//! programs (proposal 1 (docs/proposals.md)).
 //!
-//! Data, the type that describes them, and the communicator that says in what representation they are, one after the other,
-//! are an object that describes itself: whoever reads it needs to know nothing of who wrote it.
+//! A flat communicator, a flat type and packed data, one after the other, form a self-describing
+//! object. The communicator gives the representation of the data. Its reader needs no knowledge of
+//! its writer.
 //!
 //! ```
 //! use longshore::{Datatype, Destination, Origin};
@@ -16,12 +18,13 @@
 //! object.resize(object.len() + rank.world().pack_size(1, &column)? as usize, 0);
 //! rank.world().pack(Origin::typed(&matrix[..], 1, &column), &mut object, &mut position)?;
 //!
-//! // Elsewhere, perhaps on another architecture:
+//! // The reader, perhaps on another architecture:
 //! let mut position = 0;
 //! let origin = rank.unpack_communicator(&object, &mut position)?;
 //! let datatype = rank.unpack_type(&object, &mut position)?;
 //! let mut values = [0.0; 6];
-//! rank.unpack_of(&origin, &object, &mut position, Destination::typed(&mut values[..], 1, &datatype))?;
+//! let room = Destination::typed(&mut values[..], 1, &datatype);
+//! rank.unpack_of(&origin, &object, &mut position, room)?;
 //! assert_eq!(values, [1.0, 0.0, 3.0, 0.0, 5.0, 0.0]);
 //! # rank.finalize()?;
 //! # Ok::<(), longshore::Error>(())
@@ -39,18 +42,19 @@ use crate::rank::Rank;
 use crate::types::Type;
 
 impl Type {
-    /// Its flat form, which [`Rank::unpack_type`] reads: on any architecture if it is portable, else on like ones.
+    /// The type's flat form, which [`Rank::unpack_type`] reads. A portable type can be read on any
+    /// architecture, any other one only on those with the same representation.
     ///
     /// # Errors
-    /// VALUE_TOO_LARGE for a type with too long a text.
+    /// VALUE_TOO_LARGE for a type whose text is too long.
     pub fn flat(&self) -> Result<String> {
         Ok(flat::pack(self.datatype(), self.compiled().committed().architecture())?)
     }
 }
 
 impl Communicator {
-    /// Its flat form, which [`Rank::unpack_communicator`] reads: which job's it is, its members, and their architectures.
-    /// Local.
+    /// The communicator's flat form, which [`Rank::unpack_communicator`] reads. It contains the
+    /// job's identity, the members, and their architectures. Local.
     ///
     /// # Errors
     /// OTHER after finalize.
@@ -59,9 +63,11 @@ impl Communicator {
         Ok(described.pack())
     }
 
-    /// How it relates to a communicator that was unpacked, perhaps one of another job, or itself at another time.
-    /// [`Comparison::ArchEquiv`] where they have nothing in common but that this implementation can translate between the
-    /// architectures of both.
+    /// Compares this communicator with an unpacked one, which may be of another job, or the flat
+    /// form of this one.
+    ///
+    /// Returns [`Comparison::ArchEquiv`] if they have nothing else in common, but this
+    /// implementation can convert between the architectures of both.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -87,7 +93,7 @@ impl Communicator {
         let state = engine.state();
         let mut members = Vec::new();
         for &member in self.group().processes() {
-            // All ranks have said hello by the end of init.
+            // Every rank has sent its hello frame before the end of init.
             let unknown = || ErrorKind::Gone { rank: member, state: "unknown".to_owned() };
             let (architecture, _) = state.representation(member).ok_or_else(unknown)?;
             members.push((u64::from(member), architecture));
@@ -98,12 +104,14 @@ impl Communicator {
 }
 
 impl Rank {
-    /// Reads the flat form of a datatype from `position` of `packed` on, moves the position past it, and commits the datatype.
+    /// Unpacks a datatype from its flat form at `position` of `packed`, and commits it. Advances
+    /// the position.
     ///
     /// # Errors
-    /// TYPE for bytes that are none, or that were damaged, TRUNCATE for too few; TYPE for a type with byte displacements of another architecture, or
-    /// that was foreign to its writer; for what this rank's architecture can't represent. ARG for a position past the end. The
-    /// position stays where it was.
+    /// ARG for a position past the end. TRUNCATE for too few bytes. TYPE for bytes that are no
+    /// datatype or are damaged, for byte displacements of another architecture, for a type that was
+    /// foreign to its writer, and for a type that this rank's architecture can't represent. After
+    /// an error, the position is unchanged.
     pub fn unpack_type(&self, packed: &[u8], position: &mut u64) -> Result<Type> {
         let mut after = *position;
         let committed = self.commit(&unpack_datatype(self.process(), packed, &mut after)?)?;
@@ -111,11 +119,12 @@ impl Rank {
         Ok(committed)
     }
 
-    /// Reads the flat form of a communicator likewise. What comes of it can be compared, and says how data are represented;
-    /// nobody can be reached by it.
+    /// Unpacks a communicator from its flat form at `position` of `packed`. Advances the position.
+    /// The result can be compared, and describes the representation of packed data. It can't be
+    /// used to communicate.
     ///
     /// # Errors
-    /// As [`unpack_type`](Rank::unpack_type).
+    /// Those of [`unpack_type`](Rank::unpack_type).
     pub fn unpack_communicator(
         &self,
         packed: &[u8],
@@ -124,10 +133,12 @@ impl Rank {
         unpack_communicator(self.process(), packed, position)
     }
 
-    /// As [`Communicator::unpack`], of data that were packed in a communicator that was unpacked.
+    /// Unpacks data that was packed in a communicator of which the flat form was unpacked. See
+    /// [`Communicator::unpack`].
     ///
     /// # Errors
-    /// As [`Communicator::unpack`]; UNSUPPORTED_DATAREP where the architectures of its ranks aren't all recognised.
+    /// UNSUPPORTED_DATAREP if an architecture of the communicator's ranks isn't known. Otherwise
+    /// the errors of [`Communicator::unpack`].
     pub fn unpack_of<'a>(
         &self,
         communicator: &CommunicatorDescription,
@@ -135,7 +146,7 @@ impl Rank {
         position: &mut u64,
         room: impl Into<Destination<'a>>,
     ) -> Result<()> {
-        // Each of them once, however many ranks there are.
+        // Each architecture occurs once, whatever the number of ranks.
         let known = |(descriptor, _)| Architecture::from_descriptor(descriptor).ok();
         let known: Option<Vec<_>> = communicator.architectures().map(known).collect();
         let representation = known.and_then(|known| packed::common(&known));
@@ -173,7 +184,7 @@ fn from(packed: &[u8], position: u64) -> Result<&[u8]> {
     Ok(&packed[start(position, packed.len())?..])
 }
 
-/// A position in a buffer of `size` bytes, as an index of at most that.
+/// Converts a position in a buffer of `size` bytes to an index, which may be the end.
 pub(crate) fn start(position: u64, size: usize) -> Result<usize> {
     let start = usize::try_from(position).ok().filter(|start| *start <= size);
     let wrong = || {

@@ -1,35 +1,37 @@
-//! How a window came to be, which decides what may be done with it (MPI-5.0 sections 12.2 and 12.2.7).
+//! Window flavors and memory models (MPI-5.0 sections 12.2, 12.2.7 and 12.4).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of call that made a window, with which its memory goes: the attribute MPI_WIN_CREATE_FLAVOR.
+/// The call that made a window, which decides where its memory comes from: the attribute
+/// MPI_WIN_CREATE_FLAVOR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Flavor {
-    /// Over memory of the program's own: [`Window::create`](crate::Window::create).
+    /// The program provides the memory: [`Window::create`](crate::Window::create).
     Create,
-    /// With memory of its own: [`Window::allocate`](crate::Window::allocate).
+    /// The window allocates the memory: [`Window::allocate`](crate::Window::allocate).
     Allocate,
-    /// With memory that all its ranks load from and store to:
+    /// The window allocates memory that all its ranks can load from and store to:
     /// [`Window::allocate_shared`](crate::Window::allocate_shared).
     Shared,
-    /// Over memory that comes and goes: [`Window::create_dynamic`](crate::Window::create_dynamic).
+    /// The program attaches and detaches memory later:
+    /// [`Window::create_dynamic`](crate::Window::create_dynamic).
     Dynamic,
 }
 
-/// How a window's memory and what the others see of it go together (MPI-5.0 section 12.4): the attribute MPI_WIN_MODEL.
+/// The memory model of a window (MPI-5.0 section 12.4): the attribute MPI_WIN_MODEL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Model {
-    /// A public copy and a private one, which synchronisation makes the same: MPI_WIN_SEPARATE.
+    /// A public and a private copy, which synchronisation makes equal: MPI_WIN_SEPARATE.
     Separate,
-    /// One memory for both: MPI_WIN_UNIFIED.
+    /// One copy, which all ranks access: MPI_WIN_UNIFIED.
     Unified,
 }
 
 impl Flavor {
-    /// The call that makes such windows.
+    /// The name of the call that makes windows of this flavor.
     pub(crate) fn call(self) -> &'static str {
         match self {
             Flavor::Create => "create",

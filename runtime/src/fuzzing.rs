@@ -1,4 +1,5 @@
-//! A rank that takes frames from a hostile peer, for the fuzz targets. Built with `--cfg fuzzing` alone.
+//! A rank that receives frames from a hostile peer, for the fuzz targets. It is built only with
+//! `--cfg fuzzing`.
 
 use std::sync::Arc;
 
@@ -12,10 +13,11 @@ use crate::group::Group;
 use crate::memory::Exposed;
 use crate::wire::{Header, Hello, Introduction, Kind, PROTOCOL, hello_limit};
 
-/// What proves membership in the job.
+/// The secret that proves membership in the job.
 pub const SECRET: [u8; 4] = *b"fuzz";
 
-/// Rank 0 of two, with a window of 4 KiB of displacement unit 8, numbered [`Target::WINDOW`]; the caller is rank 1.
+/// Rank 0 of two. It has a window of 4 KiB with displacement unit 8 and the number
+/// [`Target::WINDOW`]. The caller plays rank 1.
 pub struct Target {
     engine: Engine,
     peer: Box<dyn Link>,
@@ -25,10 +27,10 @@ impl Target {
     /// The window's number.
     pub const WINDOW: u32 = 1;
 
-    /// A rank that hasn't met its peer yet.
+    /// A rank that hasn't received its peer's hello frame yet.
     ///
     /// # Panics
-    /// Without shared memory.
+    /// If shared memory isn't available.
     pub fn new() -> Target {
         let cluster = Cluster::new(2, 0).expect("shared memory");
         let link = Box::new(cluster.link(0).expect("rank 0's link"));
@@ -55,10 +57,10 @@ impl Target {
         Target { engine, peer }
     }
 
-    /// The bytes of a sound hello of rank 1, of a machine of `architecture`.
+    /// The encoded, correct hello of rank 1, on a machine of `architecture`.
     ///
     /// # Panics
-    /// Never: a hello has an encoding.
+    /// Never: every hello has an encoding.
     pub fn hello(architecture: &Architecture) -> Vec<u8> {
         let introduction = Introduction {
             architecture: architecture.descriptor(),
@@ -75,16 +77,17 @@ impl Target {
         shipable::codec::encode(&hello, hello_limit(2)).expect("a hello has an encoding")
     }
 
-    /// A frame that carries all of a hello.
+    /// A frame that carries a whole hello.
     pub fn introduction(hello: &[u8]) -> Vec<u8> {
         let header = Header { length: hello.len() as u64, ..Header::new(Kind::Hello) };
         [&header.encode(), hello].concat()
     }
 
-    /// Sends a frame, has the rank deal with it, and takes in what it answers. A frame above the link's limit is cut.
+    /// Sends a frame to the rank, lets it process the frame, and receives its answers. A frame
+    /// longer than the link's limit is cut.
     ///
     /// # Panics
-    /// When the link refuses a frame for another reason than that the rank gave its peer up.
+    /// If the link refuses the frame, unless the rank has given up its peer.
     pub fn feed(&mut self, frame: &[u8]) {
         let len = frame.len().min(self.peer.frame_limit(0));
         match self.peer.reserve(0, len) {

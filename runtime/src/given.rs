@@ -1,4 +1,4 @@
-//! Memory that an operation with a request owns until it is done.
+//! Memory that an operation with a request owns until it completes.
 
 use std::sync::Arc;
 
@@ -9,23 +9,24 @@ use crate::origin::What;
 use crate::process::Process;
 use crate::types::Type;
 
-/// Memory given to an operation with a request, which gives it back when it is done: a `Vec`, a `Box` or a
-/// [`Buffer`](crate::Buffer), all of it, or what an explicit datatype picks out of it.
+/// Memory that is passed to an operation with a request, which returns it on completion: a `Vec`, a
+/// `Box` or a [`Buffer`](crate::Buffer). The operation uses all of it, or the elements that an
+/// explicit datatype selects.
 pub struct Given<M> {
     memory: M,
     typed: Option<(i64, Type, i64)>,
 }
 
 impl<M: Memory> Given<M> {
-    /// `count` elements of `datatype`, displacement 0 being `bytes` after the memory's start; as
-    /// [`Origin::typed`](crate::Origin::typed).
+    /// `count` elements of `datatype`, whose displacement 0 is `bytes` after the start of the
+    /// memory. See [`Origin::typed`](crate::Origin::typed).
     ///
     /// ```
     /// use longshore::{Datatype, Given};
     ///
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// // The second column of two rows.
+    /// // The second column of a matrix of two rows.
     /// let column = rank.commit(&Datatype::vector(2, 1, 3, &Datatype::double())?)?;
     /// let mut matrix = rank.buffer::<f64>(6)?;
     /// matrix.write(0, &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
@@ -48,7 +49,7 @@ impl<M: Memory> From<M> for Given<M> {
     }
 }
 
-/// Memory of a request, held by it and the engine, and which elements it is about.
+/// The memory of a request, which the request and the engine hold, with the elements to be used.
 pub(crate) struct Taken {
     pub memory: Arc<Exposed>,
     elements: Elements,

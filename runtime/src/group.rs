@@ -1,6 +1,7 @@
-//! Groups of processes, and the ranks that they have there (MPI-5.0 section 7.3).
+//! Groups of processes, and their ranks in the group (MPI-5.0 section 7.3).
 //!
-//! A group is a value: an ordered set of processes, each named by its rank in the job. Making one asks nobody.
+//! A group is a local value: an ordered set of processes, each identified by its rank in the job.
+//! Making one needs no communication.
 //!
 //! Left out: groups of several jobs, and of sessions (MPI-5.0 sections 7.3.2 and 11.8).
 
@@ -13,18 +14,19 @@ pub use shipable::flat::Comparison;
 use crate::error::{ErrorKind, Result};
 use crate::hosts::Hosts;
 
-/// The rank to which an operation does nothing (MPI-5.0 section 3.10).
+/// The null process: communication with this rank does nothing (MPI-5.0 section 3.10).
 ///
-/// Beware: it is -1, so `world.rank() - 1` at rank 0 is no error, but silently does nothing. At an edge that is what is
-/// wanted; on a ring write `(me + size - 1) % size`.
+/// Beware: its value is -1. At rank 0, `world.rank() - 1` is therefore no error, and the call
+/// silently does nothing. This is useful at the edge of a domain. On a ring, use `(me + size - 1) %
+/// size`.
 pub const PROC_NULL: i32 = -1;
 
-/// An ordered set of processes of the job.
+/// An ordered set of processes of the job (MPI-5.0 section 7.3).
 ///
 /// ```
 /// let rank = longshore::init()?;
 /// let world = rank.world().group();
-/// // Every other rank, from the last one on.
+/// // Every second rank, in reverse order.
 /// let some = world.range_incl(&[(world.size() - 1, 0, -2)])?;
 /// let rest = world.difference(&some)?;
 /// assert_eq!(some.size() + rest.size(), world.size());
@@ -36,34 +38,34 @@ pub const PROC_NULL: i32 = -1;
 pub struct Group(Arc<Members>);
 
 struct Members {
-    /// Their ranks in the job, by rank in the group.
+    /// The members' ranks in the job, by rank in the group.
     ranks: Box<[u32]>,
-    /// Whether these are 0, 1, 2 and so on.
+    /// Whether the ranks in the group equal those in the job.
     whole: bool,
-    /// The other way round, where it was asked for.
+    /// The rank in the group of each member, by rank in the job; built at its first use.
     inverse: OnceLock<HashMap<u32, u32>>,
-    /// Of the process whose group this is: its rank in the job.
+    /// The process that made the group, by its rank in the job.
     me: u32,
 }
 
 impl Group {
-    /// The group of all processes of a job of `size`, at process `me`.
+    /// The group of all processes of a job of `size` processes, at process `me`.
     pub(crate) fn of_job(size: u32, me: u32) -> Group {
         Group::new((0..size).collect(), me)
     }
 
-    /// Processes by their ranks in the job, all different, at process `me`.
+    /// The group of these distinct ranks of the job, at process `me`.
     pub(crate) fn new(ranks: Vec<u32>, me: u32) -> Group {
         let whole = ranks.iter().zip(0..).all(|(rank, place)| *rank == place);
         Group(Arc::new(Members { ranks: ranks.into(), whole, inverse: OnceLock::new(), me }))
     }
 
-    /// How many processes there are (MPI-5.0 section 7.3.1).
+    /// The number of processes (MPI-5.0 section 7.3.1).
     pub fn size(&self) -> i32 {
         self.0.ranks.len() as i32
     }
 
-    /// This process's rank in it, if it belongs to it.
+    /// The rank of this process in the group; `None` if it isn't a member (MPI-5.0 section 7.3.1).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -77,7 +79,7 @@ impl Group {
         self.rank_of(self.0.me).map(|rank| rank as i32)
     }
 
-    /// The processes, by their ranks in the job.
+    /// The members' ranks in the job, in the order of their ranks in the group.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -90,11 +92,11 @@ impl Group {
         &self.0.ranks
     }
 
-    /// The ranks that processes of this group have in another one: none for those that don't belong to it, PROC_NULL for
-    /// PROC_NULL (MPI-5.0 section 7.3.1).
+    /// Translates ranks of this group to ranks of another one (MPI-5.0 section 7.3.1). The result
+    /// is `None` for a process outside the other group, and PROC_NULL for PROC_NULL.
     ///
     /// # Errors
-    /// RANK for what is no rank of this group; GROUP for one of another process.
+    /// RANK for a rank outside this group. GROUP for a group of another process.
     pub fn translate_ranks(&self, ranks: &[i32], other: &Group) -> Result<Vec<Option<i32>>> {
         self.check_own(other)?;
         let translate = |&rank: &i32| match self.member(rank)? {
@@ -104,7 +106,9 @@ impl Group {
         ranks.iter().map(translate).collect()
     }
 
-    /// [`Comparison::Ident`], [`Comparison::Similar`] or [`Comparison::Unequal`] (MPI-5.0 section 7.3.1).
+    /// Compares the members of two groups (MPI-5.0 section 7.3.1). Returns [`Comparison::Ident`]
+    /// for the same processes in the same order, [`Comparison::Similar`] for another order, and
+    /// [`Comparison::Unequal`] otherwise.
     pub fn compare(&self, other: &Group) -> Comparison {
         if self.0.ranks == other.0.ranks {
             return Comparison::Ident;
@@ -116,7 +120,8 @@ impl Group {
         }
     }
 
-    /// The processes of this group, then those of the other that aren't in it (MPI-5.0 section 7.3.2).
+    /// The processes of this group, then those that are only in the other group (MPI-5.0 section
+    /// 7.3.2).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -131,61 +136,65 @@ impl Group {
     /// ```
     ///
     /// # Errors
-    /// GROUP for a group of another process; likewise below.
+    /// GROUP for a group of another process.
     pub fn union(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         let added = other.0.ranks.iter().filter(|process| !self.contains(**process));
         Ok(self.with(self.0.ranks.iter().chain(added).copied().collect()))
     }
 
-    /// The processes of this group that are in the other too, in the order of this one.
+    /// The processes that are in both groups, in the order of this one (MPI-5.0 section 7.3.2).
     ///
     /// # Errors
-    /// As [`union`](Group::union).
+    /// GROUP for a group of another process.
     pub fn intersection(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         Ok(self.filtered(|process| other.contains(process)))
     }
 
-    /// The processes of this group that aren't in the other, in the order of this one.
+    /// The processes of this group that aren't in the other one, in the order of this one (MPI-5.0
+    /// section 7.3.2).
     ///
     /// # Errors
-    /// As [`union`](Group::union).
+    /// GROUP for a group of another process.
     pub fn difference(&self, other: &Group) -> Result<Group> {
         self.check_own(other)?;
         Ok(self.filtered(|process| !other.contains(process)))
     }
 
-    /// The processes with these ranks, in this order.
+    /// The processes with these ranks, in this order (MPI-5.0 section 7.3.2).
     ///
     /// # Errors
-    /// RANK for what is no rank of this group, or is named twice.
+    /// RANK for a rank outside this group, or one that is passed twice.
     pub fn incl(&self, ranks: &[i32]) -> Result<Group> {
         Ok(self.with(self.distinct(ranks)?))
     }
 
-    /// All processes but those with these ranks.
+    /// The processes without these ranks, in the order of this group (MPI-5.0 section 7.3.2).
     ///
     /// # Errors
-    /// As [`incl`](Group::incl).
+    /// RANK for a rank outside this group, or one that is passed twice.
     pub fn excl(&self, ranks: &[i32]) -> Result<Group> {
         let excluded = self.distinct(ranks)?;
         Ok(self.filtered(|process| !excluded.contains(&process)))
     }
 
-    /// The processes with the ranks of these ranges, each first, last (which belongs to it) and stride.
+    /// The processes with the ranks of these ranges (MPI-5.0 section 7.3.2). A range consists of
+    /// first rank, last rank and stride, and includes both ends.
     ///
     /// # Errors
-    /// ARG for a stride of 0; as [`incl`](Group::incl) for the ranks that the ranges come to.
+    /// ARG for a stride of 0. RANK for a rank outside this group, or one that is in the ranges
+    /// twice.
     pub fn range_incl(&self, ranges: &[(i32, i32, i32)]) -> Result<Group> {
         self.incl(&self.expand(ranges)?)
     }
 
-    /// All processes but those with the ranks of these ranges.
+    /// The processes without the ranks of these ranges (MPI-5.0 section 7.3.2). A range consists of
+    /// first rank, last rank and stride, and includes both ends.
     ///
     /// ```
     /// # let rank = longshore::init()?;
-    /// // All but every third.
+    /// // Without every third rank.
     /// let world = rank.world().group();
     /// let some = world.range_excl(&[(0, world.size() - 1, 3)])?;
     /// assert_eq!(some.size(), world.size() - (world.size() + 2) / 3);
@@ -194,12 +203,12 @@ impl Group {
     /// ```
     ///
     /// # Errors
-    /// As [`range_incl`](Group::range_incl).
+    /// Those of [`range_incl`](Group::range_incl).
     pub fn range_excl(&self, ranges: &[(i32, i32, i32)]) -> Result<Group> {
         self.excl(&self.expand(ranges)?)
     }
 
-    /// The process with a rank of this group, or none for PROC_NULL (rule 27).
+    /// The process with this rank in the group; `None` for PROC_NULL (rule 27).
     #[inline]
     pub(crate) fn member(&self, rank: i32) -> Result<Option<u32>> {
         match usize::try_from(rank).ok().and_then(|rank| self.0.ranks.get(rank)) {
@@ -212,13 +221,13 @@ impl Group {
         }
     }
 
-    /// The process with this rank, which is one of this group's.
+    /// The process with this rank, which must be valid.
     #[inline]
     pub(crate) fn process(&self, rank: u32) -> u32 {
         self.0.ranks[rank as usize]
     }
 
-    /// The rank that a process of the job has here.
+    /// The rank in this group of a process of the job.
     pub(crate) fn rank_of(&self, process: u32) -> Option<u32> {
         if self.0.whole {
             return ((process as usize) < self.0.ranks.len()).then_some(process);
@@ -232,7 +241,7 @@ impl Group {
         self.rank_of(process).is_some()
     }
 
-    /// Refuses a group of another process, in whose mouth the ranks mean something else.
+    /// Refuses a group of another process: its rank numbers have another meaning there.
     pub(crate) fn check_own(&self, other: &Group) -> Result<()> {
         if self.0.me == other.0.me {
             return Ok(());
@@ -267,7 +276,8 @@ impl Group {
         Ok(processes)
     }
 
-    /// The ranks of ranges. No more than there are in the group, and one: that one is out of it or there twice.
+    /// The ranks of the ranges, but at most one more than the group has: the last of these is
+    /// invalid or a repetition.
     fn expand(&self, ranges: &[(i32, i32, i32)]) -> Result<Vec<i32>> {
         let mut ranks = Vec::new();
         for &(first, last, stride) in ranges {
@@ -302,15 +312,15 @@ impl fmt::Debug for Group {
     }
 }
 
-/// Groups on hosts.
+/// Queries about the hosts of a group.
 impl Hosts {
-    /// Whether all of a group share one.
+    /// Whether all processes of the group are on one host.
     pub(crate) fn hold(&self, group: &Group) -> bool {
         let mut processes = group.processes().iter();
         self.is_one() || processes.all(|&process| self.share(process, group.process(0)))
     }
 
-    /// The first rank of a group on the host of one of its processes, by its rank in the group.
+    /// The first rank of the group whose process is on the host of `process`.
     pub(crate) fn first_beside(&self, group: &Group, process: u32) -> u32 {
         let beside = |&other: &u32| self.share(other, process);
         group.processes().iter().position(beside).unwrap_or(0) as u32
@@ -327,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_keep_the_order_that_mpi_gives_them() {
+    fn set_operations_keep_mpis_order() {
         let (left, right) = (group(&[4, 2, 0]), group(&[0, 1, 2]));
         assert_eq!(left.union(&right).unwrap().processes(), [4, 2, 0, 1]);
         assert_eq!(left.intersection(&right).unwrap().processes(), [2, 0]);
@@ -363,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_members_are_named() {
+    fn errors_name_the_wrong_ranks() {
         let two = Group::of_job(2, 0);
         let words = |outcome: Result<Group>| outcome.unwrap_err().to_string();
         assert!(words(two.incl(&[0, 2])).contains("no rank 2 in a communicator or group of 2"));
@@ -375,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_find_who_shares_a_host() {
+    fn the_hosts_of_a_group_are_found() {
         let hosts = Hosts::new(vec![4, 4, 7, 4]);
         let all = Group::of_job(4, 0);
         assert!(!hosts.hold(&all) && hosts.hold(&Group::new(vec![3, 0], 0)));

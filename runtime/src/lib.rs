@@ -1,10 +1,11 @@
 //! One-sided communication (RMA) between unlike machines.
 //!
-//! A process exposes a window of its memory, others put into it and get from it, and the data arrives right whatever the
-//! byte order, word size, alignment or long double format on either side.
+//! Each process exposes a window of its memory, and the other processes put data into it and get
+//! data from it. Values arrive unchanged even if byte order, word size, alignment or `long double`
+//! format differ between the two machines.
 //!
 //! ```text
-//!   Rank ─ Communicator ─ Window ─ Epoch          what a program sees: scopes over the calls below
+//!   Rank ─ Communicator ─ Window ─ Epoch          the API of a program
 //!              │             │       │
 //!              │           route: Direct, Rdma or Message, per origin, target and window
 //!              │             │             │
@@ -19,7 +20,7 @@
 //!
 //! let rank = longshore::init()?;
 //! let world = rank.world();
-//! // Everyone's window is a matrix of 8 rows of 10 doubles.
+//! // The window of each rank is a matrix of 8 rows of 10 doubles.
 //! let mut window = Window::allocate(world, 640, 8, &Info::default())?;
 //! let column = rank.commit(&Datatype::vector(8, 1, 10, &Datatype::double())?)?;
 //! let next = (world.rank() + 1) % world.size();
@@ -30,11 +31,12 @@
 //! # Ok::<(), longshore::Error>(())
 //! ```
 //!
-//! `longshore run -n 4 ./program` starts it as a job of four ranks; started without a launcher it is a job of one. Launchers that
-//! speak PMI-1 or PMIx start jobs too: see [`job`].
+//! `longshore run -n 4 ./program` starts the program as a job of four ranks. Without a launcher it
+//! is a job of one rank. Launchers that speak PMI-1 or PMIx can start jobs too: see [`job`].
 //!
-//! Whoever installs a subscriber of the crate `tracing` is told of what an operator asks about: a rank's start, windows and
-//! the route to each target, refusals sent and received, peers lost.
+//! Events for an operator go to the crate `tracing`, so a program sees them if it installs a
+//! subscriber. The events are: the start of a rank, its windows, the route to each target, refusals
+//! sent and received, and lost peers.
 
 mod assert;
 mod barrier;
@@ -105,7 +107,7 @@ pub use window::{
     Fetched, Info, Local, LockType, Passive, Raw, Request, Window,
 };
 
-/// The Rust on the documentation's pages, as tests.
+/// Runs the Rust code blocks of the documentation pages as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/datatypes.md")]
 struct Pages;

@@ -1,16 +1,17 @@
-//! Hash tables keyed by numbers: of windows, operations and forms, and of Rust's types.
+//! Hash tables with numeric keys: of windows, operations, forms, and Rust's type ids.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A table by number. Each table holds what one rank numbered, so who makes numbers collide delays nobody but itself; a hash
-/// against attackers would be a good part of what a small operation costs.
+/// A hash map by number. All keys of a map are numbered by one rank, so a rank that provokes
+/// collisions slows down only its own operations. A hash that resists attacks would take a
+/// considerable part of the time of a small operation.
 pub(crate) type Numbers<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
 
-/// A set of numbers.
+/// A hash set of numbers.
 pub(crate) type NumberSet<K> = HashSet<K, BuildHasherDefault<Mixer>>;
 
-/// Spreads words over all bits by multiplication.
+/// A hash function that spreads each word over all bits by a multiplication.
 #[derive(Default)]
 pub(crate) struct Mixer(u64);
 
@@ -38,13 +39,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_a_row_spread() {
+    fn consecutive_numbers_spread() {
         let hash = |number: u64| {
             let mut mixer = Mixer::default();
             mixer.write_u64(number);
             mixer.finish()
         };
-        // A table looks at the low bits and at the highest seven.
+        // A hash table uses the low bits and the highest seven.
         for (shift, mask) in [(0, 0xff), (57, 0x7f)] {
             let places: HashSet<_> = (0..256).map(|n| hash(n) >> shift & mask).collect();
             assert!(places.len() > mask as usize / 2, "{} of {mask}", places.len());

@@ -155,7 +155,7 @@ pub(crate) struct Elementwise {
 
 impl What<'_> {
     /// Whether it is so many elements of this very type, from the memory's displacement 0 on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
             What::Slice { count, element } => count == elements && of.element() == Some(element.id),
@@ -165,6 +165,24 @@ impl What<'_> {
                 u64::try_from(count) == Ok(elements) && Arc::ptr_eq(datatype.compiled(), of)
             }
             What::Typed { .. } | What::InPlace => false,
+        }
+    }
+
+    /// The Rust type of its elements, if they are all of a slice.
+    pub(crate) fn slice(&self) -> Option<ElementType> {
+        match *self {
+            What::Slice { element, .. } => Some(element),
+            What::Typed { .. } | What::InPlace => None,
+        }
+    }
+
+    /// Whether an explicit type picks members of elements with padding.
+    pub(crate) fn picks_members(&self, elements: &Elements) -> bool {
+        match self {
+            What::Typed { native: Some(native), .. } => {
+                !native.is_byte() && !native.is_dense(elements)
+            }
+            What::Typed { native: None, .. } | What::Slice { .. } | What::InPlace => false,
         }
     }
 

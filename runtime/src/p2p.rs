@@ -1,6 +1,7 @@
-//! Messages between two ranks: typed data, and types themselves (MPI-5.0 section 3.2; seed 004).
+//! Point-to-point communication of typed data and of datatypes (MPI-5.0 chapter 3; proposal 4
+//! (docs/proposals.md)).
 //!
-//! Left out: other modes than the standard one, persistent requests.
+//! Left out: the buffered, synchronous and ready modes, persistent requests.
 
 mod probe;
 mod request;
@@ -11,7 +12,7 @@ use shipable::{Form, Tag, form::Limits};
 
 use crate::communicator::{ANY_SOURCE, ANY_TAG, Communicator};
 use crate::engine::{
-    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status, tag_to_wire,
+    Channel, Delivery, Keep, Landing, Message, Pattern, Sender, Source, State, Status,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::group::Group;
@@ -21,20 +22,23 @@ use crate::memory::{Span, scope};
 use crate::origin::{Destination, Elementwise, Origin, What};
 use crate::process::Process;
 use crate::types::{ForeignType, OTHER_RANK, Type};
+use crate::wire::tag_to_wire;
 
 pub use probe::{Envelope, Matched};
 pub use request::{Receiving, Sending};
 
 impl Communicator {
-    /// Sends data to a rank; returns once the data may be changed again (MPI-5.0 section 3.4).
+    /// Sends data to a rank (MPI-5.0 section 3.4). Returns when the data may be changed again.
     ///
-    /// They travel in this rank's representation, and the receiver makes them right. A short message is buffered; a long
-    /// one waits for its receive.
+    /// The data travels in this rank's representation, and the receiver converts it. A short
+    /// message is buffered. A long one waits until the receiver has a matching receive
+    /// (rendezvous).
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// let (me, size) = (world.rank(), world.size());
+    /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
     /// world.send(&[1.5, 2.5], next, 0)?;
     /// let mut got = [0.0; 2];
     /// let status = world.recv(&mut got, before, 0)?;
@@ -44,14 +48,15 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// RANK, TAG, COUNT, BUFFER for what they name; CONVERSION where an emulated representation can't hold a value of a
-    /// slice; PROC_ABORTED if the rank is gone.
+    /// RANK, TAG, COUNT or BUFFER for a wrong argument. CONVERSION if an emulated representation
+    /// can't hold a value of a slice. PROC_ABORTED if the rank is dead.
     pub fn send<'a>(&self, data: impl Into<Origin<'a>>, dest: i32, tag: i32) -> Result<()> {
         let data = data.into();
         self.call("send", Activity::Send, dest, || self.send_on(data, dest, tag))
     }
 
-    /// Receives data that a rank sent with a tag, or [`ANY_SOURCE`] and [`ANY_TAG`] (MPI-5.0 section 3.2.4).
+    /// Receives data from a rank with a tag (MPI-5.0 section 3.2.4). [`ANY_SOURCE`] and [`ANY_TAG`]
+    /// match every rank and every tag.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -59,7 +64,7 @@ impl Communicator {
     ///
     /// let world = rank.world();
     /// world.send(&[7], world.rank(), 42)?;
-    /// // Room for more than comes.
+    /// // The buffer may be longer than the message.
     /// let mut room = [0; 8];
     /// let status = world.recv(&mut room, ANY_SOURCE, ANY_TAG)?;
     /// assert_eq!((status.source, status.tag, status.count), (world.rank(), 42, 1));
@@ -68,8 +73,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// TRUNCATE for a longer message, TYPE for one of another signature, CONVERSION for a value that doesn't fit here;
-    /// PROC_ABORTED if the rank is gone.
+    /// TRUNCATE for a message longer than the buffer. TYPE for another signature. CONVERSION for a
+    /// value that the receiving type can't hold. PROC_ABORTED if the rank is dead.
     pub fn recv<'a>(
         &self,
         room: impl Into<Destination<'a>>,
@@ -80,17 +85,17 @@ impl Communicator {
         self.call("recv", Activity::Receive, source, || self.recv_on(room, source, tag))
     }
 
-    /// Sends a type to a rank, which can then use it as the target type of operations on this process, and for nothing else
-    /// (rule T5).
+    /// Sends a type to a rank, which can use it only as the target type of operations on this
+    /// process (rule T5; MPI_Type_send of proposal 4 (docs/proposals.md)).
     ///
-    /// What travels is right in this rank's memory alone, even if the type is portable.
+    /// The message describes the type's layout in this rank's memory, even if the type is portable.
     ///
     /// ```
     /// # use longshore::{Info, Window};
     /// # let rank = longshore::init()?;
     /// use longshore::Datatype;
     ///
-    /// // A pair whose second member lies 16 bytes behind its first, whatever others would make of it.
+    /// // The second member lies 16 bytes after the first, as only its builder can know.
     /// let members = [Datatype::int(), Datatype::double()];
     /// let pair = rank.commit(&Datatype::struct_(&[1, 1], &[0, 16], &members)?)?;
     /// let mut window = Window::allocate(rank.world(), 64, 1, &Info::default())?;
@@ -108,7 +113,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Communicator::send).
+    /// Those of [`send`](Communicator::send).
     pub fn type_send(&self, datatype: &Type, dest: i32, tag: i32) -> Result<()> {
         self.call("type_send", Activity::Send, dest, || {
             if !datatype.is_of(self.process().names()) {
@@ -130,7 +135,7 @@ impl Communicator {
         })
     }
 
-    /// Receives a type that its owner sent with [`type_send`](Communicator::type_send).
+    /// Receives a type that its builder sent with [`type_send`](Communicator::type_send).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -143,8 +148,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`recv`](Communicator::recv); RANK for PROC_NULL, of which no type comes; TYPE for a form with an unknown tag (rule T6) or that
-    /// is none.
+    /// RANK for PROC_NULL, which sends no types. TYPE for a form with an unknown tag (rule T6), or
+    /// for a message without a valid form. Otherwise the errors of [`recv`](Communicator::recv).
     pub fn type_recv(&self, source: i32, tag: i32) -> Result<ForeignType> {
         self.call("type_recv", Activity::Receive, source, || {
             if source != ANY_SOURCE && !matches!(self.member(source), Ok(Some(_))) {
@@ -160,13 +165,14 @@ impl Communicator {
         })
     }
 
-    /// Sends to one rank and receives from another at the same time (MPI-5.0 section 3.10): two ranks that exchange long
-    /// messages this way don't wait for each other.
+    /// Sends to one rank and receives from another at the same time (MPI-5.0 section 3.10). Two
+    /// ranks that exchange long messages this way can't deadlock.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// let (me, size) = (world.rank(), world.size());
+    /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
     /// let mut got = [0];
     /// world.sendrecv((&[world.rank()], next, 0), (&mut got, before, 0))?;
     /// assert_eq!(got, [before]);
@@ -175,7 +181,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Communicator::send) and [`recv`](Communicator::recv).
+    /// Those of [`send`](Communicator::send) and [`recv`](Communicator::recv).
     pub fn sendrecv<'a, 'b>(
         &self,
         (data, dest, send_tag): (impl Into<Origin<'a>>, i32, i32),
@@ -206,7 +212,7 @@ impl Communicator {
                         transfer.start_send(peer, message)?;
                     }
                     transfer.finish_send()?;
-                    if receives { transfer.finish_receive() } else { Ok(NOTHING) }
+                    if receives { transfer.finish_receive() } else { Ok(NULL_STATUS) }
                 },
             )
         };
@@ -214,7 +220,7 @@ impl Communicator {
         self.call("sendrecv", Activity::Receive, source, || both().map_err(place))
     }
 
-    /// Makes a call to or from another rank.
+    /// Runs the body of a call that communicates with rank `other`. Adds the place to its error.
     fn call<T>(
         &self,
         call: &'static str,
@@ -248,7 +254,7 @@ impl Communicator {
 
     fn recv_on(&self, room: Destination<'_>, source: i32, tag: i32) -> Result<Status> {
         if source == PROC_NULL {
-            return Ok(NOTHING);
+            return Ok(NULL_STATUS);
         }
         let pattern = self.pattern(source, tag, Channel::Data)?;
         let transfer = Transfer::of(self);
@@ -300,7 +306,7 @@ impl Communicator {
     }
 }
 
-/// A send and a receive of one call, as far as they are under way.
+/// The send and the receive of one blocking call, while they are in progress.
 struct Transfer<'a> {
     process: &'a Process,
     group: &'a Group,
@@ -338,7 +344,7 @@ impl<'a> Transfer<'a> {
             self.sending.set(None);
             return Ok(());
         }
-        // A short message has left this rank's hands; it also leaves this rank, now if its link has room.
+        // A short message is buffered already. Progress sends it now if the link has room.
         self.process.engine().progress();
         Ok(())
     }
@@ -355,7 +361,7 @@ impl<'a> Transfer<'a> {
         Ok(delivery)
     }
 
-    /// Lets go of what was lent, where the call failed before the engine did.
+    /// Gives the lent memory back after an error, if the engine still uses it.
     fn abandon(&self) {
         let sending = self.sending.get().map(|(number, _)| number);
         let receiving = self.receiving.get().map(|(number, _)| number);
@@ -365,20 +371,21 @@ impl<'a> Transfer<'a> {
     }
 }
 
-/// A status as the communicator's ranks have it: the engine knows those of the job. All senders are members.
+/// Converts a status from ranks of the job to ranks of the communicator. All senders are members.
 fn in_group(group: &Group, status: Status) -> Status {
     let source = group.rank_of(status.source as u32);
     Status { source: source.map_or(ANY_SOURCE, |source| source as i32), ..status }
 }
 
-/// What is received of no rank.
-const NOTHING: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
+/// The status of a receive from PROC_NULL.
+const NULL_STATUS: Status = Status { source: PROC_NULL, tag: ANY_TAG, count: 0, elements: 0 };
 
 fn checked_tag(tag: i32) -> Result<i32> {
     if tag < 0 { Err(ErrorKind::Tag(tag).into()) } else { Ok(tag) }
 }
 
-/// What `type_send` sends: the form's tag, the length of the form, the form, and the type as its owner prints it.
+/// Encodes the message of `type_send`: the form's tag, the length of the form, the form, and the
+/// type in text notation.
 fn encode_type(form: &Form, text: &str) -> Vec<u8> {
     let form = form.encode();
     let mut bytes = vec![tag_to_wire(Tag::Locale)];

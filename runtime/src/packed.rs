@@ -1,8 +1,10 @@
-//! MPI_Pack and MPI_Unpack of a communicator, and of external representations (MPI-5.0 sections 5.2 and 5.3).
+//! Packing and unpacking in a communicator's representation, and in external representations
+//! (MPI-5.0 sections 5.2 and 5.3).
 //!
-//! A packed buffer has no header, since a position may start above 0: its representation is the communicator's. Where all
-//! members have one it is theirs, and packing gathers and nothing else. Where they differ it is one that all of them know,
-//! little-endian with a `long` of 64 bits and a long double of 128, and every value of any member survives in it.
+//! A packed buffer has no header, since a position may start above 0. Its representation is a
+//! property of the communicator. If all members have the same representation, it is that one, and
+//! packing only gathers bytes. Otherwise it is one that all of them know: little-endian, with a
+//! `long` of 64 bits and a `long double` of 128. It holds every value of every member.
 
 use shipable::{Architecture, packed};
 
@@ -14,15 +16,18 @@ use crate::process::Process;
 use crate::rank::Rank;
 use crate::types::Type;
 
-/// What a communicator of unlike members packs in.
+/// The representation of packed buffers if the members' representations differ.
 const CANONICAL: Architecture = Architecture::AARCH64;
 
 impl Communicator {
-    /// Packs data to `packed` from `position` on, and moves the position past them (`MPI_Pack`).
+    /// Packs data into `packed` from `position` on, and advances the position (MPI_Pack).
     ///
-    /// Any member can unpack the bytes. They are sent, put or written to a file as bytes, of type MPI_BYTE or MPI_PACKED. What was
-    /// sent as MPI_PACKED can also be received as what it is; and what was sent as anything else received as MPI_PACKED, to be
-    /// unpacked, from a rank whose representation is the communicator's.
+    /// Any member can unpack the bytes. They can be sent, put, or written to a file as bytes, as
+    /// MPI_BYTE or MPI_PACKED.
+    ///
+    /// Data that was sent as MPI_PACKED can be received with its own type. Data that was sent with
+    /// another type can be received as MPI_PACKED and then unpacked, if the sender has the
+    /// communicator's representation.
     ///
     /// ```
     /// let rank = longshore::init()?;
@@ -40,8 +45,9 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// ARG for a position past the end of `packed`, TRUNCATE where there is no room behind it, BUFFER where the data don't lie in
-    /// their memory: nothing is packed then. The position stays where it was.
+    /// ARG for a position past the end of `packed`. TRUNCATE if the data doesn't fit after the
+    /// position. BUFFER if the data lies outside its memory. In these cases nothing is packed.
+    /// After an error, the position is unchanged.
     pub fn pack<'a>(
         &self,
         data: impl Into<Origin<'a>>,
@@ -52,12 +58,13 @@ impl Communicator {
             .map_err(|error| self.raise(error.at(|| self.place("pack"))))
     }
 
-    /// Unpacks from `position` of `packed` on, and moves the position past what was unpacked (`MPI_Unpack`).
+    /// Unpacks data from `position` of `packed` on, and advances the position (MPI_Unpack).
     ///
     /// # Errors
-    /// ARG for a position past the end of `packed`, TRUNCATE where too few bytes lie behind it, BUFFER where the room isn't
-    /// there: nothing is written then. CONVERSION for a value that this rank's representation can't hold; what lies before it
-    /// is written. The position stays where it was.
+    /// ARG for a position past the end of `packed`. TRUNCATE if too few bytes follow the position.
+    /// BUFFER if the data would lie outside its memory. In these cases nothing is written.
+    /// CONVERSION for a value that this rank's type can't hold; the items before it are written.
+    /// After an error, the position is unchanged.
     pub fn unpack<'a>(
         &self,
         packed: &[u8],
@@ -68,7 +75,7 @@ impl Communicator {
             .map_err(|error| self.raise(error.at(|| self.place("unpack"))))
     }
 
-    /// Bytes that `count` elements take in a packed buffer (`MPI_Pack_size`).
+    /// The number of bytes of `count` elements in a packed buffer (MPI_Pack_size).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -78,13 +85,14 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// COUNT for a negative count, VALUE_TOO_LARGE for more bytes than 64 bits count.
+    /// COUNT for a negative count. VALUE_TOO_LARGE if the number of bytes exceeds 64 bits.
     pub fn pack_size(&self, count: i64, datatype: &Type) -> Result<u64> {
         pack_size(self.process(), count, datatype, self.packed_representation())
             .map_err(|error| self.raise(error.at(|| self.place("pack_size"))))
     }
 
-    /// The representation that packed buffers have: found once, since members and their architectures never change.
+    /// The representation of packed buffers. It is determined once, since members and their
+    /// architectures never change.
     pub(crate) fn packed_representation(&self) -> &Architecture {
         self.packed().get_or_init(|| {
             let mut engine = self.process().engine();
@@ -95,16 +103,16 @@ impl Communicator {
     }
 }
 
-/// What members of these architectures pack in; none without members.
+/// The representation of packed buffers for members of these architectures; `None` without members.
 pub(crate) fn common(members: &[Architecture]) -> Option<Architecture> {
     let first = members.first()?;
     let alike = members.iter().all(|other| other.same_representation(first));
     Some(if alike { *first } else { CANONICAL })
 }
 
-/// The external representations: `external32`, which MPI defines, and `xdr`, RFC 4506's.
+/// External representations: `external32` of MPI, and `xdr` of RFC 4506.
 impl Rank {
-    /// As [`Communicator::pack`], in an external representation (`MPI_Pack_external`).
+    /// Packs data in an external representation (MPI_Pack_external). See [`Communicator::pack`].
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -120,8 +128,8 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// As [`Communicator::pack`]; UNSUPPORTED_DATAREP for another representation, CONVERSION for a value that it can't hold, such
-    /// as a `long` of more than 32 bits.
+    /// UNSUPPORTED_DATAREP for an unknown representation. CONVERSION for a value that it can't
+    /// hold, such as a `long` of more than 32 bits. Otherwise the errors of [`Communicator::pack`].
     pub fn pack_external<'a>(
         &self,
         datarep: &str,
@@ -134,10 +142,12 @@ impl Rank {
         })
     }
 
-    /// As [`Communicator::unpack`], from an external representation (`MPI_Unpack_external`).
+    /// Unpacks data from an external representation (MPI_Unpack_external). See
+    /// [`Communicator::unpack`].
     ///
     /// # Errors
-    /// As [`Communicator::unpack`]; UNSUPPORTED_DATAREP for another representation.
+    /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
+    /// [`Communicator::unpack`].
     pub fn unpack_external<'a>(
         &self,
         datarep: &str,
@@ -150,17 +160,20 @@ impl Rank {
         })
     }
 
-    /// As [`Communicator::pack_size`], in an external representation (`MPI_Pack_external_size`).
+    /// The number of bytes of `count` elements in an external representation
+    /// (MPI_Pack_external_size).
     ///
     /// # Errors
-    /// As [`Communicator::pack_size`]; UNSUPPORTED_DATAREP for another representation.
+    /// UNSUPPORTED_DATAREP for an unknown representation. Otherwise the errors of
+    /// [`Communicator::pack_size`].
     pub fn pack_external_size(&self, datarep: &str, count: i64, datatype: &Type) -> Result<u64> {
         self.external("pack_external_size", datarep, |process, representation| {
             pack_size(process, count, datatype, representation)
         })
     }
 
-    /// A call about an external representation.
+    /// Runs the body of a call on an external representation. Its errors go to the handler of
+    /// MPI_COMM_SELF.
     fn external<T>(
         &self,
         call: &'static str,

@@ -1,11 +1,12 @@
-//! How far pointers reach, which machines have of several sizes.
+//! The reach of pointers of different sizes.
 
-/// Whether pointers of so many bytes reach all of so much memory.
+/// Whether `bytes` bytes fit the address space of pointers of `pointer` bytes.
 pub(crate) fn fits(bytes: u64, pointer: u8) -> bool {
     bytes <= address_space(pointer)
 }
 
-/// How much memory pointers of so many bytes reach, as far as displacements do.
+/// The size of the address space of pointers of `pointer` bytes, at most that of positive
+/// displacements.
 pub(crate) fn address_space(pointer: u8) -> u64 {
     1 << (8 * u32::from(pointer)).min(63)
 }

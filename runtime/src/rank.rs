@@ -1,4 +1,4 @@
-//! A rank of a job as a program has it, from `init` to `finalize`.
+//! [`Rank`]: a process as a member of its job, from `init` to `finalize`.
 
 use std::any::Any;
 use std::panic::Location;
@@ -18,11 +18,14 @@ use crate::process::{Process, Setup};
 use crate::tap::Tapped;
 use crate::types::Type;
 
-/// This process as a rank of its job (MPI-5.0 section 11.2): what [`init`] gives, and [`finalize`](Rank::finalize) takes.
+/// This process as a rank of its job (MPI-5.0 section 11.2). [`init`] creates it,
+/// [`finalize`](Rank::finalize) consumes it.
 ///
-/// No state is global: several ranks can live in one process, as [`sim`](crate::sim) has them. Several threads of a rank may
-/// make calls at the same time, as under MPI_THREAD_MULTIPLE, with two exceptions: a window is one thread's at a time, which the
-/// compiler sees to, and a rank makes communicators and windows one after the other, or is refused.
+/// There is no global state, so several ranks can live in one process: see [`sim`](crate::sim).
+///
+/// Several threads of a rank may make calls at the same time, as under MPI_THREAD_MULTIPLE. There
+/// are two exceptions. Only one thread at a time can use a window, which the compiler enforces. A
+/// rank makes communicators and windows one at a time; a second concurrent call returns an error.
 ///
 /// ```
 /// let rank = longshore::init()?; // without a launcher: a job of one
@@ -38,12 +41,14 @@ pub struct Rank {
     alone: Communicator,
 }
 
-/// Joins the job that the environment tells of, or makes a job of one.
+/// Joins the job that the environment describes, or makes a job of one rank.
 ///
-/// Returns once all ranks have called it: they know each other's architecture from here on.
+/// Returns after all ranks of the job have called it. From then on, each rank knows the
+/// architecture of the others.
 ///
 /// # Errors
-/// A launcher that can't be spoken to, an unknown architecture or route, a rank that dies before it has called this too.
+/// OTHER if the launcher can't be reached, if the environment names an unknown architecture or
+/// route, or if a rank dies before it calls `init`.
 pub fn init() -> Result<Rank> {
     if let Some(most) = crate::job::log_level()? {
         crate::log::start(most);
@@ -75,14 +80,15 @@ pub fn init() -> Result<Rank> {
     setup.check = check;
     setup.progress = environment.progress;
     if setup.hosts.is_one() {
-        // Between hosts the link has seen a proof of it, and nobody says it aloud.
+        // Jobs on several hosts prove the secret while they connect, so it must not be sent in
+        // hello frames.
         setup.secret = environment.secret.bytes().to_vec();
     }
     setup.environment = Some(environment);
     Rank::start(setup)
 }
 
-/// The link to all ranks, however each is reached.
+/// Combines the link within this host with the network's, if the job has a network.
 fn join(
     segment: &Segment,
     near: ShmLink,
@@ -97,7 +103,7 @@ fn join(
 }
 
 impl Rank {
-    /// Joins the job, once all its ranks do.
+    /// Joins the job. Returns after all its ranks have joined.
     pub(crate) fn start(setup: Setup) -> Result<Rank> {
         let (process, meeting) = setup.start()?;
         let world = Communicator::world(process.clone(), meeting);
@@ -109,12 +115,12 @@ impl Rank {
         &self.process
     }
 
-    /// The communicator of all ranks of the job.
+    /// The communicator of all ranks of the job: MPI_COMM_WORLD.
     pub fn world(&self) -> &Communicator {
         &self.world
     }
 
-    /// The communicator of this rank alone: MPI_COMM_SELF.
+    /// The communicator that contains only this rank: MPI_COMM_SELF.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -126,12 +132,13 @@ impl Rank {
         &self.alone
     }
 
-    /// The representation of this rank's memory: the machine's, or the one that it was told to emulate.
+    /// The data representation of this rank's memory: the machine's, or the emulated one.
     ///
     /// ```
     /// # let rank = longshore::init()?;
-    /// // `longshore run --arch s390x` makes it another one.
-    /// assert_eq!(rank.is_emulated(), !rank.architecture().same_representation(&longshore::Architecture::NATIVE));
+    /// // `longshore run --arch s390x` makes the rank emulate another representation.
+    /// let native = rank.architecture().same_representation(&longshore::Architecture::NATIVE);
+    /// assert_eq!(rank.is_emulated(), !native);
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
@@ -139,7 +146,7 @@ impl Rank {
         &self.process.me().architecture
     }
 
-    /// Whether this rank's representation is another than its machine's.
+    /// Whether this rank's data representation differs from its machine's.
     pub fn is_emulated(&self) -> bool {
         self.process.me().emulated
     }
@@ -147,14 +154,15 @@ impl Rank {
     /// Commits a datatype for this rank's memory (MPI-5.0 section 5.1.9).
     ///
     /// # Errors
-    /// What the architecture can't represent, such as a Fortran kind that it lacks: TYPE.
+    /// TYPE if this rank's architecture can't represent the datatype, for instance because it lacks
+    /// a Fortran kind. OTHER after [`finalize`](Rank::finalize).
     pub fn commit(&self, datatype: &Datatype) -> Result<Type> {
         self.process.ready()?;
         Type::new(self.process.names(), datatype, &self.process.me().architecture, None)
     }
 
-    /// A key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2), with what is done with them when their
-    /// object is duplicated or ends. See [`Keyval`].
+    /// Creates a key for attributes of types, communicators or windows (MPI-5.0 section 7.7.2). The
+    /// callbacks run when an object with such an attribute is duplicated or freed. See [`Keyval`].
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -177,9 +185,11 @@ impl Rank {
         Ok(Keyval::new(self.process.names(), callbacks))
     }
 
-    /// Registers what is called whenever a type of this rank is freed, by [`Type::free`] or by handle, while it is still
-    /// valid: for packages that keep something about types. There can be several; each call adds one.
-    /// [`finalize`](Rank::finalize) lets go of them, and so of the types by handle that one may hold.
+    /// Registers a handler that is called whenever a type of this rank is freed, by [`Type::free`]
+    /// or through a handle. The type is still valid during the call.
+    ///
+    /// Packages use it to drop data that they keep for a type. Each call adds one handler.
+    /// [`finalize`](Rank::finalize) drops all handlers, and with them any types that they own.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -208,7 +218,8 @@ impl Rank {
         Ok(())
     }
 
-    /// The type of `T` in this rank's memory: portable for numbers, and for structs that C would lay out.
+    /// The committed type of `T` in this rank's memory. It is portable for numbers, and for structs
+    /// with the layout of C.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -219,12 +230,13 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// On a rank that emulates another architecture: a struct with a layout of its own has none there. TYPE.
+    /// TYPE for a struct with a layout of its own, if this rank emulates another architecture: the
+    /// struct has no layout there.
     pub fn type_of<T: Element>(&self) -> Result<Type> {
         self.process.elements().in_memory::<T>()
     }
 
-    /// Memory for `len` elements in this rank's representation, all zero.
+    /// Allocates memory for `len` elements in this rank's representation. All bytes are zero.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -235,17 +247,18 @@ impl Rank {
     /// ```
     ///
     /// # Errors
-    /// As [`type_of`](Rank::type_of); VALUE_TOO_LARGE for more than this machine can address.
+    /// VALUE_TOO_LARGE for more bytes than this machine can address; otherwise the errors of
+    /// [`type_of`](Rank::type_of).
     pub fn buffer<T: Element>(&self, len: usize) -> Result<Buffer<T>> {
         Buffer::new(self.process.elements(), &self.process.me().architecture, len)
     }
 
-    /// What was reported so far of uses of windows by this rank or in its windows, where they are checked
-    /// ([`Checking`](crate::job::Checking)): the texts.
+    /// The texts of all reports so far about uses of windows, by this rank or in its windows. Empty
+    /// unless checking is on ([`Checking`](crate::job::Checking)).
     ///
     /// ```
     /// # let rank = longshore::init()?;
-    /// // Under `longshore run --check`; nothing is checked otherwise.
+    /// // Reports appear under `longshore run --check`.
     /// for report in rank.reports() {
     ///     eprintln!("{report}");
     /// }
@@ -254,11 +267,12 @@ impl Rank {
     /// ```
     pub fn reports(&self) -> Vec<String> {
         let mut engine = self.process.engine();
-        let check = engine.state().check.as_ref();
+        let check = engine.state().check();
         check.map_or_else(Vec::new, |check| check.texts().to_vec())
     }
 
-    /// Records frames from here on, or stops and forgets.
+    /// Starts to record the frames that this rank sends and receives, or stops and drops the
+    /// records.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -274,28 +288,32 @@ impl Rank {
     /// # Ok::<(), longshore::Error>(())
     /// ```
     pub fn tap(&self, on: bool) {
-        self.process.engine().state().tap.turn(on);
+        self.process.engine().tap().turn(on);
     }
 
-    /// The frames that were sent and received since the last call, at most the last 4096.
+    /// Returns the frames recorded since the last call, at most the last 4096.
     pub fn tapped(&self) -> Vec<Tapped> {
-        self.process.engine().state().tap.take()
+        self.process.engine().tap().take()
     }
 
-    /// How many frames this rank has sent since it joined: what its calls cost on the route of messages.
+    /// The number of frames that this rank has sent since it joined the job. It measures the cost
+    /// of calls on the message route.
     pub fn frames_sent(&self) -> u64 {
-        self.process.engine().state().tap.sent
+        self.process.engine().tap().sent
     }
 
-    /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Calls on what this rank made fail afterwards.
+    /// Leaves the job (MPI-5.0 section 11.2.2). Collective. Later calls on objects of this rank
+    /// fail.
     ///
     /// # Errors
-    /// A rank that died before it came here.
+    /// PROC_ABORTED if a rank died before it called `finalize`. The error of a delete callback.
+    /// OTHER if `--check=fail` is on and there were reports.
     #[track_caller]
     pub fn finalize(self) -> Result<()> {
         self.process.ready()?;
         self.process.note(Activity::Finalize, 0);
-        // MPI-5.0 section 11.2.4: first of all the attributes of MPI_COMM_SELF, the last one set first.
+        // MPI-5.0 section 11.2.4: the attributes of MPI_COMM_SELF are deleted first, in reverse
+        // order of their setting.
         let cleared = self.alone.clear_attributes().and(self.world.clear_attributes());
         let flushed = self.process.wait(|state, _| state.is_flushed().then_some(Ok(())));
         let met = self.world.barrier_as(Activity::Finalize, Location::caller());

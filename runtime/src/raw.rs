@@ -200,7 +200,8 @@ mod tests {
             for (from, len) in [(10, 50), (0, 11), (59, 1), (0, 100)] {
                 let error = windows[0].attach(part(from, len)).err().unwrap();
                 assert_eq!(error.class(), Class::RmaAttach);
-                let words = ["attached already", "detach it first (rule 15)", "attach at rank 0"];
+                let words =
+                    ["attached already", "detach those first (rule 15)", "attach at rank 0"];
                 assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
             }
             let behind = windows[0].attach(part(60, 40)).unwrap();

@@ -1,4 +1,5 @@
-//! Sequences of basic types in errors: in MPI's names, and what to write instead where two of them differ.
+//! Sequences of basic types in error texts: by their MPI names, with the remedy where two sequences
+//! differ.
 
 use std::fmt::{self, Display, Write};
 
@@ -8,16 +9,16 @@ use shipable::{Basic, Form, Leaf};
 
 use crate::error::{ErrorKind, SHOWN, excerpt};
 
-/// Elements of a type, as one side of an operation has them.
+/// A number of elements of a type, on one side of an operation.
 pub(crate) struct Items<'a> {
     pub count: u64,
     pub form: &'a Form,
-    /// The type as its maker prints it.
+    /// The type as its builder prints it.
     pub text: &'a dyn Display,
 }
 
 impl Items<'_> {
-    /// The predefined type of which all items are.
+    /// The common predefined type of all items, if there is one.
     fn basic(&self) -> Option<Basic> {
         match self.form.single_leaf() {
             Some(Leaf::Basic(basic)) => Some(basic),
@@ -26,7 +27,7 @@ impl Items<'_> {
     }
 }
 
-/// Such as `2 MPI_DOUBLE`, or `16 MPI_DOUBLE (2 of U1(V:d:8:1:10))`.
+/// Prints for example `2 MPI_DOUBLE`, or `16 MPI_DOUBLE (2 of U1(V:d:8:1:10))`.
 impl Display for Items<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Items { count, form, text } = self;
@@ -43,7 +44,7 @@ impl Display for Items<'_> {
             _ => {
                 let mut sequence = Sequence { nodes, items: Vec::new() };
                 sequence.count();
-                // What is cut has said so.
+                // An error means only that the excerpt is full; its text shows that.
                 let _ = sequence.times(root as u32, (*count).into(), LEVELS, &mut out);
                 f.write_str(&out.into_text())?;
             }
@@ -52,10 +53,10 @@ impl Display for Items<'_> {
     }
 }
 
-/// Rule 19, of the elements of the two sides.
+/// The error of rule 19 for elements whose signatures differ.
 pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
     let remedy = match (origin.basic(), target.basic()) {
-        (Some(here), Some(there)) if here == there => "let both count as many".to_owned(),
+        (Some(here), Some(there)) if here == there => "use the same count at both".to_owned(),
         (Some(here), Some(there)) => {
             let is = [here, there].into_iter().find(|side| rust(*side).is_some_and(|(_, own)| own));
             let is = is.and_then(|side| Some(format!("a Rust {} is {side}: ", rust(side)?.0)));
@@ -68,10 +69,11 @@ pub(crate) fn differ(origin: &Items<'_>, target: &Items<'_>) -> ErrorKind {
     ErrorKind::Signature { origin: origin.to_string(), target: target.to_string(), remedy }
 }
 
-/// What to do where no more is known.
-pub(crate) const MATCH: &str = "let both describe the same basic types in the same order";
+/// The remedy in the general case.
+pub(crate) const MATCH: &str = "describe the same basic types in the same order at both";
 
-/// The element that a slice is of for this type, and whether it is one of Rust's own numbers.
+/// The Rust type whose slices have this basic type, and whether it is one of Rust's own number
+/// types.
 fn rust(basic: Basic) -> Option<(&'static str, bool)> {
     let own = match basic {
         Basic::Int8 => "i8",
@@ -123,7 +125,7 @@ fn wrapped(basic: Basic) -> Option<&'static str> {
     })
 }
 
-/// The function of `Datatype` that makes it: its name in Rust, in small letters.
+/// The constructor of `Datatype` that makes this type: its name in snake case.
 fn constructor(basic: Basic) -> String {
     let mut name = String::new();
     for letter in format!("{basic:?}").chars() {
@@ -146,13 +148,13 @@ fn is_pair(leaf: Leaf) -> bool {
     matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
 }
 
-/// How deep a form is looked into.
+/// The greatest depth of a form that is printed.
 const LEVELS: usize = 64;
 
-/// A form's items in order, runs of them counted.
+/// Prints the items of a form in order, with a count for each run.
 struct Sequence<'a> {
     nodes: &'a [Node],
-    /// Whether each node has any items at all.
+    /// Whether each node contains any items.
     items: Vec<bool>,
 }
 
@@ -162,21 +164,24 @@ impl Sequence<'_> {
             let any = match node {
                 Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
                 Node::Leaf(_) => true,
-                Node::Array { child, runs, .. } => self.items[*child as usize] && !runs.is_empty(),
+                Node::Array { child, vectors, .. } => {
+                    self.items[*child as usize] && !vectors.is_empty()
+                }
                 _ => node.children().any(|child| self.items[child as usize]),
             };
             self.items.push(any);
         }
     }
 
-    /// A peer's form may nest deeper than a small stack goes, and tell nothing on the way: what is beyond so many `levels` is left out.
+    /// Nodes deeper than `levels` are left out: a peer's form may be nested deeper than a small
+    /// stack allows.
     fn write(&self, node: u32, levels: usize, out: &mut Excerpt) -> fmt::Result {
         let Some(levels) = levels.checked_sub(1) else { return out.end() };
         match &self.nodes[node as usize] {
             Node::Leaf(leaf) => out.write_str(&name(*leaf)),
-            Node::Array { child, runs, .. } => {
+            Node::Array { child, vectors, .. } => {
                 let copies =
-                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                    vectors.iter().map(|it| u128::from(it.length) * u128::from(it.count)).sum();
                 self.times(*child, copies, levels, out)
             }
             Node::Simple { members } => {
@@ -223,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    fn told(origin: (u64, &str), target: (u64, &str)) -> String {
+    fn text(origin: (u64, &str), target: (u64, &str)) -> String {
         let [here, there] = [origin, target].map(|(count, text)| {
             let datatype: Datatype = text.parse().unwrap();
             (count, text, Form::compile(&datatype, &Architecture::X86_64).unwrap())
@@ -234,45 +239,45 @@ mod tests {
     }
 
     #[test]
-    fn what_nests_too_deep_is_left_out() {
+    fn forms_nested_too_deep_are_cut() {
         let deep = |levels| {
             let open: String = (2..levels + 2).map(|n| format!("U{n}(S:2:")).rev().collect();
             let close: String = (2..levels + 2).map(|n| format!("/1/0,d/1/{})", 8 * n)).collect();
-            told((1, "i"), (1, &format!("{open}c{close}")))
+            text((1, "i"), (1, &format!("{open}c{close}")))
         };
         assert!(deep(3).contains("1 MPI_CHAR, 1 MPI_DOUBLE, 1 MPI_DOUBLE"), "{}", deep(3));
         assert!(deep(100).contains("at the origin, ... (1 of"), "{}", deep(100));
     }
 
     #[test]
-    fn a_rust_number_is_told_from_cs() {
+    fn a_rust_number_differs_from_the_c_type() {
         assert_eq!(
-            told((1, "i32"), (1, "i")),
+            text((1, "i32"), (1, "i")),
             "the signatures differ: 1 MPI_INT32_T at the origin, 1 MPI_INT at the target: a Rust i32 is MPI_INT32_T: use \
              Datatype::int32() at the target, or c::Int at the origin"
         );
-        let other = told((8, "ll"), (1, "U1(V:u64:8:1:10)"));
+        let other = text((8, "ll"), (1, "U1(V:u64:8:1:10)"));
         assert!(other.contains("8 MPI_UINT64_T (1 of U1(V:u64:8:1:10)) at the target"), "{other}");
         let words = "a Rust u64 is MPI_UINT64_T: use Datatype::long_long() at the target, or u64 at the origin";
         assert!(other.ends_with(words), "{other}");
-        assert!(told((1, "d"), (1, "I16")).ends_with("use Datatype::double() at the target"));
-        assert!(told((2, "d"), (1, "d")).ends_with("let both count as many"));
+        assert!(text((1, "d"), (1, "I16")).ends_with("use Datatype::double() at the target"));
+        assert!(text((2, "d"), (1, "d")).ends_with("use the same count at both"));
     }
 
     #[test]
-    fn sequences_are_readable_and_end() {
-        let mixed = told((2, "U1(SS:2:i/1,d/3)"), (2, "U1(S:2:c/1/0,di/1/8)"));
+    fn long_sequences_are_cut() {
+        let mixed = text((2, "U1(SS:2:i/1,d/3)"), (2, "U1(S:2:c/1/0,di/1/8)"));
         assert!(mixed.contains("2 x (1 MPI_INT, 3 MPI_DOUBLE) (2 of U1(SS:2:i/1,d/3))"), "{mixed}");
         assert!(mixed.contains("2 x (1 MPI_CHAR, 1 MPI_DOUBLE_INT)"), "{mixed}");
         assert!(mixed.ends_with(MATCH), "{mixed}");
         let members = vec!["i/1,d/1"; 100].join(",");
         let long = format!("U1(SS:200:{members})");
-        assert!(told((1, &long), (1, "d")).len() < 500);
-        assert!(told((1, "U1(0d)"), (1, "d")).contains("no basic types (1 of U1(0d))"));
+        assert!(text((1, &long), (1, "d")).len() < 500);
+        assert!(text((1, "U1(0d)"), (1, "d")).contains("no basic types (1 of U1(0d))"));
     }
 
     #[test]
-    fn constructors_have_their_names() {
+    fn constructors_are_named_in_snake_case() {
         let made = [Datatype::c_bool(), Datatype::unsigned_long_long(), Datatype::two_int()];
         let names = made.map(|datatype| constructor(datatype.as_basic().unwrap()));
         assert_eq!(names, ["c_bool", "unsigned_long_long", "two_int"]);

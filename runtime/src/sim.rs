@@ -1,13 +1,15 @@
-//! Jobs in one process, a thread for each rank: for tests, of this crate and of programs over it.
+//! Jobs in one process with one thread for each rank, for tests of this crate and of its users.
 //!
-//! [`run`] simulates the links: one rank runs at a time, in an order that a seed decides, so that a failure can be had
-//! again. [`run_shared`] has threads run at the same time over the rings of real shared memory.
+//! [`run`] simulates the links. Only one rank runs at a time, in an order that a seed decides, so
+//! that a failure can be reproduced. In [`run_shared`], all threads run at the same time over real
+//! shared memory.
 //!
-//! With the cargo feature `fabric`, `LONGSHORE_SIM_HOSTS=2` in the environment deals the ranks of each job to so many hosts, with
-//! libfabric over the loopback between them: the same tests over another link.
+//! With the cargo feature `fabric`, `LONGSHORE_SIM_HOSTS=2` in the environment distributes the
+//! ranks of each job to two simulated hosts. Between these, libfabric over the loopback is the
+//! link, so that the tests cover that link too.
 
 #[cfg(feature = "fabric")]
-mod apart;
+mod multihost;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +25,7 @@ use crate::job::{Checking, Routes};
 use crate::process::Setup;
 use crate::rank::Rank;
 
-/// What a simulated job is like.
+/// The options of a simulated job.
 ///
 /// ```
 /// use longshore::Architecture;
@@ -40,25 +42,27 @@ use crate::rank::Rank;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Decides in which order ranks run.
+    /// The seed of the order in which ranks run.
     pub seed: u64,
-    /// The representation of each rank's memory; the machine's own for ranks beyond its end.
+    /// The data representation of each rank. Ranks beyond the end of the list have the machine's
+    /// own.
     pub architectures: Vec<Architecture>,
-    /// The host that each rank takes itself to be on, as a number; all are on one where there are none. Ranks of two hosts share
-    /// no memory.
+    /// The host number of each rank; if empty, all ranks are on one host. Ranks on different hosts
+    /// share no memory.
     pub hosts: Vec<u32>,
-    /// Which routes operations may take.
+    /// The routes that operations may take.
     pub routes: Routes,
-    /// The seed of an adversary: what MPI leaves open about the order of operations, and a link about frames, is decided by
-    /// it, and all travels as messages. By default what the environment's `LONGSHORE_ADVERSARY` says, if it says anything.
+    /// The seed of the adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes. The
+    /// default is the environment's `LONGSHORE_ADVERSARY`, if it is set.
     pub adversary: Option<u64>,
-    /// Whether uses of windows are checked that MPI leaves undefined. By default what the environment's `LONGSHORE_CHECK` says.
+    /// Whether ranks check for uses of windows that MPI leaves undefined. The default is the
+    /// environment's `LONGSHORE_CHECK`.
     pub check: Checking,
-    /// The longest frame between two ranks, in bytes; at least 128.
+    /// The length of the longest frame between two ranks in bytes, at least 128.
     pub frame: usize,
-    /// Frames under way between two ranks, at most.
+    /// The most frames on the way between two ranks.
     pub frames: usize,
-    /// Whether ranks may have progress threads, in [`run_shared`]: in [`run`] a rank is one thread.
+    /// Whether ranks of [`run_shared`] may have progress threads. In [`run`], a rank is one thread.
     pub progress: bool,
 }
 
@@ -95,13 +99,13 @@ impl Options {
     }
 }
 
-/// Runs `body` once for each of `ranks` ranks, over simulated links; what each returned, by rank.
+/// Runs `body` once for each of `ranks` ranks over simulated links. Returns the results by rank.
 ///
 /// # Errors
-/// More ranks than a segment has room for; no shared memory.
+/// The number of ranks is larger than a segment allows, or shared memory isn't available.
 ///
 /// # Panics
-/// When a rank does, or when all wait for each other.
+/// A rank panics, or all ranks wait for each other.
 pub fn run<T: Send>(
     ranks: u32,
     options: &Options,
@@ -110,7 +114,8 @@ pub fn run<T: Send>(
     collect(ranks, options, &body, simulate)
 }
 
-/// Runs `body` once for each of `ranks` ranks, in threads that share real shared memory; what each returned, by rank.
+/// Runs `body` once for each of `ranks` ranks, in threads that communicate through real shared
+/// memory. Returns the results by rank.
 ///
 /// ```
 /// use longshore::sim::{Options, run_shared};
@@ -125,10 +130,10 @@ pub fn run<T: Send>(
 /// ```
 ///
 /// # Errors
-/// As [`run`].
+/// The number of ranks is larger than a segment allows, or shared memory isn't available.
 ///
 /// # Panics
-/// When a rank does.
+/// A rank panics.
 pub fn run_shared<T: Send>(
     ranks: u32,
     options: &Options,
@@ -137,10 +142,11 @@ pub fn run_shared<T: Send>(
     collect(ranks, options, &body, share)
 }
 
-/// What a rank runs. Of one type, so that a job isn't compiled anew for each body.
+/// The function that each rank runs. A trait object, so that the job's code isn't compiled again
+/// for each body.
 type Body<'a> = &'a (dyn Fn(Rank) + Sync);
 
-/// What `body` returned for each rank of a job, when `run` has run it once for each.
+/// Calls `run` to run `body` once for each rank, and collects the results by rank.
 fn collect<T: Send>(
     ranks: u32,
     options: &Options,
@@ -149,17 +155,17 @@ fn collect<T: Send>(
 ) -> Result<Vec<T>> {
     let results = Mutex::new(BTreeMap::new());
     run(ranks, options, &|rank| {
-        let place = rank.world().rank();
+        let number = rank.world().rank();
         let result = body(rank);
-        results.lock().unwrap_or_else(PoisonError::into_inner).insert(place, result);
+        results.lock().unwrap_or_else(PoisonError::into_inner).insert(number, result);
     })?;
     Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect())
 }
 
 fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
     #[cfg(feature = "fabric")]
-    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
-        return apart::run(hosts, options, body);
+    if let Some(hosts) = multihost::hosts(ranks).filter(|_| options.hosts.is_empty()) {
+        return multihost::run(hosts, options, body);
     }
     let limits = Limits { frame: options.frame, frames: options.frames, ..Limits::default() };
     let cluster = Cluster::with_limits(ranks, options.seed, limits)?;
@@ -173,8 +179,8 @@ fn simulate(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
 
 fn share(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
     #[cfg(feature = "fabric")]
-    if let Some(hosts) = apart::hosts(ranks).filter(|_| options.hosts.is_empty()) {
-        return apart::run(hosts, options, body);
+    if let Some(hosts) = multihost::hosts(ranks).filter(|_| options.hosts.is_empty()) {
+        return multihost::run(hosts, options, body);
     }
     let launcher = Segment::create(ranks)?;
     let start = |rank| {
@@ -187,7 +193,7 @@ fn share(ranks: u32, options: &Options, body: Body<'_>) -> Result<()> {
     join(0..ranks, start)
 }
 
-/// Runs `start` in a thread for each of these.
+/// Runs `start` in one thread for each element of `ranks`, and joins the threads.
 fn join<R: Send>(
     ranks: impl Iterator<Item = R>,
     start: impl Fn(R) -> Result<()> + Sync,
@@ -212,10 +218,11 @@ mod tests {
     use super::*;
     use crate::error::{Error, ErrorKind};
 
-    /// The job knows nothing of it: the connection between two ranks that live is lost. What the other ranks of the next meeting have
-    /// told already must not make it a success here, since the lost one never hears of this rank.
+    /// Two living ranks lose their connection, and the segment doesn't record it. A collective must
+    /// not succeed at this rank with data that others have sent: the lost peer never gets this
+    /// rank's.
     #[test]
-    fn who_has_lost_a_peer_that_lives_enters_no_meeting() {
+    fn a_rank_that_lost_a_living_peer_enters_no_collective() {
         let cluster = Cluster::new(3, 0).unwrap();
         cluster.run(|seat| {
             let cut = (seat.link.rank() == 0).then_some((1, 1000));
@@ -239,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_by_a_link_that_has_failed_is_told_and_has_what_came_before() {
+    fn a_failed_link_is_reported_after_the_messages_that_arrived_before() {
         let cluster = Cluster::new(2, 0).unwrap();
         cluster.run(|seat| {
             let fail = (seat.link.rank() == 0).then_some(1000);

@@ -1,14 +1,14 @@
-//! The wire tap: the frames that a rank really sent and received, for people to look at.
+//! The wire tap: records the frames that a rank sends and receives, for diagnosis.
 
 use std::collections::VecDeque;
 
-/// Frames that are kept; older ones are forgotten.
+/// The number of frames that are kept. Older ones are dropped.
 const KEPT: usize = 4096;
 
-/// Bytes of a frame that are kept.
+/// The number of bytes that are kept of a frame.
 const SNAP: usize = 4096;
 
-/// Which way a frame went.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From this rank to the peer.
@@ -17,34 +17,34 @@ pub enum Direction {
     Received,
 }
 
-/// A frame that passed a tapped link. [`wire::describe`](crate::wire::describe) reads it.
+/// A frame recorded by the tap. [`wire::describe`](crate::wire::describe) decodes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tapped {
-    /// Which way it went.
+    /// The direction of the frame.
     pub direction: Direction,
-    /// The other rank.
+    /// The rank at the other end.
     pub peer: u32,
     /// The frame, cut to its first 4096 bytes.
     pub bytes: Vec<u8>,
-    /// Its whole length.
+    /// The whole length of the frame in bytes.
     pub length: usize,
 }
 
-/// Off until it is turned on.
+/// The recorder. It is off by default.
 #[derive(Default)]
 pub(crate) struct Tap {
     frames: Option<VecDeque<Tapped>>,
-    /// Frames sent, whether or not it is on.
+    /// The number of frames sent, counted even when the tap is off.
     pub sent: u64,
 }
 
 impl Tap {
-    /// Turns it on, or off and forgets.
+    /// Turns recording on, or turns it off and drops the frames.
     pub(crate) fn turn(&mut self, on: bool) {
         self.frames = on.then(|| self.frames.take().unwrap_or_default());
     }
 
-    /// The frames since the last call.
+    /// The frames recorded since the last call.
     pub(crate) fn take(&mut self) -> Vec<Tapped> {
         self.frames.as_mut().map(std::mem::take).unwrap_or_default().into()
     }

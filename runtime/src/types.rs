@@ -1,4 +1,5 @@
-//! Types as a rank uses them: committed ones of its own, and foreign ones that another process built.
+//! Datatypes as a rank uses them: its own committed types, and foreign types that another process
+//! built.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,14 +14,19 @@ use crate::error::{Error, ErrorKind, Result, locale_target};
 use crate::numbers::Numbers;
 use crate::object::{Cacheable, Card, Holder, Names, attributes, sealed};
 
-/// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by [`Rank::commit`](crate::Rank::commit).
+/// A committed datatype of a rank (MPI-5.0 section 5.1.9), made by
+/// [`Rank::commit`](crate::Rank::commit).
 ///
-/// Cloning shares it, its name and attributes included; a [`dup`](Type::dup) shares what was compiled, and has a name and
-/// attributes of its own. When the last clone goes, its attributes are deleted; when the last dup goes too, peers forget its form.
+/// A clone is the same type: it shares name and attributes. A [`dup`](Type::dup) has a name and
+/// attributes of its own, and shares only the compiled programs.
+///
+/// When the last clone is dropped, the attributes are deleted. When the last dup is dropped too,
+/// the peers drop the type's form.
 ///
 /// ```
 /// let rank = longshore::init()?;
-/// let column = rank.commit(&longshore::Datatype::vector(8, 1, 10, &longshore::Datatype::double())?)?;
+/// let column = longshore::Datatype::vector(8, 1, 10, &longshore::Datatype::double())?;
+/// let column = rank.commit(&column)?;
 /// assert_eq!(column.to_string(), "U1(V:d:8:1:10)");
 /// rank.finalize()?;
 /// # Ok::<(), longshore::Error>(())
@@ -45,26 +51,25 @@ pub struct Type {
     card: Arc<Card>,
 }
 
-/// What commit makes of a datatype: all that operations need, and what they keep while they are under way. Types that are
-/// dups of each other share it.
+/// The result of a commit, shared by all dups of a type.
 pub(crate) struct Compiled {
     committed: Committed,
     identity: Identity,
-    /// The Rust type that it was made of, or whose elements are of it.
+    /// The Rust type of its elements, if it describes a Rust type or a predefined one.
     element: Option<TypeId>,
     elsewhere: Elsewhere,
-    /// The predefined type of all its items.
+    /// The common predefined type of all items, if there is one; determined at its first use.
     leaf: OnceLock<Option<Leaf>>,
 }
 
-/// Bounds in other representations, as asked for.
+/// Bounds in other representations, computed at their first use.
 #[derive(Default)]
 struct Elsewhere(Mutex<Vec<(Architecture, Bounds)>>);
 
 /// A type that another process built and sent with [`type_send`](crate::Communicator::type_send).
 ///
-/// It is locale-specific to its builder: good as the target type of an operation on that process, and for nothing else.
-/// Cloning shares it, its name and attributes included.
+/// It is locale-specific to its builder: it can only be the target type of an operation on that
+/// process. A clone is the same type: it shares name and attributes.
 #[derive(Clone)]
 pub struct ForeignType {
     parts: Arc<ForeignParts>,
@@ -74,7 +79,7 @@ pub struct ForeignType {
 struct ForeignParts {
     form: Form,
     signature: Signature,
-    /// What its builder prints it as.
+    /// The type in its builder's text notation.
     text: String,
     builder: u32,
     identity: Identity,
@@ -82,7 +87,7 @@ struct ForeignParts {
     elsewhere: Elsewhere,
 }
 
-/// What names a type's form on the wire. Numbers increase and are never used again.
+/// The id of a type's form on the wire. Ids increase and are never reused.
 struct Identity {
     id: u64,
     shipped: OnceLock<Arc<[u8]>>,
@@ -97,7 +102,7 @@ impl Identity {
 
 impl Drop for Identity {
     fn drop(&mut self) {
-        // Only forms that were shipped are known anywhere.
+        // Peers know only forms that were shipped.
         if self.shipped.get().is_some() {
             self.names.retire(self.id);
         }
@@ -120,7 +125,7 @@ impl Compiled {
         }))
     }
 
-    /// The predefined type of all its items, if it is one.
+    /// The common predefined type of all items, if there is one.
     pub(crate) fn single_leaf(&self) -> Option<Leaf> {
         *self.leaf.get_or_init(|| self.form().single_leaf())
     }
@@ -145,7 +150,7 @@ impl Compiled {
         *self.committed.bounds()
     }
 
-    /// Bounds in memory of an architecture.
+    /// The bounds in the memory of an architecture.
     fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
         if self.committed.architecture().same_representation(architecture) {
             return Ok(self.bounds());
@@ -182,7 +187,8 @@ impl Compiled {
     }
 }
 
-/// The Rust type whose elements are of this predefined type, if there is one: operations on them go the quick way.
+/// The Rust type whose slices have this predefined type, if there is one. Operations take a faster
+/// path for it.
 fn element_of(datatype: &Datatype) -> Option<TypeId> {
     fn is<T: Element>(datatype: &Datatype) -> Option<TypeId> {
         datatype.is(&T::datatype()).then(TypeId::of::<T>)
@@ -192,6 +198,48 @@ fn element_of(datatype: &Datatype) -> Option<TypeId> {
         is::<f32>, is::<f64>,
     ];
     datatype.as_basic().and_then(|_| candidates.iter().find_map(|is| is(datatype)))
+}
+
+/// The methods that [`Type`] and [`ForeignType`] have as objects of MPI. `$shared` is the field
+/// with the type's identity.
+macro_rules! object {
+    ($shared:ident) => {
+        /// Frees this reference to the type (MPI-5.0 section 5.1.9). Operations in progress and
+        /// clones remain valid. Free handlers are called. If this is the last clone, its
+        /// attributes are deleted.
+        ///
+        /// Dropping the last clone deletes the attributes too, but calls no free handler and
+        /// ignores errors.
+        ///
+        /// # Errors
+        /// The error of a delete callback. The type is freed all the same, with the remaining
+        /// attributes.
+        pub fn free(self) -> Result<()> {
+            self.$shared.identity.names.tell_free_handlers(&Holder::new(&self.card, None));
+            if Arc::strong_count(&self.card) == 1 { self.card.clear(None) } else { Ok(()) }
+        }
+
+        attributes!(Type);
+
+        fn card(&self) -> &Card {
+            &self.card
+        }
+
+        /// Types have no error handler, so the error is returned as it is.
+        fn raised(&self, error: Error, _call: &'static str) -> Error {
+            error
+        }
+
+        pub(crate) fn shared_card(&self) -> &Arc<Card> {
+            &self.card
+        }
+
+        /// Whether the type belongs to the rank with these names.
+        #[inline]
+        pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
+            Arc::ptr_eq(&self.$shared.identity.names, names)
+        }
+    };
 }
 
 impl sealed::Cacheable for Type {}
@@ -208,47 +256,48 @@ impl Type {
         Ok(Type { compiled, card: Arc::new(Card::of(names, datatype)) })
     }
 
-    /// A type whose name and attributes were there before it was committed.
+    /// A type whose name and attributes were set before it was committed.
     pub(crate) fn with_card(compiled: Arc<Compiled>, card: Arc<Card>) -> Type {
         Type { compiled, card }
     }
 
-    /// The constructors that it was made with.
+    /// The datatype from which the type was made.
     pub fn datatype(&self) -> &Datatype {
-        // A dup's own tree, not the one that was compiled.
+        // A dup has a datatype of its own, and shares the one that was compiled.
         self.card.datatype().unwrap_or_else(|| self.compiled.datatype())
     }
 
-    /// Its shipable form.
+    /// The type's shipable form.
     pub fn form(&self) -> &Form {
         self.compiled.form()
     }
 
-    /// Whether it is portable, hence good as target type anywhere.
+    /// Whether the type is portable, so that it can be a target type at any process.
     pub fn tag(&self) -> Tag {
         self.compiled.tag()
     }
 
-    /// Lower and upper bound, true ones too, and size, in this rank's memory.
+    /// Lower and upper bound, true bounds, and size in this rank's memory.
     pub fn bounds(&self) -> Bounds {
         self.compiled.bounds()
     }
 
-    /// The distance in bytes from one to the next in this rank's memory.
+    /// The extent in this rank's memory: the distance in bytes between consecutive elements.
     pub fn extent(&self) -> i64 {
         self.compiled.bounds().extent()
     }
 
-    /// Its type signature.
+    /// The type signature: the sequence of basic types, as a count and a hash.
     pub fn signature(&self) -> Signature {
         self.compiled.signature()
     }
 
-    /// A new type that is the same (MPI-5.0 section 5.1.10): its attributes are what the copy callbacks make of this one's, its
-    /// name is empty. What was compiled is shared, so it costs little, and peers that know one's form know the other's.
+    /// Duplicates the type (MPI-5.0 section 5.1.10). The copy callbacks decide which attributes the
+    /// new type gets; its name is empty. It shares the compiled programs, so it costs little. A
+    /// peer that knows the form of one dup knows that of all.
     ///
     /// # Errors
-    /// What a copy callback returns, and then there is no new type.
+    /// The error of a copy callback. No type is made then.
     pub fn dup(&self) -> Result<Type> {
         let datatype = Datatype::dup(self.datatype())?;
         let card = Arc::new(Card::of(&self.compiled.identity.names, &datatype));
@@ -256,50 +305,16 @@ impl Type {
         Ok(Type { compiled: self.compiled.clone(), card })
     }
 
-    /// Frees it (MPI-5.0 section 5.1.9): what uses it goes on, and so do clones. Free handlers are told of it; if this is the last
-    /// clone, its attributes are deleted. Dropping the last one deletes them too, but tells no handler, nor of errors.
-    ///
-    /// # Errors
-    /// What a delete callback returns; that attribute, and those set before it, go with the type all the same.
-    pub fn free(self) -> Result<()> {
-        free(&self.compiled.identity.names, &self.card)
-    }
-
-    attributes!(Type);
-
-    fn card(&self) -> &Card {
-        &self.card
-    }
-
-    /// Types have no error handler.
-    fn raised(&self, error: Error, _call: &'static str) -> Error {
-        error
-    }
-
-    pub(crate) fn shared_card(&self) -> &Arc<Card> {
-        &self.card
-    }
+    object!(compiled);
 
     #[inline]
     pub(crate) fn compiled(&self) -> &Arc<Compiled> {
         &self.compiled
     }
 
-    /// Whether it is a type of the rank that these names stand for.
-    #[inline]
-    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
-        Arc::ptr_eq(&self.compiled.identity.names, names)
-    }
-
     pub(crate) fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
         self.compiled.program(stream)
     }
-}
-
-/// Before a reference to a type goes: the handlers, then, if it is the last one, the attributes.
-fn free(names: &Names, card: &Arc<Card>) -> Result<()> {
-    names.tell_free_handlers(&Holder::new(card, None));
-    if Arc::strong_count(card) == 1 { card.clear(None) } else { Ok(()) }
 }
 
 impl fmt::Display for Compiled {
@@ -346,14 +361,15 @@ impl ForeignType {
         Ok(ForeignType { parts: Arc::new(parts), card: Arc::new(Card::new(names)) })
     }
 
-    /// The process that built it: its rank in the job.
+    /// The process that built the type, by its rank in the job.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
     /// world.type_send(&rank.type_of::<f64>()?, world.rank(), 0)?;
     /// let foreign = world.type_recv(world.rank(), 0)?;
-    /// assert_eq!((foreign.builder(), foreign.form().tag()), (world.rank() as u32, longshore::Tag::Locale));
+    /// let (me, locale) = (world.rank() as u32, longshore::Tag::Locale);
+    /// assert_eq!((foreign.builder(), foreign.form().tag()), (me, locale));
     /// foreign.free()?;
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
@@ -362,38 +378,12 @@ impl ForeignType {
         self.parts.builder
     }
 
-    /// Its form, in the builder's bytes.
+    /// The type's form, in the builder's representation.
     pub fn form(&self) -> &Form {
         &self.parts.form
     }
 
-    /// Frees it, as [`Type::free`].
-    ///
-    /// # Errors
-    /// As [`Type::free`].
-    pub fn free(self) -> Result<()> {
-        free(&self.parts.identity.names, &self.card)
-    }
-
-    attributes!(Type);
-
-    fn card(&self) -> &Card {
-        &self.card
-    }
-
-    /// Types have no error handler.
-    fn raised(&self, error: Error, _call: &'static str) -> Error {
-        error
-    }
-
-    pub(crate) fn shared_card(&self) -> &Arc<Card> {
-        &self.card
-    }
-
-    /// Whether it was received by the rank that these names stand for.
-    pub(crate) fn is_of(&self, names: &Arc<Names>) -> bool {
-        Arc::ptr_eq(&self.parts.identity.names, names)
-    }
+    object!(parts);
 
     #[inline]
     pub(crate) fn id(&self) -> u64 {
@@ -409,7 +399,7 @@ impl ForeignType {
     }
 }
 
-/// As its builder prints it.
+/// Prints the type in its builder's text notation.
 impl fmt::Display for ForeignType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.parts.text)
@@ -422,12 +412,13 @@ impl fmt::Debug for ForeignType {
     }
 }
 
-/// What may describe data in the target's window: a type of the rank's own, or a foreign one.
+/// A type that can describe data in the target's window.
 #[derive(Clone, Copy, Debug)]
 pub enum TargetType<'a> {
-    /// Committed here. It has to be portable, but see [`TargetTypes`](crate::TargetTypes).
+    /// A type committed here. It must be portable, except under
+    /// [`SameLayout`](crate::TargetTypes::SameLayout).
     Own(&'a Type),
-    /// Built at the target.
+    /// A type built at the target.
     Foreign(&'a ForeignType),
 }
 
@@ -445,11 +436,11 @@ impl<'a> From<&'a ForeignType> for TargetType<'a> {
     }
 }
 
-/// A form that is about to be named to a peer.
+/// The form of a type, ready to be sent to a peer.
 pub(crate) struct Shipment {
     pub id: u64,
     pub tag: Tag,
-    /// The process for which a locale-specific form is right.
+    /// The process at which a locale-specific form is right.
     pub builder: u32,
     pub bytes: Arc<[u8]>,
 }
@@ -478,7 +469,7 @@ impl TargetType<'_> {
         }
     }
 
-    /// Bounds in the memory of a target.
+    /// The bounds in the memory of a target.
     pub(crate) fn bounds_on(&self, architecture: &Architecture) -> Result<Bounds> {
         match self {
             TargetType::Own(own) => own.compiled.bounds_on(architecture),
@@ -488,7 +479,7 @@ impl TargetType<'_> {
         }
     }
 
-    /// The predefined type of all its items, if it is one.
+    /// The common predefined type of all items, if there is one.
     pub(crate) fn single_leaf(&self) -> Option<Leaf> {
         match self {
             TargetType::Own(own) => own.compiled.single_leaf(),
@@ -496,7 +487,8 @@ impl TargetType<'_> {
         }
     }
 
-    /// Does something with its program in the memory of a target whose representation is this rank's, `architecture`.
+    /// Calls `run` with the type's program for a target whose representation is this rank's,
+    /// `architecture`.
     pub(crate) fn with_native<R>(
         &self,
         architecture: &Architecture,
@@ -508,7 +500,7 @@ impl TargetType<'_> {
         }
     }
 
-    /// Whether `count` of them touch a byte twice.
+    /// Whether `count` elements touch a byte twice.
     pub(crate) fn overlaps(&self, count: u64) -> Result<bool> {
         match self {
             TargetType::Own(own) => Ok(own.compiled.native().overlaps(count)),
@@ -520,7 +512,7 @@ impl TargetType<'_> {
         }
     }
 
-    /// Its form, as it is shipped.
+    /// The type's form, as it is shipped.
     pub(crate) fn form(&self) -> &Form {
         match self {
             TargetType::Own(own) => own.form(),
@@ -528,7 +520,7 @@ impl TargetType<'_> {
         }
     }
 
-    /// What a peer has to be told before it hears this type's id.
+    /// The form as a peer needs it before an operation can refer to it by id.
     pub(crate) fn shipment(&self, rank: u32) -> Shipment {
         let (identity, form, builder) = match self {
             TargetType::Own(own) => (&own.compiled.identity, own.form(), rank),
@@ -568,18 +560,18 @@ impl ElementType {
         }
     }
 
-    /// The type that it is in slices.
+    /// The committed type that it has in slices.
     pub(crate) fn commit(&self, elements: &Elements) -> Result<Type> {
         (self.commit)(elements)
     }
 }
 
-/// The types of Rust's elements, committed on first use.
+/// The committed types of Rust's elements; committed at their first use.
 pub(crate) struct Elements {
     names: Arc<Names>,
     architecture: Architecture,
     known: Mutex<Numbers<TypeId, (Type, Type)>>,
-    /// In other ranks' representations, for memory that is shared with them.
+    /// Types in the representations of other ranks, for shared memory.
     elsewhere: Mutex<HashMap<(TypeId, Architecture), Type>>,
 }
 
@@ -588,17 +580,17 @@ impl Elements {
         Elements { names, architecture, known: Mutex::default(), elsewhere: Mutex::default() }
     }
 
-    /// `T` in the memory of Rust's slices: the machine's own representation.
+    /// The type of `T` in Rust's slices: in the machine's own representation.
     pub(crate) fn in_slices<T: Element>(&self) -> Result<Type> {
         self.find::<T>().map(|(slices, _)| slices)
     }
 
-    /// `T` in the rank's representation.
+    /// The type of `T` in the rank's representation.
     pub(crate) fn in_memory<T: Element>(&self) -> Result<Type> {
         self.find::<T>().map(|(_, memory)| memory)
     }
 
-    /// `T` in memory of another representation.
+    /// The type of `T` in the representation of `architecture`.
     pub(crate) fn on<T: Element>(&self, architecture: &Architecture) -> Result<Type> {
         if architecture.same_representation(&self.architecture) {
             return self.in_memory::<T>();
@@ -626,7 +618,8 @@ impl Elements {
         Ok((slices, memory))
     }
 
-    /// A struct's offsets are those of this machine; where its members follow C's rules they can be found on others.
+    /// The type of `T` in a representation. The offsets of a struct are those of this machine. On
+    /// another one they are known only if the struct follows C's layout rules.
     fn lay_out<T: Element>(&self, slices: &Type, architecture: &Architecture) -> Result<Type> {
         let native = architecture.same_representation(&Architecture::NATIVE);
         match T::simple() {
@@ -642,6 +635,6 @@ impl Elements {
     }
 }
 
-/// What is said of a type that is used at another rank than the one that committed or received it.
+/// The error of a type that another rank committed or received.
 pub(crate) const OTHER_RANK: ErrorKind =
     ErrorKind::TypeHandle("of another rank: commit the type at this one");

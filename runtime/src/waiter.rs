@@ -1,11 +1,15 @@
-//! How a rank waits: a short spin, then sleep on the doorbell. A sleep that proves short makes the next spin longer.
+//! How a rank waits: it polls for a while, then sleeps on its doorbell. If the sleep turns out
+//! short, the next wait polls longer.
 //!
-//! One thread of a rank sleeps on the bell; others that wait at the same time sleep until that one has woken, or until
-//! whoever made progress nudges them, so that none misses what another found.
+//! One thread of a rank sleeps on the bell. Other threads that wait at the same time sleep on a
+//! condition variable. They wake when the first thread wakes, or when a thread that made progress
+//! nudges them, so none misses an event that another thread consumed.
 //!
-//! The [progress thread](crate::progress), if there is one, sleeps on the bell too, but arms it only while no call waits: a
-//! call that waits makes progress by itself. It finds the bell disarmed then, so that peers wake nobody for it, and leaves it
-//! armed again. A call that waits for an answer leaves it alone for the time that most take, since answers don't ring for that thread.
+//! The [progress thread](crate::process) sleeps on the bell too, but arms it only while no call
+//! waits: a waiting call makes progress itself. Such a call therefore finds the bell disarmed, so
+//! peers don't ring for it, and arms it again when it ends. Most answers arrive within a few polls.
+//! For this time, a call that waits for an answer doesn't touch the bell, because answers don't
+//! ring for the progress thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,98 +17,104 @@ use std::time::{Duration, Instant};
 
 use longshore_transport::Doorbell;
 
-/// Glances at a word before more is done to find something, where every rank can have a core of its own: a peer that is about to
-/// answer does so within a microsecond or two.
+/// Checks of a word in shared memory before a call polls the engine. They apply only if every rank
+/// can have a core of its own. A peer that is about to answer does so within this time.
 const SPINS: u32 = 200;
 
-/// Looks before a sleep. A sleep and its wake cost ten microseconds, which is about what these looks take. Ten times as many cost a
-/// busy machine far more: the peer waits for the core. (2 virtual cores, Zen 5: `cargo bench`, row fence.)
-const LOOKS: u32 = 100;
+/// Polls before a sleep. They take about as long as a sleep with its wake. With many more, ranks
+/// that share a core delay the peer for which they wait (docs/tuning.md, "Polls before a sleep").
+const POLLS: u32 = 100;
 
-/// Looks before a sleep where the last sleep was short: 100 to 200 us, in which a peer moves a few MiB. To be woken takes
-/// 13 us, for which the peer waits in its turn: a put of 1 MiB with post and wait took 32 us instead of 19.
-/// (2 virtual cores, Zen 5: `longshore bench put_latency --sync pscw --size 1M`.)
-const MORE_LOOKS: u32 = 16 * LOOKS;
+/// Polls before a sleep if the last sleep was short. They last long enough for a peer to move a few
+/// MiB, and save it the time to wake this rank (docs/tuning.md, "Polls before a sleep").
+const MORE_POLLS: u32 = 16 * POLLS;
 
-/// The most, where peers access memory: each sleep that ends with an access doubles the looks before the next. A target sleeps every
-/// 8 ms then, not every 500 us, and each sleep keeps a peer waiting for 13 us.
-const MOST_LOOKS: u32 = 16 * MORE_LOOKS;
+/// The most polls before a sleep, used while peers access this rank's memory. Every sleep that ends
+/// with an access doubles the polls, since each sleep delays a peer
+/// (docs/tuning.md, "Polls before a sleep").
+const MAX_POLLS: u32 = 16 * MORE_POLLS;
 
-/// A sleep that ends sooner than this is one that more looks would have spared.
+/// A sleep shorter than this could have been avoided by more polls.
 const SHORT_SLEEP: Duration = Duration::from_micros(150);
 
-/// Sleeps until more looks are tried again, once they were in vain: the peer may wait for this very core.
+/// The number of sleeps before more polls are tried again, after they were in vain. The peer may
+/// need this very core.
 const WARINESS: u32 = 32;
 
-/// Looks of a call that waits before the progress thread steps aside for it: an answer is here after some 500 ns.
-const BRIEF: u32 = 32;
+/// Polls of a waiting call before it takes over from the progress thread. Most answers from ranks
+/// of this host arrive within them (docs/tuning.md, "Waits beside the progress thread").
+const LOCAL_POLLS: u32 = 32;
 
-/// The same where all peers are on other hosts, with an answer after ten microseconds and more, and a look of 300 ns.
-const FAR: u32 = 128;
+/// The number of these polls if all peers are on other hosts, from which answers take longer
+/// (docs/tuning.md, "Waits beside the progress thread").
+const REMOTE_POLLS: u32 = 128;
 
-/// Waits that spare peers from ringing, once one sent anything but an answer to a rank that waited.
+/// The number of following waits that disarm the bell at once, after a peer sent a waiting rank
+/// anything but an answer.
 const COURTESY: u32 = 64;
 
-/// A sleeping rank looks at the job's state at least this often.
+/// The longest sleep. After it, the rank checks the state of the job.
 const NAP: Duration = Duration::from_millis(100);
 
-/// The one way in which a rank waits. Under simulation the doorbell and the empty link pass the turn to another rank.
+/// The waiting strategy of a rank. Under simulation, the doorbell and an empty link pass the turn
+/// to another rank.
 pub(crate) struct Waiter {
     rank: u32,
     doorbell: Arc<dyn Doorbell>,
     spins: u32,
-    /// Looks before the next sleep.
-    patience: AtomicU32,
-    /// Sleeps until more of them may be tried.
+    /// The polls before the next sleep.
+    polls: AtomicU32,
+    /// The number of sleeps before more polls may be tried.
     wary: AtomicU32,
-    /// Whether a progress thread serves while nobody waits.
+    /// Whether a progress thread runs.
     served: AtomicBool,
-    /// Whether the bell, where it is armed for that thread, doesn't ring for answers.
+    /// Whether the bell, as armed for the progress thread, doesn't ring for answers.
     quiet: AtomicBool,
-    /// So many of the next waits disarm it at once.
+    /// The number of following waits that disarm the bell at once.
     courtesy: AtomicU32,
-    /// Whether others ring it: ranks of this host do.
+    /// Whether other ranks ring the bell: those of this host do.
     is_rung: bool,
-    /// Whether peers access memory of this rank, which the network does while it looks, and tells nobody.
+    /// Whether peers access this rank's memory. The network serves them during polls, and reports
+    /// nothing.
     silent: AtomicBool,
     threads: Mutex<Threads>,
-    /// The one on the bell has woken, or another thread has found something.
+    /// Notified when the thread on the bell has woken, or another thread has made progress.
     woken: Condvar,
-    /// No call waits any more.
+    /// Notified when no call waits any more.
     left: Condvar,
-    /// Threads that sleep, or are about to.
+    /// The number of threads that sleep or are about to.
     sleepers: AtomicU32,
 }
 
-/// What the threads of a rank are at.
+/// The waiting threads of a rank.
 #[derive(Default)]
 struct Threads {
-    /// Calls that wait.
+    /// The number of calls that wait.
     waiting: u32,
-    /// The progress thread has stepped aside for them.
+    /// Whether the progress thread has stepped aside for them.
     aside: bool,
-    /// One of them sleeps on the bell.
+    /// Whether one of them sleeps on the bell.
     on_bell: bool,
-    /// Changes whenever the others should look again.
+    /// Changes whenever the other sleepers must poll again.
     turn: u64,
 }
 
 impl Waiter {
-    /// Spins only if `ranks` of this host fit its cores.
+    /// Spins only if the `ranks` of this host fit its cores.
     pub(crate) fn new(rank: u32, doorbell: Arc<dyn Doorbell>, ranks: u32) -> Waiter {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (spins, looks) = if ranks as usize <= cores { (SPINS, LOOKS) } else { (0, 0) };
-        let (patience, is_rung) = (AtomicU32::new(looks), ranks > 1);
-        Waiter { spins, patience, is_rung, ..Self::sleeping(rank, doorbell) }
+        let (spins, polls) = if ranks as usize <= cores { (SPINS, POLLS) } else { (0, 0) };
+        let (polls, is_rung) = (AtomicU32::new(polls), ranks > 1);
+        Waiter { spins, polls, is_rung, ..Self::sleeping(rank, doorbell) }
     }
 
-    /// One that never spins.
+    /// A waiter that never spins.
     pub(crate) fn sleeping(rank: u32, doorbell: Arc<dyn Doorbell>) -> Waiter {
         Waiter {
             rank,
             doorbell,
             spins: 0,
-            patience: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
             wary: AtomicU32::new(0),
             served: AtomicBool::new(false),
             quiet: AtomicBool::new(false),
@@ -118,48 +128,49 @@ impl Waiter {
         }
     }
 
-    /// From here on a progress thread serves while nobody waits.
+    /// Records that a progress thread runs.
     pub(crate) fn serve(&self) {
         self.served.store(true, Ordering::Relaxed);
     }
 
-    /// From here on peers may access memory of this rank.
+    /// Records that peers may access this rank's memory.
     pub(crate) fn expose(&self) {
         self.silent.store(true, Ordering::Relaxed);
     }
 
-    /// How often to look for a peer that is about to answer.
+    /// The number of checks for a peer that is about to answer.
     #[inline]
     pub(crate) fn spins(&self) -> u32 {
         self.spins
     }
 
-    /// How often to look before the next sleep.
+    /// The number of polls before the next sleep.
     #[inline]
-    pub(crate) fn patience(&self) -> u32 {
-        self.patience.load(Ordering::Relaxed)
+    pub(crate) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
     }
 
-    /// Decides by how long a sleep was how often to look before the next one.
+    /// Adapts the polls before the next sleep to the length of the last one.
     fn learn(&self, slept: Duration) {
         let wary = self.wary.load(Ordering::Relaxed);
-        // What looks did for peers that access memory isn't seen: that one came soon behind them says that they weren't in vain.
+        // Polls serve peers that access memory without a trace. A sleep that soon ended with an
+        // access suggests that they were useful.
         let accessed = self.silent.load(Ordering::Relaxed) && slept < SHORT_SLEEP;
-        if self.patience() > LOOKS {
+        if self.polls() > POLLS {
             if accessed {
-                self.patience.store((2 * self.patience()).min(MOST_LOOKS), Ordering::Relaxed);
+                self.polls.store((2 * self.polls()).min(MAX_POLLS), Ordering::Relaxed);
                 return;
             }
-            self.patience.store(LOOKS, Ordering::Relaxed);
+            self.polls.store(POLLS, Ordering::Relaxed);
             self.wary.store(WARINESS, Ordering::Relaxed);
         } else if wary > 0 {
             self.wary.store(wary - 1, Ordering::Relaxed);
         } else if self.spins > 0 && slept < SHORT_SLEEP {
-            self.patience.store(MORE_LOOKS, Ordering::Relaxed);
+            self.polls.store(MORE_POLLS, Ordering::Relaxed);
         }
     }
 
-    /// One turn of a loop that doesn't sleep.
+    /// One iteration of a loop that doesn't sleep.
     pub(crate) fn pause(&self) {
         self.doorbell.pause();
     }
@@ -168,10 +179,11 @@ impl Waiter {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often a call looks before it [enters](Waiter::enter), so that the progress thread steps aside for it: what it waits for
-    /// doesn't ring, and to disarm the bell and arm it again takes two cache lines' way from peers and back.
+    /// The number of polls of a call before it [enters](Waiter::enter) the wait and the progress
+    /// thread steps aside. Answers don't ring, and disarming and arming the bell moves two cache
+    /// lines between peers and this rank.
     #[inline]
-    pub(crate) fn brief(&self) -> u32 {
+    pub(crate) fn early_polls(&self) -> u32 {
         if !self.quiet.load(Ordering::Relaxed) || self.spins == 0 {
             return 0;
         }
@@ -180,13 +192,14 @@ impl Waiter {
             self.courtesy.store(courtesy - 1, Ordering::Relaxed);
         }
         match (courtesy, self.is_rung) {
-            (0, true) => BRIEF,
-            (0, false) => FAR,
+            (0, true) => LOCAL_POLLS,
+            (0, false) => REMOTE_POLLS,
             _ => 0,
         }
     }
 
-    /// What came while this rank waited was no answer: for some time peers needn't ring whenever it waits.
+    /// Records that a frame other than an answer arrived while this rank waited. For some waits,
+    /// peers then needn't ring.
     #[inline]
     pub(crate) fn asked(&self) {
         if self.is_rung {
@@ -199,7 +212,8 @@ impl Waiter {
         self.quiet.store(quiet, Ordering::Relaxed);
     }
 
-    /// A call begins to wait: it makes progress from here on. True if there is a progress thread to step aside.
+    /// Begins a wait, during which the call makes progress itself. Returns true if there is a
+    /// progress thread.
     #[inline]
     pub(crate) fn enter(&self) -> bool {
         let served = self.served.load(Ordering::Relaxed);
@@ -213,9 +227,9 @@ impl Waiter {
         served
     }
 
-    /// A call for which the progress thread stepped aside has ended its wait. True if the bell is armed for the thread from
-    /// here on: what came before doesn't ring, so the caller looks once more, and [rings](Waiter::ring) if it finds
-    /// something.
+    /// Ends a wait for which the progress thread stepped aside. If it returns true, the bell is
+    /// armed for that thread. Earlier frames don't ring then, so the caller polls once more, and
+    /// [rings](Waiter::ring) if it finds any.
     #[inline]
     pub(crate) fn leave(&self) -> bool {
         let mut threads = self.threads();
@@ -231,21 +245,21 @@ impl Waiter {
         true
     }
 
-    /// Wakes whoever of this rank sleeps on its bell.
+    /// Wakes the thread of this rank that sleeps on its bell.
     pub(crate) fn ring(&self) {
-        // It is a rank of its own job.
+        // Ringing can't fail: this rank belongs to its own job.
         let _ = self.doorbell.ring(self.rank);
     }
 
-    /// Sleeps until something happens, unless `look` finds that something has. `look` runs with the bell armed, so what
-    /// happens after it ends the sleep.
-    pub(crate) fn sleep<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
+    /// Sleeps until the bell rings, unless `poll` finds something. `poll` runs after the bell is
+    /// armed, so any later event ends the sleep.
+    pub(crate) fn sleep<T>(&self, poll: impl FnOnce() -> Option<T>) -> Option<T> {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let mut threads = self.threads();
         let found = if threads.on_bell {
             let turn = threads.turn;
             drop(threads);
-            let found = look();
+            let found = poll();
             if found.is_none() {
                 let same = |threads: &mut Threads| threads.turn == turn;
                 let threads = self.threads();
@@ -254,10 +268,10 @@ impl Waiter {
             found
         } else {
             threads.on_bell = true;
-            // Before others rely on it: what they look for in shared memory is told by the bell alone.
+            // Armed before other threads rely on it: changes of shared memory only ring the bell.
             self.doorbell.arm();
             drop(threads);
-            let found = look();
+            let found = poll();
             if found.is_none() {
                 let asleep = Instant::now();
                 self.doorbell.sleep(NAP);
@@ -276,8 +290,9 @@ impl Waiter {
         found
     }
 
-    /// A thread has made progress, `own` of whose sleeps are under way: others may wait for just that. It held the engine's
-    /// lock, as they do when they look for the last time before they sleep, so one of both sees the other.
+    /// Wakes the other sleepers after this thread has made progress, which may complete their
+    /// calls. `own` is the number of this thread's own sleeps. The caller held the engine's lock
+    /// for its progress, and sleepers hold it for their last poll, so one of them sees the other.
     #[inline]
     pub(crate) fn nudge(&self, own: u32) {
         if self.sleepers.load(Ordering::SeqCst) > own {
@@ -287,8 +302,9 @@ impl Waiter {
         }
     }
 
-    /// The progress thread's sleep: aside while calls wait; then on the bell, unless `look` finds something.
-    pub(crate) fn doze<T>(&self, look: impl FnOnce() -> Option<T>) -> Option<T> {
+    /// The sleep of the progress thread. It first waits while calls make progress, then sleeps on
+    /// the bell, unless `poll` finds something.
+    pub(crate) fn doze<T>(&self, poll: impl FnOnce() -> Option<T>) -> Option<T> {
         let mut threads = self.threads();
         while threads.waiting > 0 {
             threads.aside = true;
@@ -298,7 +314,7 @@ impl Waiter {
         threads.aside = false;
         self.arm_for_requests();
         drop(threads);
-        let found = look();
+        let found = poll();
         if found.is_none() {
             self.doorbell.sleep(NAP);
         }
@@ -312,7 +328,7 @@ mod tests {
 
     use super::*;
 
-    /// One that nobody rings.
+    /// A doorbell that never rings.
     struct Still;
 
     impl Doorbell for Still {
@@ -326,27 +342,27 @@ mod tests {
     }
 
     #[test]
-    fn a_short_sleep_makes_the_next_wait_look_longer_unless_that_was_in_vain() {
+    fn a_short_sleep_lengthens_the_next_polling_unless_it_was_in_vain() {
         let mut waiter = Waiter::sleeping(0, Arc::new(Still));
         waiter.learn(Duration::ZERO);
-        assert_eq!(waiter.patience(), 0, "where ranks share cores");
-        (waiter.spins, waiter.patience) = (SPINS, AtomicU32::new(LOOKS));
+        assert_eq!(waiter.polls(), 0, "where ranks share cores");
+        (waiter.spins, waiter.polls) = (SPINS, AtomicU32::new(POLLS));
         waiter.learn(SHORT_SLEEP);
-        assert_eq!(waiter.patience(), LOOKS, "after a long sleep");
+        assert_eq!(waiter.polls(), POLLS, "after a long sleep");
         waiter.learn(SHORT_SLEEP / 2);
-        assert_eq!(waiter.patience(), MORE_LOOKS);
+        assert_eq!(waiter.polls(), MORE_POLLS);
         for _ in 0..=WARINESS {
             waiter.learn(SHORT_SLEEP / 2);
-            assert_eq!(waiter.patience(), LOOKS, "after a look in vain");
+            assert_eq!(waiter.polls(), POLLS, "after polls in vain");
         }
         waiter.learn(SHORT_SLEEP / 2);
-        assert_eq!(waiter.patience(), MORE_LOOKS);
+        assert_eq!(waiter.polls(), MORE_POLLS);
         waiter.expose();
-        for looks in [2 * MORE_LOOKS, 4 * MORE_LOOKS, 8 * MORE_LOOKS, MOST_LOOKS, MOST_LOOKS] {
+        for polls in [2 * MORE_POLLS, 4 * MORE_POLLS, 8 * MORE_POLLS, MAX_POLLS, MAX_POLLS] {
             waiter.learn(SHORT_SLEEP / 2);
-            assert_eq!(waiter.patience(), looks, "a peer may have been served");
+            assert_eq!(waiter.polls(), polls, "a peer may have accessed memory");
         }
         waiter.learn(SHORT_SLEEP);
-        assert_eq!(waiter.patience(), LOOKS, "none is there");
+        assert_eq!(waiter.polls(), POLLS, "no peer accesses memory");
     }
 }

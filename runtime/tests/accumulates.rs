@@ -1,4 +1,4 @@
-//! Accumulates of several ranks at once, like and unlike, against what one after the other would give.
+//! Concurrent accumulates of several ranks, like and unlike, compared with serial results.
 
 mod support;
 
@@ -14,7 +14,7 @@ use support::crowd;
 
 const NATIVE: Architecture = Architecture::NATIVE;
 
-/// Like and unlike ranks, directly and by message, and both ways in one window.
+/// Runs a test between like and unlike ranks, directly, by message, and both within one window.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     let whole = |rank: Rank| {
         body(&rank);
@@ -34,7 +34,9 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     }
 }
 
-/// What a rank does to each element, in any order: commutative operations, exact in every representation.
+/// All ranks accumulate to random elements of all windows. The operation must be commutative and
+/// exact in every representation, because its order is arbitrary. `value` makes an operand of a
+/// seed, and `fold` computes an element from all seeds that reached it.
 fn storm<T: Element + PartialEq + std::fmt::Debug>(
     op: Op,
     value: impl Fn(u64) -> T + Sync + Copy,
@@ -49,7 +51,7 @@ fn storm<T: Element + PartialEq + std::fmt::Debug>(
         let every_third = rank.commit(&every_third).unwrap();
         let mut window =
             Window::allocate(world, ELEMENTS * ty.extent(), ty.extent(), &Info::default()).unwrap();
-        // What everyone will do is known to everyone.
+        // Each rank draws the operations of all ranks, so it knows the seeds that reach it.
         let mut wanted: Vec<Vec<Vec<u64>>> =
             vec![vec![Vec::new(); ELEMENTS as usize]; size as usize];
         let mut mine = Vec::new();
@@ -89,7 +91,7 @@ fn storm<T: Element + PartialEq + std::fmt::Debug>(
 }
 
 #[test]
-fn what_many_add_at_once_is_there() {
+fn concurrent_accumulates_lose_no_operand() {
     storm(Op::Sum, |seed| seed as f64, |seeds| seeds.iter().sum::<u64>() as f64);
     storm(
         Op::Sum,
@@ -100,7 +102,7 @@ fn what_many_add_at_once_is_there() {
 }
 
 #[test]
-fn bits_and_truths_come_together() {
+fn bitwise_and_logical_accumulates_combine_all_operands() {
     storm(
         Op::Bxor,
         |seed| seed * 0x0101_0101,
@@ -118,7 +120,7 @@ fn bits_and_truths_come_together() {
     );
 }
 
-/// Long double has as many formats as there are kinds of machines here.
+/// The ranks of this test have three formats of long double.
 #[test]
 fn long_doubles_are_added_in_the_targets_format() {
     everywhere(crowd(3), |rank| {
@@ -161,7 +163,7 @@ fn counters_give_every_number_once() {
         const EACH: usize = 25;
         let mut taken = window
             .fence(|epoch| {
-                // Half of them are under way at once.
+                // Half of the operations are in flight at once.
                 let several = (0..EACH)
                     .map(|_| epoch.fetch_and_op(1i64, 1, 1, Op::Sum))
                     .collect::<longshore::Result<Vec<_>>>()?;
@@ -187,7 +189,7 @@ fn counters_give_every_number_once() {
 }
 
 #[test]
-fn compare_and_swap_builds_any_operation() {
+fn compare_and_swap_loops_lose_no_update() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let mut window = Window::allocate(world, 8, 4, &Info::default()).unwrap();
@@ -230,7 +232,7 @@ fn an_origin_sees_its_own_accumulates_in_order() {
             (0..5).map(|turn| (0..100).map(|i| c::LongLong(100 * turn + i)).collect()).collect();
         let mut seen = vec![vec![c::LongLong(-1); 100]; 6];
         let next = (me + 1) % size;
-        // Each rank has a part of its own in each window.
+        // Each rank has its own section of each window.
         let at = i64::from(me) * 100;
         window
             .fence(|epoch| {
@@ -252,7 +254,7 @@ fn an_origin_sees_its_own_accumulates_in_order() {
 }
 
 #[test]
-fn the_greatest_pair_wins() {
+fn maxloc_takes_the_largest_value_and_then_the_smallest_index() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let me = world.rank();
@@ -282,7 +284,8 @@ fn the_greatest_pair_wins() {
     });
 }
 
-/// Operands cut into frames of every length, derived types on all three sides, unlike ranks.
+/// Random types at origin, result and target of unlike ranks, with operands cut into frames of many
+/// lengths.
 #[test]
 fn random_types_accumulate_as_the_oracle_does() {
     for seed in 0..cases(40) {
@@ -308,7 +311,7 @@ fn random_types_accumulate_as_the_oracle_does() {
         random.options.architecture = sides[1];
         let (origin, target) = random.pair_of(leaf.into());
         let op = if random.chance(2) { Op::Sum } else { Op::Replace };
-        // Bytes of zero to three are the same numbers, small, as whole numbers in every representation.
+        // Values below 4 are exact in every representation, also after adding two of them.
         let seeds: Vec<u64> = (0..4000).map(|_| random.below(4)).collect();
         run(2, &options, |rank| {
             let world = rank.world();
@@ -388,9 +391,10 @@ fn random_types_accumulate_as_the_oracle_does() {
     }
 }
 
-/// Rule 28: what comes before is combined, the item and what follows isn't.
+/// Rule 28: the elements before the one that doesn't fit are combined. That element and later ones
+/// are not.
 #[test]
-fn an_operand_that_doesnt_fit_stops_the_accumulate() {
+fn an_operand_that_does_not_fit_stops_the_accumulate() {
     let options = Options { architectures: vec![NATIVE, Architecture::I686], ..Options::default() };
     run(2, &options, |rank| {
         let world = rank.world();
@@ -420,9 +424,9 @@ fn an_operand_that_doesnt_fit_stops_the_accumulate() {
     .unwrap();
 }
 
-/// Requests give their memory back when they are done, in any order, and the epoch's end completes those that are dropped.
+/// Requests may be waited for in any order. The end of the epoch completes dropped requests.
 #[test]
-fn requests_own_their_memory_and_give_it_back() {
+fn a_completed_request_returns_its_memory() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (i64::from(world.rank()), world.size());
@@ -441,7 +445,7 @@ fn requests_own_their_memory_and_give_it_back() {
                 let adding = epoch.raccumulate(boxed, next, at, 100, &double, Op::Sum)?;
                 let mut spare = rank.buffer::<f64>(10)?;
                 (0..10).try_for_each(|i| spare.set(i, 1.0))?;
-                // Ordered behind the sum, since both are accumulates.
+                // Ordered after the sum, since both are accumulates.
                 let fetching = epoch.rget_accumulate(
                     spare,
                     vec![0.0; 10],
@@ -469,7 +473,7 @@ fn requests_own_their_memory_and_give_it_back() {
                 };
                 let got: Vec<f64> = bytes.chunks(8).map(order).collect();
                 assert_eq!(got, [1.0, 2.0 + 2.0 * me as f64, 1.0, 6.0 + 2.0 * me as f64, 1.0]);
-                // One that nobody waits for is done with the epoch.
+                // The end of the epoch completes a dropped request.
                 drop(epoch.rput(vec![-1.0; 100], next, at, 100, &double)?);
                 Ok(())
             })
@@ -482,7 +486,7 @@ fn requests_own_their_memory_and_give_it_back() {
 }
 
 #[test]
-fn a_request_brings_its_own_refusal() {
+fn wait_returns_the_refusal_of_its_request() {
     let options = Options { architectures: vec![NATIVE, Architecture::I686], ..Options::default() };
     run(2, &options, |rank| {
         let world = rank.world();
@@ -501,7 +505,7 @@ fn a_request_brings_its_own_refusal() {
                 ] {
                     assert_eq!(outcome.unwrap_err().class(), Class::Conversion);
                 }
-                // One that nobody asks is told by the epoch's end.
+                // The end of the epoch reports the refusal of a dropped request.
                 drop(epoch.raccumulate(too_long(), 1, 0, 2, &long, Op::Sum)?);
                 Ok(())
             });
@@ -514,9 +518,10 @@ fn a_request_brings_its_own_refusal() {
     .unwrap();
 }
 
-/// Ranks that reach the window directly and one that doesn't, all at once in passive epochs.
+/// Two origins that reach the window directly and one that sends messages, at once in passive
+/// epochs.
 #[test]
-fn direct_and_other_origins_exclude_each_other() {
+fn direct_and_message_accumulates_are_atomic_to_each_other() {
     let options =
         Options { architectures: vec![NATIVE, NATIVE, Architecture::S390X], ..Options::default() };
     let each = cases(3000).min(20_000) as i64;
@@ -550,7 +555,7 @@ fn direct_and_other_origins_exclude_each_other() {
 }
 
 #[test]
-fn what_is_repeated_brings_what_was_there_and_is_checked_as_the_first_was() {
+fn repeated_get_accumulates_fetch_and_are_checked_like_the_first() {
     everywhere(2, |rank| {
         let world = rank.world();
         let long = rank.commit(&Datatype::int64()).unwrap();
@@ -558,7 +563,7 @@ fn what_is_repeated_brings_what_was_there_and_is_checked_as_the_first_was() {
         let mut window = Window::allocate(world, 8 * MOST as i64, 8, &Info::default()).unwrap();
         window.fence(|_| Ok(())).unwrap();
         if world.rank() == 0 {
-            // One element, some, and more than one piece.
+            // One element, several, and more than one frame holds.
             for (turn, count) in [1, 1, 10, 10, MOST, MOST].into_iter().enumerate() {
                 let ones = vec![1i64; count];
                 let (mut before, mut after) = (vec![-1i64; count], vec![-1i64; count]);

@@ -1,4 +1,5 @@
-//! Attributes on types, communicators and windows: callbacks, their flag and their errors, and the order of deletion.
+//! Attributes on types, communicators and windows: callbacks, their flag and errors, and the order
+//! of deletion.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,8 @@ fn taken(log: &Log) -> Vec<String> {
     std::mem::take(&mut *log.lock().unwrap())
 }
 
-/// Callbacks that write down what they are asked; a dup has one more, unless that is 9, and 13 won't be deleted.
+/// Callbacks that log their calls. The copy of a value is greater by one, except that 9 isn't
+/// copied and 99 is an error. Deleting 13 is an error.
 fn counting(log: &Log) -> Callbacks<i32> {
     let (copies, deletions) = (log.clone(), log.clone());
     Callbacks::default()
@@ -37,7 +39,7 @@ fn pair(rank: &Rank) -> Type {
 }
 
 #[test]
-fn a_dup_has_what_the_copy_callbacks_give_it() {
+fn a_dup_has_the_values_that_the_copy_callbacks_return() {
     let rank = longshore::init().unwrap();
     let log = Log::default();
     let [a, b, c]: [Keyval<Type, i32>; 3] =
@@ -58,17 +60,17 @@ fn a_dup_has_what_the_copy_callbacks_give_it() {
     let text = |of: &Type| of.attr(&shared).unwrap().unwrap();
     assert!(Arc::ptr_eq(&text(&new), &text(&old)));
     assert_eq!((old.name().as_str(), new.name().as_str()), ("old", ""));
-    // What is set on one isn't on the other, nor on what is built of it.
+    // An attribute set on a dup isn't on the original, nor on types built from the original.
     new.set_attr(&silent, 8).unwrap();
     assert_eq!(*old.attr(&silent).unwrap().unwrap(), 7);
     let built = rank.commit(&Datatype::vector(2, 1, 2, old.datatype()).unwrap()).unwrap();
     assert_eq!(built.attr(&a).unwrap(), None);
     assert_eq!(new.to_string(), "U1(D:U2(2d))");
     assert_eq!(new.form().encode(), old.form().encode());
-    // The last one set goes first.
+    // Attributes are deleted in reverse order of setting.
     new.free().unwrap();
     assert_eq!(taken(&log), ["delete 6", "delete 2"]);
-    // A clone is the same type: its attributes go with the last one.
+    // A clone is the same type: attributes are deleted with the last clone.
     let clone = old.clone();
     old.free().unwrap();
     assert_eq!(taken(&log), [""; 0]);
@@ -78,7 +80,7 @@ fn a_dup_has_what_the_copy_callbacks_give_it() {
 }
 
 #[test]
-fn callbacks_that_fail_fail_the_call() {
+fn an_error_of_a_callback_fails_the_call() {
     let rank = longshore::init().unwrap();
     let types = Types::new(&rank);
     let log = Log::default();
@@ -87,7 +89,7 @@ fn callbacks_that_fail_fail_the_call() {
     let handle = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
     types.set_attr(handle, &a, 1).unwrap();
     types.set_attr(handle, &b, 99).unwrap();
-    // A dup that isn't made lets go of what it had.
+    // A failed dup deletes the attributes that it has copied.
     let error = types.dup(handle).unwrap_err();
     assert_eq!(error.class(), Class::Other);
     assert!(
@@ -95,20 +97,20 @@ fn callbacks_that_fail_fail_the_call() {
         "{error}"
     );
     assert_eq!(taken(&log), ["copy 1", "copy 99", "delete 2"]);
-    // Overwriting deletes the old value first; where that fails, it stays.
+    // Overwriting deletes the old value first. If that fails, the old value stays.
     types.set_attr(handle, &b, 13).unwrap();
     assert_eq!(taken(&log), ["delete 99"]);
     assert!(types.set_attr(handle, &b, 3).is_err());
     assert!(types.delete_attr(handle, &b).is_err());
     assert_eq!(*types.attr(handle, &b).unwrap().unwrap(), 13);
-    // And the handle isn't freed.
+    // If a delete callback fails, the handle isn't freed.
     let error = types.free(handle).unwrap_err();
     assert!(
         error.to_string().contains("delete callback") && error.to_string().contains("13 stays")
     );
     assert_eq!(types.size(handle).unwrap(), 16);
     assert_eq!(taken(&log), ["delete 13"; 3]);
-    // A freed keyval is good for nothing, but what was set with it goes its way.
+    // Calls with a freed keyval fail, but its attributes are still deleted with their holder.
     b.clone().free();
     for error in [
         types.attr(handle, &b).unwrap_err(),
@@ -126,7 +128,7 @@ fn callbacks_that_fail_fail_the_call() {
 }
 
 #[test]
-fn callbacks_may_call_whatever_they_like() {
+fn callbacks_may_use_the_table_that_called_them() {
     let rank = longshore::init().unwrap();
     let types = Arc::new(Types::new(&rank));
     let plan: Keyval<Type, String> = rank.create_keyval(Callbacks::default()).unwrap();
@@ -148,7 +150,7 @@ fn callbacks_may_call_whatever_they_like() {
     rank.finalize().unwrap();
 }
 
-/// Looks at an attribute when it ends.
+/// A value that reads an attribute of its holder when it is dropped.
 struct Watching(Arc<Types>, Handle, Keyval<Type, i32>, Log);
 
 impl Drop for Watching {
@@ -159,7 +161,7 @@ impl Drop for Watching {
 }
 
 #[test]
-fn a_value_that_is_replaced_ends_when_the_new_one_is_there() {
+fn a_replaced_value_may_read_attributes_when_it_is_dropped() {
     let rank = longshore::init().unwrap();
     let log = Log::default();
     let types = Arc::new(Types::new(&rank));
@@ -174,7 +176,7 @@ fn a_value_that_is_replaced_ends_when_the_new_one_is_there() {
     types.set_attr(pair, &watching, watch()).unwrap();
     types.delete_attr(pair, &watching).unwrap();
     assert_eq!(taken(&log), ["saw Some(1)"; 2]);
-    // What is set anew is the last one set.
+    // Setting an attribute again makes it the last one set.
     types.set_attr(pair, &first, 3).unwrap();
     types.free(pair).unwrap();
     assert_eq!(taken(&log), ["delete 1", "delete 3", "delete 2"]);
@@ -182,7 +184,7 @@ fn a_value_that_is_replaced_ends_when_the_new_one_is_there() {
 }
 
 #[test]
-fn communicators_and_windows_have_attributes_too() {
+fn communicators_and_windows_have_attributes() {
     let options = Options::default();
     run(2, &options, |rank| {
         let world = rank.world();
@@ -192,11 +194,11 @@ fn communicators_and_windows_have_attributes_too() {
         world.set_attr(&key, 1).unwrap();
         let dup = world.dup().unwrap();
         assert_eq!(*dup.attr(&key).unwrap().unwrap(), 2);
-        // Only dup copies.
+        // Only dup copies attributes.
         let split = world.split(Some(0), 0).unwrap().unwrap();
         assert_eq!(split.attr(&key).unwrap(), None);
         split.free().unwrap();
-        // A callback that fails at one rank fails dup at all, and what others had copied is deleted.
+        // A callback error on one rank fails dup on all ranks, and the others delete their copies.
         if world.rank() == 1 {
             dup.set_attr(&key, 99).unwrap();
         }
@@ -218,11 +220,11 @@ fn communicators_and_windows_have_attributes_too() {
         assert_eq!(window.group(), world.group());
         window.free().unwrap();
         assert_eq!(taken(&log), ["delete 3", "delete 4"]);
-        // The window ends all the same: others wait for this rank.
+        // The window is freed despite the error, because the other ranks wait for this one.
         assert!(created.free().unwrap_err().to_string().contains("13 stays"));
         world.barrier().unwrap();
 
-        // First of all MPI_COMM_SELF's, in reverse order.
+        // Finalize first deletes the attributes of MPI_COMM_SELF, in reverse order of setting.
         taken(&log);
         let second: Keyval<Communicator, i32> = rank.create_keyval(counting(&log)).unwrap();
         rank.alone().set_attr(&key, 20).unwrap();
@@ -234,7 +236,7 @@ fn communicators_and_windows_have_attributes_too() {
 }
 
 #[test]
-fn types_and_keyvals_are_of_one_rank() {
+fn types_and_keyvals_of_another_rank_are_refused() {
     let here = longshore::init().unwrap();
     let other = longshore::init().unwrap();
     let key: Keyval<Type, i32> = other.create_keyval(Callbacks::default()).unwrap();
@@ -243,7 +245,7 @@ fn types_and_keyvals_are_of_one_rank() {
     let mut window = Window::allocate(here.world(), 16, 8, &Info::default()).unwrap();
     let double = other.type_of::<f64>().unwrap();
     let values = [1.0, 2.0];
-    // The second time the memory is mapped, and the way is the short one.
+    // In the second turn the memory is mapped, and operations take the direct path.
     for _ in 0..2 {
         for refused in [
             window.fence(|epoch| epoch.put(&values, 0, 0, 1, &theirs)),

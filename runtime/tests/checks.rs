@@ -1,4 +1,5 @@
-//! What `--check` reports, and what it doesn't: rules 7, 8, 9, 22 and 23, between like and unlike ranks.
+//! Reports of `--check` on rules 7, 8, 9, 22 and 23, and programs without reports, between like and
+//! unlike ranks.
 
 use std::time::Duration;
 
@@ -20,11 +21,12 @@ fn options(unlike: bool) -> Options {
     Options { architectures, check: Checking::Report, ..Options::default() }
 }
 
-/// Runs a program of three ranks in several orders, like and unlike; gives what each run reported.
+/// Runs a program on three ranks, like and unlike, in several orders. Returns the reports of each
+/// run.
 fn reports(body: impl Fn(&Rank) + Sync) -> Vec<Vec<String>> {
     let whole = |rank: Rank| {
         body(&rank);
-        // What comes with operations has been recorded when their fence or barrier has ended.
+        // The records of operations have arrived when their fence or barrier has ended.
         rank.world().barrier().unwrap();
         let reports = rank.reports();
         rank.finalize().unwrap();
@@ -40,7 +42,7 @@ fn reports(body: impl Fn(&Rank) + Sync) -> Vec<Vec<String>> {
     found
 }
 
-/// Every run reports one thing, in these words.
+/// Expects one report from every run, with these words.
 #[track_caller]
 fn expect(words: &[&str], body: impl Fn(&Rank) + Sync) {
     for found in reports(body) {
@@ -59,7 +61,7 @@ fn expect_nothing(body: impl Fn(&Rank) + Sync) {
     }
 }
 
-/// A program on a window of 16 longs of 64 bits.
+/// Makes a program on a window of 16 elements of 64 bits.
 fn windowed(body: impl Fn(&Rank, &mut Window, &Type) + Sync) -> impl Fn(&Rank) + Sync {
     move |rank| {
         let world = rank.world();
@@ -116,7 +118,7 @@ fn rule_23_a_get_while_another_puts_or_accumulates() {
 }
 
 #[test]
-fn rule_23_goes_by_the_very_bytes_of_forms() {
+fn rule_23_compares_the_exact_bytes_of_types() {
     let columns = |second: i64, elements: i64| {
         windowed(move |rank, window, _| {
             let int = Datatype::basic(Basic::Int32);
@@ -132,15 +134,15 @@ fn rule_23_goes_by_the_very_bytes_of_forms() {
             put.unwrap();
         })
     };
-    // A displacement counts two ints: the third column of four is clear of the first.
+    // The displacement unit is two ints: the third column of four doesn't overlap the first.
     expect_nothing(columns(1, 1));
-    // Its second element begins 13 ints further on, in the fourth column.
+    // The second element begins 13 ints further on, in the fourth column.
     expect_nothing(columns(1, 2));
     expect(&["rule 23", ": bytes 0..52, with gaps", "both touch bytes 16..20"], columns(2, 1));
 }
 
 #[test]
-fn rule_23_is_about_what_one_rank_does_too() {
+fn rule_23_covers_operations_of_one_rank() {
     let twice = |flushes: bool| {
         windowed(move |rank, window, long| {
             if rank.world().rank() == 1 {
@@ -161,7 +163,7 @@ fn rule_23_is_about_what_one_rank_does_too() {
 }
 
 #[test]
-fn rule_23_is_about_loads_and_stores_of_the_owner() {
+fn rule_23_covers_loads_and_stores_of_the_owner() {
     let stores = windowed(|rank, window, long| {
         let me = rank.world().rank();
         let both = window.fence(|epoch| match me {
@@ -184,9 +186,9 @@ fn rule_23_is_about_loads_and_stores_of_the_owner() {
     }));
 }
 
-/// Everything that orders two ranks' accesses, and each without its other half.
+/// Each synchronisation that orders accesses of two ranks, and each with one half missing.
 #[test]
-fn what_orders_accesses_keeps_the_peace() {
+fn ordered_accesses_are_not_reported() {
     for (flushes, tells) in [(true, true), (true, false), (false, true)] {
         let handed_on = windowed(move |rank, window, long| {
             let (world, me) = (rank.world(), rank.world().rank());
@@ -222,7 +224,7 @@ fn what_orders_accesses_keeps_the_peace() {
             false => expect(&["rule 23", "put by rank 0", "put by rank 1"], handed_on),
         }
     }
-    // A lock that excludes; and one that is shared.
+    // An exclusive lock; and a shared one, which orders nothing.
     for lock_type in [LockType::Exclusive, LockType::Shared] {
         let locked = windowed(move |rank, window, long| {
             if rank.world().rank() != 2 {
@@ -234,7 +236,7 @@ fn what_orders_accesses_keeps_the_peace() {
             LockType::Shared => expect(&["rule 23"], locked),
         }
     }
-    // Barriers and other collective calls, behind a flush.
+    // Barriers and other collective calls, after a flush.
     expect_nothing(windowed(|rank, window, long| {
         let world = rank.world();
         let turns = window.lock_all(|epoch| {
@@ -327,7 +329,7 @@ fn rule_22_accumulates_of_two_operations_or_types() {
     expect_nothing(meet(Op::Sum, true));
     expect_nothing(meet(Op::NoOp, false));
     expect(&["rule 22", "MPI_NO_OP"], meet(Op::NoOp, true));
-    // A lock needs both, as MPI's own example has it.
+    // Both origins must lock, as in MPI's own example.
     expect_nothing(windowed(|rank, window, _| {
         let all = window.lock_all(|epoch| match rank.world().rank() {
             0 => epoch.compare_and_swap(1i64, 0, 1, 2)?.wait().map(drop),
@@ -348,7 +350,7 @@ fn rule_22_accumulates_of_two_operations_or_types() {
 }
 
 #[test]
-fn what_is_alike_is_told_once() {
+fn duplicate_reports_are_suppressed() {
     let whole = |rank: Rank| {
         windowed(|_, window, long| {
             for _ in 0..50 {
@@ -364,7 +366,7 @@ fn what_is_alike_is_told_once() {
 }
 
 #[test]
-fn rule_9_promises_that_must_be_the_same() {
+fn rule_9_collective_asserts_and_hints_must_agree() {
     for (assert, name) in [(Assert::NOPRECEDE, "NOPRECEDE"), (Assert::NOSUCCEED, "NOSUCCEED")] {
         let differ = windowed(move |rank, window, _| {
             let calls = window.raw();
@@ -384,9 +386,9 @@ fn rule_9_promises_that_must_be_the_same() {
     }
 }
 
-/// Whoever makes another call than the others gets an error, as they do, and all go on.
+/// If one rank makes another collective call than the others, all ranks get an error and go on.
 #[test]
-fn rule_8_calls_in_another_order() {
+fn rule_8_collective_calls_must_have_one_order() {
     let differ = windowed(|rank, window, _| {
         let world = rank.world();
         let error = match world.rank() {
@@ -395,7 +397,7 @@ fn rule_8_calls_in_another_order() {
         };
         assert_eq!(error.class(), Class::RmaSync, "{error}");
         assert!(error.to_string().contains("(rule 8)"), "{error}");
-        // They are in step again.
+        // The ranks' calls match again.
         window.fence(|_| Ok(())).unwrap();
     });
     let words = [
@@ -419,9 +421,9 @@ fn rule_8_calls_in_another_order() {
     );
 }
 
-/// Each of them is named by its own place, however many calls are made of each other inside.
+/// The report names the line in the program, however many inner calls a collective call makes.
 #[test]
-fn rule_8_names_the_place_of_every_collective_call() {
+fn rule_8_reports_name_the_line_of_every_collective_call() {
     let (mine, ranges) = ([1i64; 3], [0..1, 1..2, 2..3]);
     type Call<'a> = dyn Fn(&Communicator, &Window) -> longshore::Result<()> + Sync + 'a;
     let calls: [(&str, &Call<'_>); 12] = [
@@ -457,7 +459,7 @@ fn rule_8_names_the_place_of_every_collective_call() {
 }
 
 #[test]
-fn rule_7_nocheck_on_one_side() {
+fn rule_7_nocheck_must_be_given_on_both_sides() {
     for (posts, starts) in [(Assert::NOCHECK, Assert::NONE), (Assert::NONE, Assert::NOCHECK)] {
         let differ = windowed(move |rank, window, long| {
             let world = rank.world();
@@ -483,7 +485,7 @@ fn rule_7_nocheck_on_one_side() {
 }
 
 #[test]
-fn rule_7_a_start_to_who_has_not_posted() {
+fn rule_7_a_nocheck_start_needs_an_earlier_post() {
     let unposted = windowed(|rank, window, _| {
         let world = rank.world();
         if world.rank() == 0 {
@@ -499,15 +501,15 @@ fn rule_7_a_start_to_who_has_not_posted() {
     expect(&words, unposted);
 }
 
-/// Groups that don't match come to a circle; it takes real time to be sure of it.
+/// Groups that don't match end in a deadlock. The check waits in real time to be sure of it.
 #[test]
-fn rule_7_groups_that_do_not_match() {
+fn rule_7_groups_of_post_and_start_must_match() {
     for unlike in [false, true] {
         let body = |rank: Rank| {
             let world = rank.world();
             let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
             let group = |rank| world.group().incl(&[rank]).unwrap();
-            // Each thinks that it is another one's turn.
+            // Each rank waits for another one.
             let failed = match world.rank() {
                 0 => window.start(&group(1), Assert::NONE, |_| Ok(())).err(),
                 1 => {
@@ -544,9 +546,10 @@ fn rule_7_groups_that_do_not_match() {
     }
 }
 
-/// Who waits for a lock waits for its holder, not for the rank whose window it is. Takes longer than it takes to be sure of a circle.
+/// A rank that waits for a lock waits for the holder, not for the target. The lock is held for
+/// longer than the check needs to be sure of a deadlock.
 #[test]
-fn a_lock_that_is_held_for_long_is_no_circle() {
+fn a_lock_that_is_held_for_long_is_no_deadlock() {
     for unlike in [false, true] {
         let body = |rank: Rank| {
             let world = rank.world();
@@ -579,9 +582,10 @@ fn a_lock_that_is_held_for_long_is_no_circle() {
     }
 }
 
-/// Rank 1 waits in a circle for a lock that rank 2 has: its own, or rank 0's. Once it is given up, the window is as before.
+/// Rank 1 waits in a deadlock for a lock that rank 2 holds, on rank 1's window or on rank 0's.
+/// After the error the window works as before.
 #[test]
-fn a_lock_that_is_given_up_is_had_by_the_next() {
+fn an_abandoned_lock_request_leaves_the_queue() {
     for (unlike, owner) in [(false, 1), (true, 0)] {
         let body = |rank: Rank| {
             let world = rank.world();
@@ -599,7 +603,7 @@ fn a_lock_that_is_given_up_is_had_by_the_next() {
                 1 => {
                     world.recv(&mut word, 2, 0).unwrap();
                     given_up(lock(LockType::Exclusive));
-                    // Again, in another way: the first is still in the queue.
+                    // A second request, with the other lock type, while the first is still queued.
                     world.recv(&mut word, 2, 0).unwrap();
                     world.send(&word, 2, 1).unwrap();
                     lock(LockType::Shared).unwrap();
@@ -636,9 +640,9 @@ fn a_lock_that_is_given_up_is_had_by_the_next() {
     }
 }
 
-/// Each waits for the other's type, which is an error; then both come.
+/// Two ranks that receive a type from each other get an error. Later receives get both types.
 #[test]
-fn a_receive_of_a_type_that_is_given_up_takes_none() {
+fn an_abandoned_receive_of_a_type_takes_no_message() {
     let body = |rank: Rank| {
         let world = rank.world();
         let (me, other) = (world.rank(), 1 - world.rank());
@@ -657,7 +661,7 @@ fn a_receive_of_a_type_that_is_given_up_takes_none() {
     run_shared(2, &options(false), body).unwrap();
 }
 
-/// What an inner scope's end lets go of is no request of the outer one's.
+/// The end of an inner scope doesn't complete the requests of the outer scope.
 #[test]
 fn a_request_outlives_a_scope_within_its_epoch() {
     expect_nothing(windowed(|rank, window, long| {
@@ -665,7 +669,7 @@ fn a_request_outlives_a_scope_within_its_epoch() {
         let nested = |epoch: &Passive| {
             let put = epoch.rput(vec![1i64], to, 0, 1, long)?;
             let value = epoch.fetch_and_op(1i64, to, 1, Op::Sum)?;
-            // Its flush confirms no operation on others.
+            // Its flush completes no operation on other targets.
             epoch.flush(other, |inner| inner.put(&[2i64], other, 2, 1, long))?;
             value.wait()?;
             put.wait().map(drop)
@@ -675,8 +679,8 @@ fn a_request_outlives_a_scope_within_its_epoch() {
 }
 
 #[test]
-fn what_is_found_can_be_an_error() {
-    // The last one lets a rank go before another has what it said.
+fn findings_can_fail_finalize() {
+    // In the last order a rank exits before another has its message.
     for adversary in [None, Some(1), Some(44_444)] {
         let fails = Options { check: Checking::Fail, adversary, ..options(true) };
         let outcomes = run(3, &fails, |rank| {
@@ -688,7 +692,7 @@ fn what_is_found_can_be_an_error() {
         for outcome in outcomes.unwrap() {
             let (class, text) = outcome.unwrap_err();
             assert_eq!(class, Class::Other, "{text}");
-            assert!(text.contains("--check found 1 thing"), "{text}");
+            assert!(text.contains("--check reported 1 fault"), "{text}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Collective calls between like and unlike ranks, in every size of communicator, against what one rank works out alone.
+//! Collective calls between like and unlike ranks, on communicators of many sizes, compared with
+//! serial results.
 
 mod support;
 
@@ -19,7 +20,7 @@ const KINDS: [Architecture; 4] =
 fn everywhere(body: impl Fn(&Rank, &Communicator) + Sync) {
     let whole = |rank: Rank| {
         body(&rank, rank.world());
-        // Backwards, so that ranks aren't those of the job.
+        // In reverse order, so that ranks differ from those of the job.
         let turned = rank.world().split(Some(0), -rank.world().rank()).unwrap().unwrap();
         body(&rank, &turned);
         rank.finalize().unwrap();
@@ -80,7 +81,7 @@ fn reductions_combine_in_the_order_of_ranks() {
         let mut before = [-1];
         world.exscan(&[me], &mut before, Op::Sum).unwrap();
         assert_eq!(before, [if me == 0 { -1 } else { sum(me) }]);
-        // The same bits everywhere, and those of the binomial tree of ranks.
+        // Equal bits on all ranks: those of the binomial tree of ranks.
         let part = [1.0 / f64::from(me + 3)];
         let (mut whole, mut at_root) = ([0.0f64], [0.0f64]);
         world.allreduce(&part, &mut whole, Op::Sum).unwrap();
@@ -92,7 +93,7 @@ fn reductions_combine_in_the_order_of_ranks() {
 }
 
 #[test]
-fn derived_types_are_gathered_dealt_and_reduced() {
+fn derived_types_are_gathered_scattered_and_reduced() {
     everywhere(|rank, world| {
         let (me, size) = (world.rank(), world.size());
         // The second column of a matrix of 3 x 2, in the rank's own representation.
@@ -118,7 +119,7 @@ fn derived_types_are_gathered_dealt_and_reduced() {
 }
 
 #[test]
-fn data_in_place_are_those_of_the_room() {
+fn in_place_data_are_taken_from_the_receive_buffer() {
     everywhere(|_, world| {
         let (me, size) = (world.rank(), world.size());
         let sum = |to: i32| (0..to).sum::<i32>();
@@ -154,7 +155,7 @@ fn data_in_place_are_those_of_the_room() {
         assert_eq!((total, up_to, before), ([sum(size)], [sum(me + 1)], [sum(me)]));
         let error = world.send(IN_PLACE, me, 0).unwrap_err();
         assert_eq!(error.class(), Class::Buffer);
-        // At another rank than the root.
+        // In place at a rank that isn't the root.
         if size > 1 {
             let mut room = [0; 9];
             let data = if me == 0 { Origin::from(&[1]) } else { IN_PLACE.into() };
@@ -165,10 +166,11 @@ fn data_in_place_are_those_of_the_room() {
 }
 
 #[test]
-fn each_rank_has_as_many_elements_as_its_range() {
+fn vector_variants_take_a_range_for_each_rank() {
     everywhere(|rank, world| {
         let (me, size) = (world.rank(), world.size());
-        // Rank r has r elements (rank 0 none), in the order of ranks backwards, one apart.
+        // Rank r has r elements (rank 0 none). Blocks are in reverse rank order with a gap of one
+        // element.
         let start = |rank: i32| i64::from((rank + 1..size).map(|later| later + 1).sum::<i32>());
         let ranges: Vec<_> =
             (0..size).map(|rank| start(rank)..start(rank) + i64::from(rank)).collect();
@@ -182,7 +184,7 @@ fn each_rank_has_as_many_elements_as_its_range() {
         };
         let mine = vec![f64::from(me); me as usize];
         for root in 0..size {
-            // In the rank's own memory, with a type.
+            // In the rank's own representation, with an explicit type.
             let mut room = rank.buffer::<f64>(length).unwrap();
             room.write(0, &vec![-1.0; length]).unwrap();
             world.gatherv(&mine, &mut room, &ranges, root).unwrap();
@@ -197,7 +199,7 @@ fn each_rank_has_as_many_elements_as_its_range() {
         room[own.start as usize..own.end as usize].copy_from_slice(&mine);
         world.allgatherv(IN_PLACE, &mut room, &ranges).unwrap();
         assert_eq!(room, expected);
-        // Rank i gives rank j i + j of them.
+        // Rank i sends i + j elements to rank j.
         let given: Vec<_> = (0..size).map(|to| i64::from(to)..i64::from(me + 2 * to)).collect();
         let data: Vec<i32> = (0..3 * size).map(|at| 1000 * me + at).collect();
         let before = |from: i32| i64::from((0..from).map(|from| from + me).sum::<i32>());
@@ -206,7 +208,7 @@ fn each_rank_has_as_many_elements_as_its_range() {
         world.alltoallv((&data, &given), (&mut room, &taken)).unwrap();
         let due = (0..size).flat_map(|from| (me..from + 2 * me).map(move |at| 1000 * from + at));
         assert_eq!(room, due.collect::<Vec<_>>());
-        // Outside, backwards, and too few.
+        // Ranges out of bounds, ranges with end before start, and too few ranges.
         let mut room = [0.0];
         for wrong in [
             vec![0..2; size as usize],
@@ -222,18 +224,19 @@ fn each_rank_has_as_many_elements_as_its_range() {
     });
 }
 
-/// A rank whose long has 32 bits passes on what it couldn't hold itself, and is told only of what it asked for. The values are a
-/// Rust slice's, so this machine's long has to hold them.
+/// A rank whose long has 32 bits forwards values that it couldn't hold itself. It gets an error
+/// only for values that it receives itself. The values are in a Rust slice, so this machine's long
+/// must have 64 bits.
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn no_rank_spoils_what_it_passes_on() {
+fn forwarded_data_are_not_converted() {
     use longshore::c;
     let body = |rank: Rank| {
         let world = rank.world();
         let narrow = rank.type_of::<c::Long>().unwrap().extent() == 4;
         let big = 1 << 40;
         let mut value = [c::Long(if world.rank() == 0 { big } else { 0 })];
-        // Slices are the machine's: the rank's own memory is a buffer.
+        // Slices have the machine's representation. Only a buffer has the emulated rank's.
         let mut memory = rank.buffer::<c::Long>(1).unwrap();
         if world.rank() == 0 {
             world.bcast(&mut value, 0).unwrap();
@@ -247,7 +250,7 @@ fn no_rank_spoils_what_it_passes_on() {
                 }
             }
         }
-        // A sum of shares that each fit, none of whose parts need to.
+        // Each contribution fits. A forwarded partial sum needn't fit.
         let mut total = rank.buffer::<c::Long>(1).unwrap();
         memory.set(0, c::Long(1 << 30)).unwrap();
         let summed = world.allreduce(&memory, &mut total, Op::Sum);
@@ -263,19 +266,19 @@ fn no_rank_spoils_what_it_passes_on() {
 }
 
 #[test]
-fn what_fails_at_one_rank_those_hear_who_need_its_data() {
+fn an_error_at_one_rank_reaches_the_ranks_that_need_its_data() {
     everywhere(|_, world| {
         let (me, size) = (world.rank(), world.size());
         let class = |outcome: longshore::Result<()>| outcome.err().map(|error| error.class());
         assert_eq!(class(world.bcast(&mut [0], size)), Some(Class::Root));
         assert_eq!(class(world.allreduce(&[1.0], &mut [0.0], Op::Band)), Some(Class::Op));
         assert_eq!(class(world.allreduce(&[1], &mut [0], Op::Replace)), Some(Class::Op));
-        // Another count than the others'.
+        // A count that differs from the other ranks'.
         let data = vec![1; if me == size - 1 { 2 } else { 1 }];
         let mut room = data.clone();
         let outcome = world.allreduce(&data, &mut room, Op::Sum);
         assert_eq!(outcome.is_err(), size > 1);
-        // Blocks that don't come out even: the root's error is everyone's.
+        // The element count isn't a multiple of the size: all ranks get the root's error.
         let uneven = vec![0; size as usize + 1];
         let outcome = world.scatter(&uneven, &mut [0], 0);
         assert_eq!(class(outcome), (size > 1).then_some(Class::Count).or(Some(Class::Type)));

@@ -1,4 +1,5 @@
-//! Groups and communicators between like and unlike ranks: contexts that don't mix, windows on any of them, errors.
+//! Groups and communicators between like and unlike ranks: separate contexts, windows on
+//! communicators, errors.
 
 mod support;
 
@@ -11,7 +12,7 @@ use longshore::{
 
 use support::crowd;
 
-/// Runs a program between like and unlike ranks, directly and by message, simulated and not.
+/// Runs a program between like and unlike ranks, directly and by message, simulated and on threads.
 fn everywhere(ranks: u32, body: impl Fn(&Rank, &Communicator) + Sync) {
     let whole = |rank: Rank| {
         body(&rank, rank.world());
@@ -36,13 +37,13 @@ fn expect(error: &longshore::Error, class: Class, words: &[&str]) {
 }
 
 #[test]
-fn a_dup_has_a_context_of_its_own() {
+fn a_dup_has_its_own_context() {
     everywhere(crowd(3), |_, world| {
         let dup = world.dup().unwrap();
         assert_eq!((dup.rank(), dup.size()), (world.rank(), world.size()));
         assert_eq!(dup.compare(world), Comparison::Congruent);
         assert_eq!(dup.compare(&dup), Comparison::Ident);
-        // The same envelope in both; the later one is received first.
+        // Both messages have the same envelope. The later one is received first.
         let (me, size) = (world.rank(), world.size());
         let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         world.send(&[1i32], next, 7).unwrap();
@@ -61,7 +62,7 @@ fn a_dup_has_a_context_of_its_own() {
 fn a_split_sorts_by_color_key_and_rank() {
     everywhere(5, |_, world| {
         let me = world.rank();
-        // Odd ranks backwards; rank 4 in none.
+        // Odd ranks in reverse order. Rank 4 gets no communicator.
         let color = (me != 4).then_some(me % 2);
         let key = if me % 2 == 1 { -me } else { 0 };
         let part = world.split(color, key).unwrap();
@@ -70,7 +71,7 @@ fn a_split_sorts_by_color_key_and_rank() {
         let members = if me % 2 == 1 { [3, 1] } else { [0, 2] };
         assert_eq!(part.allgather(&[me]).unwrap(), members);
         assert_eq!(members[part.rank() as usize], me);
-        // Source and target are ranks of the part.
+        // Source and destination are ranks of the new communicator.
         let mut got = [0i32];
         let other = 1 - part.rank();
         part.send(&[me], other, 0).unwrap();
@@ -82,11 +83,12 @@ fn a_split_sorts_by_color_key_and_rank() {
 }
 
 #[test]
-fn contexts_stay_apart_wherever_groups_overlap() {
+fn overlapping_groups_have_different_contexts() {
     everywhere(crowd(4), |_, world| {
         let me = world.rank();
         let halves = world.split(Some(me / 2), 0).unwrap().unwrap();
-        // Ranks 0 and 1 make more of them, so their next context is another than that of ranks 2 and 3.
+        // Ranks 0 and 1 make more communicators, so their next context differs from that of ranks 2
+        // and 3.
         let more = (me < 2).then(|| halves.dup().unwrap());
         let middle = world.group().incl(&[2, 1]).unwrap();
         let across = world.create(&middle).unwrap();
@@ -112,7 +114,7 @@ fn contexts_stay_apart_wherever_groups_overlap() {
 }
 
 #[test]
-fn ranks_of_like_architecture_find_each_other() {
+fn split_type_groups_ranks_by_architecture() {
     let body = |rank: Rank| {
         let world = rank.world();
         let alike = world.split_type(Some(SplitType::Architecture), 0).unwrap().unwrap();
@@ -131,10 +133,10 @@ fn ranks_of_like_architecture_find_each_other() {
 }
 
 #[test]
-fn a_group_makes_a_communicator_without_asking_others() {
+fn create_group_needs_only_the_group() {
     everywhere(4, |_, world| {
         let me = world.rank();
-        // Rank 2 doesn't call; ranks 3 and 0 make two at the same time.
+        // Rank 2 doesn't call. Ranks 3 and 0 make two communicators at the same time.
         if me != 2 {
             let three = world.group().excl(&[2]).unwrap();
             let three = world.create_group(&three, 5).unwrap();
@@ -153,14 +155,14 @@ fn a_group_makes_a_communicator_without_asking_others() {
 }
 
 #[test]
-fn windows_on_a_part_count_its_ranks() {
+fn windows_use_the_ranks_of_their_communicator() {
     everywhere(5, |rank, world| {
         let me = world.rank();
         let odd = world.split(Some(me % 2), -me).unwrap().unwrap();
         let double = rank.type_of::<f64>().unwrap();
         let mut window = Window::allocate(&odd, 80, 8, &Info::default()).unwrap();
         let mut own = Window::create(&odd, vec![0u8; 16], 8, &Info::default()).unwrap();
-        // A window outlives the communicator that it was made on.
+        // A window stays valid after its communicator is freed.
         let (here, size, group) = (odd.rank(), odd.size(), odd.group().clone());
         odd.free().unwrap();
         let next = (here + 1) % size;
@@ -176,7 +178,7 @@ fn windows_on_a_part_count_its_ranks() {
         assert_eq!(back, mine);
         window.fence(|epoch| epoch.put(&[1f64], PROC_NULL, 0, 1, &double)).unwrap();
 
-        // Wrong ranks and places are told by ranks of the window, with the rank in the job beside.
+        // Errors name a rank of the window, and the rank in the job with it.
         let error = window.fence(|epoch| epoch.put(&[1f64], size, 0, 1, &double)).unwrap_err();
         expect(&error, Class::Rank, &[&format!("no rank {size}")]);
         let far = window.fence(|epoch| epoch.put(&[1f64], next, 10, 1, &double)).unwrap_err();
@@ -190,16 +192,16 @@ fn windows_on_a_part_count_its_ranks() {
 }
 
 #[test]
-fn what_is_wrong_with_a_communicator_all_hear() {
+fn an_invalid_communicator_is_an_error_at_every_rank() {
     everywhere(crowd(3), |rank, world| {
         let me = world.rank();
         let error = world.split(Some(if me == 1 { -1 } else { 0 }), 0).err().unwrap();
         expect(&error, Class::Arg, &["color -1 is negative"]);
-        // Two that give different groups with ranks in common.
+        // Two ranks give different groups that have ranks in common.
         let group = world.group().incl(if me == 0 { &[0, 1] } else { &[1, 2] }).unwrap();
         let error = world.create(&group).err().unwrap();
         expect(&error, Class::Group, &["not all gave the same group"]);
-        // From outside of the communicator.
+        // A group with ranks outside of the communicator.
         let error = rank.alone().create(world.group()).err().unwrap();
         expect(&error, Class::Group, &["isn't in the communicator"]);
         let others = world.group().excl(&[me]).unwrap();
@@ -207,16 +209,16 @@ fn what_is_wrong_with_a_communicator_all_hear() {
         expect(&error, Class::Group, &["isn't in the group"]);
         let error = world.create_group(world.group(), -1).err().unwrap();
         expect(&error, Class::Tag, &["tag -1"]);
-        // And everything goes on.
+        // Later calls succeed.
         let empty = world.group().incl(&[]).unwrap();
         assert!(world.create(&empty).unwrap().is_none());
         world.dup().unwrap().free().unwrap();
     });
 }
 
-/// Short messages, which are here when they are probed for, and long ones, which wait at their sender.
+/// Probes eager messages, which have arrived, and rendezvous messages, which wait at their sender.
 #[test]
-fn probes_say_what_will_be_received() {
+fn a_probe_describes_the_message_that_the_next_receive_gets() {
     everywhere(3, |rank, world| {
         let (me, double) = (world.rank(), rank.type_of::<f64>().unwrap());
         // Backwards, so that ranks aren't those of the job.
@@ -235,7 +237,7 @@ fn probes_say_what_will_be_received() {
                     assert_eq!(coming.count(&three).unwrap(), threes);
                     let long = rank.type_of::<i64>().unwrap();
                     expect(&coming.count(&long).unwrap_err(), Class::Type, &["a message of"]);
-                    // It is still there, and the next receive gets it.
+                    // A probe doesn't take the message: the next receive gets it.
                     let again = turned.iprobe(coming.source(), coming.tag()).unwrap().unwrap();
                     assert_eq!((again.source(), again.tag()), (coming.source(), coming.tag()));
                     let mut room = vec![0.0; wanted as usize];
@@ -263,11 +265,11 @@ fn probes_say_what_will_be_received() {
 }
 
 #[test]
-fn a_matched_message_is_nobody_elses() {
+fn a_matched_message_is_received_only_by_its_handle() {
     everywhere(2, |_, world| {
         let (me, other) = (world.rank(), 1 - world.rank());
         for length in [2usize, 5000] {
-            // Two with the same tag: the first is taken out, so a receive gets the second.
+            // Two messages with the same tag: the first is matched, so a receive gets the second.
             let sending = [1, 2, 3]
                 .map(|value| world.isend(vec![10 * me + value; length], other, 4).unwrap());
             let first = world.mprobe(other, 4).unwrap();
@@ -277,7 +279,7 @@ fn a_matched_message_is_nobody_elses() {
             assert_eq!(room[length - 1], 10 * other + 2);
             let status = first.recv(&mut room).unwrap();
             assert_eq!((room[length - 1], status.count), (10 * other + 1, length as i64));
-            // One that is dropped is gone, and one that has no room too; their senders go on.
+            // A dropped message and a truncated one are consumed, and their senders complete.
             let third = loop {
                 if let Some(third) = world.improbe(other, 4).unwrap() {
                     break third;
@@ -299,12 +301,12 @@ fn a_matched_message_is_nobody_elses() {
 }
 
 #[test]
-fn sends_and_receives_are_waited_for_later() {
+fn immediate_sends_and_receives_complete_at_their_wait() {
     everywhere(crowd(3), |rank, world| {
         let (me, size) = (world.rank(), world.size());
         let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         for length in [1usize, 5000] {
-            // In any order, and with a datatype, from the rank's own memory into a slice's.
+            // In any order, and with a datatype, from the rank's own memory into a slice.
             let room = [1, 2].map(|tag| world.irecv(vec![0.0; length], before, tag).unwrap());
             let double = rank.type_of::<f64>().unwrap();
             let mut own = rank.buffer::<f64>(length + 1).unwrap();
@@ -321,7 +323,7 @@ fn sends_and_receives_are_waited_for_later() {
             while !first.test().unwrap() {}
             assert_eq!(first.wait().unwrap().len(), length);
             assert_eq!(second.wait().unwrap().len(), length + 1);
-            // A send that is dropped goes on; a receive that is dropped, or taken back, gets nothing.
+            // A dropped send completes. A dropped or cancelled receive gets no message.
             drop(world.irecv(vec![0; length], before, 3).unwrap());
             let back = world.irecv(vec![me; length], before, 3).unwrap().cancel().unwrap();
             assert_eq!(back, (vec![me; length], None));
@@ -331,7 +333,7 @@ fn sends_and_receives_are_waited_for_later() {
             world.recv(&mut room, before, 3).unwrap();
             assert_eq!(room, vec![before; length]);
         }
-        // What is wrong with a message, its wait says; what is wrong with the call, the call.
+        // An invalid message is an error of the wait. An invalid argument is an error of the call.
         let short = world.irecv(vec![0i32; 1], before, 4).unwrap();
         world.isend(vec![0i32; 2], next, 4).unwrap().wait().unwrap();
         expect(&short.wait().err().unwrap(), Class::Truncate, &["irecv"]);
@@ -345,7 +347,7 @@ fn sends_and_receives_are_waited_for_later() {
 }
 
 #[test]
-fn names_are_of_handles_and_of_this_rank() {
+fn names_belong_to_one_handle_on_one_rank() {
     everywhere(crowd(2), |rank, world| {
         assert_eq!(
             (world.name(), rank.alone().name()),

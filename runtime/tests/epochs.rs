@@ -1,4 +1,4 @@
-//! Puts and gets through epochs, by every route.
+//! Puts and gets in every kind of epoch, by every route.
 
 mod support;
 
@@ -14,10 +14,10 @@ use longshore::{
 
 use support::crowd;
 
-/// Only a hang takes this long, on the slowest machine.
+/// A time that only a hang takes, even on the slowest machine.
 const HANG: Duration = Duration::from_secs(60);
 
-/// Runs a program between like and unlike ranks, directly and by message, simulated and not.
+/// Runs a program between like and unlike ranks, directly and by message, simulated and on threads.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     let whole = |rank: Rank| {
         body(&rank);
@@ -37,7 +37,7 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     }
 }
 
-/// Everyone puts a column into the next rank's matrix, and gets it back.
+/// Each rank puts a column into the next rank's matrix, and gets it back.
 fn exchange(rank: Rank) -> Route {
     let world = rank.world();
     let (me, size) = (world.rank(), world.size());
@@ -68,7 +68,7 @@ fn exchange(rank: Rank) -> Route {
 }
 
 #[test]
-fn like_ranks_go_direct() {
+fn like_ranks_use_the_direct_route() {
     let options = Options { adversary: None, check: Checking::Off, ..Options::default() };
     assert_eq!(run(3, &options, exchange).unwrap(), [Route::Direct; 3]);
     assert_eq!(run_shared(2, &options, exchange).unwrap(), [Route::Direct; 2]);
@@ -76,7 +76,7 @@ fn like_ranks_go_direct() {
 }
 
 #[test]
-fn like_ranks_go_by_message_when_told() {
+fn like_ranks_use_messages_if_the_job_says_so() {
     let options = Options { routes: Routes::Message, ..Options::default() };
     assert_eq!(run(3, &options, exchange).unwrap(), [Route::Message; 3]);
     assert_eq!(run_shared(4, &options, exchange).unwrap(), [Route::Message; 4]);
@@ -84,7 +84,7 @@ fn like_ranks_go_by_message_when_told() {
 }
 
 #[test]
-fn unlike_ranks_understand_each_other() {
+fn unlike_ranks_exchange_data_by_message() {
     let architectures =
         vec![Architecture::S390X, Architecture::I686, Architecture::WIN64, Architecture::M68K];
     let options = Options { architectures, ..Options::default() };
@@ -92,9 +92,10 @@ fn unlike_ranks_understand_each_other() {
     assert_eq!(run_shared(4, &options, exchange).unwrap(), [Route::Message; 4]);
 }
 
-/// Everyone adds to a counter at rank 0 by get and put: only a lock that excludes makes that right.
+/// Each rank adds to a counter at rank 0 by get and put. Without mutual exclusion, updates are
+/// lost.
 #[test]
-fn an_exclusive_lock_makes_a_counter_right() {
+fn an_exclusive_lock_protects_a_read_and_a_write() {
     const TURNS: i64 = 20;
     everywhere(crowd(4), |rank| {
         let world = rank.world();
@@ -117,7 +118,7 @@ fn an_exclusive_lock_makes_a_counter_right() {
     });
 }
 
-/// Whoever writes alone leaves two equal words; whoever shares the lock finds them so.
+/// A writer with an exclusive lock leaves two equal words. A reader with a shared lock checks them.
 #[test]
 fn shared_and_exclusive_locks_exclude_each_other() {
     everywhere(crowd(4), |rank| {
@@ -156,7 +157,7 @@ fn shared_and_exclusive_locks_exclude_each_other() {
 }
 
 #[test]
-fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
+fn a_rank_may_hold_several_locks_on_a_created_window() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
@@ -164,7 +165,7 @@ fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
         let window = Window::create(world, memory, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
         let (values, next, after) = ([i64::from(me) + 1], (me + 1) % size, (me + 2) % size);
-        // In the order of the ranks, as everyone has to who doesn't want to wait for ever.
+        // All ranks lock in rank order. Different orders could deadlock.
         let (low, high) = (next.min(after), next.max(after));
         let put = window.lock(low, LockType::Exclusive, |outer| {
             window.lock(high, LockType::Exclusive, |inner| {
@@ -182,9 +183,10 @@ fn several_locks_at_a_time_and_windows_over_memory_of_ones_own() {
     });
 }
 
-/// Each rank exposes to its left and right, and puts to both; overlapping groups, several turns.
+/// Each rank exposes its window to its left and right neighbours and puts to both, in several
+/// turns. The groups overlap.
 #[test]
-fn post_start_complete_wait() {
+fn post_start_complete_wait_works_with_overlapping_groups() {
     everywhere(crowd(4), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
@@ -211,9 +213,10 @@ fn post_start_complete_wait() {
     });
 }
 
-/// Nobody waits for an unlock to arrive. What comes after it by another way finds the window unlocked all the same.
+/// An unlock doesn't wait until the target has it. A later call that reaches the target by another
+/// path must still find the window unlocked.
 #[test]
-fn a_post_after_locks_and_a_barrier() {
+fn a_post_after_an_unlock_and_a_barrier_finds_the_window_unlocked() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
@@ -238,23 +241,25 @@ fn a_post_after_locks_and_a_barrier() {
     });
 }
 
-/// Within lock_all a rank's own loads and stores have its lock, however they are made: nobody who locks it alone comes in between.
+/// Within lock_all, a rank's own loads and stores hold its own lock, so no exclusive lock can be
+/// granted in between.
 #[test]
 #[allow(unsafe_code)]
 fn own_loads_and_stores_within_lock_all_are_locked() {
     everywhere(2, |rank| {
         let (world, info) = (rank.world(), Info::default());
-        // SAFETY: here eight bytes of this rank's window, which it has locked.
+        // SAFETY: the pointer is to eight bytes of this rank's window, which the rank has locked.
         let through = |pointer: *mut u8| Ok(unsafe { pointer.cast::<i64>().read_volatile() });
         let window = Window::allocate(world, 8, 8, &info).unwrap();
         count_by_turns(rank, &window, || window.get::<i64>(0));
         count_by_turns(rank, &window, || through(window.base()));
         window.free().unwrap();
 
-        // A pointer that the program has already.
+        // A pointer that the program had before it made the window.
         let mut own = rank.buffer::<i64>(1).unwrap();
         let start = own.bytes_mut().as_mut_ptr();
-        // SAFETY: the buffer outlives the window, and isn't looked at by itself meanwhile.
+        // SAFETY: the buffer outlives the window, and nothing accesses it by another path
+        // meanwhile.
         let memory = unsafe { Pointed::new(start, 8) };
         let window = Window::create(world, memory, 8, &info).unwrap();
         count_by_turns(rank, &window, || through(start));
@@ -262,7 +267,8 @@ fn own_loads_and_stores_within_lock_all_are_locked() {
     });
 }
 
-/// Rank 0 counts in its own memory, which it loads so, rank 1 while it has it locked alone.
+/// Rank 0 counts in its own memory, which it reads by `load`. Rank 1 counts under an exclusive
+/// lock.
 fn count_by_turns<M>(rank: &Rank, window: &Window<M>, load: impl Fn() -> longshore::Result<i64>) {
     const TURNS: i64 = 20;
     let (world, me) = (rank.world(), rank.world().rank());
@@ -273,7 +279,7 @@ fn count_by_turns<M>(rank: &Rank, window: &Window<M>, load: impl Fn() -> longsho
         if me == 0 {
             let counted = window.lock_all(|epoch| {
                 let before = load()?;
-                // The other asks for the lock meanwhile.
+                // The other rank requests the lock meanwhile.
                 world.send(&[turn], 1, 0)?;
                 for _ in 0..10 {
                     world.iprobe(1, 0)?;
@@ -300,9 +306,9 @@ fn count_by_turns<M>(rank: &Rank, window: &Window<M>, load: impl Fn() -> longsho
     world.barrier().unwrap();
 }
 
-/// Windows of part of the job: their ranks are not those of the job.
+/// Windows on a communicator of a part of the job, whose ranks differ from those of the job.
 #[test]
-fn epochs_of_part_of_the_job() {
+fn epochs_work_on_a_part_of_the_job() {
     everywhere(4, |rank| {
         let world = rank.world();
         let odd = world.rank() % 2;
@@ -335,9 +341,10 @@ fn epochs_of_part_of_the_job() {
     });
 }
 
-/// Rank 1 computes and calls nothing; without its progress thread rank 0 would wait for its end.
+/// Rank 1 computes without calling the library. Without its progress thread, rank 0 would wait
+/// until it ends.
 #[test]
-fn a_computing_target_serves_its_peers() {
+fn the_progress_thread_serves_peers_of_a_computing_target() {
     let architectures = vec![Architecture::NATIVE, Architecture::S390X];
     let options = Options { architectures, progress: true, ..Options::default() };
     const TURNS: i64 = 100;
@@ -366,7 +373,7 @@ fn a_computing_target_serves_its_peers() {
                 if now != seen {
                     (seen, since) = (now, Instant::now());
                 }
-                assert!(since.elapsed() < HANG, "nobody serves turn {seen}");
+                assert!(since.elapsed() < HANG, "turn {seen} isn't served");
                 std::hint::spin_loop();
             }
         }
@@ -377,16 +384,17 @@ fn a_computing_target_serves_its_peers() {
     run_shared(2, &options, body).unwrap();
 }
 
-/// Without a progress thread a rank still serves its peers in each call, also where it has nothing to wait for.
+/// Without a progress thread, every call serves the peers, even a call that has nothing to wait
+/// for.
 #[test]
-fn who_polls_its_own_window_answers_peers() {
+fn calls_that_wait_for_nothing_serve_peers() {
     let body = |rank: Rank| {
         let world = rank.world();
         let window = Window::allocate(world, 32, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
         if world.rank() == 1 {
             for at in 0..2 {
-                // What is polled is no put's.
+                // No put writes the polled word.
                 let set = |epoch: &Passive<'_, '_>| {
                     epoch.accumulate(&[1i64], 0, at, 1, &long, Op::Replace)
                 };
@@ -396,19 +404,19 @@ fn who_polls_its_own_window_answers_peers() {
             let start = Instant::now();
             let hopeful = || start.elapsed() < HANG;
             while window.get::<i64>(0).unwrap() == 0 {
-                assert!(hopeful(), "locks that are free answer nobody");
+                assert!(hopeful(), "locks that are free serve no peer");
                 window.lock(0, LockType::Exclusive, |_| Ok(())).unwrap();
             }
             let until_there = |epoch: &Passive<'_, '_>| {
                 while window.get::<i64>(1)? == 0 {
-                    assert!(hopeful(), "syncs answer nobody");
+                    assert!(hopeful(), "syncs serve no peer");
                     epoch.sync()?;
                 }
                 Ok(())
             };
             window.lock_all(until_there).unwrap();
         }
-        // One exposes another window meanwhile, to nobody.
+        // The rank exposes another window meanwhile, to an empty group.
         let other = Window::allocate(world, 0, 1, &Info::default()).unwrap();
         let nobody = world.group().incl(&[]).unwrap();
         if world.rank() == 1 {
@@ -424,12 +432,12 @@ fn who_polls_its_own_window_answers_peers() {
             let start = Instant::now();
             let hopeful = || start.elapsed() < HANG;
             while window.get::<i64>(2).unwrap() == 0 {
-                assert!(hopeful(), "waits for nobody answer nobody");
+                assert!(hopeful(), "waits for an empty group serve no peer");
                 other.post(&nobody, Assert::NONE).unwrap();
                 other.wait().unwrap();
             }
             while window.get::<i64>(3).unwrap() == 0 {
-                assert!(hopeful(), "tests of what has ended answer nobody");
+                assert!(hopeful(), "tests of an ended exposure serve no peer");
                 other.post(&nobody, Assert::NONE).unwrap();
                 assert!(other.test().unwrap());
             }
@@ -444,7 +452,7 @@ fn who_polls_its_own_window_answers_peers() {
     run_shared(2, &Options { progress: false, ..options }, body).unwrap();
 }
 
-/// Threads of one rank that wait at the same time: what one finds wakes the others.
+/// Threads of one rank wait at the same time. The thread that receives a frame wakes the others.
 #[test]
 fn threads_of_a_rank_wake_each_other() {
     const TURNS: i64 = 300;
@@ -478,17 +486,18 @@ fn threads_of_a_rank_wake_each_other() {
         start.elapsed()
     };
     for progress in [false, true] {
-        // A wake that is missed costs 100 ms, and would be missed again; a machine is busy once.
+        // A missed wake costs 100 ms in each turn. A busy machine costs time in one turn only.
         let mut rounds = (0..3).map(|_| took(progress));
         let quick = rounds.any(|took| took < Duration::from_secs(10));
         assert!(quick, "wakes are missed, progress thread: {progress}");
     }
 }
 
-/// Each window of a communicator may be another thread's, and what all ranks do with one doesn't wait for another, or meet it.
+/// Different threads may use different windows of one communicator. Collective calls on one window
+/// neither wait for nor match those on another.
 #[test]
-fn windows_of_one_communicator_are_threads_of_a_rank() {
-    // Checked, the calls of a communicator and of its windows are to come in one order.
+fn threads_may_use_different_windows_of_one_communicator() {
+    // With `--check`, the calls on a communicator and on its windows must have one order.
     let options = Options { routes: Routes::Message, check: Checking::Off, ..Options::default() };
     let body = |rank: Rank| {
         let world = rank.world();
@@ -503,7 +512,7 @@ fn windows_of_one_communicator_are_threads_of_a_rank() {
                     scope.spawn(move || {
                         let (mut window, next) = (window.unwrap(), (me + 1) % size);
                         let value = [turn as i64];
-                        // Ranks come to the windows in different orders.
+                        // The ranks use the windows in different orders.
                         let pause = (me as usize + number + turn) % 3;
                         std::thread::sleep(Duration::from_micros(300 * pause as u64));
                         window.set_info(&window.info()).unwrap();
@@ -523,24 +532,24 @@ fn class<T>(outcome: longshore::Result<T>) -> Option<Class> {
     outcome.err().map(|error| error.class())
 }
 
-/// Every call without a scope, from pointers, by every route; and what is refused there.
+/// Every call without a scope, from pointers, by every route, and their refusals.
 #[test]
 #[allow(unsafe_code)]
-fn calls_without_scopes_do_what_scopes_do() {
+fn calls_without_scopes_behave_like_scopes() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
         let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         let window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let (long, calls) = (rank.type_of::<i64>().unwrap(), window.raw());
-        // Pointers are to the rank's own memory, whatever its representation: the second and third element of four.
+        // Pointers to the second and third of four elements in the rank's own representation.
         let mut four = rank.buffer::<i64>(4).unwrap();
         four.write(0, &[-1, 10 + i64::from(me), 20, -1]).unwrap();
         let later = Datatype::indexed(&[2], &[1], long.datatype()).unwrap();
         let later = rank.commit(&later).unwrap();
         let from = four.bytes().as_ptr();
 
-        // SAFETY: in this test memory outlives the calls that complete its operations; so below.
+        // SAFETY: all memory in this test outlives the calls that complete its operations.
         let refused = unsafe { calls.put(from, 1, &later, next, 0, 2, &long) };
         assert_eq!(class(refused), Some(Class::RmaSync));
         assert_eq!(class(calls.complete()), Some(Class::RmaSync));
@@ -550,24 +559,24 @@ fn calls_without_scopes_do_what_scopes_do() {
 
         // Fences.
         calls.fence(Assert::NOPRECEDE).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let put = |disp| unsafe { calls.put(from, 1, &later, next, disp, 2, &long) };
         put(0).unwrap();
         put(2).unwrap();
         assert_eq!(class(put(9)), Some(Class::RmaRange));
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let negative = unsafe { calls.put(from, -1, &later, next, 0, 2, &long) };
         // Rule T2, and rule 19.
         let locale = Datatype::hvector(2, 1, 8, long.datatype()).unwrap();
         let locale = rank.commit(&locale).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let (refused, unequal) = unsafe {
             let refused = calls.put(from, 1, &later, next, 0, 1, &locale);
             (refused, calls.put(from, 1, &later, next, 0, 3, &long))
         };
         assert_eq!((class(refused), class(unequal)), (Some(Class::Type), Some(Class::Type)));
         assert_eq!(class(negative), Some(Class::Count));
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let request = unsafe { calls.rput(from, 1, &later, next, 0, 2, &long) };
         assert_eq!(class(request.map(drop)), Some(Class::RmaSync));
         calls.fence(Assert::NOSUCCEED).unwrap();
@@ -579,20 +588,20 @@ fn calls_without_scopes_do_what_scopes_do() {
         let [to, of] = [next, before].map(|rank| world.group().incl(&[rank]).unwrap());
         window.post(&of, Assert::NONE).unwrap();
         calls.start(&to, Assert::NONE).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         unsafe { calls.accumulate(from, 1, &later, next, 0, 2, &long, Op::Sum).unwrap() };
         calls.complete().unwrap();
         window.wait().unwrap();
         assert_eq!(window.get::<i64>(1).unwrap(), 40);
 
         world.barrier().unwrap();
-        // Locks, fetches and requests; results in memory of the rank's.
+        // Locks, fetches and requests. The results go to the rank's own memory.
         let mut room = rank.buffer::<i64>(8).unwrap();
         let place = room.bytes_mut().as_mut_ptr();
         let room_at = |element: usize| place.wrapping_add(8 * element);
         let at = |element: usize| from.wrapping_add(8 * element);
         calls.lock(next, LockType::Exclusive, Assert::NONE).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         unsafe {
             calls.get(room_at(0), 1, &later, next, 0, 2, &long).unwrap();
             calls.flush(next).unwrap();
@@ -609,31 +618,32 @@ fn calls_without_scopes_do_what_scopes_do() {
             fetched.unwrap().wait().unwrap();
         }
         calls.unlock(next).unwrap();
-        // There were 20 + me, and 40; then 60, 0 (not equal to 40, so not swapped) and 20, twice.
+        // Before: 20 + me, and 40. After: 60, then 0 (not equal to 40, so not swapped), then 20
+        // twice.
         let mine = 2 * (10 + i64::from(me));
         let found = room.to_vec().unwrap();
         assert_eq!(found, [40, mine, 40, 60, 0, 0, 40, 40]);
 
-        // A pair, whose memory has padding.
+        // A pair type, whose memory has padding.
         let pair = rank.commit(&Datatype::short_int()).unwrap();
         let extent = pair.extent() as usize;
         let mut pairs = vec![0u8; 2 * extent];
         let start = pairs.as_mut_ptr();
         calls.lock_all(Assert::NONE).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let fetch = |op| unsafe {
             calls.fetch_and_op(start, start.wrapping_add(extent), &pair, next, 8, op).unwrap();
         };
         fetch(Op::Minloc);
         calls.flush_local_all().unwrap();
         calls.sync().unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let swap = unsafe { calls.compare_and_swap(from, from, place, &pair, next, 8) };
         assert_eq!(class(swap), Some(Class::Type));
-        // One long, but not a predefined type: refused by message and directly.
+        // One long in a type that isn't predefined: refused by message and directly.
         let shifted = Datatype::indexed_block(1, &[3], &Datatype::long_long()).unwrap();
         let shifted = rank.commit(&shifted).unwrap();
-        // SAFETY: as above.
+        // SAFETY: the memory outlives the call that completes the operation.
         let swap = unsafe { calls.compare_and_swap(from, from, place, &shifted, next, 0) };
         assert_eq!(class(swap), Some(Class::Type));
         calls.unlock_all().unwrap();
@@ -642,10 +652,10 @@ fn calls_without_scopes_do_what_scopes_do() {
     });
 }
 
-/// A window over memory that is pointed to, and a collective call between pointers.
+/// A window over memory behind a pointer, and a collective call with pointers.
 #[test]
 #[allow(unsafe_code)]
-fn memory_by_pointer_is_a_windows_and_comes_back() {
+fn a_window_over_a_pointer_leaves_the_memory_in_place() {
     everywhere(crowd(3), |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
@@ -653,7 +663,8 @@ fn memory_by_pointer_is_a_windows_and_comes_back() {
         let long = rank.type_of::<i64>().unwrap();
         let mut own = rank.buffer::<i64>(3).unwrap();
         let start = own.bytes_mut().as_mut_ptr();
-        // SAFETY: the buffer outlives the window, and isn't looked at meanwhile.
+        // SAFETY: the buffer outlives the window, and nothing accesses it by another path
+        // meanwhile.
         let memory = unsafe { Pointed::new(start, 24) };
         let mut window = Window::create(world, memory, 8, &Info::default()).unwrap();
         let value = [i64::from(me)];
@@ -661,13 +672,13 @@ fn memory_by_pointer_is_a_windows_and_comes_back() {
         assert_eq!(window.base(), start);
         let memory = window.free().unwrap();
         assert_eq!((memory.start(), memory.len()), (start, 24));
-        // SAFETY: the buffer has three elements, and the two parts of it are apart.
+        // SAFETY: the buffer has three elements, and the two parts of it don't overlap.
         let (from, to) = unsafe {
             (Origin::raw(start, 2, &long), Destination::raw(start.wrapping_add(16), 1, &long))
         };
-        // Two of them don't fit into one.
+        // Two elements don't fit into one.
         assert_eq!(class(world.allreduce(from, to, Op::Sum)), Some(Class::Type));
-        // SAFETY: the buffer has three elements, and the two parts of it are apart.
+        // SAFETY: the buffer has three elements, and the two parts of it don't overlap.
         let (from, to) = unsafe {
             let from = start.wrapping_add(8);
             (Origin::raw(from, 1, &long), Destination::raw(start.wrapping_add(16), 1, &long))
@@ -678,11 +689,11 @@ fn memory_by_pointer_is_a_windows_and_comes_back() {
     });
 }
 
-/// Rank 0 reaches rank 1's memory directly, and is reached by messages itself: it has to answer them while it computes, and to wait for
-/// unlocks that travel so.
+/// Rank 0 reaches rank 1's memory directly, but rank 1 reaches rank 0 by messages. Rank 0 must
+/// answer these messages while it computes, and wait for unlocks that arrive as messages.
 #[test]
 #[allow(unsafe_code)]
-fn who_is_out_of_direct_reach_answers_whichever_way_it_goes_itself() {
+fn a_rank_reached_by_message_serves_peers_although_it_goes_direct() {
     const ROUNDS: i64 = 50;
     for progress in [true, false] {
         let put = AtomicBool::new(false);
@@ -692,13 +703,14 @@ fn who_is_out_of_direct_reach_answers_whichever_way_it_goes_itself() {
             match world.rank() {
                 0 => {
                     let mut own = rank.buffer::<i64>(1).unwrap();
-                    // SAFETY: the buffer outlives the window, and isn't looked at by itself meanwhile.
+                    // SAFETY: the buffer outlives the window, and nothing accesses it by another
+                    // path meanwhile.
                     let memory = unsafe { Pointed::new(own.bytes_mut().as_mut_ptr(), 8) };
                     let window = Window::create(world, memory, 8, &info).unwrap();
                     assert_eq!(window.route(1).unwrap(), Route::Direct);
                     let start = Instant::now();
                     while progress && !put.load(Ordering::Acquire) {
-                        assert!(start.elapsed() < HANG, "nobody answers");
+                        assert!(start.elapsed() < HANG, "no answer");
                         std::thread::yield_now();
                     }
                     let other = world.group().incl(&[1]).unwrap();
@@ -740,9 +752,10 @@ fn who_is_out_of_direct_reach_answers_whichever_way_it_goes_itself() {
     }
 }
 
-/// A request that was dropped behind its epoch, refused by its target: the next call that can says so, once it has met the others.
+/// A request is dropped after its epoch, and its target refuses the operation. The next collective
+/// call reports that, after it has met the other ranks.
 #[test]
-fn what_a_dropped_request_came_to_is_told_and_keeps_nobody_waiting() {
+fn a_late_refusal_is_reported_by_the_next_call_and_blocks_no_rank() {
     let told = Options { routes: Routes::Message, ..Options::default() };
     for is_last in [false, true] {
         let body = |rank: Rank| {
@@ -774,13 +787,13 @@ fn what_a_dropped_request_came_to_is_told_and_keeps_nobody_waiting() {
     }
 }
 
-/// An origin that dies completes no more: a test says so, and the exposure has ended.
+/// A dead origin can't complete its access epoch. A test reports that, and ends the exposure epoch.
 #[test]
-fn a_test_ends_the_exposure_to_who_is_gone() {
+fn a_test_ends_the_exposure_to_a_dead_origin() {
     let body = |rank: Rank| {
         let world = rank.world();
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
-        // The other has the window as well when it goes.
+        // The other rank has made the window before it exits.
         if world.rank() == 1 {
             world.recv(&mut [0u8], 0, 0).unwrap();
             return;

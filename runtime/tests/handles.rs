@@ -1,4 +1,5 @@
-//! Types by handle: rules T3 and 18, where no type system stands before them, contents, accessors and free handlers.
+//! Types by handle: rules T3 and 18, which the type system doesn't enforce here, contents,
+//! accessors and free handlers.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ use longshore::wire::{Kind, describe};
 use longshore::{Callbacks, Class, Datatype, Direction, Holder, Info, Keyval, Type, Window};
 
 #[test]
-fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
+fn rule_t3_a_foreign_type_is_only_a_target_type() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
     let types = Types::new(&rank);
@@ -44,7 +45,7 @@ fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
         assert!(text.contains("foreign, built at process 0") && text.contains("U1(2d)"), "{text}");
     }
 
-    // What it is for.
+    // Its only valid use: a target type.
     let mut window = Window::allocate(world, 16, 8, &Info::default()).unwrap();
     let target = types.target(foreign).unwrap();
     assert!(matches!(target, Target::Foreign(_)));
@@ -57,7 +58,7 @@ fn rule_t3_a_foreign_type_is_a_target_type_and_nothing_else() {
 }
 
 #[test]
-fn rule_18_types_are_committed_not_freed_not_null() {
+fn rule_18_uncommitted_freed_and_null_types_are_refused() {
     let rank = longshore::init().unwrap();
     let types = Types::new(&rank);
     let pair = types.insert(Datatype::contiguous(2, &Datatype::double()).unwrap()).unwrap();
@@ -85,7 +86,7 @@ fn rank() -> longshore::Rank {
     longshore::init().unwrap()
 }
 
-/// A handle of a vector of a vector of doubles, and the inner one's.
+/// Handles of a vector of vectors of doubles, and of the inner vector.
 fn nested(types: &Types) -> (Handle, Handle) {
     let inner = types.insert(Datatype::vector(2, 1, 3, &Datatype::double()).unwrap()).unwrap();
     let outer = Datatype::hvector(4, 1, 64, &types.datatype(inner).unwrap()).unwrap();
@@ -119,16 +120,16 @@ fn contents_are_new_references_that_share_the_originals_attributes() {
     types.set_name(again, "inner").unwrap();
     assert_eq!(*types.attr(inner, &note).unwrap().unwrap(), "by the reference");
     assert_eq!(types.name(inner).unwrap(), "inner");
-    // Committed by one, committed for all.
+    // Committing one reference commits the type for all references.
     assert!(types.as_own(inner, Role::Origin).is_err());
     types.commit(again).unwrap();
     types.as_own(inner, Role::Origin).unwrap();
-    // Either stays when the other is freed, and so do the attributes.
+    // Freeing one reference keeps the other, and the attributes.
     types.free(inner).unwrap();
     assert_eq!(*types.attr(again, &note).unwrap().unwrap(), "by the reference");
     assert_eq!(decode(&types, again).2, Handle::predefined(Basic::Double));
     types.free(again).unwrap();
-    // Nobody holds it any more: what comes back is the same type with an empty cache.
+    // After the last reference is freed, contents return an equal type without attributes.
     let (_, _, new) = decode(&types, outer);
     assert_eq!(types.attr(new, &note).unwrap(), None);
     assert_eq!(types.print(new).unwrap(), "U1(V:d:2:1:3)");
@@ -158,7 +159,7 @@ fn a_struct_of_many_members_has_a_reference_for_each() {
 }
 
 #[test]
-fn arrays_that_are_too_short_are_named_and_left_alone() {
+fn a_too_short_array_is_named_and_not_written() {
     let rank = rank();
     let types = Types::new(&rank);
     let (outer, inner) = nested(&types);
@@ -178,7 +179,7 @@ fn arrays_that_are_too_short_are_named_and_left_alone() {
         assert!(error.to_string().contains(named), "{error}");
         assert_eq!((integers, addresses, datatypes), ([-7; 2], [-7; 1], [Handle::NULL; 1]));
     }
-    // With large counts all three numbers are of one array.
+    // With large counts, all three numbers are in one array.
     let envelope = types.envelope(outer, Counts::Large).unwrap();
     assert_eq!((envelope.integers, envelope.addresses, envelope.large_counts), (0, 0, 3));
     for room in [2, 4] {
@@ -201,13 +202,13 @@ fn arrays_that_are_too_short_are_named_and_left_alone() {
             }
         }
     }
-    // A count past an int has a place in that version alone.
+    // Only that version has room for a count beyond an int.
     let long = types.insert(Datatype::contiguous(1 << 31, &Datatype::int()).unwrap()).unwrap();
     let refused = types.contents(long, Counts::Int, Arrays::default()).unwrap_err();
     assert_eq!(refused.class(), Class::Type);
     assert!(refused.to_string().contains("ask for the version with large counts"), "{refused}");
     assert_eq!(types.envelope(long, Counts::Large).unwrap().large_counts, 1);
-    // Erroneous on a named type, which can't be freed either.
+    // Contents of a named type are erroneous, and a named type can't be freed.
     let double = Handle::predefined(Basic::Double);
     let error = types.contents(double, Counts::Int, Arrays::default()).unwrap_err();
     assert_eq!(error.class(), Class::Type);
@@ -250,7 +251,7 @@ fn the_accessors_descend_until_only_basic_types_are_left() {
     basics.sort_by_key(|handle| types.name(*handle).unwrap());
     assert_eq!(basics, [Basic::Double, Basic::Int].map(Handle::predefined));
     assert_eq!(freed, 3);
-    // In and out, zero, negative, and too little room.
+    // As input and output; zero; negative; and a too short array.
     let two = types.insert(Datatype::indexed(&[1, 2], &[0, 4], &Datatype::int()).unwrap()).unwrap();
     let (mut one, mut lengths, mut places, mut parts) = (1, [0; 1], [9; 1], [Handle::NULL; 1]);
     types.type_elements(two, &mut one, &mut lengths, &mut places, &mut parts).unwrap();
@@ -304,7 +305,7 @@ fn a_form_is_retired_once_when_the_last_of_its_types_goes() {
         assert_eq!(double, Handle::predefined(Basic::Double));
         rank.tap(true);
         let frames = || {
-            // What is due to be said is said by the end of a fence.
+            // Pending retirements are sent by the end of a fence.
             let sent =
                 rank.tapped().into_iter().filter(|tapped| tapped.direction == Direction::Sent);
             let kinds: Vec<_> = sent
@@ -325,7 +326,7 @@ fn a_form_is_retired_once_when_the_last_of_its_types_goes() {
                 .unwrap();
         };
         put(Some(pair));
-        // A dup's form is the same, and known already.
+        // A dup has the original's form, which the target knows already.
         put(Some(dup));
         let first = [&[Kind::Define][..], &[]][world.rank() as usize];
         assert_eq!(frames(), first);

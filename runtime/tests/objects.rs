@@ -1,5 +1,5 @@
-//! Datatypes and communicators that are packed themselves: the argument table of the proposal, what comes out again, and how
-//! communicators compare across jobs.
+//! Packed datatypes and communicators: the argument table of proposal 1 (docs/proposals.md),
+//! unpacking, and the comparison of communicators across jobs.
 
 use longshore::handle::{
     Argument::{In, Out},
@@ -19,7 +19,7 @@ fn expect<T>(outcome: longshore::Result<T>, class: Class, words: &str) {
     assert!(error.to_string().contains(words), "no {words:?} in: {error}");
 }
 
-/// A job of ranks of these architectures; what rank 0 returned.
+/// Runs a job with a rank of each architecture. Returns the result of rank 0.
 fn job<T: Send>(architectures: &[Architecture], body: impl Fn(&Rank) -> T + Sync) -> T {
     let options = Options { architectures: architectures.to_vec(), ..Options::default() };
     let whole = |rank: Rank| {
@@ -31,7 +31,7 @@ fn job<T: Send>(architectures: &[Architecture], body: impl Fn(&Rank) -> T + Sync
 }
 
 #[test]
-fn every_row_of_the_argument_table() {
+fn pack_follows_every_row_of_the_argument_table() {
     job(&[Architecture::NATIVE], |rank| {
         let (types, comms) = (Types::new(rank), Communicators::new(rank));
         let tables = (&types, &comms);
@@ -41,7 +41,7 @@ fn every_row_of_the_argument_table() {
         let values = [1.0, 2.0, 3.0, 4.0];
         let (mut packed, mut position) = ([0u8; 2048], 0);
 
-        // A datatype, also one that isn't committed.
+        // A datatype, committed or not.
         let size = pack_size(&types, &comms, 1, column, null).unwrap();
         pack(tables, NONE, 1, column, &mut packed, &mut position, null).unwrap();
         assert_eq!(position, size);
@@ -70,12 +70,12 @@ fn every_row_of_the_argument_table() {
         unpack(tables, &packed, &mut position, room, 1, In(datatype), In(world)).unwrap();
         assert_eq!((back, position), ([1.0, 0.0, 3.0, 0.0], data + 16));
 
-        // Everything else.
+        // Combinations that aren't in the table.
         let mut other = Handle::NULL;
         for count in [0, 2, -1] {
             let null_type = pack_size(&types, &comms, count, Handle::NULL, world);
             expect(null_type, Class::Arg, &format!("count of {count} with a null handle"));
-            expect(pack_size(&types, &comms, count, column, null), Class::Arg, "give 1");
+            expect(pack_size(&types, &comms, count, column, null), Class::Arg, "pass 1");
             let out = Out(&mut other);
             let unpacked = unpack(tables, &packed, &mut 0, NO_ROOM, count, out, In(null));
             expect(unpacked, Class::Arg, &format!("count of {count}"));
@@ -85,11 +85,11 @@ fn every_row_of_the_argument_table() {
         let both = unpack(tables, &packed, &mut 0, NO_ROOM, 1, In(Handle::NULL), In(null));
         expect(both, Class::Arg, "both null");
         let taken = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut datatype), In(null));
-        expect(taken, Class::Arg, "let it be null");
+        expect(taken, Class::Arg, "set it to null");
         let beside = unpack(tables, &packed, &mut 0, NO_ROOM, 1, Out(&mut other), In(world));
-        expect(beside, Class::Arg, "give a null beside");
+        expect(beside, Class::Arg, "pass a null handle beside");
         expect(pack(tables, NONE, 1, column, &mut packed, &mut 0, world), Class::Buffer, "buffer");
-        // Data of no bytes are nowhere.
+        // Data of zero bytes need no address.
         pack(tables, NONE, 0, column, &mut packed, &mut position, world).unwrap();
         let nowhere = In(column);
         unpack(tables, &packed, &mut position, NO_ROOM, 0, nowhere, In(world)).unwrap();
@@ -110,7 +110,7 @@ fn every_row_of_the_argument_table() {
 }
 
 #[test]
-fn an_unpacked_communicator_is_compared_and_nothing_else() {
+fn an_unpacked_communicator_can_only_be_compared_and_freed() {
     job(&[Architecture::S390X, Architecture::I686], |rank| {
         let (types, comms) = (Types::new(rank), Communicators::new(rank));
         let tables = (&types, &comms);
@@ -118,7 +118,7 @@ fn an_unpacked_communicator_is_compared_and_nothing_else() {
         let mut unpacked = CommunicatorHandle::NULL;
         let out = Out(&mut unpacked);
         unpack(tables, flat.as_bytes(), &mut 0, NO_ROOM, 1, In(Handle::NULL), out).unwrap();
-        let other_use = "unpacked: it can be compared with others and freed, and nothing else";
+        let other_use = "unpacked: it can only be compared and freed";
         expect(comms.own(unpacked), Class::Comm, other_use);
         expect(pack_size(&types, &comms, 1, Handle::NULL, unpacked), Class::Comm, other_use);
         let double = Handle::predefined(longshore::shipable::Basic::Double);
@@ -136,7 +136,7 @@ fn an_unpacked_communicator_is_compared_and_nothing_else() {
 }
 
 #[test]
-fn a_communicator_is_freed_once_whoever_else_has_it() {
+fn a_communicator_is_freed_once_for_all_its_holders() {
     job(&[Architecture::S390X, Architecture::I686], |rank| {
         let comms = Communicators::new(rank);
         for first in [CommunicatorHandle::WORLD, CommunicatorHandle::SELF] {
@@ -152,13 +152,13 @@ fn a_communicator_is_freed_once_whoever_else_has_it() {
         expect(other.dup(), Class::Comm, "freed");
         expect(Window::allocate(&other, 8, 8, &Info::default()), Class::Comm, "freed");
         expect(another.free(), Class::Comm, "freed");
-        // What was made on it goes on.
+        // Objects that were made on it stay valid.
         window.free().unwrap();
     });
 }
 
 #[test]
-fn communicators_compare_across_space_and_time() {
+fn communicators_compare_across_jobs() {
     use Architecture as A;
     let earlier = job(&[A::S390X, A::I686], |rank| rank.world().flat().unwrap());
     job(&[A::S390X, A::I686, A::NATIVE], |rank| {
@@ -174,15 +174,15 @@ fn communicators_compare_across_space_and_time() {
         let part = world.create(&world.group().incl(&[0, 1]).unwrap()).unwrap();
         if let Some(part) = &part {
             assert_eq!(compared(&part.flat().unwrap()), Comparison::ArchEquiv);
-            // The same two ranks of another run aren't the same.
+            // Equal ranks of another job aren't identical.
             let theirs = unpacked(&earlier);
             assert_eq!(part.compare_unpacked(&theirs).unwrap(), Comparison::ArchEquiv);
-            // Two of this job are compared as MPI has it.
+            // Two communicators of this job compare by MPI's rules.
             assert_eq!(part.compare(world), Comparison::Unequal);
         }
         let all = world.allgather(flat.as_bytes()).unwrap();
         assert!(all.chunks(flat.len()).all(|other| other == flat.as_bytes()));
-        // Damaged, or cut.
+        // Damaged or truncated.
         let damaged = flat.replace("MCM1", "MCM2");
         let version = "version 2 of it, which is not known here";
         expect(rank.unpack_communicator(damaged.as_bytes(), &mut 0), Class::Type, version);
@@ -235,7 +235,7 @@ fn an_object_describes_itself_on_any_architecture() {
 }
 
 #[test]
-fn what_cannot_be_used_here_is_refused_by_its_tag() {
+fn a_packed_type_with_an_unusable_tag_is_refused() {
     let local = |rank: &Rank| {
         let gapped = Datatype::hvector(2, 1, 16, &Datatype::double()).unwrap();
         rank.commit(&gapped).unwrap().flat().unwrap()
@@ -247,7 +247,7 @@ fn what_cannot_be_used_here_is_refused_by_its_tag() {
         expect(rank.unpack_type(there.as_bytes(), &mut position), Class::Type, &here);
         assert_eq!(position, 0);
         rank.unpack_type(local(rank).as_bytes(), &mut position).unwrap();
-        // No writer of this library's makes one: sealed by hand.
+        // This library never writes such an object, so the test adds the checksum itself.
         let foreign = "MDT1;F;00000028;-;U1(S:1:d/1/0);0fcf8ae6";
         expect(rank.unpack_type(foreign.as_bytes(), &mut 0), Class::Type, "tag F, a foreign type");
     });

@@ -1,4 +1,5 @@
-//! Programs that are legal but odd: records with padding, windows in windows, types in each other's place.
+//! Legal but unusual programs: records with padding, nested epochs of two windows, and types that
+//! transpose a matrix.
 
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
@@ -6,7 +7,7 @@ use longshore::{
     Architecture, Class, Datatype, Destination, Element, Info, Rank, Shipable, Window,
 };
 
-/// Runs a program between like and unlike ranks, directly and by message, simulated and not.
+/// Runs a program between like and unlike ranks, directly and by message, simulated and on threads.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     let whole = |rank: Rank| {
         body(&rank);
@@ -38,7 +39,8 @@ struct Long {
     b: u32,
 }
 
-/// Puts a record whose last bytes are padding, twice: the second time the target's memory is mapped already.
+/// Puts a record whose last bytes are padding, twice. The second time the target's memory is mapped
+/// already.
 fn put_one<T: Element>(rank: &Rank, value: T) {
     let world = rank.world();
     let mut window = Window::allocate(world, 16, 1, &Info::default()).unwrap();
@@ -54,7 +56,7 @@ fn put_one<T: Element>(rank: &Rank, value: T) {
     window.free().unwrap();
 }
 
-/// Bytes between members can be asked for like any other, so a window has them.
+/// Operations can name bytes between members, so the window includes them.
 #[test]
 fn a_window_over_padded_structs_has_all_its_bytes() {
     everywhere(1, |rank| {
@@ -72,7 +74,7 @@ fn a_window_over_padded_structs_has_all_its_bytes() {
 }
 
 #[test]
-fn no_type_picks_the_padding_of_a_slice() {
+fn a_type_that_selects_padding_of_a_slice_is_refused() {
     everywhere(1, |rank| {
         if rank.is_emulated() {
             return;
@@ -95,7 +97,7 @@ fn no_type_picks_the_padding_of_a_slice() {
 }
 
 #[test]
-fn padding_is_no_data() {
+fn padding_is_not_transferred() {
     everywhere(1, |rank| {
         put_one(rank, Short { a: 1, b: 2 });
         put_one(rank, Long { a: 1, b: 2 });
@@ -136,9 +138,9 @@ fn epochs_of_two_windows_nest() {
     });
 }
 
-/// All put columns into everyone's matrix and one takes them out as rows.
+/// All ranks put columns into every matrix, which is then read by rows.
 #[test]
-fn what_goes_in_by_columns_comes_out_by_rows() {
+fn a_matrix_written_by_columns_is_read_by_rows() {
     const ROWS: usize = 60;
     everywhere(3, |rank| {
         let world = rank.world();
@@ -170,7 +172,7 @@ fn what_goes_in_by_columns_comes_out_by_rows() {
                 epoch.get(room, next, matrix, len, &double)
             })
             .unwrap();
-        // Element k of the matrix, row by row, is element (k % size, k / size) of what was put; its place now is that again.
+        // Element k of the matrix, row by row, is element (k % size, k / size) of the data put.
         let back = back.to_vec().unwrap();
         for (place, found) in back.iter().enumerate() {
             let k = place % size * ROWS + place / size;
@@ -180,22 +182,22 @@ fn what_goes_in_by_columns_comes_out_by_rows() {
     });
 }
 
-/// A value that can't be sent leaves its room to others.
-// A long is to be of 64 bits at the origin.
+/// A message with a value that can't be converted releases its buffer space.
+// The long of the sender must have 64 bits.
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn refused_messages_take_no_room() {
+fn refused_messages_release_their_buffer_space() {
     let options = Options { architectures: vec![Architecture::WIN64; 2], ..Options::default() };
     run(2, &options, |rank| {
         let world = rank.world();
         if world.rank() == 0 {
-            // A long has 4 bytes there, and 8 in this machine's slices.
+            // A long has 4 bytes in the ranks' representation, and 8 in this machine's slices.
             let large = [longshore::c::Long(1 << 40); 500];
             for _ in 0..100 {
                 let refused = world.send(&large, 1, 0).unwrap_err();
                 assert_eq!(refused.class(), Class::Conversion);
             }
-            // Would wait for its receive if there were no room.
+            // If the buffer space were lost, this send would wait for its receive.
             world.send(&[1i32; 500], 1, 1).unwrap();
             world.send(&[0u8], 1, 2).unwrap();
         } else {

@@ -1,9 +1,9 @@
-//! Packed buffers between like and unlike ranks, and messages that end within an element.
+//! Packed buffers between like and unlike ranks, and messages that end inside an element.
 
 use longshore::sim::{Options, run, run_shared};
 use longshore::{Architecture, Class, Datatype, Destination, Origin, Rank, Shipable, UNDEFINED, c};
 
-/// Runs a program between like and unlike ranks, simulated and not.
+/// Runs a program between like and unlike ranks, simulated and on threads.
 fn everywhere(ranks: u32, body: impl Fn(&Rank) + Sync) {
     let whole = |rank: Rank| {
         body(&rank);
@@ -32,11 +32,11 @@ const RECORD: Record =
     Record { key: 7, weight: -0.25, place: [1, -2, 3], far: c::LongLong(1 << 40) };
 
 #[test]
-fn what_one_rank_packs_any_other_unpacks() {
+fn a_packed_buffer_is_unpacked_by_every_rank() {
     everywhere(3, |rank| {
         let world = rank.world();
         let (me, size) = (world.rank(), world.size());
-        // A count, records, every other of some ints in the rank's own memory.
+        // A count, records, and every second int of an array in the rank's own representation.
         let mut ints = rank.buffer::<i32>(5).unwrap();
         for at in 0..5 {
             ints.set(at, me * 10 + at as i32).unwrap();
@@ -58,7 +58,7 @@ fn what_one_rank_packs_any_other_unpacks() {
         let bytes = rank.commit(&Datatype::packed()).unwrap();
         let all = world.allgather(&packed).unwrap();
         let next = (me + 1) % size;
-        // Sent as PACKED bytes, too.
+        // The buffer is also sent as PACKED bytes.
         let length = packed.len() as i64;
         world.send(Origin::typed(&packed[..], length, &bytes), next, 0).unwrap();
         let before = (me + size - 1) % size;
@@ -70,7 +70,7 @@ fn what_one_rank_packs_any_other_unpacks() {
             let mut position = 3;
             let (mut count, mut records, mut three) = ([0i64], [RECORD; 2], [0i32; 3]);
             world.unpack(packed, &mut position, &mut count).unwrap();
-            // One by one, which were packed together.
+            // Records that were packed together are unpacked one by one.
             for record in &mut records {
                 let record = std::slice::from_mut(record);
                 world.unpack(packed, &mut position, &mut record[..]).unwrap();
@@ -81,7 +81,7 @@ fn what_one_rank_packs_any_other_unpacks() {
             assert_eq!(records, [RECORD, Record { key: from as u8, ..RECORD }]);
             assert_eq!(three, [0, 2, 4].map(|at| from * 10 + at));
         }
-        // Nobody else's business.
+        // A communicator of one rank packs in that rank's own representation.
         let alone = rank.alone();
         let mut own = 0;
         let longs = rank.commit(&Datatype::long()).unwrap();
@@ -93,7 +93,7 @@ fn what_one_rank_packs_any_other_unpacks() {
 }
 
 #[test]
-fn external_representations_are_the_same_bytes_at_every_rank() {
+fn external_representations_have_equal_bytes_on_every_rank() {
     everywhere(3, |rank| {
         let mut memory = rank.buffer::<Record>(1).unwrap();
         memory.set(0, RECORD).unwrap();
@@ -129,7 +129,7 @@ fn external_representations_are_the_same_bytes_at_every_rank() {
 }
 
 #[test]
-fn packing_names_what_is_wrong() {
+fn pack_errors_name_the_bad_argument() {
     everywhere(1, |rank| {
         let world = rank.world();
         let expect = |error: longshore::Error, class, words: &[&str]| {
@@ -148,7 +148,7 @@ fn packing_names_what_is_wrong() {
         let short = Origin::typed(&[0u8; 7][..], 2, &ints);
         let short = world.pack(short, &mut packed, &mut 0).unwrap_err();
         expect(short, Class::Buffer, &["7"]);
-        // A byte twice is no room to unpack to.
+        // Unpacking to overlapping bytes is refused.
         let twice = Datatype::hvector(2, 1, 0, &Datatype::byte()).unwrap();
         let twice = rank.commit(&twice).unwrap();
         let mut room = [0u8; 4];
@@ -159,13 +159,13 @@ fn packing_names_what_is_wrong() {
 }
 
 #[test]
-fn a_message_may_end_within_an_element() {
+fn a_message_may_end_inside_an_element() {
     everywhere(3, |rank| {
         let world = rank.world();
         let (next, before) = ((world.rank() + 1) % 3, (world.rank() + 2) % 3);
         let members = [Datatype::int32(), Datatype::double()];
         let pair = rank.commit(&Datatype::simple_struct(&[1, 1], &members).unwrap()).unwrap();
-        // An int, a double and an int: one pair and half of one.
+        // An int, a double and an int: one and a half elements of the pair type.
         let three = Datatype::simple_struct(
             &[1, 1, 1],
             &[Datatype::int32(), Datatype::double(), Datatype::int32()],
@@ -180,7 +180,7 @@ fn a_message_may_end_within_an_element() {
         let half = pair.extent() as usize;
         assert_eq!(room[half..half + 4], [0; 4]);
         assert!(room[half + 4..].iter().all(|&byte| byte == 0xee));
-        // The other half is no prefix.
+        // A double first isn't a prefix of the pair's signature.
         world.send(&[0.5f64], next, 1).unwrap();
         let refused = world.recv(Destination::typed(&mut room[..], 2, &pair), before, 1);
         assert_eq!(refused.unwrap_err().class(), Class::Type);
@@ -203,7 +203,7 @@ fn packed_messages_match_any_type() {
         let status = world.recv(&mut ints, before, 0).unwrap();
         assert_eq!((status.count, status.elements), (4, 4));
         assert_eq!(ints, [before, 7, before, before + 1, 0]);
-        // The other way round, where ranks are alike.
+        // Data sent with a type are received as PACKED. That needs like ranks.
         world.send(&[me, 9], next, 1).unwrap();
         let room = Destination::typed(&mut bytes[..], 20, &packed);
         let received = world.recv(room, before, 1);

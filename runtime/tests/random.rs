@@ -1,4 +1,4 @@
-//! Random types between random representations, against the oracle.
+//! Random types between random representations, compared with the oracle.
 
 use longshore::job::Routes;
 use longshore::sim::{Options, run, run_shared};
@@ -7,18 +7,19 @@ use shipable::oracle::{self, Random, cases};
 
 const WINDOW: usize = 1 << 16;
 
-/// One operation: a type on either side, how often, and where both lie.
+/// One operation: the types and counts on both sides, and their positions in memory.
 struct Case {
     origin: Datatype,
     target: Datatype,
     count: u64,
-    /// Where displacement 0 lies in the origin's memory, and in the target's window.
+    /// Offsets of displacement 0 in the origin's memory and in the target's window.
     places: [i64; 2],
     memory: [Vec<u8>; 2],
     get: bool,
 }
 
-/// Where memory of elements can start, and how long it is; `None` for what is too long here.
+/// The offset of displacement 0 and the length of memory for `count` elements. `None` if it would
+/// be too long for this test.
 fn measure(datatype: &Datatype, architecture: &Architecture, count: u64) -> Option<(i64, i64)> {
     let bounds = datatype.bounds(architecture).ok()?;
     let last = bounds.extent().checked_mul(count as i64 - 1)?;
@@ -40,14 +41,14 @@ fn case(random: &mut Random, sides: [Architecture; 2]) -> Option<Case> {
         let length = if side == 1 { WINDOW as i64 } else { places[side] + high };
         memory[side] = random.bytes(length as usize);
     }
-    // What is written must not overlap itself.
+    // The written side must not overlap itself.
     let written = if get { &origin } else { &target };
     let architecture = if get { &sides[0] } else { &sides[1] };
     let disjoint = !oracle::overlaps(written, architecture, count).ok()?;
     disjoint.then_some(Case { origin, target, count, places, memory, get })
 }
 
-/// What the oracle makes of a case: the written side's memory, and whether a value was refused.
+/// The oracle's result: the memory of the written side, and whether a value was refused.
 fn expected(case: &Case, sides: [Architecture; 2]) -> (Vec<u8>, bool) {
     let types = [&case.origin, &case.target];
     let (from, to) = if case.get { (1, 0) } else { (0, 1) };
@@ -109,7 +110,7 @@ fn oracle_options() -> oracle::Options {
 }
 
 #[test]
-fn any_two_representations_exchange_any_types() {
+fn random_types_between_random_representations_match_the_oracle() {
     for seed in 0..cases(60) {
         let mut random = Random::new(seed ^ 0xA5, oracle_options());
         let pick = |random: &mut Random| match random.chance(4) {

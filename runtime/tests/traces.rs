@@ -1,4 +1,4 @@
-//! What a rank tells an operator: one test, since a process has one subscriber.
+//! The log of a rank. It is one test, because a process has one subscriber.
 
 use std::fmt::{Debug, Write};
 use std::sync::Mutex;
@@ -40,7 +40,7 @@ impl Subscriber for Recorder {
 }
 
 #[test]
-fn an_operator_hears_of_windows_refusals_and_deaths() {
+fn windows_refusals_and_deaths_are_logged() {
     tracing::subscriber::set_global_default(Recorder).unwrap();
     let architectures = vec![Architecture::S390X, Architecture::I686];
     let options = Options { architectures, ..Options::default() };

@@ -1,4 +1,5 @@
-//! What is larger than what carries it: transfers over small rings, many operations, messages nobody waits for yet.
+//! Transfers that exceed the links: large data over small rings, many operations, and messages
+//! before their receives.
 
 mod support;
 
@@ -11,7 +12,7 @@ use longshore::{
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
 
-/// Everyone puts and gets more than all links hold, to and from everyone at the same time.
+/// Every rank puts to and gets from every rank at once, with more data than all links hold.
 fn flood(rank: Rank) {
     flood_one(&rank, Window::allocate);
     flood_one(&rank, support::allocate_shared);
@@ -70,7 +71,7 @@ fn large_transfers_pass_small_links() {
 }
 
 #[test]
-fn more_operations_than_may_be_under_way() {
+fn more_operations_than_may_be_in_flight_complete() {
     let many = |rank: Rank| {
         let world = rank.world();
         let me = world.rank();
@@ -106,7 +107,7 @@ fn messages_wait_for_their_receives() {
         let me = world.rank();
         let long: Vec<f64> = (0..50_000).map(|at| f64::from(at) / 3.0).collect();
         if me == 0 {
-            // Far more than anyone has room for, received in the other order.
+            // More messages than the queues have room for, received in reverse order.
             for tag in 0..200 {
                 world.send(&[tag; 100], 1, tag).unwrap();
             }
@@ -142,7 +143,7 @@ fn messages_wait_for_their_receives() {
 }
 
 #[test]
-fn receives_refuse_what_does_not_fit_them() {
+fn receives_refuse_messages_that_do_not_fit() {
     let talk = |rank: Rank| {
         let world = rank.world();
         let long = vec![1.5f64; 10_000];
@@ -240,14 +241,14 @@ fn types_are_defined_once_and_retired() {
 }
 
 #[test]
-fn whoever_needs_a_rank_that_left_is_told() {
+fn calls_that_need_an_exited_rank_fail() {
     let options = Options { architectures: UNLIKE.to_vec(), ..Options::default() };
     let body = |rank: Rank| {
         let world = rank.world();
         let mut window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
         let long = rank.type_of::<i64>().unwrap();
         if world.rank() == 1 {
-            // The others have the window as well.
+            // The other ranks have made the window before this one exits.
             world.recv(&mut [0u8], 0, 0).unwrap();
             world.recv(&mut [0u8], 2, 0).unwrap();
             return; // without finalize: as if it had died
@@ -262,7 +263,7 @@ fn whoever_needs_a_rank_that_left_is_told() {
         assert_eq!(error.class(), Class::ProcAborted, "{error}");
         let error = world.send(&[0i32; 10_000], 1, 0).unwrap_err();
         assert_eq!(error.class(), Class::ProcAborted, "{error}");
-        // The survivors still reach each other.
+        // The remaining ranks still reach each other.
         let other = 2 - world.rank();
         world.send(&[world.rank()], other, 3).unwrap();
         let mut heard = [9];
@@ -274,7 +275,8 @@ fn whoever_needs_a_rank_that_left_is_told() {
     run_shared(3, &Options::default(), body).unwrap();
 }
 
-/// Puts one after the other, under an adversary; gives the numbers of those sent, as they went, and the shortest frame that opened one.
+/// Puts with consecutive numbers under an adversary. Returns the numbers in the order of sending,
+/// and the length of the shortest first frame.
 fn puts_sent(seed: u64) -> (Vec<u64>, usize) {
     let check = Checking::Off;
     let options = Options { adversary: Some(seed), seed, check, ..Options::default() };
@@ -308,7 +310,7 @@ fn puts_sent(seed: u64) -> (Vec<u64>, usize) {
 }
 
 #[test]
-fn an_adversary_reorders_and_splits() {
+fn the_adversary_reorders_and_splits_puts() {
     let runs: Vec<_> = (0..20).map(puts_sent).collect();
     let ordered = |numbers: &Vec<u64>| numbers.is_sorted();
     assert!(runs.iter().all(|(numbers, _)| numbers.len() == 10));
@@ -317,9 +319,9 @@ fn an_adversary_reorders_and_splits() {
     assert_eq!(puts_sent(3), puts_sent(3), "a seed is a run");
 }
 
-/// What was found right once isn't looked at again; all else is.
+/// An operation that was valid once isn't checked again, but an operation that differs from it is.
 #[test]
-fn operations_done_often_are_refused_where_they_differ() {
+fn an_operation_that_differs_from_a_valid_one_is_checked() {
     let whole = |rank: Rank| {
         let world = rank.world();
         let (me, other) = (world.rank(), 1 - world.rank());

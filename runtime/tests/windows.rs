@@ -1,4 +1,4 @@
-//! Windows of every flavor: how they are made, what they say of themselves, and that operations reach all of them.
+//! Windows of every flavor: their creation, their attributes, and operations on all of them.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::{allocate_shared, crowd};
 
 const UNLIKE: [Architecture; 3] = [Architecture::S390X, Architecture::NATIVE, Architecture::I686];
 
-/// Runs a test between like and unlike ranks, directly and by message, simulated and not.
+/// Runs a test between like and unlike ranks, directly and by message, simulated and on threads.
 fn everywhere(ranks: u32, body: impl Fn(&Rank, &Communicator) + Sync) {
     let whole = |rank: Rank| {
         body(&rank, rank.world());
@@ -31,7 +31,7 @@ fn everywhere(ranks: u32, body: impl Fn(&Rank, &Communicator) + Sync) {
 }
 
 #[test]
-fn shared_parts_follow_each_other() {
+fn shared_segments_are_contiguous() {
     everywhere(3, |_, world| {
         let sizes = [24, 0, 13];
         let size = sizes[world.rank() as usize];
@@ -50,7 +50,7 @@ fn shared_parts_follow_each_other() {
 }
 
 #[test]
-fn parts_that_need_not_follow_begin_on_pages() {
+fn noncontiguous_shared_segments_begin_on_pages() {
     everywhere(crowd(3), |_, world| {
         let info = Info::default().set("alloc_shared_noncontig", "true").unwrap();
         let size = 100 * i64::from(world.rank() + 1);
@@ -61,7 +61,7 @@ fn parts_that_need_not_follow_begin_on_pages() {
             assert_eq!(part.size(), 100 * (rank as u64 + 1));
         }
         window.free().unwrap();
-        // What is long begins amid its page, unless it is asked not to.
+        // A long segment begins inside its page, unless the info asks otherwise.
         for (alignment, places) in [("64", [64, 192, 320]), ("128", [0; 3])] {
             let info = info.set("mpi_minimum_memory_alignment", alignment).unwrap();
             let window = Window::allocate_shared(world, 100_000, 4, &info).unwrap();
@@ -79,9 +79,9 @@ fn parts_that_need_not_follow_begin_on_pages() {
     });
 }
 
-/// Everyone stores a value to each part: it is there for its owner, in the owner's representation.
+/// Each rank stores a value to each segment. The owner loads it in its own representation.
 #[test]
-fn what_one_rank_stores_another_loads() {
+fn a_value_that_one_rank_stores_is_loaded_by_another() {
     everywhere(crowd(3), |rank, world| {
         let (me, size) = (world.rank(), world.size());
         let window =
@@ -110,7 +110,7 @@ fn what_one_rank_stores_another_loads() {
 }
 
 #[test]
-fn nobody_asks_for_the_first_that_has_memory() {
+fn shared_query_of_proc_null_returns_the_first_segment_with_memory() {
     everywhere(crowd(3), |_, world| {
         let info = Info::default();
         let size = if world.rank() == 0 { 0 } else { 16 };
@@ -125,8 +125,8 @@ fn nobody_asks_for_the_first_that_has_memory() {
     });
 }
 
-/// A window's memory as the operations below use it: ten doubles and ten longs at each rank, the latter `longs` displacements
-/// behind the former.
+/// The layout of a window for the operations below: ten doubles at each rank, and ten longs, which
+/// begin `longs` displacements after the doubles.
 struct Places {
     bases: Vec<i64>,
     scale: i64,
@@ -166,7 +166,7 @@ fn exercise<M>(rank: &Rank, window: &mut Window<M>, places: &Places) {
     });
     started.unwrap();
     window.wait().unwrap();
-    // A window is locked by nobody while it is exposed.
+    // No rank locks a window while it is exposed.
     world.barrier().unwrap();
     let found = [1, 4].map(|at| window.get::<f64>(places.double(me, at)).unwrap());
     assert_eq!(found, theirs.map(|value| 2.0 * value));
@@ -203,7 +203,7 @@ fn exercise<M>(rank: &Rank, window: &mut Window<M>, places: &Places) {
         let (drawn, won) = tickets.unwrap();
         world.allgather(&[drawn, won]).unwrap().chunks(2).map(|two| (two[0], two[1])).collect()
     };
-    // Each target's tickets are 0 to size - 1, and one rank has swapped first.
+    // Each target has given out tickets 0 to size - 1, and exactly one rank has swapped first.
     let all = i64::from(size) * i64::from(size * (size - 1) / 2);
     assert_eq!(tickets.iter().map(|(drawn, _)| drawn).sum::<i64>(), all);
     assert_eq!(tickets.iter().filter(|(_, won)| *won == 0).count(), 1);
@@ -242,9 +242,9 @@ fn every_operation_reaches_every_flavor() {
     });
 }
 
-/// Whoever detaches memory that a put is under way to gets it back with all that was put.
+/// Memory that is detached while a put to it is in flight is returned with all the data put.
 #[test]
-fn a_detach_waits_for_what_is_under_way() {
+fn detach_waits_for_operations_in_flight() {
     let detach = |rank: Rank| {
         const LEN: usize = 4 << 20;
         let world = rank.world();
@@ -268,7 +268,7 @@ fn a_detach_waits_for_what_is_under_way() {
         rank.finalize().unwrap();
     };
     for routes in [Routes::Message, Routes::Best] {
-        // It looks at what is put before the put is done.
+        // The target reads the data before the put is complete.
         let options = Options { routes, check: Checking::Off, ..Options::default() };
         for _ in 0..5 {
             run_shared(2, &options, detach).unwrap();
@@ -276,9 +276,10 @@ fn a_detach_waits_for_what_is_under_way() {
     }
 }
 
-/// Memory comes and goes while others put into it, which find it or are refused; what comes next to its place stays as it is.
+/// Memory is attached and detached while other ranks put to it. Each put arrives or is refused.
+/// Memory that is allocated at a detached address stays unchanged.
 #[test]
-fn nothing_is_put_where_memory_was_attached() {
+fn no_put_reaches_detached_memory() {
     const TIMES: usize = 200;
     let options = Options { check: Checking::Off, ..Options::default() };
     let body = |rank: Rank| {
@@ -305,7 +306,7 @@ fn nothing_is_put_where_memory_was_attached() {
                 }
                 let memory = window.detach(memory).unwrap();
                 assert_eq!(memory, [7; 8]);
-                // It gets what was freed.
+                // The allocator returns the freed address again.
                 let next = Window::allocate(rank.alone(), 8, 1, &Info::default()).unwrap();
                 assert_eq!(next.local().bytes(0, 8).unwrap(), [0; 8]);
                 next.free().unwrap();
@@ -317,9 +318,9 @@ fn nothing_is_put_where_memory_was_attached() {
     run_shared(2, &options, body).unwrap();
 }
 
-/// What a directory has no room for is reached by messages.
+/// Attached memory beyond the capacity of the directory is reached by message.
 #[test]
-fn there_can_be_any_number_of_attachments() {
+fn the_number_of_attachments_is_unlimited() {
     const MANY: usize = 600;
     everywhere(2, |rank, world| {
         let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
@@ -344,9 +345,9 @@ fn there_can_be_any_number_of_attachments() {
     });
 }
 
-/// Memory comes and goes between epochs; what is attached when the window is freed goes with it.
+/// Memory is attached and detached between epochs. Freeing the window detaches the rest.
 #[test]
-fn attached_memory_comes_back() {
+fn detach_returns_the_attached_memory() {
     everywhere(crowd(3), |rank, world| {
         let mut window = Window::create_dynamic(world, &Info::default()).unwrap();
         let byte = rank.type_of::<u8>().unwrap();
@@ -376,9 +377,9 @@ fn attached_memory_comes_back() {
     });
 }
 
-/// An exclusive lock of a part keeps out who has locked all, loads and stores included.
+/// An exclusive lock excludes lock_all of another rank, whose loads and stores then wait.
 #[test]
-fn all_parts_of_a_shared_window_are_locked_at_once() {
+fn an_exclusive_lock_excludes_lock_all_on_a_shared_window() {
     const TIMES: i64 = 10_000;
     let body = |rank: Rank| {
         let world = rank.world();
@@ -403,9 +404,10 @@ fn all_parts_of_a_shared_window_are_locked_at_once() {
     run_shared(2, &Options::default(), body).unwrap();
 }
 
-/// Bytes beyond the reach of 32 bits, by messages from ranks with pointers of 32 bits, and directly. Memory is sparse.
+/// Displacements beyond 32 bits, by message from ranks with 32-bit pointers, and directly. The
+/// memory is sparse.
 #[test]
-fn windows_are_longer_than_4_gib() {
+fn windows_may_be_longer_than_4_gib() {
     if Architecture::NATIVE.pointer().size < 8 {
         return;
     }
@@ -422,7 +424,7 @@ fn windows_are_longer_than_4_gib() {
                 return assert_eq!(error.class(), Class::NoMem, "a limit of this machine: {error}");
             }
         };
-        // The last rank's pointers have 32 bits.
+        // The last rank has 32-bit pointers.
         assert_eq!(made(2).err().unwrap().class(), Class::Size);
         let value = [f64::from(me) + 0.5];
         let mut back = [0.0];
@@ -458,7 +460,7 @@ fn windows_may_be_empty() {
                 .map(|make| make(world, size, 8, &info).unwrap());
             for mut window in windows {
                 assert_eq!(window.size(), size as u64);
-                // Nothing fits there, whatever fits elsewhere.
+                // No element fits into an empty window, although it fits at other ranks.
                 let nothing: [i64; 0] = [];
                 window.fence(|epoch| epoch.put(&nothing, 1, 0, 0, &long)).unwrap();
                 let outcome = window.fence(|epoch| epoch.put(&[1i64], 1, 0, 1, &long));
@@ -476,7 +478,7 @@ fn windows_may_be_empty() {
     });
 }
 
-/// Hundreds at once, of all flavors, each its own; and a thousand one after the other.
+/// Hundreds of windows of all flavors at once, and a thousand in sequence.
 #[test]
 fn there_may_be_many_windows() {
     let body = |rank: Rank| {
@@ -498,7 +500,7 @@ fn there_may_be_many_windows() {
             let wanted = 1000 * i64::from(before) + number as i64;
             assert_eq!(window.get::<i64>(1).unwrap(), wanted);
         }
-        // In another order than they were made.
+        // Freed in another order than made.
         windows.into_iter().rev().for_each(|window| window.free().unwrap());
         for number in 0..1000i64 {
             let mut window = Window::allocate(world, 8, 8, &info).unwrap();
@@ -526,13 +528,13 @@ fn displacements_count_the_targets_unit() {
         for make in [Window::allocate, allocate_shared] {
             let mut window = make(world, 4096 * 4, unit, &Info::default()).unwrap();
             let place = |target: i32| {
-                // As near to 64 * me as the unit allows.
+                // The multiple of the unit that is closest to 64 * me.
                 let unit = units[target as usize];
                 (64 * i64::from(me + 1) + unit - 1) / unit
             };
             let put = window.fence(|epoch| {
                 (0..3).try_for_each(|target| match (target, me) {
-                    // One after the other, where units are long.
+                    // Adjacent, if units are long.
                     (2, _) => epoch.put(&value, 2, i64::from(me + 1), 1, &double),
                     _ => epoch.put(&value, target, place(target), 1, &double),
                 })
@@ -553,9 +555,10 @@ fn displacements_count_the_targets_unit() {
     });
 }
 
-/// Hints can be got, and those that may change be changed; a window that nobody was to lock is locked by nobody.
+/// Info hints can be read, and those that may change can be set. A window with `no_locks` refuses
+/// locks.
 #[test]
-fn infos_are_kept_and_kept_to() {
+fn info_hints_are_kept_and_enforced() {
     everywhere(crowd(3), |_, world| {
         let info = Info::default().set("no_locks", "true").unwrap();
         let info = info.set("mpi_minimum_memory_alignment", "1024").unwrap();
@@ -584,7 +587,7 @@ fn infos_are_kept_and_kept_to() {
     });
 }
 
-/// What a handler was told, by the object's name and the call.
+/// An error handler that logs the object's name and the call.
 fn listen(heard: &Arc<Mutex<Vec<String>>>) -> ErrorHandler {
     let heard = heard.clone();
     ErrorHandler::new(move |holder, error| {
@@ -595,7 +598,7 @@ fn listen(heard: &Arc<Mutex<Vec<String>>>) -> ErrorHandler {
 }
 
 #[test]
-fn error_handlers_deal_with_each_error_once() {
+fn each_error_reaches_one_handler_once() {
     everywhere(3, |rank, world| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let told = || std::mem::take(&mut *heard.lock().unwrap());
@@ -615,7 +618,7 @@ fn error_handlers_deal_with_each_error_once() {
         window.call_errhandler(&error);
         window.call_errhandler(&error);
         assert_eq!(told(), ["mine put MPI_ERR_RMA_RANGE"; 2]);
-        // What only the target finds, the call that completes the operation returns.
+        // An error that only the target finds is returned by the call that completes the operation.
         let mut dynamic = Window::create_dynamic(world, &Info::default()).unwrap();
         dynamic.set_errhandler(listen(&heard));
         let put = |epoch: &longshore::Passive<'_, '_>| epoch.put(&[1i64], 1, 800, 1, &long);
@@ -627,7 +630,7 @@ fn error_handlers_deal_with_each_error_once() {
         });
         assert!(fetch.unwrap());
         assert_eq!(told().len(), 1);
-        // Two things are wrong with the closing fence.
+        // The closing fence has two errors.
         let put = |epoch: &longshore::Epoch<'_, '_>| epoch.put(&[1i64], 1, 800, 1, &long);
         dynamic.fence_with(Assert::NONE, Assert::NOPRECEDE, put).unwrap_err();
         assert_eq!(told().len(), 1);
@@ -651,7 +654,7 @@ fn error_handlers_deal_with_each_error_once() {
 }
 
 #[test]
-fn error_handlers_hear_of_memory_attributes_and_flat_forms() {
+fn error_handlers_get_errors_of_memory_attributes_and_flat_forms() {
     everywhere(3, |rank, world| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let told = || std::mem::take(&mut *heard.lock().unwrap());
@@ -700,7 +703,8 @@ fn error_handlers_hear_of_memory_attributes_and_flat_forms() {
     .unwrap();
 }
 
-/// Ranks that share a process hear of a fatal error by later calls; those with one each are ended by their launcher.
+/// Ranks that share a process get a fatal error from later calls. Ranks in separate processes are
+/// ended by their launcher.
 #[test]
 fn a_fatal_error_ends_the_job() {
     for handler in [ErrorHandler::Fatal, ErrorHandler::Abort] {
@@ -722,9 +726,10 @@ fn a_fatal_error_ends_the_job() {
     }
 }
 
-/// What a window is made over is there while it lasts and where it was afterwards, however like ranks reach it meanwhile.
+/// The memory of a created window is valid during the window's life, however like ranks reach it,
+/// and is returned at its old address.
 #[test]
-fn owned_memory_lies_where_like_ranks_reach_it() {
+fn owned_memory_of_a_created_window_moves_to_where_like_ranks_reach_it() {
     const BYTES: usize = (2 << 20) + 24;
     everywhere(crowd(3), |rank, world| {
         let (me, size) = (world.rank(), world.size());

@@ -1,8 +1,8 @@
-//! Prints C that compiles only where an architecture's constants are true.
+//! Prints C source that compiles only if an architecture's constants are true.
 //!
-//! `c_asserts ARCHITECTURE [STRUCTS]` states the size, alignment and format of every basic type
-//! that C can name, and the size and offsets of random structs (200 by default).
-//! `ci/check-architectures` gives it to every compiler that there is; it needs no headers.
+//! Usage: `c_asserts ARCHITECTURE [STRUCTS]`. The source asserts the size, alignment and format of
+//! every basic type that C can name, and the size and offsets of random structs, by default 200. It
+//! includes no headers. `ci/check-architectures` compiles it with every available compiler.
 
 use std::fmt::Write;
 
@@ -12,10 +12,10 @@ use shipable::{Architecture, Basic, Bounds};
 
 const ALWAYS: &str = "1";
 
-/// clang before 18 aligned it to 16 on s390x, against the ABI.
+/// clang before 18 aligns it to 16 on s390x, which violates the ABI.
 const INT128: &str = "defined(__SIZEOF_INT128__) && !(defined(__s390x__) && __clang_major__ < 18)";
 
-/// The basic types that freestanding C can name, what the preprocessor needs to see, and the name.
+/// The basic types of freestanding C: the type, a preprocessor condition, and its name in C.
 const TYPES: &[(Basic, &str, &str)] = &[
     (Basic::Char, ALWAYS, "char"),
     (Basic::SignedChar, ALWAYS, "signed char"),
@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Byte order, the sign of char, and how long double is made.
+/// Asserts the byte order, the sign of char, and the format of long double.
 fn formats(architecture: &Architecture, text: &mut String) -> std::fmt::Result {
     let order = match architecture.order() {
         ByteOrder::Little => "__ORDER_LITTLE_ENDIAN__",
@@ -89,7 +89,8 @@ fn formats(architecture: &Architecture, text: &mut String) -> std::fmt::Result {
     writeln!(text, "SAME(__LDBL_MANT_DIG__, {bits});\nSAME(__LDBL_MAX_EXP__, {exponent});")
 }
 
-/// The type's size, and where it lies in and what it makes of a struct.
+/// Asserts a type's size, its alignment as a struct member, and the size of a struct that starts
+/// with it.
 fn placed(c_type: &str, bounds: &Bounds, text: &mut String) -> std::fmt::Result {
     let (extent, align, leading) = (bounds.extent(), bounds.align, bounds.leading_align);
     writeln!(text, "SAME(sizeof({c_type}), {extent});")?;
@@ -100,7 +101,7 @@ fn placed(c_type: &str, bounds: &Bounds, text: &mut String) -> std::fmt::Result 
     writeln!(text, "SAME(sizeof(struct Before_{c_type}), {});", before * leading)
 }
 
-/// Random structs of basic types, arrays, and structs printed before.
+/// A generator of random structs. Their members are basic types, arrays and earlier structs.
 struct Structs {
     architecture: Architecture,
     seed: u64,
@@ -140,7 +141,7 @@ impl Structs {
         Ok((format!("T{at}"), Bounds::of_leaf(TYPES[at].0.into(), &self.architecture)?))
     }
 
-    /// A number below `limit`, by xorshift: the same structs on every run.
+    /// A number below `limit`, by xorshift, so that every run prints the same structs.
     fn below(&mut self, limit: usize) -> usize {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;

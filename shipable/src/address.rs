@@ -1,26 +1,28 @@
-//! Addresses as numbers: MPI_Aint's arithmetic (MPI-5.0 section 5.1.6).
+//! Addresses as integers, and the arithmetic of `MPI_Aint` (MPI-5.0 section 5.1.6).
 
-/// The address of something in this process's memory, for displacements between objects (`MPI_Get_address`).
+/// The address of a value in this process's memory (`MPI_Get_address`), from which displacements
+/// between objects are computed.
 ///
 /// ```
 /// use shipable::{Datatype, address};
-/// // Two variables as one type, displacements counted from the first.
+/// // Two variables as one type, with displacements relative to the first.
 /// let (a, b) = (1i32, 2.5f64);
 /// let gap = address::difference(address::of(&b), address::of(&a));
 /// let both = Datatype::struct_(&[1, 1], &[0, gap], &[Datatype::int32(), Datatype::double()])?;
 /// # Ok::<(), shipable::Error>(())
 /// ```
 pub fn of<T: ?Sized>(location: &T) -> i64 {
-    // The bits of a pointer of 64 bits, as MPI_Aint has them.
+    // `MPI_Aint` holds the bits of a 64-bit pointer.
     std::ptr::from_ref(location).cast::<u8>() as usize as u64 as i64
 }
 
-/// The address so many bytes from another (`MPI_Aint_add`). Addresses wrap.
+/// The address at a displacement in bytes from another (`MPI_Aint_add`). Addresses wrap.
 pub const fn sum(base: i64, displacement: i64) -> i64 {
     base.wrapping_add(displacement)
 }
 
-/// The displacement that leads from the second address to the first (`MPI_Aint_diff`). Addresses wrap.
+/// The displacement in bytes from the second address to the first (`MPI_Aint_diff`). Addresses
+/// wrap.
 pub const fn difference(first: i64, second: i64) -> i64 {
     first.wrapping_sub(second)
 }

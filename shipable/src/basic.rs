@@ -1,13 +1,13 @@
-//! The predefined datatypes, and what a leaf of a type tree can be.
+//! The predefined datatypes, and the leaves of type trees.
 //!
-//! Left out: MPI's synonyms (`MPI_LONG_LONG_INT`, `MPI_C_COMPLEX`), which are the same types under
-//! another name (MPI-5.0 sections 3.2.2 and 5.1, tables 3.1 to 3.4).
+//! Left out: synonyms such as `MPI_LONG_LONG_INT` and `MPI_C_COMPLEX`, which MPI defines as other
+//! names of the same types (MPI-5.0 sections 3.2.2 and 5.1, tables 3.1 to 3.4).
 
 macro_rules! basics {
     ($($name:ident = $wire:literal, $mpi:literal, $code:literal;)*) => {
         /// A predefined datatype of MPI-5.0's C, C++ and Fortran lists, or one of MPI-1's markers.
         ///
-        /// The discriminant is the type's code on the wire and never changes.
+        /// The discriminant is the type's wire code, which never changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Basic {
@@ -15,25 +15,25 @@ macro_rules! basics {
         }
 
         impl Basic {
-            /// Every predefined type, in the order of the wire codes.
+            /// All predefined types, in the order of their wire codes.
             pub const ALL: &'static [Basic] = &[$(Basic::$name),*];
 
-            /// The name that MPI gives it, such as `MPI_DOUBLE`.
+            /// MPI's name, such as `MPI_DOUBLE`.
             pub const fn mpi_name(self) -> &'static str {
                 match self { $(Basic::$name => $mpi),* }
             }
 
-            /// Its code in the type notation, such as `d`.
+            /// The code in the text notation, such as `d`.
             pub const fn code(self) -> &'static str {
                 match self { $(Basic::$name => $code),* }
             }
 
-            /// The type with this code in the type notation, if there is one.
+            /// The type with this code in the text notation; `None` if there is none.
             pub fn from_code(code: &str) -> Option<Basic> {
                 match code { $($code => Some(Basic::$name),)* _ => None }
             }
 
-            /// The type with this wire code, if there is one.
+            /// The type with this wire code; `None` if the code is unassigned.
             pub const fn from_wire(code: u8) -> Option<Basic> {
                 match code { $($wire => Some(Basic::$name),)* _ => None }
             }
@@ -116,34 +116,35 @@ basics! {
     Ub = 72, "MPI_UB", "UB";
 }
 
-/// How a predefined type is made of components.
+/// The composition of a predefined type from components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Makeup {
-    /// One component: itself.
+    /// One component, the type itself.
     Single,
-    /// Two of the same, adjacent, that are one item of a signature: a complex number.
+    /// A complex number: two adjacent components of one type, which count as one item of a
+    /// signature.
     Complex(Basic),
-    /// Two items that lie as in a C struct: the types of MINLOC and MAXLOC.
+    /// A pair for MINLOC and MAXLOC: two items laid out as a C struct.
     Pair(Basic, Basic),
 }
 
 impl Basic {
-    /// The code on the wire.
+    /// The wire code.
     pub const fn wire(self) -> u8 {
         self as u8
     }
 
-    /// Whether it is one of MPI-1's markers, which hold no data.
+    /// Whether it is a marker of MPI-1, LB or UB. Markers hold no data.
     pub const fn is_marker(self) -> bool {
         matches!(self, Basic::Lb | Basic::Ub)
     }
 
-    /// Whether it is a pair of a value and an index, for MINLOC and MAXLOC (MPI-5.0 section 6.9.4).
+    /// Whether it is a pair of a value and an index for MINLOC and MAXLOC (MPI-5.0 section 6.9.4).
     pub const fn is_pair(self) -> bool {
         matches!(self.makeup(), Makeup::Pair(..))
     }
 
-    /// The two types of a pair: the value's and the index's.
+    /// The value's type and the index's type of a pair; `None` for other types.
     pub const fn pair(self) -> Option<(Basic, Basic)> {
         match self.makeup() {
             Makeup::Pair(value, index) => Some((value, index)),
@@ -151,7 +152,7 @@ impl Basic {
         }
     }
 
-    /// Whether it is an integer type that MPI's arithmetic accepts (not a character, not a truth value).
+    /// Whether it is an integer type of MPI's reductions. Characters and truth values aren't.
     pub const fn is_integer(self) -> bool {
         use Basic::*;
         matches!(
@@ -221,35 +222,37 @@ impl Basic {
     }
 }
 
-/// A leaf of a type tree or of a form: a predefined type, or one of Fortran's parametrised types
-/// (MPI-5.0 section 19.1.9), whose size is for each architecture to say.
+/// A leaf of a type tree or of a form.
+///
+/// It is a predefined type, or one of Fortran's parametrised types (MPI-5.0 section 19.1.9), whose
+/// size depends on the architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Leaf {
     /// A predefined type.
     Basic(Basic),
-    /// `MPI_Type_create_f90_real`: decimal precision and exponent range, `None` for undefined.
+    /// `MPI_Type_create_f90_real`. An undefined parameter is `None`.
     F90Real {
-        /// Decimal digits.
+        /// The decimal precision.
         precision: Option<u32>,
-        /// Decimal exponent range.
+        /// The decimal exponent range.
         range: Option<u32>,
     },
-    /// `MPI_Type_create_f90_complex`, parameters as for the real type.
+    /// `MPI_Type_create_f90_complex`. An undefined parameter is `None`.
     F90Complex {
-        /// Decimal digits.
+        /// The decimal precision.
         precision: Option<u32>,
-        /// Decimal exponent range.
+        /// The decimal exponent range.
         range: Option<u32>,
     },
     /// `MPI_Type_create_f90_integer`.
     F90Integer {
-        /// Decimal exponent range.
+        /// The decimal exponent range.
         range: u32,
     },
 }
 
 impl Leaf {
-    /// What errors call it: the name that MPI gives it, or its notation where it has parameters instead.
+    /// The name in errors: MPI's name, or the notation of a parametrised type.
     pub(crate) fn mpi_name(self) -> String {
         match self {
             Leaf::Basic(basic) => basic.mpi_name().to_owned(),
@@ -292,7 +295,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn codes_are_unique_and_wire_codes_lead_back() {
+    fn codes_are_unique_and_decode_to_their_types() {
         let codes: HashSet<_> = Basic::ALL.iter().map(|b| b.code()).collect();
         assert_eq!(codes.len(), Basic::ALL.len());
         for &basic in Basic::ALL {
@@ -304,9 +307,9 @@ mod tests {
         assert_eq!(Basic::from_wire(255), None);
     }
 
-    /// They ship in forms, and signatures are made of them.
+    /// The codes are part of encoded forms and of signatures.
     #[test]
-    fn wire_codes_never_change() {
+    fn wire_codes_are_pinned() {
         let all = "c sc uc b P w s us i u l ul ll ull f d LD B i8 i16 i32 i64 u8 u16 u32 u64 AI CO OF fC dC \
             ldC I R D X2 DX2 L CH I1 I2 I4 I8 I16 R2 R4 R8 R16 L1 L2 L4 L8 L16 C4 C8 C16 C32 fi di \
             li ii si ldi P2R P2DP P2I cB cfC cdC cldC LB UB";

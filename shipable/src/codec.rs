@@ -1,30 +1,14 @@
-//! Bytes of forms and control messages: the one module that knows which encoding the wire uses.
+//! The encoding of forms and control messages on the wire.
 //!
-//! The encoding is bincode 2 in its standard configuration: little-endian, integers of variable length, enums by index,
-//! lists by length. bincode is at its last version, so nothing else names it: another encoder replaces this file, and
-//! the golden bytes of the forms' tests say whether it is the same wire.
+//! The encoding is bincode 2 in its standard configuration: little-endian, integers of variable
+//! length, enums by index, lists by length. No other module names bincode, because bincode gets no
+//! further versions. Another encoder may replace it in this file; the golden bytes in the tests of
+//! forms then show whether the wire format is unchanged.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Why bytes couldn't be decoded, or a value not encoded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CodecError {
-    /// The encoded value is longer than its reader allows.
-    #[error("{length} bytes, more than the {limit} that are allowed")]
-    TooLong {
-        /// Bytes there are.
-        length: usize,
-        /// Bytes allowed.
-        limit: usize,
-    },
-    /// The bytes aren't an encoding of such a value.
-    #[error("malformed: {0}")]
-    Malformed(String),
-    /// The value ends before the bytes do.
-    #[error("{0} bytes are left over")]
-    TrailingBytes(usize),
-}
+pub use crate::error::CodecError;
 
 const CONFIGURATION: bincode::config::Configuration = bincode::config::standard();
 
@@ -32,8 +16,8 @@ const CONFIGURATION: bincode::config::Configuration = bincode::config::standard(
 ///
 /// # Errors
 ///
-/// [`CodecError::TooLong`] when the encoding is longer than `limit` bytes, [`CodecError::Malformed`] when the value has
-/// no encoding (a sequence of unknown length).
+/// [`CodecError::TooLong`] if the encoding is longer than `limit` bytes, [`CodecError::Malformed`]
+/// if the value has no encoding (a sequence of unknown length).
 ///
 /// ```
 /// let bytes = shipable::codec::encode(&(1u32, "halo"), 100)?;
@@ -50,20 +34,22 @@ pub fn encode<T: Serialize + ?Sized>(value: &T, limit: usize) -> Result<Vec<u8>,
     }
 }
 
-/// Decodes a value that takes up all of `bytes`, which a peer may have made up.
+/// Decodes a value that takes up all of `bytes`. The bytes may come from a hostile peer.
 ///
-/// Never panics. The value takes memory in proportion to `bytes`, never to a length that they claim.
+/// Never panics. The value's memory is bounded by a multiple of the length of `bytes`, whatever
+/// lengths the bytes claim.
 ///
 /// # Errors
 ///
-/// [`CodecError::TooLong`] when there are more than `limit` bytes, [`CodecError::Malformed`] and
-/// [`CodecError::TrailingBytes`] when they aren't exactly one value.
+/// [`CodecError::TooLong`] if there are more than `limit` bytes, [`CodecError::Malformed`] or
+/// [`CodecError::TrailingBytes`] if they aren't exactly one value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8], limit: usize) -> Result<T, CodecError> {
     if bytes.len() > limit {
         return Err(CodecError::TooLong { length: bytes.len(), limit });
     }
-    // Lists grow as their items are read, but a string is allocated at the length that it claims, so bincode is told
-    // how much a value can hold: numbers of 8 bytes may have been encoded in one. Its limit is a constant, hence steps.
+    // bincode allocates a string at its claimed length before it reads the string, so the value's
+    // size needs a limit. The limit is above the length of `bytes`, since a number of 8 bytes may
+    // be encoded in one byte. It is a constant in bincode's interface, hence the steps.
     let decoded = match bytes.len() {
         ..0x800 => bincode::serde::decode_from_slice(bytes, CONFIGURATION.with_limit::<0x8000>()),
         0x800..0x1_0000 => {
@@ -89,13 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claimed_length_allocates_nothing() {
-        // Where memory is asked for before it is filled, this aborts.
+    fn claimed_lengths_allocate_nothing() {
+        // If memory were allocated for the claimed length, this would abort.
         let mut claim = vec![252];
         claim.extend((1u32 << 31).to_le_bytes());
         assert!(matches!(decode::<Vec<u64>>(&claim, 100), Err(CodecError::Malformed(_))));
         assert!(matches!(decode::<String>(&claim, 100), Err(CodecError::Malformed(_))));
-        // Nor where the value is long: two megabytes that claim half a gigabyte.
+        // A long value that claims even more: two megabytes claim half a gigabyte.
         let mut claim = vec![252];
         claim.extend((1u32 << 29).to_le_bytes());
         claim.resize(0x20_0000, b'a');
@@ -104,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold_both_ways() {
+    fn encode_and_decode_enforce_their_limits() {
         assert_eq!(encode(&[0u8; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
         assert_eq!(decode::<u8>(&[0; 9], 8), Err(CodecError::TooLong { length: 9, limit: 8 }));
         assert_eq!(decode::<u8>(&[7, 0, 0], 8), Err(CodecError::TrailingBytes(2)));

@@ -1,4 +1,4 @@
-//! Committed datatypes: a datatype with everything that communication needs to know about it.
+//! Committed datatypes: a datatype with its bounds, its form and its programs.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -13,10 +13,10 @@ use crate::program::Program;
 use crate::signature::Signature;
 use crate::survey::Survey;
 
-/// A datatype committed in the memory of an architecture (MPI-5.0 section 5.1.9). Cloning shares it.
+/// A datatype committed for the memory of an architecture (MPI-5.0 section 5.1.9). Clones share it.
 ///
-/// Commit refuses what can't be compiled, and finds the bounds. The shipable form and the programs are made by what first needs
-/// them, and kept.
+/// Commit checks that the datatype can be compiled, and computes its bounds. The shipable form and
+/// the programs are computed on first use and kept.
 ///
 /// ```
 /// use shipable::{Architecture, Committed, Datatype, Tag};
@@ -30,29 +30,29 @@ use crate::survey::Survey;
 #[derive(Clone)]
 pub struct Committed(Arc<Inner>);
 
-/// What most types never ask for is small while it isn't there.
+/// Parts that most types never use are behind pointers, to keep the struct small.
 struct Inner {
     datatype: Datatype,
     architecture: Architecture,
     portable: bool,
     bounds: Bounds,
     form: OnceLock<Box<Form>>,
-    /// For a packed stream in the memory's own representation.
+    /// The program for a packed stream in the memory's own representation.
     native: OnceLock<Arc<Program>>,
     others: OnceLock<Box<Others>>,
-    /// How items lie in XDR, once that was asked for.
+    /// The layout of a packed buffer in XDR, computed on first use.
     units: OnceLock<Box<Units>>,
 }
 
-/// Programs for streams of other representations.
+/// The programs for packed streams in other representations.
 type Others = Mutex<Vec<(Architecture, Arc<Program>)>>;
 
 impl Committed {
-    /// Commits a datatype whose buffers lie in memory of `architecture`.
+    /// Commits a datatype whose buffers lie in the memory of `architecture`.
     ///
     /// # Errors
     ///
-    /// As [`Form::compile`].
+    /// The errors of [`Form::compile`].
     pub fn new(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
         if let Some(survey) = Survey::of_scalars(datatype, architecture) {
             return Ok(Committed::of(datatype, architecture, survey, None));
@@ -63,7 +63,7 @@ impl Committed {
         }
     }
 
-    /// Of a type of which a survey doesn't tell whether it can be compiled: that is known once it is.
+    /// Commits a type that the survey didn't find safe: compiling it shows whether it is valid.
     #[cold]
     fn compiled(datatype: &Datatype, architecture: &Architecture) -> Result<Committed> {
         let (form, native, bounds) = Form::compile_and_lower(datatype, architecture)?;
@@ -72,7 +72,10 @@ impl Committed {
         Ok(Committed::of(datatype, architecture, survey, Some((form, native))))
     }
 
-    /// In line, so that all is written where it stays: copies of what was only just written wait for it.
+    /// Makes a committed datatype from a survey, and from a form and a program if they exist.
+    ///
+    /// Inlined: a call would copy the survey, and reading back bytes that were just written stalls
+    /// (docs/tuning.md, "Building a committed datatype").
     #[inline(always)]
     fn of(
         datatype: &Datatype,
@@ -101,33 +104,33 @@ impl Committed {
         &self.0.datatype
     }
 
-    /// The architecture of the memory that it describes.
+    /// The architecture of the memory that its buffers lie in.
     pub fn architecture(&self) -> &Architecture {
         &self.0.architecture
     }
 
-    /// The shipable form.
+    /// The shipable form, compiled on first use.
     pub fn form(&self) -> &Form {
         let Inner { datatype, architecture, form, .. } = &*self.0;
         form.get_or_init(|| surveyed(Form::compile(datatype, architecture), datatype).into())
     }
 
-    /// The form's tag.
+    /// The tag of the form.
     pub fn tag(&self) -> Tag {
         if self.0.portable { Tag::Portable } else { Tag::Locale }
     }
 
-    /// The signature.
+    /// The type signature of one element.
     pub fn signature(&self) -> Signature {
         self.0.datatype.signature()
     }
 
-    /// Bounds, extents and size.
+    /// The bounds, extents and size of one element.
     pub fn bounds(&self) -> &Bounds {
         &self.0.bounds
     }
 
-    /// The program for a packed stream in the memory's own representation.
+    /// The program for a packed stream in the memory's own representation, lowered on first use.
     #[inline]
     pub fn native(&self) -> &Program {
         self.shared_native()
@@ -157,17 +160,17 @@ impl Committed {
         })
     }
 
-    /// The program for a packed stream of `stream`, made now or before.
+    /// The program for a packed stream in the representation `stream`, lowered on first use.
     ///
     /// # Errors
     ///
-    /// As [`Form::lower`].
+    /// The errors of [`Form::lower`].
     pub fn program(&self, stream: &Architecture) -> Result<Arc<Program>> {
         let inner = &*self.0;
         if inner.architecture.same_representation(stream) {
             return Ok(Arc::clone(self.shared_native()));
         }
-        // A panic elsewhere leaves the list as it was.
+        // The list is valid even if a thread panicked with the lock: the push comes last.
         let mut others =
             inner.others.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, program)) = others.iter().find(|(known, _)| known == stream) {
@@ -178,7 +181,7 @@ impl Committed {
         Ok(program)
     }
 
-    /// Where items lie in a packed buffer of `representation`, unless they follow each other without padding.
+    /// The layout of a packed buffer of `representation`; `None` if it has no padding.
     pub(crate) fn units(&self, representation: &Architecture) -> Result<Option<&Units>> {
         if !representation.same_representation(&Architecture::XDR) {
             return Ok(None);
@@ -194,9 +197,9 @@ impl Committed {
     }
 }
 
-/// What is made of a type that commit found safe to compile.
+/// Unwraps a result for a type that commit found safe to compile.
 fn surveyed<T>(made: Result<T>, datatype: &Datatype) -> T {
-    made.unwrap_or_else(|error| unreachable!("{datatype} was safe to compile, yet: {error}"))
+    made.unwrap_or_else(|error| unreachable!("commit found {datatype} safe to compile: {error}"))
 }
 
 impl fmt::Debug for Committed {

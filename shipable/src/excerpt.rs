@@ -1,8 +1,12 @@
-//! The beginning of what a message shows: hostile text may be of any length, and a type may have millions of blocks.
+//! Excerpts: the beginnings of long texts in messages.
+//!
+//! A text from a peer may have any length, and the notation of a type may list millions of blocks.
 
 use std::fmt::{self, Display, Write};
 
-/// Text that takes no more than so many letters, and ends in dots then. Whoever writes beyond is refused, and need not go on.
+/// A writer that keeps a limited number of characters. A longer text ends in dots.
+///
+/// Writing more than the limit is an error, so that a `Display` implementation can stop early.
 ///
 /// ```
 /// use std::fmt::Write;
@@ -20,21 +24,21 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// With room for `most` letters.
+    /// An excerpt of at most `most` characters.
     pub fn new(most: usize) -> Excerpt {
         Excerpt { text: String::new(), room: most }
     }
 
-    /// Ends in dots here.
+    /// Ends the text in dots.
     ///
     /// # Errors
-    /// Always: nothing more is taken.
+    /// Always, so that the writer stops.
     pub fn end(&mut self) -> fmt::Result {
         self.text.push_str("...");
         Err(fmt::Error)
     }
 
-    /// What it took.
+    /// The text written so far.
     pub fn into_text(self) -> String {
         self.text
     }
@@ -53,7 +57,7 @@ impl Write for Excerpt {
     }
 }
 
-/// The first `most` letters of what is displayed, and dots if there are more.
+/// The first `most` characters of a value's display, and dots if there are more.
 ///
 /// ```
 /// assert_eq!(shipable::excerpt::excerpt(&12345, 3), "123...");
@@ -61,7 +65,7 @@ impl Write for Excerpt {
 /// ```
 pub fn excerpt(displayed: &dyn Display, most: usize) -> String {
     let mut excerpt = Excerpt::new(most);
-    // What is cut has said so.
+    // The error means that the excerpt is full.
     let _ = write!(excerpt, "{displayed}");
     excerpt.text
 }

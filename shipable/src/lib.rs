@@ -1,25 +1,27 @@
-//! What bytes mean: datatypes, forms, layout programs, pack, unpack, conversion.
+//! Datatypes and their bytes: forms, layout programs, pack, unpack and conversion between
+//! representations.
 //!
 //! No I/O, no clock, no threads. Data flows in one direction:
 //!
 //! ```text
 //!  Datatype ──commit──► Form ──lower(memory, stream)──► Program ──► kernels
 //!  constructor tree;    shipable form;                  displacements in bytes and    loops keyed
-//!  never rewritten      host-independent, encoded,      conversions; a host's own,    by width
-//!                       what ships                      never ships
+//!  never rewritten      host-independent, encoded,      conversions; for one host,    by width
+//!                       ships                           never ships
 //! ```
 //!
-//! An [`Architecture`] says how a machine represents each [`Basic`] type; it is a value, so that any
-//! machine packs and unpacks for any other. [`Bounds`] and [`Signature`] are found on the tree, and
-//! on a form alike. A [`Committed`] datatype holds its form and its programs; a receiver needs a
-//! form's bytes and nothing else. The module `oracle` (feature `oracle`) writes type maps out item
-//! by item; everything else is tested against it.
+//! An [`Architecture`] describes how a machine represents each [`Basic`] type. It is a value, so
+//! any machine can pack and unpack for any other. [`Bounds`] and [`Signature`] can be computed from
+//! the tree and from the form. A [`Committed`] datatype holds its form and its programs. A receiver
+//! needs only the bytes of a form. The module `oracle` (feature `oracle`) expands type maps item by
+//! item, and all other modules are tested against it.
 //!
 //! ```
 //! use shipable::form::Limits;
 //! use shipable::{Architecture, Committed, Datatype, Form, Partial, View, ViewMut};
 //!
-//! // The origin, little-endian, packs a column of its matrix of 3 by 2 ints, and names the target's by the same type.
+//! // The little-endian origin packs a column of its 3 by 2 matrix. The target's datatype is the
+//! // same column.
 //! let (origin, target) = (Architecture::X86_64, Architecture::S390X);
 //! let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::int())?, &origin)?;
 //! let matrix: Vec<u8> = (1..=6i32).flat_map(i32::to_le_bytes).collect();
@@ -27,7 +29,7 @@
 //! column.native().pack(1, View::new(&matrix), 0, &mut packed)?;
 //! let shipped = column.form().encode();
 //!
-//! // The target, big-endian, finds what the form means in its own memory, converts and scatters.
+//! // The big-endian target computes the layout in its own memory, converts and scatters.
 //! let form = Form::decode(&shipped, &Limits::default())?;
 //! let program = form.lower(&target, &origin)?;
 //! let mut window = [0; 24];
@@ -54,6 +56,7 @@ pub mod flat;
 pub mod float;
 pub mod form;
 pub mod kernels;
+mod limits;
 pub mod memory;
 pub mod notation;
 #[cfg(feature = "oracle")]

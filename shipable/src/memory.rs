@@ -1,13 +1,14 @@
-//! Memory as programs see it: a pointer, a checked length, and an origin.
+//! Views: the memory that layout programs read and write, as a pointer, a checked length, and an
+//! origin.
 //!
-//! Displacements are `i64`, count bytes, and start at the view's *origin*, the place that MPI calls
-//! the buffer's address: a type with a negative lower bound reaches memory before it. A view says
-//! which displacements are its memory; whoever moves data checks once with [`View::covers`] and
-//! computes addresses afterwards. Addresses appear here and in the kernels only.
+//! A displacement is an `i64` in bytes, relative to the view's *origin*: the position that MPI
+//! calls the buffer's address. A type with a negative lower bound reaches memory before the origin.
+//! Code that moves data calls [`View::covers`] once to check its displacements, then computes
+//! addresses without checks. Only this module and the kernels handle addresses.
 //!
 //! A view is not a slice: other processes may write a window's memory at any time, so no reference
-//! to it ever exists. Nor is every byte of it reached: what lies between the runs of a program is left alone, and may be
-//! anybody's.
+//! to it ever exists. A program accesses only the bytes that its type map covers. The gaps between
+//! them may be in use by other code.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -15,23 +16,9 @@ use std::ops::Range;
 
 use crate::kernels::copy_run;
 
-/// Displacements that a view's memory doesn't have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "displacements {reach_start}..{reach_end} reach outside of the memory's {memory_start}..{memory_end}"
-)]
-pub struct OutOfBounds {
-    /// The first displacement asked for.
-    pub reach_start: i64,
-    /// The end of the displacements asked for.
-    pub reach_end: i64,
-    /// The memory's first displacement.
-    pub memory_start: i64,
-    /// The end of the memory's displacements.
-    pub memory_end: i64,
-}
+pub use crate::error::OutOfBounds;
 
-/// Memory to read.
+/// Memory for reading.
 ///
 /// ```
 /// use shipable::memory::View;
@@ -43,28 +30,31 @@ pub struct OutOfBounds {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    place: Place,
+    raw: RawView,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Memory to write, and to read.
+/// Memory for writing and reading.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
-    place: Place,
+    raw: RawView,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-/// Invariants: what is reached of `start..start + len` may be reached by `start`, as the constructors' contracts say;
-/// `len <= isize::MAX`; `origin` and `len - origin` are representable as `i64`.
+/// The pointer, length and origin of a view.
+///
+/// Invariants: by the contracts of the constructors, the bytes of `start..start + len` that
+/// programs access may be accessed through `start`; `len <= isize::MAX`; `origin` and `len -
+/// origin` are representable as `i64`.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct RawView {
     start: *mut u8,
     len: usize,
-    /// How many bytes after `start` displacement 0 lies.
+    /// The offset of displacement 0 from `start`, in bytes.
     origin: i64,
 }
 
-impl Place {
+impl RawView {
     #[inline]
     fn displacements(&self) -> Range<i64> {
         -self.origin..self.len as i64 - self.origin
@@ -92,165 +82,168 @@ impl Place {
         }
     }
 
-    /// The address of a displacement; in bounds where `covers` says so and the byte is one that is reached. It wraps, since
-    /// `start` itself need not be.
+    /// The address of a displacement. It is in bounds if `covers` accepts the displacement.
+    ///
+    /// The arithmetic wraps, because displacement 0 itself may lie outside of the memory.
     #[inline]
     fn at(&self, displacement: i64) -> *mut u8 {
         self.start.wrapping_offset(self.origin.wrapping_add(displacement) as isize)
     }
 
-    fn with_origin(self, origin: u64) -> Place {
-        assert!(origin <= i64::MAX as u64, "an origin {origin} bytes into memory can't exist");
-        Place { origin: origin as i64, ..self }
+    fn with_origin(self, origin: u64) -> RawView {
+        assert!(origin <= i64::MAX as u64, "origin {origin} is above i64::MAX");
+        RawView { origin: origin as i64, ..self }
     }
 
     #[inline]
-    fn shifted(self, by: i64) -> Option<Place> {
+    fn shifted(self, by: i64) -> Option<RawView> {
         let origin = self.origin.checked_add(by)?;
         origin.checked_neg()?;
         (self.len as i64).checked_sub(origin)?;
-        Some(Place { origin, ..self })
+        Some(RawView { origin, ..self })
     }
 }
 
 impl<'a> View<'a> {
-    /// A view of `bytes`; displacement 0 is the first of them.
+    /// A view of `bytes`. Displacement 0 is its first byte.
     pub fn new(bytes: &'a [u8]) -> View<'a> {
-        let place = Place { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
-        View { place, memory: PhantomData }
+        let raw = RawView { start: bytes.as_ptr().cast_mut(), len: bytes.len(), origin: 0 };
+        View { raw, memory: PhantomData }
     }
 
-    /// A view of `len` bytes from `start`; displacement 0 is the first of them.
+    /// A view of `len` bytes from `start`. Displacement 0 is the first byte.
     ///
     /// # Safety
     ///
-    /// `len` is `isize::MAX` at most. During `'a` those of the bytes that are read through the view, or a copy of it, must be
-    /// readable by `start` and have been written, and no `&mut` reference to any of them may be alive. Programs and kernels
-    /// read what their runs consist of and nothing between. Others may write them through pointers, other processes included;
-    /// what a racing read then finds is any mixture of old and new bytes.
+    /// `len` is at most `isize::MAX`. During `'a`, every byte that is read through the view, or
+    /// through a copy of it, must be readable through `start` and initialised, and no `&mut`
+    /// reference to it may be alive. Programs and kernels read only the bytes that their type map
+    /// covers, never the gaps. Other code may write the bytes through pointers, other processes
+    /// included: a racing read then returns any mixture of old and new bytes.
     #[inline]
     pub unsafe fn from_raw(start: *const u8, len: u64) -> View<'a> {
-        let place = Place { start: start.cast_mut(), len: len as usize, origin: 0 };
-        View { place, memory: PhantomData }
+        let raw = RawView { start: start.cast_mut(), len: len as usize, origin: 0 };
+        View { raw, memory: PhantomData }
     }
 
-    /// The same memory, displacement 0 being `origin` bytes after its start.
+    /// This memory with displacement 0 at `origin` bytes after its start.
     ///
     /// # Panics
     ///
     /// If `origin` is above `i64::MAX`.
     pub fn with_origin(self, origin: u64) -> View<'a> {
-        View { place: self.place.with_origin(origin), ..self }
+        View { raw: self.raw.with_origin(origin), ..self }
     }
 
-    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
-    /// leave `i64`.
+    /// This memory with displacement 0 moved to displacement `by`. `None` if a displacement of the
+    /// memory would not fit `i64`.
     #[inline]
     pub fn shifted(self, by: i64) -> Option<View<'a>> {
-        Some(View { place: self.place.shifted(by)?, ..self })
+        Some(View { raw: self.raw.shifted(by)?, ..self })
     }
 
-    /// The displacements that are this view's memory.
+    /// The displacements of the view's memory.
     pub fn displacements(&self) -> Range<i64> {
-        self.place.displacements()
+        self.raw.displacements()
     }
 
-    /// Checks that every displacement from `start` to before `end` is this view's memory.
+    /// Checks that all displacements in `start..end` are in the view's memory.
     #[inline]
     pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
-        self.place.covers(start, end)
+        self.raw.covers(start, end)
     }
 
-    /// The address of a displacement, to be read only if covered.
+    /// The address of a displacement. Read it only if [`covers`](View::covers) accepts it.
     #[inline]
     pub fn at(&self, displacement: i64) -> *const u8 {
-        self.place.at(displacement)
+        self.raw.at(displacement)
     }
 
-    /// Copies the bytes from `displacement` on to `bytes`.
+    /// Copies memory, from `displacement` on, to `bytes`.
     pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
-        self.place.covers_bytes(displacement, bytes.len())?;
-        // SAFETY: the bytes read are covered, hence readable by the constructors' contracts;
-        // `bytes` is ours alone.
+        self.raw.covers_bytes(displacement, bytes.len())?;
+        // SAFETY: the source bytes are covered, hence readable by the constructors' contracts;
+        // `bytes` is exclusively borrowed.
         unsafe { copy_run(self.at(displacement), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }
 }
 
 impl<'a> ViewMut<'a> {
-    /// A view of `bytes`; displacement 0 is the first of them.
+    /// A view of `bytes`. Displacement 0 is its first byte.
     pub fn new(bytes: &'a mut [u8]) -> ViewMut<'a> {
-        let place = Place { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
-        ViewMut { place, memory: PhantomData }
+        let raw = RawView { start: bytes.as_mut_ptr(), len: bytes.len(), origin: 0 };
+        ViewMut { raw, memory: PhantomData }
     }
 
-    /// A view of `len` bytes from `start`; displacement 0 is the first of them.
+    /// A view of `len` bytes from `start`. Displacement 0 is the first byte.
     ///
     /// # Safety
     ///
-    /// `len` is `isize::MAX` at most. During `'a` those of the bytes that are reached through the view must be readable and
-    /// writable by `start`, those that are read must have been written, and no reference to any of them may be alive. Programs
-    /// and kernels reach what their runs consist of and nothing between. Others may read and write them through pointers, other
-    /// processes included; racing writes leave any mixture of their bytes.
+    /// `len` is at most `isize::MAX`. During `'a`, every byte that is accessed through the view
+    /// must be readable and writable through `start`, it must be initialised if it is read, and no
+    /// reference to it may be alive. Programs and kernels access only the bytes that their type map
+    /// covers, never the gaps. Other code may read and write the bytes through pointers, other
+    /// processes included: racing writes leave any mixture of their bytes.
     #[inline]
     pub unsafe fn from_raw(start: *mut u8, len: u64) -> ViewMut<'a> {
-        let place = Place { start, len: len as usize, origin: 0 };
-        ViewMut { place, memory: PhantomData }
+        let raw = RawView { start, len: len as usize, origin: 0 };
+        ViewMut { raw, memory: PhantomData }
     }
 
-    /// The same memory, displacement 0 being `origin` bytes after its start.
+    /// This memory with displacement 0 at `origin` bytes after its start.
     ///
     /// # Panics
     ///
     /// If `origin` is above `i64::MAX`.
     pub fn with_origin(self, origin: u64) -> ViewMut<'a> {
-        ViewMut { place: self.place.with_origin(origin), ..self }
+        ViewMut { raw: self.raw.with_origin(origin), ..self }
     }
 
-    /// The same memory, displacement 0 being where displacement `by` was; `None` if displacements
-    /// leave `i64`.
+    /// This memory with displacement 0 moved to displacement `by`. `None` if a displacement of the
+    /// memory would not fit `i64`.
     #[inline]
     pub fn shifted(self, by: i64) -> Option<ViewMut<'a>> {
-        Some(ViewMut { place: self.place.shifted(by)?, ..self })
+        Some(ViewMut { raw: self.raw.shifted(by)?, ..self })
     }
 
-    /// The same view for a shorter time.
+    /// This view, borrowed for a shorter lifetime.
     #[inline]
     pub fn reborrow(&mut self) -> ViewMut<'_> {
-        ViewMut { place: self.place, memory: PhantomData }
+        ViewMut { raw: self.raw, memory: PhantomData }
     }
 
-    /// The same memory, to read.
+    /// This memory for reading.
     pub fn as_view(&self) -> View<'_> {
-        View { place: self.place, memory: PhantomData }
+        View { raw: self.raw, memory: PhantomData }
     }
 
-    /// The displacements that are this view's memory.
+    /// The displacements of the view's memory.
     pub fn displacements(&self) -> Range<i64> {
-        self.place.displacements()
+        self.raw.displacements()
     }
 
-    /// Checks that every displacement from `start` to before `end` is this view's memory.
+    /// Checks that all displacements in `start..end` are in the view's memory.
     #[inline]
     pub fn covers(&self, start: i64, end: i64) -> Result<(), OutOfBounds> {
-        self.place.covers(start, end)
+        self.raw.covers(start, end)
     }
 
-    /// The address of a displacement, to be read or written only if covered.
+    /// The address of a displacement. Access it only if [`covers`](ViewMut::covers) accepts it.
     #[inline]
     pub fn at(&mut self, displacement: i64) -> *mut u8 {
-        self.place.at(displacement)
+        self.raw.at(displacement)
     }
 
-    /// Copies the bytes from `displacement` on to `bytes`.
+    /// Copies memory, from `displacement` on, to `bytes`.
     pub fn read(&self, displacement: i64, bytes: &mut [u8]) -> Result<(), OutOfBounds> {
         self.as_view().read(displacement, bytes)
     }
 
-    /// Copies `bytes` to the memory from `displacement` on.
+    /// Copies `bytes` to the memory, from `displacement` on.
     pub fn write(&mut self, displacement: i64, bytes: &[u8]) -> Result<(), OutOfBounds> {
-        self.place.covers_bytes(displacement, bytes.len())?;
-        // SAFETY: the bytes written are covered, hence writable by the constructors' contracts;
+        self.raw.covers_bytes(displacement, bytes.len())?;
+        // SAFETY: the destination bytes are covered, hence writable by the constructors' contracts;
         // `bytes` is readable.
         unsafe { copy_run(bytes.as_ptr(), self.at(displacement), bytes.len()) };
         Ok(())
@@ -269,15 +262,14 @@ impl<'a> From<&'a mut [u8]> for ViewMut<'a> {
     }
 }
 
-// SAFETY: a view reads only, as a shared slice does; the constructors' contracts hold on every
-// thread.
+// SAFETY: a view only reads, like a shared slice; the constructors' contracts hold on every thread.
 unsafe impl Send for View<'_> {}
-// SAFETY: as above.
+// SAFETY: a view only reads, like a shared slice, so threads may share it.
 unsafe impl Sync for View<'_> {}
-// SAFETY: as an exclusive slice; writing takes `&mut self`, and copies come from `as_view` and
-// `reborrow` only, which borrow.
+// SAFETY: like an exclusive slice: writing takes `&mut self`, and only `as_view` and `reborrow`
+// make copies, which borrow the view.
 unsafe impl Send for ViewMut<'_> {}
-// SAFETY: as above: through `&ViewMut` there is only reading.
+// SAFETY: `&ViewMut` only allows reading, like a shared slice.
 unsafe impl Sync for ViewMut<'_> {}
 
 #[cfg(test)]
@@ -285,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn views_read_and_write_their_own_displacements_alone() {
+    fn views_access_only_their_own_displacements() {
         let mut bytes = *b"abcdefgh";
         let mut view = ViewMut::new(&mut bytes).with_origin(3);
         assert_eq!(view.displacements(), -3..5);
@@ -302,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_covered_everywhere_but_no_backward_reach_is() {
+    fn empty_ranges_are_always_covered_and_reversed_ranges_never() {
         let view = View::new(&[0; 8]);
         assert!(view.covers(100, 100).is_ok());
         assert!(view.covers(6, 2).is_err());
@@ -311,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_moves_as_far_as_displacements_can_be_counted() {
+    fn shifting_an_origin_fails_only_if_displacements_leave_i64() {
         let view = View::new(&[0; 8]);
         assert_eq!(view.shifted(2).unwrap().displacements(), -2..6);
         assert_eq!(view.shifted(-100).unwrap().displacements(), 100..108);

@@ -2,11 +2,12 @@
 //!
 //! The hash is a polynomial over the field of 2^127 - 1 elements, evaluated at one fixed point:
 //! `h(s1 s2 ... sn) = s1 x^(n-1) + ... + sn`. So `h(ab) = h(a) x^|b| + h(b)`, a repetition takes
-//! O(log n) steps, and the tree's shape leaves no trace. Two unequal signatures of n items collide
-//! for at most n of the 2^127 points; one modulo 2^64 has collisions that hold for every point.
+//! O(log n) steps, and the hash doesn't depend on the tree's structure.
+//!
+//! Two unequal signatures of n items collide for at most n of the 2^127 points. A polynomial modulo
+//! 2^64 would have collisions at every point.
 
 use crate::basic::{Basic, Leaf, Makeup};
-use crate::datatype::Datatype;
 
 /// 2^127 - 1, a prime.
 const P: u128 = (1 << 127) - 1;
@@ -14,9 +15,11 @@ const P: u128 = (1 << 127) - 1;
 /// The point: the fractional digits of pi, cut to 126 bits.
 const X: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
 
-/// The signature of a type (MPI-5.0 section 5.1): equal for two types exactly if the sequences of
-/// their basic types are equal, but for collisions of a 127-bit hash. Gaps, nesting and markers
-/// don't count; a pair counts as its two members, a complex number as one item.
+/// The signature of a type (MPI-5.0 section 5.1).
+///
+/// Two signatures are equal if the sequences of basic types are equal; otherwise they differ,
+/// except for collisions of a 127-bit hash. Gaps, nesting and markers don't count. A pair counts as
+/// its two members, a complex number as one item.
 ///
 /// ```
 /// use shipable::{Datatype, Signature};
@@ -33,14 +36,9 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// The signature without items.
+    /// The signature of no items.
     pub const fn empty() -> Signature {
         Signature { hash: 0, count: 0 }
-    }
-
-    /// The signature of one element of a type.
-    pub fn of(datatype: &Datatype) -> Signature {
-        datatype.signature()
     }
 
     /// The signature of a leaf.
@@ -58,7 +56,7 @@ impl Signature {
         }
     }
 
-    /// The signature of this sequence followed by another; none where the count leaves 64 bits.
+    /// The signature of this sequence followed by another. `None` if the count doesn't fit 64 bits.
     pub fn then(&self, other: &Signature) -> Option<Signature> {
         let count = self.count.checked_add(other.count)?;
         if self.count == 0 || other.count == 0 {
@@ -67,20 +65,20 @@ impl Signature {
         Some(Signature { hash: add(mul(self.hash, power(other.count)), other.hash), count })
     }
 
-    /// The signature of this sequence `n` times; none where the count leaves 64 bits.
+    /// The signature of this sequence repeated `n` times. `None` if the count doesn't fit 64 bits.
     pub fn repeat(&self, n: u64) -> Option<Signature> {
         let count = self.count.checked_mul(n)?;
         match (self.count, n) {
             (0, _) | (_, 1) => return Some(*self),
-            // Of one item: h (x^(n-1) + ... + 1), which is h (x^n - 1) / (x - 1).
+            // A geometric series for one item: h (x^(n-1) + ... + 1) = h (x^n - 1) / (x - 1).
             (1, _) => {
                 let powers = mul(add(power(n), P - 1), INVERSE);
                 return Some(Signature { hash: mul(self.hash, powers), count });
             }
             _ => {}
         }
-        // Horner's rule over the bits of n: `hash` is that of as many copies as the bits read say,
-        // `step` the factor that moves past them.
+        // Horner's rule over the bits of n. After each bit, `hash` is the hash of as many copies as
+        // the bits read so far form, and `step` is the factor that shifts by that many copies.
         let one = (self.hash, power(self.count));
         let (mut hash, mut step) = (0, 1);
         for bit in (0..u64::BITS - n.leading_zeros()).rev() {
@@ -93,7 +91,7 @@ impl Signature {
     }
 }
 
-/// A leaf's coefficient: distinct for each, never zero.
+/// A leaf's coefficient. It differs between leaves and is never zero.
 fn item(leaf: Leaf) -> u128 {
     let parameter = |n: Option<u32>| n.map_or(0, |n| u128::from(n) + 1);
     let f90 =
@@ -110,13 +108,14 @@ const fn add(a: u128, b: u128) -> u128 {
     reduce(a + b)
 }
 
-/// Of a sum of two residues, or of anything below 2^128: 2^127 is 1.
+/// Reduces a number below 2^128, where 2^127 is congruent to 1.
 const fn reduce(n: u128) -> u128 {
     let folded = (n & P) + (n >> 127);
     if folded >= P { folded - P } else { folded }
 }
 
-/// The product, by halves of 64 bits: 2^128 is 2, and 2^64 times the middle is split at bit 63.
+/// The product by halves of 64 bits. 2^128 is congruent to 2. The middle term, times 2^64, is split
+/// at bit 63.
 const fn mul(a: u128, b: u128) -> u128 {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
@@ -137,7 +136,7 @@ const SQUARES: [u128; 64] = {
     squares
 };
 
-/// The inverse of X - 1: its power of P - 2, by Fermat.
+/// The inverse of X - 1: its power of P - 2, by Fermat's little theorem.
 const INVERSE: u128 = {
     let (mut inverse, mut square) = (1, X - 1);
     let mut bit = 0;
@@ -151,7 +150,7 @@ const INVERSE: u128 = {
     inverse
 };
 
-/// X to the n.
+/// X to the power of n.
 fn power(mut n: u64) -> u128 {
     let mut result = 1;
     while n > 0 {
@@ -175,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplication_agrees_with_shift_and_add() {
+    fn mul_equals_shift_and_add() {
         let slow = |a: u128, b: u128| {
             (0..127).rev().fold(0, |sum, bit| {
                 let double = add(sum, sum);
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_compose() {
+    fn hashes_of_sequences_compose() {
         let (a, b) = ([Basic::Int, Basic::Double], [Basic::Char, Basic::Int, Basic::Int]);
         let together: Vec<_> = a.iter().chain(&b).copied().collect();
         assert_eq!(of(&a).then(&of(&b)), Some(of(&together)));
@@ -208,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn pairs_flatten_and_markers_vanish() {
+    fn pairs_count_as_two_items_and_markers_as_none() {
         assert_eq!(of(&[Basic::DoubleInt]), of(&[Basic::Double, Basic::Int]));
         assert_eq!(of(&[Basic::Lb, Basic::Int, Basic::Ub]), of(&[Basic::Int]));
         assert_ne!(of(&[Basic::CFloatComplex]), of(&[Basic::Float, Basic::Float]));
     }
 
     #[test]
-    fn pinned_for_the_wire() {
+    fn hashes_are_pinned_for_the_wire() {
         assert_eq!(of(&[Basic::Int, Basic::Double]).count, 2);
         assert_eq!(of(&[Basic::Int, Basic::Double]).hash, add(mul(9, X), 16));
     }

@@ -1,5 +1,5 @@
-//! A survey of a datatype: where it lies on an architecture, whether it is portable, and whether anything can go wrong when it
-//! is compiled. One walk over its tree, without a form.
+//! Surveys: one walk over a datatype's tree that finds its bounds, its portability, and whether
+//! compiling it can fail. It needs no form.
 
 use crate::arch::Architecture;
 use crate::bounds::{self, Bounds, Span, StructLayout, product};
@@ -7,29 +7,31 @@ use crate::datatype::{Datatype, Node, Order, Visited};
 use crate::error::{Error, Result};
 use crate::form::{Form, Limits};
 
-/// What a survey found.
+/// The result of a survey.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Survey {
     pub bounds: Bounds,
-    /// Whether all of its constructors keep portable types portable.
+    /// Whether the type is portable.
     pub portable: bool,
-    /// Whether compiling it, and lowering it for its own memory, surely succeeds: the tree is far from too deep, and all
-    /// displacements, strides and sizes are far from the ends of an i64, so that no sum or product of a few leaves it.
+    /// Whether compiling the type, and lowering the form for its own memory, is certain to succeed.
+    ///
+    /// Then the tree is within the depth limit, and all displacements, strides and sizes are at
+    /// most 2^60, so that sums and products of a few of them fit 64 bits.
     pub safe: bool,
 }
 
-/// Far from the ends of an i64.
+/// The limit of numbers in safe types, far below 2^63.
 const NEAR: u64 = 1 << 60;
 
 impl Survey {
     /// Surveys a datatype.
     ///
     /// # Errors
-    /// As [`Datatype::bounds`].
+    /// The errors of [`Datatype::bounds`].
     pub(crate) fn of(datatype: &Datatype, architecture: &Architecture) -> Result<Survey> {
         let mut walk = Walk {
             architecture,
-            // Of a tree of two levels only the root would be in it.
+            // A tree of two levels has no shared inner subtree.
             known: (datatype.depth() > 2).then(Visited::new),
             portable: true,
             near: true,
@@ -40,8 +42,11 @@ impl Survey {
         Ok(Survey { bounds, portable: walk.portable, safe })
     }
 
-    /// What [`of`](Survey::of) finds of a vector or its like of a predefined type that is one scalar, where numbers are small. It has all
-    /// in registers, and takes a fourth of the time.
+    /// The survey of a contiguous type or vector of a scalar type, for small arguments. `None`
+    /// otherwise.
+    ///
+    /// The result equals that of [`of`](Survey::of), but the computation stays in registers
+    /// (docs/tuning.md, "Surveys of vectors of scalars").
     #[inline(always)]
     pub(crate) fn of_scalars(datatype: &Datatype, architecture: &Architecture) -> Option<Survey> {
         let (count, blocklength, stride, unit, child) = match datatype.node() {
@@ -61,15 +66,15 @@ impl Survey {
 }
 
 impl Datatype {
-    /// Bounds, size and alignment of one element on an architecture.
+    /// The bounds, size and alignment of one element on an architecture.
     ///
     /// # Errors
-    /// [`Error::Overflow`] where one leaves 64 bits; [`Error::NoSuchKind`] for a Fortran type that
-    /// the architecture lacks. Only where [`Form::compile`] has one too.
+    /// [`Error::Overflow`] if a bound doesn't fit 64 bits; [`Error::NoSuchKind`] for a Fortran type
+    /// that the architecture lacks. If [`Form::compile`] succeeds, this does too.
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
         match Survey::of(self, architecture) {
             Ok(survey) => Ok(survey.bounds),
-            // A survey goes through all that is written down, a form holds what lies somewhere alone.
+            // A survey also computes bounds of subtrees that hold no data, which a form leaves out.
             Err(error) => Form::bounds_of(self, architecture).map_err(|_| error),
         }
     }
@@ -79,10 +84,11 @@ impl Datatype {
 struct Walk<'a> {
     architecture: &'a Architecture,
     known: Option<Visited<Bounds>>,
-    /// Of all that was visited.
+    /// Whether all constructors visited so far are portable.
     portable: bool,
+    /// Whether all numbers recorded so far are at most [`NEAR`].
     near: bool,
-    /// At least as many as the form nests: an array's dimensions are nodes of their own there.
+    /// An upper bound of the form's nesting depth. In a form, each dimension of an array is a node.
     levels: usize,
 }
 
@@ -96,7 +102,7 @@ impl Walk<'_> {
         }
         let bounds = self.of_node(datatype.node())?.padded()?;
         let Bounds { lb, ub, true_lb, true_ub, size, .. } = bounds;
-        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.meet(bound));
+        [lb, ub, true_lb, true_ub, size].into_iter().for_each(|bound| self.record(bound));
         self.portable &= datatype.node().is_portable();
         if let Some(known) = &mut self.known {
             known.insert(datatype, bounds);
@@ -104,15 +110,16 @@ impl Walk<'_> {
         Ok(bounds)
     }
 
-    /// Notes a displacement or a length in bytes; one that left an i64 is met as its end.
-    fn meet(&mut self, bytes: i64) {
+    /// Records a displacement or length in bytes. A value that overflowed is recorded as `i64::MAX`
+    /// or `i64::MIN`.
+    fn record(&mut self, bytes: i64) {
         self.near &= bytes.unsigned_abs() <= NEAR;
     }
 
-    /// Notes the length of a step, and of so many.
-    fn meet_steps(&mut self, count: i64, step: i64) {
-        self.meet(step);
-        self.meet(step.saturating_mul(count));
+    /// Records the length of one step, and of `count` steps.
+    fn record_steps(&mut self, count: i64, step: i64) {
+        self.record(step);
+        self.record(step.saturating_mul(count));
     }
 
     fn of_node(&mut self, node: &Node) -> Result<Bounds> {
@@ -121,7 +128,7 @@ impl Walk<'_> {
             Node::Dup { child } => self.bounds(child),
             Node::Contiguous { count, child } => {
                 let child = self.bounds(child)?;
-                self.meet_steps(*count, child.extent());
+                self.record_steps(*count, child.extent());
                 child.block(*count, 0)
             }
             Node::Vector { count, blocklength, stride, child } => {
@@ -158,8 +165,8 @@ impl Walk<'_> {
                 }
                 bounds::structure(members.map(|((&blocklength, &displacement), child)| {
                     let child = self.bounds(child)?;
-                    self.meet(displacement);
-                    self.meet_steps(blocklength, child.extent());
+                    self.record(displacement);
+                    self.record_steps(blocklength, child.extent());
                     Ok((blocklength, displacement, child))
                 }))
             }
@@ -172,7 +179,7 @@ impl Walk<'_> {
                 let mut layout = StructLayout::new();
                 for (&blocklength, child) in members {
                     let child = self.bounds(child)?;
-                    self.meet_steps(blocklength, child.extent());
+                    self.record_steps(blocklength, child.extent());
                     layout.push(blocklength, &child)?;
                 }
                 layout.finish()
@@ -189,14 +196,14 @@ impl Walk<'_> {
                 let shares = node.shares().unwrap_or_default();
                 let whole =
                     gsizes.iter().fold(child.extent(), |all, &size| all.saturating_mul(size));
-                shares.iter().for_each(|share| self.meet_steps(share.period, whole));
+                shares.iter().for_each(|share| self.record_steps(share.period, whole));
                 self.array(&child, gsizes, *order, |at| {
                     let share = &shares[at];
                     (share.first, share.last().unwrap_or(share.first), share.count())
                 })
             }
             Node::Resized { lb, extent, child } => {
-                self.meet(*extent);
+                self.record(*extent);
                 self.bounds(child)?.resized(*lb, *extent)
             }
             Node::ValueIndex { value, index } => {
@@ -209,7 +216,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Blocks a stride in `unit`s of bytes apart.
+    /// The bounds of strided blocks. The stride is in units of `unit` bytes.
     fn strided(
         &mut self,
         child: &Bounds,
@@ -217,8 +224,8 @@ impl Walk<'_> {
         blocklength: i64,
         (stride, unit): (i64, i64),
     ) -> Result<Bounds> {
-        self.meet_steps(count, stride.saturating_mul(unit));
-        self.meet_steps(blocklength, child.extent());
+        self.record_steps(count, stride.saturating_mul(unit));
+        self.record_steps(blocklength, child.extent());
         if let Some(bounds) = spread_blocks(child, count, blocklength, (stride, unit)) {
             return Ok(bounds);
         }
@@ -228,7 +235,7 @@ impl Walk<'_> {
         child.repeat(copies, Span::steps(count, stride)?.plus(&block)?)
     }
 
-    /// Blocks at displacements in `unit`s of bytes.
+    /// The bounds of blocks at displacements in units of `unit` bytes.
     fn blocks(
         &mut self,
         child: &Bounds,
@@ -238,15 +245,15 @@ impl Walk<'_> {
     ) -> Result<Bounds> {
         let filled = || lengths.clone().zip(displacements).filter(|(length, _)| *length > 0);
         let extent = child.extent();
-        // Where nothing lies, a displacement has no meaning.
+        // The displacement of an empty block is ignored.
         let (longest, farthest) = filled().fold((0, 0), |(longest, farthest), (length, at)| {
             (length.max(longest), at.unsigned_abs().max(farthest))
         });
-        self.meet(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
-        self.meet_steps(longest, extent);
+        self.record(i64::try_from(farthest).unwrap_or(i64::MAX).saturating_mul(unit));
+        self.record_steps(longest, extent);
         let (mut copies, mut all) = (0i128, None::<Span>);
         if self.near {
-            // So each of these products is near.
+            // These products are far from the limits of 64 bits.
             let (mut least, mut greatest) = (i64::MAX, i64::MIN);
             for (length, at) in filled() {
                 let (first, last) = (at * unit, at * unit + (length - 1) * extent);
@@ -260,7 +267,7 @@ impl Walk<'_> {
             for (length, &at) in filled() {
                 let block = Span::steps(length, extent.into())?;
                 let block = block.plus(&Span::at(i128::from(at) * i128::from(unit)))?;
-                // At most 2^63 blocks of at most 2^63 elements.
+                // At most 2^63 blocks of at most 2^63 elements fit 128 bits.
                 copies += i128::from(length);
                 all = Some(all.map_or(block, |all| all.or(&block)));
             }
@@ -268,7 +275,8 @@ impl Walk<'_> {
         child.repeat(copies, all.unwrap_or(Span::at(0)))
     }
 
-    /// Part of an array: in each dimension the first and the last index, and how many.
+    /// The bounds of a part of an array. `part` returns the first index, the last index and the
+    /// number of indices in a dimension.
     fn array(
         &mut self,
         child: &Bounds,
@@ -280,26 +288,28 @@ impl Walk<'_> {
         // From the fastest dimension to the slowest.
         let (mut stride, mut copies, mut span) = (i128::from(child.extent()), 1, Span::at(0));
         let mut items = 1i64;
-        for place in 0..sizes.len() {
-            let at = if order == Order::C { sizes.len() - 1 - place } else { place };
+        for step in 0..sizes.len() {
+            let at = if order == Order::C { sizes.len() - 1 - step } else { step };
             let (first, last, count) = part(at);
             let (first, last) = (product(first.into(), stride)?, product(last.into(), stride)?);
             let part = Span { least: first.min(last), greatest: first.max(last) };
             span = span.plus(&part)?;
             copies = product(copies, count.into())?;
             stride = product(stride, sizes[at].into())?;
-            // A dimension more may leave nothing of it, but the form has a node for each.
-            self.meet(i64::try_from(copies).unwrap_or(i64::MAX).saturating_mul(child.size));
+            // A slower dimension may make the part empty, but the form has a node for each
+            // dimension.
+            self.record(i64::try_from(copies).unwrap_or(i64::MAX).saturating_mul(child.size));
             items = items.saturating_mul(sizes[at]);
         }
-        // Sizes are at least 1, so this is the most of any dimension.
-        self.meet(items);
+        // Sizes are at least 1, so no dimension has more items than the product.
+        self.record(items);
         let extent = i64::try_from(stride).map_err(|_| Error::Overflow { what: "the extent" })?;
         child.repeat(copies, span)?.resized(0, extent)
     }
 }
 
-/// Blocks a stride of so many units apart, forwards, where nothing leaves 64 bits.
+/// The bounds of blocks at an ascending stride of `stride` units. `None` if a number doesn't fit 64
+/// bits.
 fn spread_blocks(
     child: &Bounds,
     count: i64,
@@ -320,9 +330,9 @@ mod tests {
     use crate::basic::Basic;
 
     #[test]
-    fn blocks_of_scalars_lie_as_the_walk_finds() {
+    fn surveys_of_scalar_blocks_equal_the_walk() {
         const FEW: i64 = 1 << 27;
-        let mut quick = 0;
+        let mut fast = 0;
         for architecture in Architecture::all() {
             for child in Basic::ALL.iter().map(|&basic| Datatype::basic(basic)) {
                 let numbers = [-3, 0, 1, 2, 7, 24, FEW - 1, FEW];
@@ -342,11 +352,11 @@ mod tests {
                         let walked = Survey::of(&datatype, architecture).unwrap();
                         assert_eq!(found.bounds, walked.bounds, "{datatype} on {architecture}");
                         assert_eq!((found.portable, found.safe), (walked.portable, walked.safe));
-                        quick += 1;
+                        fast += 1;
                     }
                 }
             }
         }
-        assert!(quick > 100_000, "{quick}");
+        assert!(fast > 100_000, "{fast}");
     }
 }

@@ -1,4 +1,5 @@
-//! Architectures against the tables of their standards. `ci/check-architectures` asks compilers.
+//! Tests of architectures against the tables of their standards. `ci/check-architectures` tests
+//! them with compilers.
 
 use shipable::arch::{ByteOrder, FloatFormat, LeafLayout, Value};
 use shipable::{Architecture, Basic, Class};
@@ -17,7 +18,8 @@ fn sizes(architecture: &Architecture, table: &[(u32, &[Basic])]) {
     assert_eq!(covered + rest, Basic::ALL.len(), "every type is in the table");
 }
 
-/// MPI-5.0 section 14.5.2, and the sized Fortran types by their names.
+/// The sizes are those of MPI-5.0 section 14.5.2. The names of the sized Fortran types state
+/// theirs.
 #[test]
 fn external32_has_the_sizes_of_the_standard() {
     use Basic::*;
@@ -42,7 +44,7 @@ fn external32_has_the_sizes_of_the_standard() {
     }
 }
 
-/// RFC 4506: units of four bytes, of which bytes alone are packed.
+/// RFC 4506: units of four bytes. Only single bytes are packed.
 #[test]
 fn xdr_has_units_of_four_bytes() {
     use Basic::*;
@@ -66,7 +68,7 @@ fn xdr_has_units_of_four_bytes() {
 }
 
 #[test]
-fn pairs_lie_as_structs_of_c_do() {
+fn pairs_have_the_layout_of_c_structs() {
     let offset = |layout: &LeafLayout| layout.components[1].offset;
     for (architecture, basic, expected) in [
         (Architecture::X86_64, Basic::DoubleInt, (8, 12, 16)),
@@ -87,7 +89,7 @@ fn pairs_lie_as_structs_of_c_do() {
 }
 
 #[test]
-fn names_and_aliases_lead_to_architectures() {
+fn names_and_aliases_find_their_architectures() {
     for known in Architecture::all() {
         assert_eq!(Architecture::by_name(known.name()).unwrap().name(), known.name());
         assert_eq!(Architecture::by_name(&known.name().to_uppercase()), Ok(*known));
@@ -118,7 +120,7 @@ fn no_two_names_share_a_representation() {
 }
 
 #[test]
-fn the_native_architecture_is_this_machine() {
+fn native_architecture_matches_the_target() {
     let native = Architecture::NATIVE;
     assert_eq!(native.order(), ByteOrder::NATIVE);
     assert_eq!(usize::from(native.pointer().size), size_of::<usize>());
@@ -127,7 +129,7 @@ fn the_native_architecture_is_this_machine() {
 }
 
 #[test]
-fn fortran_kinds_belong_to_the_architecture() {
+fn with_fortran_replaces_the_default_kinds() {
     let wide = shipable::arch::Width { size: 8, align: 8 };
     let all_ones = shipable::arch::Fortran {
         integer: wide,
@@ -142,7 +144,8 @@ fn fortran_kinds_belong_to_the_architecture() {
     assert_eq!(scalar(Basic::Logical).value, Value::Logical { truth: u64::MAX });
     assert_eq!(scalar(Basic::Logical2).value, Value::Logical { truth: 0xffff });
     assert_eq!(scalar(Basic::CBool).value, Value::Logical { truth: 1 });
-    // All ones of a narrower default kind are all ones of the wider kinds too; other images keep their bits.
+    // A truth of all ones in a narrower default kind is all ones in the wider kinds. Other truths
+    // keep their bits.
     let narrow = shipable::arch::Width { size: 4, align: 4 };
     for (truth, [two, eight, sixteen]) in [
         (0xffff_ffff, [0xffff, u64::MAX, u64::MAX]),
@@ -159,15 +162,15 @@ fn fortran_kinds_belong_to_the_architecture() {
     }
     let none = shipable::arch::Fortran { truth: 0, ..all_ones };
     assert_eq!(Architecture::X86_64.with_fortran(none).unwrap_err().class(), Class::Arg);
-    // A descriptor names these two and says no more.
+    // A descriptor of these two is only a name.
     for fixed in [Architecture::EXTERNAL32, Architecture::XDR] {
         assert_eq!(fixed.with_fortran(all_ones).unwrap_err().class(), Class::Arg);
     }
 }
 
-/// Machines that are known by their descriptors alone: an int of two bytes, and one of eight.
+/// Machines without a name, known only by descriptors: an int of two bytes, and an int of eight.
 #[test]
-fn integers_of_a_stated_width_have_it_whatever_an_int_is() {
+fn sized_integers_have_their_width_for_any_size_of_int() {
     use Basic::*;
     let i686 = Architecture::I686.descriptor();
     for (ints, int, long) in [("i2.2,l4.2", 2, 4), ("i8.8,l8.8", 8, 8)] {
@@ -175,7 +178,7 @@ fn integers_of_a_stated_width_have_it_whatever_an_int_is() {
         let size = |basic| machine.basic(basic).size;
         assert_eq!([Short, Int, Long, LongLong].map(size), [2, int, long, 8]);
         assert_eq!([Int8, Uint16, Integer2, Int64, Integer8].map(size), [1, 2, 2, 8, 8]);
-        // Where no type has four bytes, it is the next wider one.
+        // No type has four bytes, so it is the next wider one.
         assert_eq!([Int32, Uint32, Integer4, Logical4].map(size), [int.max(4); 4]);
     }
     let backwards = i686.replace("i4.4,l4.4", "i8.8,l4.4");

@@ -1,4 +1,4 @@
-//! Bounds, sizes and signatures against the oracle's type maps, on random types.
+//! Tests of bounds, sizes and signatures of random types against the oracle's type maps.
 
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{Architecture, Committed, Datatype, Signature};
@@ -27,7 +27,7 @@ fn check_bounds(datatype: &Datatype, architecture: &Architecture) {
 }
 
 #[test]
-fn random_types_have_the_bounds_of_their_maps_everywhere() {
+fn bounds_equal_the_oracles_on_every_architecture() {
     for seed in 0..cases(3000) {
         let datatype = Random::new(seed, options(seed)).datatype();
         for architecture in Architecture::all() {
@@ -39,8 +39,8 @@ fn random_types_have_the_bounds_of_their_maps_everywhere() {
 }
 
 #[test]
-fn what_a_map_takes_is_known_before_it_is_made() {
-    // A child that is there twice at each of so many levels.
+fn effort_is_computed_without_writing_out_the_map() {
+    // Each of 60 levels contains the level below twice.
     let mut tree = Datatype::int();
     for _ in 0..60 {
         tree = Datatype::struct_(&[1, 1], &[0, 0], &[tree.clone(), tree]).unwrap();
@@ -53,7 +53,7 @@ fn what_a_map_takes_is_known_before_it_is_made() {
 }
 
 #[test]
-fn shares_of_a_dimension_are_those_of_its_owners() {
+fn shares_equal_the_indices_that_processes_own() {
     use shipable::datatype::{Distribution, Order};
     let here = Architecture::NATIVE;
     for gsize in 1..12 {
@@ -84,9 +84,9 @@ fn shares_of_a_dimension_are_those_of_its_owners() {
 }
 
 #[test]
-fn what_compiles_has_bounds() {
+fn types_that_compile_have_bounds() {
     let here = Architecture::X86_64;
-    // A member of which there are none would end beyond 64 bits; the steps of the array's other elements go there.
+    // An empty member whose end would exceed 64 bits, and an array whose unowned elements would.
     let far = format!("S:2:U2(RZ:d:{}:8)/0/{},d/1/0", i64::MAX - 8, i64::MAX);
     let corner = format!("SA:U2(RZ:d:{}:{}):C:2:2/2/0,2/2/0", 1i64 << 62, 1i64 << 60);
     for notation in [far, corner] {
@@ -97,7 +97,7 @@ fn what_compiles_has_bounds() {
 }
 
 #[test]
-fn random_types_have_the_signature_of_their_lists() {
+fn signatures_equal_those_of_the_item_lists() {
     for seed in 0..cases(3000) {
         let (one, other) = Random::new(seed, options(seed)).pair();
         assert_eq!(oracle::flatten(&one), oracle::flatten(&other), "{one} and {other}");
@@ -121,7 +121,7 @@ fn unequal_lists_have_unequal_signatures() {
 }
 
 #[test]
-fn disjoint_types_are_disjoint() {
+fn disjoint_option_yields_types_without_overlaps() {
     for seed in 0..cases(3000) {
         let options = Options { disjoint: true, ..options(seed) };
         let datatype = Random::new(seed, options).datatype();
@@ -133,7 +133,7 @@ fn disjoint_types_are_disjoint() {
 }
 
 #[test]
-fn the_generator_reaches_every_constructor() {
+fn generator_uses_every_constructor() {
     let mut seen = std::collections::HashSet::new();
     let mut portable = std::collections::HashSet::new();
     for seed in 0..2000 {
@@ -152,7 +152,7 @@ fn visit(datatype: &Datatype, seen: &mut std::collections::HashSet<shipable::dat
 }
 
 #[test]
-fn a_seed_gives_the_same_type_on_every_machine() {
+fn equal_seeds_give_equal_types_on_every_machine() {
     let options = Options { architecture: Architecture::S390X, ..Options::default() };
     let datatype = Random::new(42, options).datatype();
     assert_eq!(
@@ -162,7 +162,7 @@ fn a_seed_gives_the_same_type_on_every_machine() {
 }
 
 #[test]
-fn packing_and_unpacking_naively_lead_back() {
+fn oracle_pack_and_unpack_round_trip() {
     for seed in 0..cases(500) {
         let options = Options { disjoint: true, ..options(seed) };
         let mut random = Random::new(seed, options);

@@ -1,4 +1,5 @@
-//! What constructors refuse, with which class and words, and the examples of the MPI standard.
+//! Tests of the constructors: their errors with classes and texts, and the examples of the MPI
+//! standard.
 
 use shipable::contents::Counts;
 use shipable::{Architecture, Basic, Class, Datatype, Distribution, Error, Order, Result};
@@ -53,7 +54,7 @@ fn lists_of_different_length_are_refused() {
 }
 
 #[test]
-fn subarrays_lie_inside_of_their_arrays() {
+fn subarrays_outside_of_their_arrays_are_refused() {
     let int = &Datatype::int();
     let part = |size, subsize, start| {
         Datatype::subarray(&[8, size], &[8, subsize], &[0, start], Order::Fortran, int)
@@ -68,7 +69,7 @@ fn subarrays_lie_inside_of_their_arrays() {
 }
 
 #[test]
-fn distributed_arrays_have_a_grid_that_fits() {
+fn distributed_arrays_with_invalid_grids_are_refused() {
     use Distribution::{Block, Cyclic, None as Whole};
     let here = Architecture::NATIVE;
     let dealt = |size, rank, gsize, distribution, darg, psize| {
@@ -91,7 +92,7 @@ fn distributed_arrays_have_a_grid_that_fits() {
     refused(dealt(4, 0, 10, Block, Some(2), 4), Class::Arg, "4 blocks of dargs[0] 2 don't reach");
     refused(dealt(4, 0, 10, Cyclic, Some(0), 4), Class::Arg, "dargs[0] is 0");
     refused(dealt(4, 0, 10, Whole, None, 4), Class::Arg, "the grid has one process there");
-    // What isn't distributed has no argument, whatever is there.
+    // A dimension that isn't distributed ignores its argument.
     for darg in [0, -1, -7, i32::MIN.into(), 3] {
         let all = dealt(1, 0, 10, Whole, Some(darg), 1).unwrap();
         let [found, expected] =
@@ -103,7 +104,7 @@ fn distributed_arrays_have_a_grid_that_fits() {
 }
 
 #[test]
-fn fortran_kinds_are_those_of_external32() {
+fn fortran_kinds_beyond_external32_are_refused() {
     assert!(Datatype::f90_real(Some(33), Some(4931)).is_ok());
     refused(Datatype::f90_real(None, None), Class::Arg, "give at least one");
     refused(Datatype::f90_real(Some(34), None), Class::Arg, "precision is 34");
@@ -121,7 +122,8 @@ fn fortran_kinds_are_those_of_external32() {
     for (range, size) in [(2, 1), (3, 2), (4, 2), (5, 4), (9, 4), (10, 8), (18, 8), (19, 16)] {
         assert_eq!(bytes(Datatype::f90_integer(range), external), size, "{range}");
     }
-    // x87's 18 digits are not enough for 19; IBM's double-double has digits but no range.
+    // x87 has 18 digits, so it can't provide 19. IBM's double-double has the digits, but not the
+    // range.
     assert_eq!(bytes(Datatype::f90_real(Some(18), None), Architecture::I686), 12);
     assert_eq!(bytes(Datatype::f90_real(Some(19), None), Architecture::I686), 16);
     let wide = Datatype::f90_real(Some(20), Some(400)).unwrap();
@@ -131,7 +133,7 @@ fn fortran_kinds_are_those_of_external32() {
 }
 
 #[test]
-fn value_and_index_make_pairs() {
+fn value_index_makes_named_or_unnamed_pairs() {
     for (value, index, named) in [
         (Basic::Float, Basic::Int, Basic::FloatInt),
         (Basic::LongDouble, Basic::Int, Basic::LongDoubleInt),
@@ -158,7 +160,7 @@ fn value_and_index_make_pairs() {
 }
 
 #[test]
-fn what_leaves_64_bits_is_refused_and_not_wrapped() {
+fn numbers_beyond_64_bits_are_refused_not_wrapped() {
     let most = i64::MAX;
     let int = &Datatype::int();
     refused(Datatype::resized(most, 1, int), Class::Arg, "past 64 bits");
@@ -186,7 +188,7 @@ fn what_leaves_64_bits_is_refused_and_not_wrapped() {
 }
 
 #[test]
-fn nesting_has_a_limit() {
+fn nesting_beyond_the_limit_is_refused() {
     let mut datatype = Datatype::int();
     for _ in 1..Datatype::MAX_DEPTH {
         datatype = Datatype::dup(&datatype).unwrap();
@@ -197,7 +199,7 @@ fn nesting_has_a_limit() {
 
 #[test]
 fn shared_subtrees_are_visited_once() {
-    // Doubling 60 times would take for ever if each path were walked.
+    // A walk along each path would visit 2^60 nodes.
     let mut datatype = Datatype::resized(0, 8, &Datatype::byte()).unwrap();
     for _ in 0..60 {
         let pair = [datatype.clone(), datatype];
@@ -208,8 +210,8 @@ fn shared_subtrees_are_visited_once() {
     assert!(datatype.to_string().len() < 2000);
 }
 
-/// The examples of chapter 5, by their numbers in MPI-1.1 where MPI-5.0 has others.
-mod book {
+/// The examples of chapter 5. Those that MPI-5.0 renumbered have their numbers of MPI-1.1.
+mod standard {
     use super::*;
     use shipable::oracle::{bounds, expand};
 
@@ -226,7 +228,7 @@ mod book {
     }
 
     #[test]
-    fn contiguous() {
+    fn contiguous_repeats_at_the_extent() {
         assert_eq!(record().bounds(&X86_64).unwrap().extent(), 16);
         let three = Datatype::contiguous(3, &record()).unwrap();
         assert_eq!(offsets(&three), [0, 8, 16, 24, 32, 40]);
@@ -234,7 +236,7 @@ mod book {
     }
 
     #[test]
-    fn vectors() {
+    fn vector_places_blocks_at_the_stride() {
         let two = Datatype::vector(2, 3, 4, &record()).unwrap();
         assert_eq!(offsets(&two), [0, 8, 16, 24, 32, 40, 64, 72, 80, 88, 96, 104]);
         let back = Datatype::vector(3, 1, -2, &record()).unwrap();
@@ -244,13 +246,13 @@ mod book {
     }
 
     #[test]
-    fn indexed() {
+    fn indexed_places_blocks_at_their_displacements() {
         let two = Datatype::indexed(&[3, 1], &[4, 0], &record()).unwrap();
         assert_eq!(offsets(&two), [64, 72, 80, 88, 96, 104, 0, 8]);
     }
 
     #[test]
-    fn structs() {
+    fn struct_places_members_at_their_displacements() {
         let members = [Datatype::float(), record(), Datatype::char()];
         let made = Datatype::struct_(&[2, 1, 3], &[0, 16, 26], &members).unwrap();
         assert_eq!(offsets(&made), [0, 4, 16, 24, 26, 27, 28]);
@@ -258,7 +260,7 @@ mod book {
     }
 
     #[test]
-    fn markers() {
+    fn markers_set_sticky_bounds() {
         let members = [Datatype::lb(), Datatype::int(), Datatype::ub()];
         let one = Datatype::struct_(&[1, 1, 1], &[-3, 0, 6], &members).unwrap();
         let found = one.bounds(&X86_64).unwrap();
@@ -267,7 +269,7 @@ mod book {
         let found = two.bounds(&X86_64).unwrap();
         assert_eq!((found.lb, found.ub), (-3, 15));
         assert_eq!(offsets(&two), [0, 9]);
-        // Sticky: a member's markers set the bounds of what it is put in.
+        // Sticky: the markers of a member set the bounds of the struct.
         let members = [two, Datatype::double()];
         let more = Datatype::struct_(&[1, 1], &[0, 64], &members).unwrap();
         let found = more.bounds(&X86_64).unwrap();
@@ -277,7 +279,7 @@ mod book {
 
     /// The epsilon of section 5.1.6.
     #[test]
-    fn extents_are_padded_where_no_marker_sets_the_upper_bound() {
+    fn extents_are_padded_unless_a_marker_sets_the_upper_bound() {
         let extent = |made: Result<Datatype>| {
             let made = made.unwrap();
             let (found, slow) = (made.bounds(&X86_64).unwrap(), bounds(&made, &X86_64).unwrap());
@@ -295,11 +297,11 @@ mod book {
         };
         assert_eq!(blocks(&int), [12; 4]);
         assert_eq!(extent(Datatype::contiguous(2, &Datatype::hvector(2, 1, 5, &int).unwrap())), 24);
-        // Bounds that are set, at any depth, leave nothing to pad.
+        // Bounds that are set at any depth prevent padding.
         let set = Datatype::resized(0, 4, &int).unwrap();
         assert_eq!(blocks(&set), [9; 4]);
         assert_eq!(blocks(&Datatype::dup(&set).unwrap()), [9; 4]);
-        // A lower bound alone does.
+        // A lower bound doesn't prevent padding.
         let low = Datatype::struct_(&[1, 1], &[-1, 0], &[Datatype::lb(), int]).unwrap();
         assert_eq!(extent(Datatype::hvector(2, 1, 5, &low)), 16);
     }
@@ -313,8 +315,8 @@ mod book {
     }
 
     #[test]
-    fn transpose_of_a_matrix() {
-        // Example 3.31: columns of a row-major array of 100 by 100 REALs.
+    fn transposed_matrix_lists_its_columns() {
+        // Example 3.31: the columns of a row-major array of 100 by 100 REALs.
         let row = Datatype::vector(100, 1, 100, &Datatype::real()).unwrap();
         let transpose = Datatype::hvector(100, 1, 4, &row).unwrap();
         assert_eq!(transpose.to_string(), "U1(HV:U2(V:R:100:1:100):100:1:4)");
@@ -324,7 +326,7 @@ mod book {
     }
 
     #[test]
-    fn subarrays_and_their_extents() {
+    fn subarrays_have_the_extent_of_the_array() {
         // Half of the columns of a 100 by 100 array.
         let (sizes, subsizes, starts) = ([100, 100], [100, 50], [0, 50]);
         let double = Datatype::double();
@@ -335,7 +337,7 @@ mod book {
     }
 
     #[test]
-    fn distributed_arrays_deal_out_every_element_once() {
+    fn distributed_arrays_assign_each_element_to_one_process() {
         use Distribution::{Block, Cyclic};
         let (gsizes, psizes) = ([5, 7], [2, 3]);
         for (distribs, dargs) in [
@@ -364,7 +366,7 @@ mod book {
     }
 
     #[test]
-    fn the_power_rule() {
+    fn power_rule_limits_the_alignment_of_doubles() {
         let (aix, double, int) = (Architecture::AIX32, Datatype::double(), Datatype::int());
         let layout = |members: [&Datatype; 2]| {
             let made = Datatype::simple_struct(&[1, 1], &members.map(Clone::clone)).unwrap();
@@ -380,7 +382,7 @@ mod book {
 }
 
 #[test]
-fn legacy_constructors_differ_in_the_combiner_alone() {
+fn legacy_constructors_differ_only_in_the_combiner() {
     let int = &Datatype::int();
     let pairs = [
         (Datatype::hvector(2, 1, 9, int), Datatype::hvector_integer(2, 1, 9, int)),

@@ -1,4 +1,4 @@
-//! Envelopes, contents and accessors: every row of the tables, what is refused, and types built again.
+//! Tests of envelopes, contents and accessors: each row of the tables, errors, and rebuilt types.
 
 use shipable::contents::{self, Contents, Counts, Elements, Envelope, type_count, type_elements};
 use shipable::datatype::Combiner;
@@ -9,14 +9,14 @@ const C: i32 = contents::ORDER_C;
 const DFLT: i32 = contents::DISTRIBUTE_DFLT_DARG;
 const UNDEFINED: i32 = contents::UNDEFINED;
 
-/// What it was made of, in both versions.
+/// A type, and its contents in both versions of the calls.
 struct Row {
     made: Result<Datatype>,
     combiner: Combiner,
     integers: &'static [i32],
     addresses: &'static [i64],
     datatypes: Vec<Datatype>,
-    /// In the version with large counts.
+    /// The contents in the version with large counts.
     large_integers: &'static [i32],
     large_counts: &'static [i64],
 }
@@ -193,7 +193,7 @@ fn table() -> Vec<Row> {
 }
 
 #[test]
-fn every_combiner_has_its_row() {
+fn contents_of_every_combiner_follow_the_table() {
     for Row { made, combiner, integers, addresses, datatypes, large_integers, large_counts } in
         table()
     {
@@ -210,11 +210,11 @@ fn every_combiner_has_its_row() {
             assert_eq!(made.contents(counts).as_ref(), Ok(&contents));
             assert_eq!(made.envelope(counts), Ok(contents.envelope()));
             assert_eq!(contents.rebuild().as_ref(), Ok(&made));
-            // The types are the objects that the constructor was given.
+            // The types are the same objects that the constructor was given.
             for (given, child) in made.node().children().iter().zip(&contents.datatypes) {
                 assert!(given.is(child));
             }
-            // Each array that is a little too small is an error of its own, and all stay as they were.
+            // Each array that is one too short causes its own error, and no array is written.
             let needed = contents.envelope();
             let arrays = [
                 (
@@ -272,7 +272,7 @@ fn every_combiner_has_its_row() {
 }
 
 #[test]
-fn longer_arrays_keep_their_tails() {
+fn write_leaves_the_tails_of_longer_arrays_unchanged() {
     let contents = Datatype::contiguous(3, &d()).unwrap().contents(Counts::Int).unwrap();
     let (mut integers, mut types) = ([99; 3], vec![i(), i()]);
     contents.write(&mut integers, &mut [], &mut [], &mut types).unwrap();
@@ -280,7 +280,7 @@ fn longer_arrays_keep_their_tails() {
 }
 
 #[test]
-fn a_named_type_has_an_envelope_and_no_contents() {
+fn named_types_have_an_envelope_but_no_contents() {
     for &basic in Basic::ALL {
         let named = Datatype::basic(basic);
         for counts in [Counts::Int, Counts::Large] {
@@ -296,7 +296,7 @@ fn a_named_type_has_an_envelope_and_no_contents() {
 }
 
 #[test]
-fn what_does_not_fit_an_int_is_a_large_count() {
+fn arguments_beyond_int_need_large_counts() {
     let large = 1 << 31;
     let types = [
         (Datatype::contiguous(large, &d()), true),
@@ -305,7 +305,7 @@ fn what_does_not_fit_an_int_is_a_large_count() {
         (Datatype::indexed_block(large, &[0], &d()), true),
         (Datatype::simple_struct(&[large], &[d()]), true),
         (Datatype::subarray(&[large], &[1], &[0], Order::C, &d()), true),
-        // Addresses have room; what a grid is made of has none in any version.
+        // Addresses fit any value. The integers of a grid are ints in every version.
         (Datatype::hvector(1, 1, large, &d()), false),
         (Datatype::vector(1, 1, -large, &d()), false),
         (Datatype::resized(large, large, &d()), false),
@@ -329,14 +329,14 @@ fn what_does_not_fit_an_int_is_a_large_count() {
 }
 
 #[test]
-fn contents_that_no_constructor_has_are_refused() {
+fn invalid_contents_are_refused() {
     let contents = |made: Result<Datatype>| made.unwrap().contents(Counts::Int).unwrap();
     let refuse = |contents: Contents, says: &str| {
         let error = contents.rebuild().unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     };
     let vector = contents(Datatype::vector(3, 2, -5, &d()));
-    refuse(Contents { integers: vec![3, 2], ..vector.clone() }, "1 integers are needed where 0");
+    refuse(Contents { integers: vec![3, 2], ..vector.clone() }, "1 integers are needed, but 0");
     refuse(Contents { integers: vec![3, 2, 1, 0], ..vector.clone() }, "1 integers more");
     refuse(Contents { integers: vec![-3, 2, 1], ..vector.clone() }, "count is -3");
     refuse(Contents { datatypes: vec![], ..vector.clone() }, "1 datatypes are needed");
@@ -345,7 +345,7 @@ fn contents_that_no_constructor_has_are_refused() {
     refuse(Contents { integers: vec![-1, 1, 3], ..indexed.clone() }, "-1 integers are needed");
     refuse(
         Contents { integers: vec![i32::MAX, 1, 3], ..indexed },
-        "2147483647 integers are needed where 2",
+        "2147483647 integers are needed, but 2",
     );
     let grid = contents(Datatype::subarray(&[4], &[2], &[1], Order::C, &d()));
     refuse(Contents { integers: vec![1, 4, 2, 1, 13], ..grid }, "order 13");
@@ -355,7 +355,7 @@ fn contents_that_no_constructor_has_are_refused() {
 }
 
 #[test]
-fn random_types_are_built_again_from_their_contents() {
+fn random_types_are_rebuilt_from_their_contents() {
     for seed in 0..cases(300) {
         let datatype = Random::new(seed, Options::default()).datatype();
         for counts in [Counts::Int, Counts::Large] {
@@ -364,7 +364,7 @@ fn random_types_are_built_again_from_their_contents() {
     }
 }
 
-/// Down to the named types, and up again.
+/// Rebuilds a type from the contents of all its nodes.
 fn rebuilt(datatype: &Datatype, counts: Counts) -> Datatype {
     if datatype.combiner() == Combiner::Named {
         return datatype.clone();
@@ -376,7 +376,7 @@ fn rebuilt(datatype: &Datatype, counts: Counts) -> Datatype {
     contents.rebuild().unwrap()
 }
 
-/// Count on return, block lengths, displacements, types.
+/// The count on return, blocklengths, displacements and types.
 type Entries = (i64, Vec<i64>, Vec<i64>, Vec<Datatype>);
 
 fn entries(datatype: &Datatype, count: i64) -> Entries {
@@ -391,7 +391,7 @@ fn accessors_return_the_top_level_entries() {
         let made = made.unwrap();
         let entries = entries(&made, type_count(&made));
         assert_eq!(entries.0, type_count(&made), "{made}");
-        // More room changes nothing.
+        // A greater count changes nothing.
         assert_eq!(self::entries(&made, type_count(&made) + 9), entries);
         assert_eq!(type_elements(&made, 1).unwrap().combiner, made.combiner());
         entries
@@ -412,7 +412,7 @@ fn accessors_return_the_top_level_entries() {
     assert_eq!(all(Datatype::struct_integer(&[1, 2], &[3, -4], &[d(), i()])), members);
     let members = (2, vec![1, 2], vec![], vec![d(), i()]);
     assert_eq!(all(Datatype::simple_struct(&[1, 2], &[d(), i()])), members);
-    // What came after the proposal.
+    // Constructors that are newer than the proposal.
     assert_eq!(all(Datatype::dup(&d())), (1, vec![1], vec![0], one()));
     let blocks = (2, vec![7, 7], vec![3, -4], one());
     assert_eq!(all(Datatype::indexed_block(7, &[3, -4], &d())), blocks);
@@ -429,9 +429,9 @@ fn accessors_return_the_top_level_entries() {
 }
 
 #[test]
-fn the_count_passed_in_bounds_what_is_filled() {
+fn type_elements_fills_at_most_the_count_passed_in() {
     let vector = Datatype::vector(8, 2, -5, &d()).unwrap();
-    // The vector's count, but never more than a caller's loop over its arrays may reach.
+    // The returned count is the vector's, but at most the length of the caller's arrays.
     assert_eq!(entries(&vector, 3), (3, vec![2], vec![-5], vec![d()]));
     let record = Datatype::struct_(&[1, 2], &[3, -4], &[d(), i()]).unwrap();
     assert_eq!(entries(&record, 1), (1, vec![1], vec![3], vec![d()]));
@@ -449,7 +449,7 @@ fn the_count_passed_in_bounds_what_is_filled() {
 
 /// The loop that the proposal prescribes.
 #[test]
-fn descending_until_only_basic_types_are_left_ends() {
+fn descent_to_basic_types_ends() {
     for seed in 0..cases(300) {
         let datatype = Random::new(seed, Options::default()).datatype();
         let mut open = vec![(datatype.clone(), 0)];
@@ -463,7 +463,7 @@ fn descending_until_only_basic_types_are_left_ends() {
             open.extend(types.into_iter().map(|child| (child, level + 1)));
         }
     }
-    // Fortran's kinds are basic, too.
+    // Fortran's kinds are basic types too.
     let kind = Datatype::f90_real(Some(6), None).unwrap();
     let Elements { combiner, types, .. } = type_elements(&kind, 1).unwrap();
     assert!(combiner == Combiner::Named && types[0].is(&kind));

@@ -1,4 +1,4 @@
-//! Derived types describe what the compiler made of the structs.
+//! Tests that derived datatypes describe the layout of compiled structs.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -83,13 +83,13 @@ struct Quantity<U: Copy + Send + Sync + 'static> {
 #[repr(C)]
 struct Kelvin;
 
-/// What a struct refuses is said by the macro, word for word: what the compiler says of the rest differs between its versions.
+/// Only errors of the macro are compared: those of the compiler differ between versions.
 #[test]
-fn what_cant_be_shipped_is_said_by_processes_of_the_compiler() {
+fn fields_that_cannot_be_shipped_are_compile_errors() {
     trybuild::TestCases::new().compile_fail("tests/derive/*.rs");
 }
 
-/// What the trait's safety section promises, and that the simple type agrees.
+/// Checks the rules in the trait's safety section, and that the simple type has the same items.
 fn check<T: Element>() {
     let native = Architecture::NATIVE;
     let datatype = T::datatype();
@@ -107,7 +107,7 @@ fn check<T: Element>() {
 }
 
 #[test]
-fn types_keep_the_promises_of_elements() {
+fn elements_satisfy_the_safety_rules_of_the_trait() {
     check::<Point>();
     check::<Record>();
     check::<Packed>();
@@ -126,7 +126,7 @@ fn types_keep_the_promises_of_elements() {
 }
 
 #[test]
-fn only_layouts_of_c_have_a_simple_struct() {
+fn only_c_layouts_have_a_simple_struct() {
     assert!(Point::simple().is_some() && Record::simple().is_some() && Empty::simple().is_some());
     assert!(Metres::simple().is_some() && Pair::<f32, 2>::simple().is_some());
     assert!(Packed::simple().is_none() && Aligned::simple().is_none());
@@ -152,7 +152,7 @@ fn arrays_are_blocks() {
 }
 
 #[test]
-fn records_cross_to_another_representation_and_back() {
+fn records_round_trip_through_other_representations() {
     let record = |n: i16| Record {
         tag: n as u8,
         corners: [[Point { x: f64::from(n), y: -0.5 }; 2]; 3],
@@ -166,11 +166,11 @@ fn records_cross_to_another_representation_and_back() {
     for stream in [Architecture::NATIVE, Architecture::S390X, Architecture::M68K] {
         let program = committed.program(&stream).unwrap();
         let mut packed = vec![0; program.stream_length(100).unwrap().try_into().unwrap()];
-        // SAFETY: the program is of the records' own type.
+        // SAFETY: the program is of the records' own type, so it reads no padding.
         let memory = unsafe { element::view(&records) };
         program.pack(100, memory, 0, &mut packed).unwrap();
         let mut back = vec![record(-1); 100];
-        // SAFETY: as above.
+        // SAFETY: the program is of the records' own type, so it reads no padding.
         let memory = unsafe { element::view_mut(&mut back) };
         program.unpack(100, memory, 0, &packed, &mut Partial::default()).unwrap();
         assert_eq!(back, records);
@@ -178,7 +178,7 @@ fn records_cross_to_another_representation_and_back() {
 }
 
 #[test]
-fn any_byte_reads_as_a_truth_value() {
+fn every_byte_is_a_valid_truth_value() {
     let mut flags = [c::Bool::from(false); 4];
     let committed = Committed::new(&c::Bool::datatype(), &Architecture::NATIVE).unwrap();
     // SAFETY: flags have no padding.
@@ -189,7 +189,7 @@ fn any_byte_reads_as_a_truth_value() {
 }
 
 #[test]
-fn long_double_holds_doubles() {
+fn doubles_round_trip_through_long_double() {
     for value in [0.0, -0.0, 1.5, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY] {
         assert_eq!(c::LongDouble::from(value).to_f64().map(f64::to_bits), Ok(value.to_bits()));
     }

@@ -1,4 +1,4 @@
-//! Flat forms: golden text, what is refused and why, and the comparison of communicators.
+//! Tests of flat forms: golden text, errors, and the comparison of communicators.
 
 use shipable::flat::{self, CommunicatorDescription, Comparison, FlatError};
 use shipable::oracle::{Options, Random, cases};
@@ -12,7 +12,7 @@ fn record() -> Datatype {
     Datatype::struct_(&[1, 1], &[0, 8], &members).unwrap()
 }
 
-/// With the length and the checksum that this text needs; `@` stands for the length.
+/// Fills in the length, at `@`, and the checksum of a text.
 fn sealed(text: &str) -> String {
     let text = text.replace('@', &format!("{:08x}", text.len() + 7 + 8));
     let checksum = crc32(text.as_bytes());
@@ -34,8 +34,8 @@ fn refused(text: &str, here: &Architecture) -> FlatError {
 }
 
 #[test]
-fn datatypes_are_golden() {
-    // The check value of the checksum's definition.
+fn flat_datatypes_match_golden_texts() {
+    // The check value in the checksum's definition.
     assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
     let inner = Datatype::simple_struct(&[1, 1], &[Datatype::double(), Datatype::char()]).unwrap();
     let portable = Datatype::contiguous(3, &inner).unwrap();
@@ -55,7 +55,7 @@ fn datatypes_are_golden() {
 }
 
 #[test]
-fn what_follows_a_flat_form_is_left_alone() {
+fn bytes_after_a_flat_form_are_ignored() {
     let mut bytes = flat::pack(&record(), &S390X).unwrap().into_bytes();
     let length = bytes.len();
     bytes.extend([0, 255, b';']);
@@ -63,23 +63,23 @@ fn what_follows_a_flat_form_is_left_alone() {
 }
 
 #[test]
-fn locale_specific_types_stay_on_their_architecture() {
+fn locale_specific_types_are_refused_elsewhere() {
     let packed = flat::pack(&record(), &X86_64).unwrap();
     let error = refused(&packed, &S390X);
     let (built, here) = (X86_64.descriptor(), S390X.descriptor());
     assert_eq!(error, FlatError::OtherArchitecture { built: built.clone(), here });
     assert_eq!(error.class(), Class::Type);
-    // A representation with fields that are unknown here, and what is none.
+    // A representation with unknown fields, and a text that is no representation.
     let vax = sealed(&format!("MDT1;L;@;{};d;", built.replace("x87", "vax")));
     assert!(refused(&vax, &X86_64).to_string().contains("`vax` is not known"), "{vax}");
     assert!(refused(&sealed("MDT1;L;@;-;d;"), &X86_64).to_string().contains("architecture"));
-    // Whatever is right everywhere is right here.
+    // A portable type is valid everywhere, so a tag L is accepted for it here.
     let text = sealed(&format!("MDT1;L;@;{built};d;"));
     assert_eq!(flat::unpack(text.as_bytes(), &X86_64).unwrap().0, Datatype::double());
 }
 
 #[test]
-fn tags_are_held_to_what_they_say() {
+fn tags_that_contradict_the_type_are_refused() {
     let foreign = sealed(&format!("MDT1;F;@;{};U1(S:1:d/1/0);", X86_64.descriptor()));
     assert_eq!(refused(&foreign, &X86_64), FlatError::Foreign);
     let smuggled = sealed("MDT1;P;@;-;U1(3U2(S:1:d/1/0));");
@@ -91,9 +91,9 @@ fn tags_are_held_to_what_they_say() {
 }
 
 #[test]
-fn damage_is_named() {
+fn damaged_forms_are_refused_with_the_defect() {
     let good = flat::pack(&record(), &X86_64).unwrap();
-    // Every prefix is too short, and says how long it has to be as soon as it knows.
+    // Every prefix is too short. The error states the full length if the prefix contains it.
     for length in 0..good.len() {
         let error = refused(&good[..length], &X86_64);
         let FlatError::Truncated { found, needed } = error else { panic!("{error}") };
@@ -101,7 +101,7 @@ fn damage_is_named() {
         assert_eq!(needed, if length < 15 { 24 } else { good.len() });
         assert_eq!(error.class(), Class::Truncate);
     }
-    // Every bit counts.
+    // A change of any bit is found.
     for at in 0..good.len() {
         let mut bytes = good.clone().into_bytes();
         bytes[at] ^= 1;
@@ -127,7 +127,7 @@ fn damage_is_named() {
     says("MDT1;P;00000001;-;d;00000000", "length `00000001`");
     says(&sealed("MDT1;P;@;-;"), "text: it is missing");
     says(&sealed("MDT1;P;@;"), "architecture: it is missing");
-    says(&sealed("MDT1;P;@;-;d;e;"), "`e` before it is no field");
+    says(&sealed("MDT1;P;@;-;d;e;"), "`e` before it is an extra field");
     says(&sealed("MDT1;P;@;-;d"), "no `;` before it");
     says(&sealed("MDT1;P;@;-;\u{e9};"), "aren't ASCII");
     says(&sealed("MDT1;P;@;-; d;"), "aren't ASCII without blanks");
@@ -136,7 +136,7 @@ fn damage_is_named() {
 }
 
 #[test]
-fn random_types_are_unpacked_where_they_may_be() {
+fn random_types_unpack_only_on_valid_architectures() {
     for seed in 0..cases(300) {
         let random = &mut Random::new(seed, Options::default());
         random.options.portable = random.chance(2);
@@ -172,7 +172,7 @@ fn through_text(description: &CommunicatorDescription) -> CommunicatorDescriptio
 }
 
 #[test]
-fn communicators_are_golden() {
+fn flat_communicators_match_golden_texts() {
     let members = [(0, &X86_64), (1, &X86_64), (5, &S390X), (2, &X86_64)];
     let description = CommunicatorDescription::new(0x5eed, 3, members);
     let text = description.pack();
@@ -194,7 +194,7 @@ fn communicators_are_golden() {
 }
 
 #[test]
-fn comparison_follows_the_table() {
+fn comparison_follows_the_table_of_relations() {
     let one = described(1, 1, &[0, 1, 2]);
     let compare = |other: &CommunicatorDescription| {
         let results = [one.compare(other), other.compare(&one), one.compare(&through_text(other))];
@@ -207,7 +207,7 @@ fn comparison_follows_the_table() {
     assert_eq!(compare(&described(1, 1, &[2, 0, 1])), Comparison::Similar);
     assert_eq!(compare(&described(1, 1, &[0, 1])), Comparison::ArchEquiv);
     assert_eq!(compare(&described(1, 1, &[0, 1, 3])), Comparison::ArchEquiv);
-    // Another run has other processes, whatever it calls them.
+    // Another run has other processes, even if their numbers are equal.
     assert_eq!(compare(&described(2, 1, &[0, 1, 2])), Comparison::ArchEquiv);
     let mixed = [(0, &S390X), (1, &Architecture::XDR), (2, &Architecture::EXTERNAL32)];
     assert_eq!(compare(&CommunicatorDescription::new(2, 1, mixed)), Comparison::ArchEquiv);
@@ -215,7 +215,7 @@ fn comparison_follows_the_table() {
 }
 
 #[test]
-fn groups_of_neighbours_have_sums_of_their_own() {
+fn neighbouring_groups_have_different_hashes() {
     let mut known = std::collections::HashMap::new();
     for set in 0u32..1 << 12 {
         let processes: Vec<u64> = (0..12).filter(|bit| set >> bit & 1 == 1).collect();
@@ -226,7 +226,7 @@ fn groups_of_neighbours_have_sums_of_their_own() {
 }
 
 #[test]
-fn what_is_not_recognised_compares_as_unequal() {
+fn unrecognised_architectures_compare_as_unequal() {
     let one = described(1, 1, &[0]);
     let changes =
         [("x87", "vax"), ("e=l", "e=p"), ("cs=ascii", "cs=ebcdic"), ("e=l", "anything-at-all")];
@@ -240,14 +240,14 @@ fn what_is_not_recognised_compares_as_unequal() {
         assert!(
             unpacked.architectures().all(|(text, recognised)| text.contains(to) && !recognised)
         );
-        // Not even to itself: its data can't be translated.
+        // It isn't even congruent to itself, because its data can't be converted.
         assert_eq!(unpacked.compare(&unpacked), Comparison::Unequal);
         assert_eq!(one.compare(&unpacked), Comparison::Unequal);
     }
 }
 
 #[test]
-fn damaged_descriptions_are_named() {
+fn damaged_descriptions_are_refused_with_the_defect() {
     let (job, hash) = ("0".repeat(32), "1".repeat(32));
     let (x, s) = (X86_64.descriptor(), S390X.descriptor());
     let says = |rest: String, says: &str| {
@@ -274,14 +274,14 @@ fn damaged_descriptions_are_named() {
     says(format!("{head};3;{hashes};0*3;{x}|{s}"), "3 ranks of 3, with 1 architectures of 2");
     says(format!("{head};3;{hashes};1*2,0*1;{x}|{s}"), "architecture 1");
     says(format!("{head};3;{hashes};0*2,2*1;{x}|{s}"), "architecture 2");
-    says(format!("{head};3;{hashes};0*2,0*1;{x}"), "the same as before it");
+    says(format!("{head};3;{hashes};0*2,0*1;{x}"), "the architecture of the run before it");
     says(format!("{head};3;{hashes};0*0,1*3;{x}|{s}"), "is empty");
     says(format!("{head};3;{hashes};3;{x}"), "`3` is not index*count");
     says(format!("{head};3;{hashes};;{x}"), "0 ranks of 3");
     says(format!("{head};3;{hashes};0*2,1*1;{x}|{x}"), "twice");
-    says(format!("{head};3;{hashes};0*2,1*1;{x}|"), "one of them is empty");
+    says(format!("{head};3;{hashes};0*2,1*1;{x}|"), "a descriptor is empty");
     says(format!("{head};3;{hashes};0*3"), "architectures: it is missing");
-    says(format!("{head};3;{hashes};0*3;{x};more"), "`more` before it is no field");
+    says(format!("{head};3;{hashes};0*3;{x};more"), "`more` before it is an extra field");
     let error = CommunicatorDescription::unpack(b"MDT1;P;00000030").unwrap_err();
     assert!(error.to_string().contains("MDT1;, a packed datatype"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! How much memory forms and types take, counted at the allocator.
-#![allow(unsafe_code)] // an allocator
+//! Tests of the memory that forms and types take, measured in the allocator.
+#![allow(unsafe_code)] // for the allocator
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use shipable::form::Limits;
 use shipable::{Architecture, Committed, Datatype, Error, Form, codec};
 
 thread_local! {
-    /// Bytes that this thread holds, and the most that it held.
+    /// The bytes that this thread has allocated, and their peak.
     static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
 }
 
@@ -21,17 +21,18 @@ fn count(bytes: i64) {
     });
 }
 
-// SAFETY: the system's allocator does the work. A reallocation counts as if it moved, the default of the trait.
+// SAFETY: the system's allocator does the work. `realloc` is the trait's default, which allocates
+// and copies.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(-(layout.size() as i64));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -39,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What a call returns, and the bytes that its result holds and that it held at most.
+/// Returns a call's result, the bytes that the result holds, and the peak during the call.
 fn footprint<T>(call: impl FnOnce() -> T) -> (T, i64, i64) {
     let (before, _) = HELD.get();
     HELD.set((before, before));
@@ -48,7 +49,7 @@ fn footprint<T>(call: impl FnOnce() -> T) -> (T, i64, i64) {
     (result, after - before, most - before)
 }
 
-/// What decoding holds at most, in multiples of the bytes.
+/// The peak of decoding, in multiples of the input's length.
 fn peak(bytes: &[u8]) -> i64 {
     let (form, kept, most) = footprint(|| Form::decode(bytes, &Limits::default()));
     println!("{} bytes: {} kept, {most} at most", bytes.len(), kept);
@@ -58,7 +59,7 @@ fn peak(bytes: &[u8]) -> i64 {
     most / bytes.len() as i64
 }
 
-/// A portable form of nodes, each of these bytes, after a leaf.
+/// A portable form of a leaf and `count` nodes, each with these bytes.
 fn nodes(node: &[u8], count: usize) -> Vec<u8> {
     let mut bytes = vec![b'P', 252];
     bytes.extend((count as u32 + 1).to_le_bytes());
@@ -68,22 +69,22 @@ fn nodes(node: &[u8], count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn reading_a_form_takes_memory_in_proportion_to_its_bytes() {
+fn decoding_memory_is_proportional_to_the_input() {
     const MANY: usize = 100_000;
-    // The blocks of an irregular type, one node.
-    let places: Vec<i64> = (0..MANY as i64).map(|at| 3 * at + at * at % 3).collect();
-    let indexed = Datatype::indexed_block(1, &places, &Datatype::int()).unwrap();
+    // An irregular type of many blocks, which is one node.
+    let displacements: Vec<i64> = (0..MANY as i64).map(|at| 3 * at + at * at % 3).collect();
+    let indexed = Datatype::indexed_block(1, &displacements, &Datatype::int()).unwrap();
     let indexed = Form::compile(&indexed, &Architecture::X86_64).unwrap().encode();
     assert!(peak(&indexed) < 20);
-    // The shortest nodes: arrays of nothing of the node before, structs of one member.
+    // The shortest nodes: empty arrays, and structs of one member.
     assert!(peak(&nodes(&[4, 1, 0, 0], 1000)) < 36, "arrays");
     assert!(peak(&nodes(&[5, 1, 1, 1], 1000)) < 36, "structs");
-    // Leaves are shorter still, and refused where they are repeated.
+    // Leaves are shorter still, but repeated leaves are refused.
     let leaves = nodes(&[0, 9], MANY);
     assert!(peak(&leaves) < 5);
     let refused = Form::decode(&leaves, &Limits::default()).unwrap_err();
     assert_eq!(refused.to_string(), "not a form: node 2: equals a node before it");
-    // A list that claims more than there is.
+    // A list that claims more items than the input has.
     let claim = codec::encode(&(1u64 << 36), 100).unwrap();
     let claims = [&[b'P', 1, 4, 1][..], &claim, &[0; 100]].concat();
     assert!(matches!(Form::decode(&claims, &Limits::default()), Err(Error::Decode(_))));
@@ -91,7 +92,7 @@ fn reading_a_form_takes_memory_in_proportion_to_its_bytes() {
 }
 
 #[test]
-fn a_regular_type_takes_the_memory_that_it_takes_whatever_its_count() {
+fn memory_of_regular_types_is_independent_of_counts() {
     let commit = |count: i64| {
         let column = Datatype::vector(count, 1, 10, &Datatype::double()).unwrap();
         let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), column]).unwrap();
@@ -110,16 +111,16 @@ fn a_regular_type_takes_the_memory_that_it_takes_whatever_its_count() {
 }
 
 #[test]
-fn members_of_one_type_share_its_operations() {
+fn members_of_one_type_share_operations() {
     let leaves = [Datatype::int(), Datatype::double(), Datatype::char()];
     let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
-    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
-    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    let displacements: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &displacements, &kinds).unwrap();
     const MANY: i64 = 5000;
-    let places: Vec<_> = (0..MANY).map(|at| 1000 * at + at % 3).collect();
+    let displacements: Vec<_> = (0..MANY).map(|at| 1000 * at + at % 3).collect();
     let records = vec![record; MANY as usize];
     let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2).collect();
-    let records = Datatype::struct_(&lengths, &places, &records).unwrap();
+    let records = Datatype::struct_(&lengths, &displacements, &records).unwrap();
     let committed = Committed::new(&records, &Architecture::X86_64).unwrap();
     let (_, kept, most) =
         footprint(|| committed.program(&Architecture::S390X).map(|program| program.stream_size()));
@@ -127,42 +128,42 @@ fn members_of_one_type_share_its_operations() {
     assert!(kept < 700 * MANY && most < 2000 * MANY, "{kept} {most}");
 }
 
-/// Forms whose programs are many times as large as their bytes.
+/// Types whose programs need many times the memory of their forms.
 fn swelling() -> Vec<(&'static str, Datatype)> {
     const MANY: i64 = 20_000;
-    // Seven runs of two lengths, in places of fours.
+    // Seven runs of two lengths, in groups of four equally spaced copies.
     let lengths: Vec<_> = (0..7).map(|at| 1 + at % 2).collect();
-    let places: Vec<_> = (0..7).map(|at| 5 * at + at % 3).collect();
-    let seven = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let displacements: Vec<_> = (0..7).map(|at| 5 * at + at % 3).collect();
+    let seven = Datatype::hindexed(&lengths, &displacements, &Datatype::byte()).unwrap();
     let fours: Vec<_> = (0..4 * MANY).map(|at| 50 * at + at / 4 % 3).collect();
     let tables = Datatype::hindexed_block(1, &fours, &seven).unwrap();
-    // Members that are an operation each, and that are loops.
+    // Members that take one operation each, and members that are loops.
     let leaves = [Datatype::int(), Datatype::char(), Datatype::double()];
     let kinds: Vec<_> = (0..MANY as usize).map(|at| leaves[at % 3].clone()).collect();
     let operations = Datatype::simple_struct(&vec![1; MANY as usize], &kinds).unwrap();
     let cube = (1..4)
         .fold(Datatype::int(), |inner, at| Datatype::hvector(2, 1, 10i64.pow(at), &inner).unwrap());
-    let places: Vec<_> = (0..MANY).map(|at| 10_000 * at).collect();
+    let displacements: Vec<_> = (0..MANY).map(|at| 10_000 * at).collect();
     let lengths: Vec<_> = (0..MANY).map(|at| 2 + at % 2).collect();
-    let loops = Datatype::struct_(&lengths, &places, &vec![cube; MANY as usize]).unwrap();
-    // Types of few operations each, which every type of them copies.
+    let loops = Datatype::struct_(&lengths, &displacements, &vec![cube; MANY as usize]).unwrap();
+    // Types of few operations, which each enclosing type copies.
     let kinds: Vec<_> = (0..15).map(|at| leaves[at % 3].clone()).collect();
-    let places: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
-    let record = Datatype::struct_(&[1; 15], &places, &kinds).unwrap();
+    let displacements: Vec<_> = (0..15).map(|at| 16 * at + at % 2).collect();
+    let record = Datatype::struct_(&[1; 15], &displacements, &kinds).unwrap();
     let records: Vec<_> =
         (0..1000).map(|at| Datatype::resized(0, 1000 + at, &record).unwrap()).collect();
-    let places: Vec<_> = (0..1000).map(|at| 10_000 * at).collect();
-    let copies = Datatype::struct_(&[2; 1000], &places, &records).unwrap();
+    let displacements: Vec<_> = (0..1000).map(|at| 10_000 * at).collect();
+    let copies = Datatype::struct_(&[2; 1000], &displacements, &records).unwrap();
     vec![("tables", tables), ("operations", operations), ("loops", loops), ("copies", copies)]
 }
 
 #[test]
-fn lowering_takes_the_memory_that_it_is_charged() {
+fn lowering_stays_within_its_charged_memory() {
     let (memory, stream) = (Architecture::X86_64, Architecture::S390X);
     for (name, datatype) in swelling() {
         let form = Form::compile(&datatype, &memory).unwrap();
         let bytes = form.encode().len() as i64;
-        // Bounds and sizes of nodes, which are in proportion to the bytes.
+        // The bounds and sizes of nodes aren't charged; they are proportional to the form's bytes.
         let nodes = 300 * form.nodes().len() as i64;
         let whole = 1 << 30;
         let mut room = whole;
@@ -183,11 +184,11 @@ fn lowering_takes_the_memory_that_it_is_charged() {
 }
 
 #[test]
-fn long_tables_are_not_cut_into_many_parts() {
+fn long_tables_take_few_bytes_for_each_run() {
     const MANY: i64 = 100_000;
     let lengths: Vec<_> = (0..MANY).map(|at| 1 + at % 2 * 13).collect();
-    let places: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
-    let ragged = Datatype::hindexed(&lengths, &places, &Datatype::byte()).unwrap();
+    let displacements: Vec<_> = (0..MANY).map(|at| 20 * at + at * at % 3).collect();
+    let ragged = Datatype::hindexed(&lengths, &displacements, &Datatype::byte()).unwrap();
     let form = Form::compile(&ragged, &Architecture::X86_64).unwrap();
     let (program, kept, most) =
         footprint(|| form.lower(&Architecture::X86_64, &Architecture::X86_64).unwrap());

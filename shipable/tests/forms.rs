@@ -1,4 +1,5 @@
-//! What ships: tags, golden bytes, hostile bytes, forms in text, and forms on every architecture.
+//! Tests of shipable forms: tags, golden bytes, hostile bytes, text, and lowering on every
+//! architecture.
 
 use shipable::form::{DecodeError, Limits};
 use shipable::oracle::{Options, Random, cases};
@@ -25,8 +26,8 @@ fn hex(bytes: &[u8]) -> String {
 const X86_64: &str = "e=l,s2.2,i4.4,l8.8,ll8.8,p8.8,w4.4,f4.4,d8.8,ld16.16x87,b1.1,I4.4,R4.4,D8.8,L4.4t1,\
                       q16,c=s,cs=ascii,sr=natural";
 
-/// Types with the bytes of their forms, the builder's descriptor left out, and their text. The bytes are the wire: a change
-/// here is a new protocol.
+/// Types with the bytes of their forms, without the builder's descriptor, and with their text. The
+/// bytes are the wire format: a change here is a change of the protocol.
 fn golden() -> Vec<(Datatype, &'static str, &'static str)> {
     let grid = Datatype::subarray(&[4, 6], &[2, 3], &[1, 2], Order::C, &d());
     let (cyclic, darg) = ([Distribution::Cyclic], [Some(2)]);
@@ -85,7 +86,7 @@ fn golden() -> Vec<(Datatype, &'static str, &'static str)> {
 }
 
 #[test]
-fn bytes_and_text_are_golden() {
+fn bytes_and_text_match_golden_values() {
     for (datatype, bytes, text) in golden() {
         let form = compile(&datatype);
         let mut encoded = form.encode();
@@ -100,7 +101,7 @@ fn bytes_and_text_are_golden() {
 }
 
 #[test]
-fn portable_bytes_are_the_same_wherever_they_are_compiled() {
+fn portable_forms_have_equal_bytes_on_every_architecture() {
     for seed in 0..cases(200) {
         let random = &mut Random::new(seed, Options { portable: true, ..Options::default() });
         let datatype = random.datatype();
@@ -112,7 +113,7 @@ fn portable_bytes_are_the_same_wherever_they_are_compiled() {
 }
 
 #[test]
-fn empty_blocks_lie_nowhere() {
+fn empty_blocks_are_left_out_of_forms() {
     let bytes = Datatype::hvector(2, 1, 24, &d()).unwrap();
     for child in [d(), bytes] {
         let far = Datatype::indexed(&[1, 0], &[0, i64::MAX], &child).unwrap();
@@ -122,7 +123,7 @@ fn empty_blocks_lie_nowhere() {
 }
 
 #[test]
-fn the_tag_follows_the_constructors() {
+fn tags_depend_on_the_constructors() {
     let column = Datatype::vector(3, 1, 2, &record()).unwrap();
     let portable = [
         Datatype::basic(Basic::Ub),
@@ -147,7 +148,7 @@ fn the_tag_follows_the_constructors() {
         Datatype::resized(0, 999, &column).unwrap(),
     ];
     for datatype in locale {
-        // Whatever is made of it is locale-specific too, and its own fault.
+        // Each type built from it is locale-specific too, and reports it as the culprit.
         let above = Datatype::contiguous(2, &Datatype::dup(&datatype).unwrap()).unwrap();
         for form in [compile(&datatype), compile(&above)] {
             assert_eq!(form.tag(), Tag::Locale, "{datatype}");
@@ -161,7 +162,7 @@ fn the_tag_follows_the_constructors() {
 
 #[test]
 fn equal_types_have_equal_forms() {
-    // Shared or built anew, dup or not.
+    // Whether shared or built separately, and with or without dup.
     let shared = Datatype::simple_struct(&[1, 1], &[record(), record()]).unwrap();
     let one = record();
     let other = Datatype::dup(&one).unwrap();
@@ -182,7 +183,7 @@ fn decode(bytes: &[u8]) -> Result<Form, DecodeError> {
 }
 
 #[test]
-fn what_is_no_form_is_refused_by_name() {
+fn invalid_forms_are_refused_with_the_defect() {
     let unknown = decode(&[b'Q', 1, 0, 16]);
     assert_eq!(unknown, Err(DecodeError::UnknownTag(b'Q')));
     assert_eq!(decode(&[]), Err(DecodeError::Empty));
@@ -192,10 +193,10 @@ fn what_is_no_form_is_refused_by_name() {
         other => panic!("{other:?}"),
     };
     assert_eq!(problem(&[b'P', 1, 0, 255]), "unknown basic type");
-    // A node that is its own child, and one whose child comes after it.
+    // A node that is its own child, and a node whose child comes after it.
     assert_eq!(problem(&[b'P', 1, 4, 0, 0, 0]), "a child isn't a node before it");
     assert_eq!(problem(&[b'P', 2, 0, 16, 4, 2, 0, 0]), "a child isn't a node before it");
-    // Bytes in a portable form.
+    // Displacements in bytes in a portable form.
     let placed = Datatype::struct_(&[1], &[0], &[d()]).unwrap();
     let mut smuggled = compile(&placed).encode();
     smuggled.splice(..2 + X86_64.len(), [b'P']);
@@ -225,7 +226,8 @@ fn limits_are_kept() {
     assert!(matches!(refused, Err(Error::Decode(DecodeError::Codec(_)))));
 }
 
-/// Bytes that were forms once: whatever decodes must then be usable without a panic.
+/// Bytes of forms, randomly damaged. If they still decode, the result must be usable without a
+/// panic.
 #[test]
 fn damaged_bytes_never_panic() {
     let mut sound = 0;
@@ -252,10 +254,11 @@ fn damaged_bytes_never_panic() {
             let stream = random.architecture();
             let _ = (damaged.signature(), damaged.bounds(&memory), damaged.to_string());
             let _ = damaged.to_locale(&memory).map(|form| form.encode());
-            let again = decode(&damaged.encode()).expect("what was decoded can be encoded");
+            let again = decode(&damaged.encode()).expect("a decoded form can be encoded");
             assert_eq!((&again, again.encode()), (&damaged, damaged.encode()));
             if let Ok(program) = damaged.lower(&memory, &stream) {
-                // Bytes at the start and the end, from memory that it doesn't lie in or just does.
+                // Packs bytes at the start, the middle and the end from memory of exactly the
+                // form's range.
                 let Ok(range) = program.range(1) else { continue };
                 let length = program.stream_size();
                 if range.start >= 0 && range.end < 1 << 16 {
@@ -273,7 +276,7 @@ fn damaged_bytes_never_panic() {
 }
 
 #[test]
-fn regular_types_stay_small_whatever_their_counts() {
+fn forms_of_regular_types_are_small_for_any_counts() {
     let rows = Datatype::vector(1 << 30, 3, 1 << 20, &Datatype::int()).unwrap();
     let block = Datatype::hvector(1 << 10, 1, 1 << 52, &rows).unwrap();
     let form = compile(&block);
@@ -285,7 +288,8 @@ fn regular_types_stay_small_whatever_their_counts() {
         program.to_string(),
         "extent 4611686018423193612 { 1099511627776 x 4194304: swap4 3 @0 }"
     );
-    // A byte 2^40 times over lies in memory once, so that the far end of its stream can be packed.
+    // A byte at 2^40 equal displacements takes one byte of memory, so the end of its stream can be
+    // packed here.
     let same = Datatype::hvector(1 << 40, 1, 0, &Datatype::byte()).unwrap();
     let same = Committed::new(&same, &Architecture::X86_64).unwrap();
     let mut out = [0; 10];
@@ -295,12 +299,12 @@ fn regular_types_stay_small_whatever_their_counts() {
 }
 
 #[test]
-fn a_million_blocks_are_no_burden() {
+fn a_million_blocks_compile_and_lower() {
     let blocks = 1_000_000;
     let mut random = Random::new(1, Options::default());
     let lengths: Vec<i64> = (0..blocks).map(|_| random.below(4) as i64).collect();
-    let places: Vec<i64> = (0..blocks).map(|at| at * 5 + random.below(2) as i64).collect();
-    let datatype = Datatype::indexed(&lengths, &places, &d()).unwrap();
+    let displacements: Vec<i64> = (0..blocks).map(|at| at * 5 + random.below(2) as i64).collect();
+    let datatype = Datatype::indexed(&lengths, &displacements, &d()).unwrap();
     let committed = Committed::new(&datatype, &Architecture::X86_64).unwrap();
     let bytes = committed.form().encode();
     assert!(bytes.len() < 10_000_000, "{}", bytes.len());
@@ -314,7 +318,7 @@ fn a_million_blocks_are_no_burden() {
     assert_eq!(out, [3; 8]);
 }
 
-/// A locale-specific form of these nodes, as bytes.
+/// The bytes of a locale-specific form with these nodes.
 fn located(nodes: &[u8]) -> Vec<u8> {
     let placed = Datatype::struct_(&[1], &[0], &[d()]).unwrap();
     let mut bytes = compile(&placed).encode();
@@ -324,8 +328,8 @@ fn located(nodes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn the_greatest_backward_extent_is_no_surprise() {
-    // char; a struct of it laid out from 0 to the least i64; a struct of that one.
+fn extent_of_i64_min_is_accepted() {
+    // A char; a struct of the char with an extent of i64::MIN; a struct of that struct.
     let mut nodes = vec![3, 0, 1, 6, 1, 1, 1, 0, 2, 0, 253];
     nodes.extend(u64::MAX.to_le_bytes());
     nodes.extend([6, 1, 1, 1, 0, 0]);
@@ -337,7 +341,7 @@ fn the_greatest_backward_extent_is_no_surprise() {
     assert_eq!(form.bounds(&Architecture::X86_64).unwrap().extent(), i64::MIN);
 }
 
-/// A nest in which every type holds the one below twice, all at one place. What costs more than its form does never ends.
+/// Nested types, each with the type below it twice. A walk along each path would never end.
 fn doubled(times: u32, bottom: &Datatype) -> Datatype {
     (0..times).fold(bottom.clone(), |below, _| {
         Datatype::struct_(&[1, 1], &[0, 1], &[below.clone(), below]).unwrap()
@@ -345,8 +349,8 @@ fn doubled(times: u32, bottom: &Datatype) -> Datatype {
 }
 
 #[test]
-fn types_that_double_cost_what_their_forms_do() {
-    // Bytes that are copied, and integers that are not.
+fn lowering_of_shared_subtrees_takes_linear_time() {
+    // Bytes, which are copied, and integers, which are converted.
     for (bottom, same) in [(Datatype::byte(), true), (Datatype::int(), false)] {
         let datatype = doubled(55, &bottom);
         assert!(datatype == doubled(55, &bottom) && datatype != doubled(54, &bottom));
@@ -366,7 +370,7 @@ fn types_that_double_cost_what_their_forms_do() {
 }
 
 #[test]
-fn a_table_of_tables_costs_what_its_form_does() {
+fn nested_tables_are_lowered_without_expansion() {
     let squares: Vec<i64> = (0..100_000).map(|n| n * n).collect();
     let inner = Datatype::indexed_block(1, &squares, &Datatype::byte()).unwrap();
     let outer = Datatype::hindexed_block(1, &squares, &inner).unwrap();
@@ -375,12 +379,13 @@ fn a_table_of_tables_costs_what_its_form_does() {
 }
 
 #[test]
-fn transposes_are_seen_not_to_overlap() {
+fn transposes_are_recognised_as_disjoint() {
     let lower = |datatype: &Datatype| {
         compile(datatype).lower(&Architecture::X86_64, &Architecture::S390X).unwrap()
     };
     let (n, bytes) = (1 << 20, 8 << 20);
-    // Columns one after the other, of doubles and of records; row by row from the last one.
+    // The columns of a matrix, one after the other, for doubles and for records; and rows, from the
+    // last to the first.
     let transposed = |element: &Datatype, size| {
         Datatype::hvector(n, 1, size, &Datatype::hvector(n, 1, n * size, element).unwrap()).unwrap()
     };
@@ -388,7 +393,7 @@ fn transposes_are_seen_not_to_overlap() {
     assert!(!lower(&transposed(&d(), 8)).overlaps(1));
     assert!(!lower(&transposed(&pair, 16)).overlaps(1));
     assert!(!lower(&Datatype::hvector(n, 4, -bytes, &d()).unwrap()).overlaps(1));
-    // Columns as one type with the extent of an item, any number of them.
+    // One column, resized to the extent of one item, any number of times.
     let columns = |n: i64| {
         let column = Datatype::vector(n, 1, n, &d()).unwrap();
         lower(&Datatype::resized(0, 8, &column).unwrap())
@@ -396,13 +401,13 @@ fn transposes_are_seen_not_to_overlap() {
     assert!(!columns(n).overlaps(n as u64));
     assert!(!columns(1000).overlaps(1000));
     assert!(columns(1000).overlaps(1001));
-    // A byte 2^60 times.
+    // One byte, 2^60 times.
     assert!(lower(&Datatype::hvector(1 << 60, 1, 0, &Datatype::byte()).unwrap()).overlaps(1));
 }
 
 #[test]
-fn displacements_that_cancel_out_far_away_are_where_they_say() {
-    // A table at the bottom of 64 bits, moved up by as much, beside a byte, twice.
+fn displacements_that_cancel_near_the_i64_limits_are_correct() {
+    // A table at the lowest displacements of 64 bits, moved up by i64::MAX, next to a byte, twice.
     let low: Vec<i64> = [0, 2, 4, 6, 9, 12, 15, 19, 23].iter().map(|at| i64::MIN + at).collect();
     let table = Datatype::hindexed_block(1, &low, &Datatype::byte()).unwrap();
     let up = Datatype::hindexed_block(1, &[i64::MAX], &table).unwrap();
@@ -418,8 +423,10 @@ fn displacements_that_cancel_out_far_away_are_where_they_say() {
 }
 
 #[test]
-fn what_alignment_pads_is_known_where_the_alignment_is_not() {
-    // By the power rule the int, which lies last, leads the simple struct, and the double a struct of such displacements.
+fn forms_without_alignments_keep_the_padding() {
+    // Under the power rule, the first member in memory sets the leading alignment. In the simple
+    // struct this is the int by its index; in a struct with these displacements it would be the
+    // double.
     let late = Datatype::resized(-100, 4, &Datatype::int()).unwrap();
     let simple = Datatype::simple_struct(&[1, 1], &[late, d()]).unwrap();
     let blocks = Datatype::hvector(2, 1, 16, &simple).unwrap();
@@ -433,9 +440,9 @@ fn what_alignment_pads_is_known_where_the_alignment_is_not() {
 }
 
 #[test]
-fn the_deepest_forms_fit_a_small_stack() {
-    // Each level is a struct of the one below and of sixteen bytes between gaps, too many to be copied into the next; datatypes
-    // don't nest as deep as forms.
+fn deepest_forms_fit_a_small_stack() {
+    // Each level is a struct of the level below and of sixteen separate bytes, too many to be
+    // copied into the next level. Forms may nest deeper than datatypes.
     let mut nodes = vec![251, 0x00, 0x04, 0, 4];
     for level in 1..1024u32 {
         nodes.extend([6, 17, 1, 1, 0]);
@@ -459,7 +466,7 @@ fn the_deepest_forms_fit_a_small_stack() {
     lowered.unwrap().join().unwrap();
 }
 
-/// A type whose arguments come from everywhere in an i64, its ends above all.
+/// A random type whose arguments are spread over the range of i64, most of them near its limits.
 fn extreme(random: &mut Random, depth: u64) -> Datatype {
     const NUMBERS: [i64; 20] = [
         0,
@@ -526,7 +533,7 @@ fn extreme(random: &mut Random, depth: u64) -> Datatype {
 }
 
 #[test]
-fn commit_refuses_what_cannot_be_compiled_and_nothing_else() {
+fn commit_refuses_exactly_the_types_that_cannot_be_compiled() {
     let (mut refused, mut taken) = (0, 0);
     for seed in 0..cases(20_000) {
         let mut random = Random::new(seed, Options::default());
@@ -539,7 +546,8 @@ fn commit_refuses_what_cannot_be_compiled_and_nothing_else() {
                 assert_eq!(committed.form(), &form, "{datatype} on {on}");
                 assert_eq!(committed.tag(), form.tag(), "{datatype} on {on}");
                 assert_eq!(*committed.bounds(), form.bounds(&on).unwrap(), "{datatype} on {on}");
-                // A reader of the form finds bounds by itself, and makes the same of them.
+                // A reader of the form computes the bounds itself, and lowers the form to an equal
+                // program.
                 let made = committed.native().to_string();
                 assert_eq!(made, program.to_string(), "{datatype} on {on}");
                 taken += 1;

@@ -1,4 +1,4 @@
-//! What forms are lowered to, in the text of programs: which runs merge, and that none is ever reordered.
+//! Tests of lowering, by the text of programs: which runs merge, and that no run is reordered.
 
 use shipable::{Architecture, Committed, Datatype, Form, View, oracle};
 
@@ -17,7 +17,7 @@ fn d() -> Datatype {
 }
 
 #[test]
-fn what_adjoins_is_one_run() {
+fn adjacent_items_become_one_run() {
     assert_eq!(native(&Datatype::contiguous(6, &d()).unwrap()), "extent 48 { 48 @0 }");
     assert_eq!(native(&Datatype::vector(3, 2, 2, &d()).unwrap()), "extent 48 { 48 @0 }");
     assert_eq!(native(&Datatype::indexed(&[2, 3], &[1, 3], &d()).unwrap()), "extent 40 { 40 @8 }");
@@ -25,29 +25,29 @@ fn what_adjoins_is_one_run() {
     let starts: Vec<i64> = lengths.iter().map(|length| (end, end += length).0).collect();
     let many = Datatype::indexed(&lengths, &starts, &d()).unwrap();
     assert_eq!(native(&many), "extent 360 { 360 @0 }");
-    // A struct without gaps, of members of different types, and many of them.
+    // A struct without gaps, of members of different types; and an array of it.
     let members = [d(), Datatype::int(), Datatype::float()];
     let packed = Datatype::simple_struct(&[1, 1, 1], &members).unwrap();
     assert_eq!(native(&packed), "extent 16 { 16 @0 }");
     assert_eq!(native(&Datatype::contiguous(9, &packed).unwrap()), "extent 144 { 144 @0 }");
-    // Where bytes are swapped, runs merge that are swapped alike.
+    // Runs whose items have equal byte swaps merge.
     let swapped = lowered(&packed, &HERE, &Architecture::S390X);
     assert_eq!(swapped, "extent 16 { swap8 1 @0; swap4 2 @8 }");
-    // A pair is two items in a row.
+    // A pair is two adjacent items.
     let pair = Datatype::basic(shipable::Basic::DoubleInt);
     assert_eq!(native(&pair), "extent 16 { 12 @0 }");
 }
 
 #[test]
-fn what_repeats_is_a_block() {
+fn regular_repetitions_become_blocks() {
     assert_eq!(native(&Datatype::vector(8, 1, 10, &d()).unwrap()), "extent 568 { 8 x 80: 8 @0 }");
     let cube = Datatype::subarray(&[4, 5, 6], &[2, 3, 2], &[1, 1, 1], shipable::Order::C, &d());
     assert_eq!(native(&cube.unwrap()), "extent 960 { 2 x 240: 3 x 48: 16 @296 }");
-    // Dimensions that go on at the same pace are one.
+    // Two dimensions with a common stride become one.
     let rows = Datatype::vector(3, 1, 2, &d()).unwrap();
     let more = Datatype::hvector(4, 1, 48, &rows).unwrap();
     assert_eq!(native(&more), "extent 184 { 12 x 16: 8 @0 }");
-    // The fourth dimension is a loop.
+    // Up to four dimensions are one block; a fifth is a loop around it.
     let four = Datatype::subarray(&[3; 4], &[2; 4], &[0; 4], shipable::Order::C, &d()).unwrap();
     assert_eq!(native(&four), "extent 648 { 2 x 216: 2 x 72: 2 x 24: 16 @0 }");
     let five = Datatype::subarray(&[3; 5], &[2; 5], &[0; 5], shipable::Order::C, &d()).unwrap();
@@ -55,9 +55,9 @@ fn what_repeats_is_a_block() {
 }
 
 #[test]
-fn what_is_irregular_is_a_table() {
-    let places = [9, 2, 30, 4, 17, 11, 26, 0];
-    let scattered = Datatype::indexed_block(1, &places, &d()).unwrap();
+fn irregular_displacements_become_a_table() {
+    let displacements = [9, 2, 30, 4, 17, 11, 26, 0];
+    let scattered = Datatype::indexed_block(1, &displacements, &d()).unwrap();
     let table = "[8 @72 @16 @240 @32 @136 @88 @208 @0]";
     assert_eq!(native(&scattered), format!("extent 248 {{ {table} }}"));
     let swapped = lowered(&scattered, &HERE, &Architecture::S390X);
@@ -65,23 +65,24 @@ fn what_is_irregular_is_a_table() {
 }
 
 #[test]
-fn a_table_of_longest_runs_is_one_like_another() {
+fn runs_of_2_to_the_58_bytes_become_a_table() {
     const LONG: i64 = 1 << 58;
-    let places: Vec<_> = (0..8).map(|at| at * (LONG + 2) + at * at % 3).collect();
-    let long = Datatype::hindexed_block(LONG, &places, &Datatype::byte()).unwrap();
-    let places: String = places.iter().map(|place| format!(" @{place}")).collect();
+    let displacements: Vec<_> = (0..8).map(|at| at * (LONG + 2) + at * at % 3).collect();
+    let long = Datatype::hindexed_block(LONG, &displacements, &Datatype::byte()).unwrap();
+    let displacements: String =
+        displacements.iter().map(|displacement| format!(" @{displacement}")).collect();
     let end = 7 * (LONG + 2) + 1 + LONG;
-    assert_eq!(native(&long), format!("extent {end} {{ [{LONG}{places}] }}"));
+    assert_eq!(native(&long), format!("extent {end} {{ [{LONG}{displacements}] }}"));
 }
 
 #[test]
-fn many_places_share_what_lies_there() {
-    let places = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
+fn copies_at_many_displacements_share_operations() {
+    let displacements = |count: i64| (0..count).map(|at| at * 5 + at * at % 3).collect::<Vec<_>>();
     let record = Datatype::simple_struct(&[1, 1], &[Datatype::char(), d()]).unwrap();
-    // Bytes that are copied are one table; where two conversions alternate, all share a body.
-    let copied = native(&Datatype::indexed_block(1, &places(9), &record).unwrap());
+    // Copied bytes become one table. Alternating conversions become loops with a shared body.
+    let copied = native(&Datatype::indexed_block(1, &displacements(9), &record).unwrap());
     assert!(copied.contains("{ [1 @0 @8 @9 "), "{copied}");
-    let many = Datatype::indexed_block(1, &places(300), &record).unwrap();
+    let many = Datatype::indexed_block(1, &displacements(300), &record).unwrap();
     let program = lowered(&many, &HERE, &Architecture::S390X);
     assert!(program.contains("{ 2 x 96 @0 #1{ 1 @0; swap8 1 @8 }; 2 x 64 @176 #1; "), "{program}");
     let committed = Committed::new(&many, &HERE).unwrap();
@@ -97,8 +98,8 @@ fn many_places_share_what_lies_there() {
 }
 
 #[test]
-fn nothing_is_reordered() {
-    // A 3 by 4 matrix by columns: the order of the stream is that of the type map, not of memory.
+fn lowering_keeps_the_order_of_the_type_map() {
+    // A 3 by 4 matrix by columns: the stream has the order of the type map, not of memory.
     let column = Datatype::vector(3, 1, 4, &d()).unwrap();
     let transpose = Datatype::hvector(4, 1, 8, &column).unwrap();
     assert_eq!(native(&transpose), "extent 96 { 4 x 8: 3 x 32: 8 @0 }");
@@ -108,13 +109,13 @@ fn nothing_is_reordered() {
     committed.native().pack(1, View::new(&matrix), 0, &mut packed).unwrap();
     let order: Vec<u8> = packed.chunks(8).map(|double| double[0]).collect();
     assert_eq!(order, [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
-    // Runs that adjoin in memory, the second first.
+    // Runs that are adjacent in memory, the second one first.
     let backwards = Datatype::indexed(&[1, 1], &[1, 0], &d()).unwrap();
     assert_eq!(native(&backwards), "extent 16 { 2 x -8: 8 @8 }");
 }
 
 #[test]
-fn nothing_is_left_of_what_holds_nothing() {
+fn empty_types_lower_to_empty_programs() {
     for empty in [
         Datatype::contiguous(0, &d()).unwrap(),
         Datatype::vector(3, 0, 5, &d()).unwrap(),

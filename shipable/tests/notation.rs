@@ -1,4 +1,5 @@
-//! The notation: the text of every constructor, the strings printed in 1995, and what is refused, where and why.
+//! Tests of the notation: the text of each constructor, the strings printed in 1995, and the errors
+//! with their columns.
 
 use std::collections::HashMap;
 
@@ -6,14 +7,14 @@ use shipable::notation::{self, MAX_LIST, MAX_TEXT, ParseProblem};
 use shipable::oracle::{Options, Random, cases};
 use shipable::{Basic, Class, Datatype, Distribution, Error, Order, Result};
 
-/// It prints so, and what is printed leads back.
+/// Checks that a type prints as this text, and that the text parses as this type.
 fn prints(made: Result<Datatype>, text: &str) {
     let made = made.unwrap();
     assert_eq!(made.to_string(), text);
     assert_eq!(notation::parse(text).unwrap(), made);
 }
 
-/// It is no datatype, because of something in this column.
+/// Checks that a text is refused at this column, with an error that contains `says`.
 fn refused(text: &str, column: usize, says: &str) {
     let error = notation::parse(text).expect_err(text);
     assert!(error.problem.to_string().contains(says), "{text}: {error}");
@@ -21,7 +22,7 @@ fn refused(text: &str, column: usize, says: &str) {
 }
 
 #[test]
-fn every_constructor_has_its_text() {
+fn every_constructor_prints_and_parses() {
     let (d, i, c) = (&Datatype::double(), &Datatype::int(), &Datatype::char());
     prints(Ok(d.clone()), "d");
     prints(Datatype::contiguous(0, d), "U1(0d)");
@@ -58,7 +59,7 @@ fn every_constructor_has_its_text() {
     prints(Datatype::value_index(d, &Datatype::long()), "U1(VI:d:l)");
 }
 
-/// What was printed, what that is, and its canonical text.
+/// Strings printed in 1995, the types that they denote, and their canonical texts.
 fn printed_in_1995() -> Vec<(&'static str, Result<Datatype>, &'static str)> {
     let (int, double, char) = (Datatype::int(), Datatype::double(), Datatype::char());
     let record = &Datatype::struct_(&[1, 1], &[0, 8], &[double.clone(), char.clone()]).unwrap();
@@ -119,18 +120,18 @@ fn printed_in_1995() -> Vec<(&'static str, Result<Datatype>, &'static str)> {
 }
 
 #[test]
-fn the_strings_of_1995() {
+fn strings_printed_in_1995_parse() {
     for (printed, made, canonical) in printed_in_1995() {
         assert_eq!(notation::parse(printed), Ok(made.clone().unwrap()), "{printed}");
         prints(made, canonical);
     }
-    // One is defective in its source.
+    // This string is defective in its source.
     let defective = "U594704(S:3:f/2/0,U594608(S:2:d/1/0,c/1/8)/1/16)";
-    refused(defective, defective.len(), "a list of members says 3, but has 2");
+    refused(defective, defective.len(), "a list of members states length 3, but has 2");
 }
 
 #[test]
-fn every_basic_type_leads_back() {
+fn every_basic_type_round_trips() {
     for &basic in Basic::ALL {
         let datatype = notation::parse(basic.code()).unwrap();
         assert!(datatype.is(&basic.into()), "{basic}");
@@ -138,9 +139,10 @@ fn every_basic_type_leads_back() {
     }
 }
 
-/// docs/notation.md: its examples are types, canonical ones, and its table of basic types is whole.
+/// In docs/notation.md, the examples must be canonical types, and the table of basic types
+/// complete.
 #[test]
-fn the_documentation_is_right() {
+fn documentation_matches_the_implementation() {
     let page = include_str!("../../docs/notation.md");
     let quoted = page.split('`').skip(1).step_by(2);
     let examples: Vec<_> = quoted.filter(|quoted| quoted.starts_with("U1(")).collect();
@@ -158,15 +160,15 @@ fn the_documentation_is_right() {
 }
 
 #[test]
-fn other_text_becomes_canonical() {
+fn other_texts_become_canonical() {
     let canonical = [
         ("U0(2d)", "U1(2d)"),
         ("U9223372036854775807(2d)", "U1(2d)"),
         ("U5(S:2:U9(2i)/1/0,U9/1/8)", "U1(S:2:U2(2i)/1/0,U2/1/8)"),
-        // Defined twice, under two numbers; across two levels.
+        // One type defined twice, under two numbers; and a reference across two levels.
         ("U5(S:2:U9(2i)/1/0,U8(2i)/1/8)", "U1(S:2:U2(2i)/1/0,U2/1/8)"),
         ("U1(S:2:U2(3U3(2i))/1/0,U3/1/8)", "U1(S:2:U2(3U3(2i))/1/0,U3/1/8)"),
-        // MPI has a name for the pair.
+        // MPI has a name for this pair.
         ("U1(VI:d:i)", "di"),
         ("U1(3U2(VI:d:i))", "U1(3di)"),
         ("U1(X:d:1:0/-9223372036854775808)", "U1(X:d:1:0/-9223372036854775808)"),
@@ -175,14 +177,14 @@ fn other_text_becomes_canonical() {
         assert_eq!(notation::parse(text).unwrap().to_string(), printed);
         assert_eq!(printed.parse::<Datatype>().unwrap().to_string(), printed);
     }
-    // What is referred to is one object.
+    // A reference gives the same object.
     let shared = notation::parse("U1(S:2:U2(2i)/1/0,U2/1/8)").unwrap();
     let children = shared.node().children();
     assert!(children[0].is(&children[1]));
 }
 
 #[test]
-fn legacy_constructors_come_back_as_their_successors() {
+fn legacy_constructors_parse_as_their_successors() {
     let d = &Datatype::double();
     let members = std::slice::from_ref(d);
     let pairs = [
@@ -199,7 +201,7 @@ fn legacy_constructors_come_back_as_their_successors() {
 }
 
 #[test]
-fn words_and_numbers_are_refused_where_they_stand() {
+fn invalid_words_and_numbers_are_refused_at_their_columns() {
     refused("", 1, "expected a type");
     refused("3", 1, "expected a type");
     refused("(3d)", 1, "expected a type");
@@ -219,7 +221,7 @@ fn words_and_numbers_are_refused_where_they_stand() {
     refused("U1(hv:d:1:1:1)", 4, "expected a count or a constructor");
     refused("U1(-3d)", 4, "expected a count or a constructor");
     refused("U1(3)", 5, "expected a type");
-    // Blanks, and what isn't ASCII.
+    // Blanks, and characters that aren't ASCII.
     refused(" d", 1, "a blank: the notation has none");
     refused("d ", 2, "a blank");
     refused("U1( 3d)", 4, "a blank");
@@ -247,7 +249,7 @@ fn words_and_numbers_are_refused_where_they_stand() {
 }
 
 #[test]
-fn every_rule_is_refused_without_its_parts() {
+fn incomplete_rules_are_refused() {
     refused("U1(V:d:2:3)", 11, "expected `:`, found `)`");
     refused("U1(V:d:2:3:4:5)", 13, "expected `)`, found `:`");
     refused("U1(V)", 5, "expected `:`");
@@ -261,7 +263,7 @@ fn every_rule_is_refused_without_its_parts() {
     refused("U1(S:1:d)", 9, "expected `/`");
     refused("U1(SS:1:d/1/0)", 12, "expected `)`");
     refused("U1(SS:1:1/d)", 9, "expected a type");
-    refused("U1(XB:d:1:5)", 12, "a list of blocks says 1, but has 0");
+    refused("U1(XB:d:1:5)", 12, "a list of blocks states length 1, but has 0");
     refused("U1(XB:d:0)", 10, "expected `:`");
     refused("U1(HXB:d:1:5:)", 14, "expected a number (displacement)");
     refused("U1(D:)", 6, "expected a type");
@@ -281,24 +283,24 @@ fn every_rule_is_refused_without_its_parts() {
 }
 
 #[test]
-fn lists_have_the_length_that_they_state() {
-    refused("U1(X:d:2:1/0)", 13, "a list of blocks says 2, but has 1");
-    refused("U1(X:d:1)", 9, "a list of blocks says 1, but has 0");
-    refused("U1(X:d:1:1/0,1/2)", 13, "a list of blocks says 1, but has more");
-    refused("U1(X:d:0:1/0)", 9, "a list of blocks says 0, but has more");
-    refused("U1(X:d:0:)", 9, "says 0, but has more");
-    refused("U1(X:d:1:1/0,)", 13, "says 1, but has more");
-    refused("U1(S:1:d/1/0,c/1/8)", 13, "a list of members says 1, but has more");
-    refused("U1(SA:d:C:2:2/1/0)", 18, "a list of dimensions says 2, but has 1");
+fn lists_of_another_length_than_stated_are_refused() {
+    refused("U1(X:d:2:1/0)", 13, "a list of blocks states length 2, but has 1");
+    refused("U1(X:d:1)", 9, "a list of blocks states length 1, but has 0");
+    refused("U1(X:d:1:1/0,1/2)", 13, "a list of blocks states length 1, but has more");
+    refused("U1(X:d:0:1/0)", 9, "a list of blocks states length 0, but has more");
+    refused("U1(X:d:0:)", 9, "states length 0, but has more");
+    refused("U1(X:d:1:1/0,)", 13, "states length 1, but has more");
+    refused("U1(S:1:d/1/0,c/1/8)", 13, "a list of members states length 1, but has more");
+    refused("U1(SA:d:C:2:2/1/0)", 18, "a list of dimensions states length 2, but has 1");
     refused("U1(DA:d:C:2:0:0)", 4, "at least one");
 }
 
 #[test]
-fn references_lead_to_what_was_defined_before() {
+fn references_to_undefined_types_are_refused() {
     refused("U1", 1, "U1 refers back to nothing");
     refused("U1(3U2)", 5, "U2 refers back to nothing");
     refused("U1(S:2:U2/1/0,U2(2i)/1/8)", 8, "U2 refers back to nothing");
-    // A cycle, at once and through another type.
+    // A cycle, direct and through another type.
     refused("U1(3U1)", 5, "U1 is the type that begins at column 1");
     refused("U9(S:2:d/1/0,U2(3U9)/1/8)", 18, "U9 is the type that begins at column 1");
     refused("U1(3U1(2d))", 5, "U1 is already defined at column 1");
@@ -306,7 +308,7 @@ fn references_lead_to_what_was_defined_before() {
 }
 
 #[test]
-fn constructors_refuse_in_their_own_words() {
+fn errors_of_constructors_are_passed_on() {
     let class = |text: &str, column: usize, says: &str| {
         refused(text, column, says);
         let error = notation::parse(text).unwrap_err();
@@ -321,7 +323,7 @@ fn constructors_refuse_in_their_own_words() {
     assert_eq!(class("U1(VI:d:f)", 4, "make no pair"), Class::Type);
     assert_eq!(class("U1(VI:U2(2d):i)", 4, "make no pair"), Class::Type);
     assert_eq!(class("U1(RZ:d:1:9223372036854775807)", 4, "past 64 bits"), Class::Arg);
-    // Products: 2^64 items, in one constructor and in two.
+    // 2^64 items, in one constructor and in two.
     let product = "U1(V:d:4294967296:4294967296:1)";
     assert_eq!(class(product, 4, "does not fit 64 bits"), Class::ValueTooLarge);
     let product = "U1(3U2(9223372036854775807d))";
@@ -329,14 +331,14 @@ fn constructors_refuse_in_their_own_words() {
 }
 
 #[test]
-fn limits_are_stated_and_kept() {
+fn limits_are_enforced_and_stated() {
     let nested = |definitions: usize, inner: &str| {
         let mut text: String = (1..=definitions).map(|n| format!("U{n}(1")).collect();
         text += inner;
         text + &")".repeat(definitions)
     };
     let deepest = Datatype::MAX_DEPTH - 1;
-    // On half a thread's usual stack, unoptimised too.
+    // The stack is half the usual size of a thread's stack, and the code may be unoptimised.
     std::thread::Builder::new()
         .stack_size(1 << 20)
         .spawn(move || {
@@ -360,7 +362,7 @@ fn limits_are_stated_and_kept() {
 }
 
 #[test]
-fn random_types_lead_back() {
+fn random_types_round_trip() {
     for seed in 0..cases(300) {
         let datatype = Random::new(seed, Options::default()).datatype();
         let text = datatype.to_string();
@@ -370,7 +372,8 @@ fn random_types_lead_back() {
     }
 }
 
-/// Text that was a datatype once: an error within it, or a datatype with a text of its own.
+/// Damaged texts either fail to parse at a column of the text, or parse as a type with its own
+/// canonical text.
 #[test]
 fn damaged_text_never_panics() {
     for seed in 0..cases(300) {
@@ -399,7 +402,7 @@ fn damaged_text_never_panics() {
 }
 
 #[test]
-fn equal_types_print_equal_strings_however_they_are_shared() {
+fn equal_types_print_equal_texts_whether_shared_or_not() {
     let pair = || Datatype::contiguous(2, &Datatype::int()).unwrap();
     let shared = pair();
     let apart = Datatype::struct_(&[1, 1], &[0, 8], &[pair(), pair()]).unwrap();
@@ -490,7 +493,7 @@ fn every_constructor_is_described() {
 }
 
 #[test]
-fn descriptions_name_what_is_used_again_and_shorten_long_lists() {
+fn descriptions_refer_to_repeated_types_and_shorten_lists() {
     let pair = || Datatype::contiguous(2, &Datatype::int()).unwrap();
     described(
         Datatype::struct_(&[1, 1], &[0, 8], &[pair(), pair()]),
@@ -501,7 +504,7 @@ fn descriptions_name_what_is_used_again_and_shorten_long_lists() {
             "  blocklength 1, displacement 8 bytes: U2, as above",
         ],
     );
-    // MPI-1's constructors are told apart here, though not in the notation.
+    // Unlike the notation, descriptions distinguish MPI-1's constructors.
     let d = &Datatype::double();
     let members = [Datatype::hvector(1, 1, 9, d), Datatype::hvector_integer(1, 1, 9, d)];
     let both = Datatype::simple_struct(&[1, 1], &members.map(Result::unwrap)).unwrap();
@@ -517,9 +520,9 @@ fn descriptions_name_what_is_used_again_and_shorten_long_lists() {
     assert_eq!(long(100_000).lines().nth(17), Some("  ... and 99984 more"));
 }
 
-/// Types that share their parts have no more objects than this has levels, but as many paths as a tree of them.
+/// A type with as many objects as levels, but with 2^200 paths.
 #[test]
-fn shared_parts_take_no_time() {
+fn shared_subtrees_print_in_linear_time() {
     let mut text = String::new();
     for level in 1..200 {
         text += &format!("U{level}(SS:2:");
@@ -534,13 +537,13 @@ fn shared_parts_take_no_time() {
 }
 
 #[test]
-fn unequal_types_print_unequal_strings() {
+fn unequal_types_print_unequal_texts() {
     let mut printed: HashMap<String, Datatype> = HashMap::new();
     let mut random = Random::new(3, Options { items: 4, depth: 2, ..Options::default() });
     for _ in 0..cases(3000) {
         let datatype = random.datatype();
         let known = printed.entry(datatype.to_string()).or_insert_with(|| datatype.clone());
-        // Legacy constructors print as the others do, and nothing else may.
+        // Only MPI-1's constructors and their successors have equal texts.
         let same = known.signature() == datatype.signature();
         let here = shipable::Architecture::NATIVE;
         assert!(same && known.bounds(&here) == datatype.bounds(&here), "{datatype}");

@@ -1,4 +1,4 @@
-//! Packed buffers: positions, representations, counts.
+//! Tests of packed buffers: positions, representations and counts.
 
 use shipable::arch::Value;
 use shipable::oracle::{self, Options, Random, cases};
@@ -13,7 +13,7 @@ fn commit(datatype: &Datatype, architecture: &Architecture) -> Committed {
     Committed::new(datatype, architecture).unwrap()
 }
 
-/// Packs at a position of a buffer of `room` bytes of 0xee.
+/// Packs at a position of a buffer of `room` bytes, which are 0xee before.
 fn pack(
     committed: &Committed,
     memory: &[u8],
@@ -26,7 +26,7 @@ fn pack(
     Ok((packed, position))
 }
 
-/// Where single bytes lie beside four-byte units: what XDR makes of a stream without padding.
+/// The packed buffer that XDR makes of a stream without padding.
 fn padded(scalars: &[oracle::Item], dense: &[u8], position: u64) -> Vec<u8> {
     let (mut padded, mut at) = (vec![0xee; position as usize], 0);
     for item in scalars {
@@ -41,7 +41,7 @@ fn padded(scalars: &[oracle::Item], dense: &[u8], position: u64) -> Vec<u8> {
 }
 
 #[test]
-fn any_types_of_one_signature_pack_and_unpack_a_buffer_in_calls_of_their_own() {
+fn types_of_equal_signatures_unpack_each_others_buffers() {
     let (mut tried, mut mixed) = (0, 0);
     for seed in 0..cases(1000) {
         let random = &mut Random::new(seed, Options::default());
@@ -86,7 +86,7 @@ fn any_types_of_one_signature_pack_and_unpack_a_buffer_in_calls_of_their_own() {
         assert!(size <= sizes && position - start <= sizes, "{what}: {sizes}");
 
         position = start;
-        // Element by element of the other type.
+        // Unpacks element by element of the other type.
         for element in 0..count as i64 {
             let view = ViewMut::new(&mut unpacked).with_origin(held[1].0 as u64);
             let view = view.shifted(element * types[1].bounds().extent()).unwrap();
@@ -100,7 +100,7 @@ fn any_types_of_one_signature_pack_and_unpack_a_buffer_in_calls_of_their_own() {
 
 #[test]
 fn external32_has_the_sizes_of_the_standard() {
-    // MPI-5.0 table 14.3, of those whose size differs from that on x86-64, and some that don't.
+    // Types of MPI-5.0 table 14.3 whose size differs from x86-64's, and some whose size doesn't.
     let sizes = [
         (Basic::Long, 4),
         (Basic::UnsignedLong, 4),
@@ -121,7 +121,7 @@ fn external32_has_the_sizes_of_the_standard() {
 }
 
 #[test]
-fn a_struct_of_c_has_one_image_in_external32_and_one_in_xdr() {
+fn c_struct_matches_golden_bytes_in_external32_and_xdr() {
     // struct { char c; double d; short s[3]; long l; char bytes[5]; long double x; }
     let members = [
         Datatype::char(),
@@ -134,7 +134,7 @@ fn a_struct_of_c_has_one_image_in_external32_and_one_in_xdr() {
     let record = Datatype::simple_struct(&[1, 1, 3, 1, 5, 1], &members).unwrap();
     let mut images = Vec::new();
     for architecture in [Architecture::X86_64, Architecture::S390X, Architecture::I686] {
-        // The values, by way of the oracle from external32.
+        // The oracle computes the values from the external32 image.
         let mut memory = vec![0; 200];
         let mut external = vec![b'A'];
         external.extend(1.5f64.to_be_bytes());
@@ -163,16 +163,16 @@ fn a_struct_of_c_has_one_image_in_external32_and_one_in_xdr() {
 }
 
 #[test]
-fn bytes_in_xdr_are_padded_where_something_else_follows() {
+fn xdr_pads_single_bytes_before_other_items() {
     let (byte, int) = (Datatype::byte(), Datatype::int());
     let both = Datatype::simple_struct(&[3, 1, 2], &[byte.clone(), int.clone(), byte.clone()]);
     let both = commit(&both.unwrap(), &Architecture::X86_64);
     let memory: Vec<u8> = (1..=24).collect();
     let (packed, end) = pack(&both, &memory, 2, (24, 0), &XDR).unwrap();
-    // Two bytes and the three of the next element follow each other.
+    // Two bytes of one element and three bytes of the next are adjacent.
     assert_eq!(packed[..11], [1, 2, 3, 0, 8, 7, 6, 5, 9, 10, 13]);
     assert_eq!(packed[11..end as usize], [14, 15, 0, 0, 0, 20, 19, 18, 17, 21, 22][..]);
-    // Any calls: three bytes one by one, an int.
+    // Unpacked in other portions: three bytes one by one, and an int.
     let (byte, int) = (commit(&byte, &XDR), commit(&int, &Architecture::S390X));
     let (mut position, mut back) = (0, [0; 4]);
     for at in 0..3 {
@@ -185,7 +185,7 @@ fn bytes_in_xdr_are_padded_where_something_else_follows() {
 }
 
 #[test]
-fn what_doesnt_fit_is_refused_with_its_values() {
+fn buffers_and_values_that_do_not_fit_are_refused() {
     let ints = commit(&Datatype::int(), &Architecture::X86_64);
     let memory = [0; 12];
     let refused = |count, buffer, representation: &Architecture| {
@@ -210,7 +210,7 @@ fn what_doesnt_fit_is_refused_with_its_values() {
     let unpacked = ints.unpack(&[0; 12], &mut position, ViewMut::new(&mut memory), 1, &EXTERNAL32);
     assert_eq!(unpacked.unwrap_err().class(), Class::Truncate);
     assert_eq!((position, memory), (9, [7; 4]));
-    // A long that external32 has no room for.
+    // A long that external32 can't hold.
     let longs = commit(&Datatype::long(), &Architecture::X86_64);
     let memory = [7i64, 1 << 31].map(i64::to_le_bytes).concat();
     let error = pack(&longs, &memory, 2, (8, 0), &EXTERNAL32).unwrap_err();
@@ -219,7 +219,7 @@ fn what_doesnt_fit_is_refused_with_its_values() {
 }
 
 #[test]
-fn more_elements_than_an_int_counts() {
+fn element_counts_beyond_int_are_supported() {
     let (count, bytes) = (1i64 << 33, Datatype::byte());
     let huge = commit(&Datatype::contiguous(count, &bytes).unwrap(), &Architecture::X86_64);
     assert_eq!(huge.pack_size(5, &EXTERNAL32).unwrap(), 5 << 33);
@@ -233,7 +233,7 @@ fn more_elements_than_an_int_counts() {
 }
 
 #[test]
-fn counts_and_elements_of_bytes() {
+fn message_bytes_are_counted_in_elements() {
     let here = Architecture::X86_64;
     let pair = commit(&Datatype::double_int(), &here);
     let whole =
@@ -249,7 +249,7 @@ fn counts_and_elements_of_bytes() {
     assert_eq!(nothing.count_in(0, &here).unwrap(), Some(0));
     assert_eq!(nothing.count_in(4, &here).unwrap(), None);
     assert_eq!(nothing.elements_in(4, &here).unwrap(), None);
-    // A message has no padding, in XDR's representation neither; a packed buffer has.
+    // A message has no padding, even in XDR. A packed buffer in XDR has.
     let mixed = Datatype::struct_(&[1, 1], &[0, 4], &[Datatype::byte(), Datatype::int()]).unwrap();
     let mixed = commit(&mixed, &here);
     assert_eq!(mixed.pack_size(1, &XDR).unwrap(), 8);
@@ -258,7 +258,7 @@ fn counts_and_elements_of_bytes() {
         (Some(1), None)
     );
     assert_eq!(mixed.elements_in(6, &XDR).unwrap(), Some(3));
-    // Any number of the first scalars of random types, one behind the other.
+    // Each beginning of a random type's sequence of scalars.
     for seed in 0..cases(300) {
         let random = &mut Random::new(seed, Options::default());
         let datatype = random.datatype();
@@ -283,7 +283,7 @@ fn counts_and_elements_of_bytes() {
 }
 
 #[test]
-fn types_are_found_by_class_and_size() {
+fn match_size_finds_types_by_class_and_size() {
     let find = |class, size, on: &Architecture| Datatype::match_size(class, size, on);
     for here in [Architecture::X86_64, Architecture::I686, Architecture::M68K] {
         assert!(find(TypeClass::Real, 8, &here).unwrap().is(&Datatype::real8()));
@@ -296,22 +296,22 @@ fn types_are_found_by_class_and_size() {
     let error = find(TypeClass::Real, 12, &Architecture::X86_64).unwrap_err();
     assert_eq!(error.class(), Class::Arg);
     assert!(error.to_string().contains("12 bytes"), "{error}");
-    // XDR has no unit of two bytes.
+    // XDR has no type of two bytes.
     assert!(find(TypeClass::Integer, 2, &XDR).is_err());
-    // Where narrow ones take as much as wide ones, the one that holds most.
+    // In XDR, narrow types have the size of wider ones, and the widest one is returned.
     assert!(find(TypeClass::Integer, 4, &XDR).unwrap().is(&Datatype::integer4()));
     assert!(find(TypeClass::Real, 4, &XDR).unwrap().is(&Datatype::real4()));
     assert!(find(TypeClass::Complex, 8, &XDR).unwrap().is(&Datatype::complex8()));
 }
 
 #[test]
-fn addresses_are_numbers() {
+fn address_arithmetic_wraps() {
     let record = (1u8, 2u64);
     let (base, member) = (address::of(&record), address::of(&record.1));
     let offset = std::mem::offset_of!((u8, u64), 1) as i64;
     assert_eq!(address::difference(member, base), offset);
     assert_eq!(address::sum(base, offset), member);
-    // Past the greatest: addresses wrap, as unsigned ones do.
+    // Beyond the greatest address, addresses wrap as unsigned integers do.
     assert_eq!(address::difference(i64::MIN, i64::MAX), 1);
     assert_eq!(address::sum(i64::MAX, 1), i64::MIN);
 }

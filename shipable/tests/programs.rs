@@ -1,4 +1,4 @@
-//! Pack, unpack and copy against the oracle: random types, random representations, random cuts.
+//! Tests of pack, unpack and copy against the oracle, with random types, representations and cuts.
 
 use shipable::form::Limits;
 use shipable::oracle::{self, Options, Random, cases};
@@ -7,14 +7,16 @@ use shipable::{
     View, ViewMut, program,
 };
 
-/// A random type in the memory of an architecture, and its program after a voyage over the wire.
+/// A random type in the memory of an architecture, with the program of its form after encoding and
+/// decoding.
 struct Case {
     datatype: Datatype,
     memory: Architecture,
     stream: Architecture,
     program: Program,
     count: u64,
-    /// Where displacement 0 lies in a buffer that just holds the elements, and the buffer's length.
+    /// The offset of displacement 0 in the smallest buffer that holds the elements, and the
+    /// buffer's length.
     origin: usize,
     length: usize,
 }
@@ -25,7 +27,8 @@ impl Case {
         let form = Form::compile(&datatype, &compiled_on).unwrap();
         let shipped = Form::decode(&form.encode(), &Limits::default()).unwrap();
         assert_eq!((&shipped, shipped.encode()), (&form, form.encode()), "{datatype}");
-        // A portable form serves any memory, in bytes as well.
+        // A portable form can be lowered for any memory, also after its conversion to byte
+        // displacements.
         let (memory, shipped) = match form.builder_architecture() {
             Some(builder) => (*builder, shipped),
             None => {
@@ -35,7 +38,7 @@ impl Case {
             }
         };
         assert_eq!(shipped.signature().unwrap(), datatype.signature(), "{datatype}");
-        // Not the alignments, which are of no account in bytes.
+        // Alignments are left out: a form with byte displacements doesn't need them.
         let lies = |b: Bounds| [b.lb, b.ub, b.true_lb, b.true_ub, b.size];
         let (found, bounds) = (shipped.bounds(&memory).unwrap(), datatype.bounds(&memory).unwrap());
         assert_eq!(lies(found), lies(bounds), "{datatype} on {memory}: {shipped}");
@@ -80,7 +83,7 @@ impl Case {
     }
 }
 
-/// Parts of a stream, most of them short.
+/// Divides a stream into random parts, most of them short.
 fn cuts(random: &mut Random, length: usize) -> Vec<std::ops::Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -100,7 +103,7 @@ fn refused(error: Error) -> ConversionError {
     }
 }
 
-/// Packs random memory in parts; whether a value was refused.
+/// Packs random memory in parts, and returns whether a value was refused.
 fn packs_as_the_oracle_does(case: &Case, random: &mut Random, seed: u64) -> bool {
     let memory = random.bytes(case.length);
     let (expected, refusal) = case.oracle_pack(&memory);
@@ -137,7 +140,7 @@ fn pack_agrees_with_the_oracle_at_any_cut() {
     assert!(refusals > 0 && converted > 0, "the random types are too tame");
 }
 
-/// So many members that those of one type share its operations.
+/// Structs of so many members that members of one type share their operations.
 #[test]
 fn structs_of_many_members_pack_as_the_oracle_does() {
     for seed in 0..cases(20) {
@@ -146,8 +149,8 @@ fn structs_of_many_members_pack_as_the_oracle_does() {
         let kinds: Vec<_> = (0..3).map(|_| random.datatype()).collect();
         let members: Vec<_> = (0..300).map(|_| random.pick(&kinds).clone()).collect();
         let lengths: Vec<_> = members.iter().map(|_| random.below(3) as i64).collect();
-        let places: Vec<_> = (0..300).map(|at| 3000 * at + random.below(9) as i64).collect();
-        let record = Datatype::struct_(&lengths, &places, &members).unwrap();
+        let displacements: Vec<_> = (0..300).map(|at| 3000 * at + random.below(9) as i64).collect();
+        let record = Datatype::struct_(&lengths, &displacements, &members).unwrap();
         let stream = random.architecture();
         let case = Case::new(random, record, stream);
         packs_as_the_oracle_does(&case, random, seed);
@@ -190,7 +193,8 @@ fn copy_agrees_with_pack_and_unpack() {
         let random = &mut Random::new(seed, Options::default());
         random.options.architecture = random.architecture();
         let (source, target) = random.pair();
-        // Mostly through the source's own representation, as between ranks, now and then through any.
+        // Copies usually go through the source's own representation, as between ranks. Some use
+        // another.
         let own = !random.chance(3);
         let stream = if own { random.options.architecture } else { random.architecture() };
         let mut from = Case::new(random, source, stream);
@@ -232,11 +236,11 @@ fn copy_agrees_with_pack_and_unpack() {
 }
 
 #[test]
-fn mirror_moves_what_the_oracle_packs_and_unpacks() {
+fn mirror_agrees_with_the_oracle() {
     for seed in 0..cases(1500) {
         let random = &mut Random::new(seed, Options::default());
         let mut case = Case::random(random);
-        // Now and then what is converted on its way.
+        // An eighth of the cases converts values.
         if !random.chance(8) {
             let form = Form::compile(&case.datatype, &case.memory).unwrap();
             case.stream = case.memory;
@@ -264,7 +268,7 @@ fn mirror_moves_what_the_oracle_packs_and_unpacks() {
 }
 
 #[test]
-fn programs_are_alike_where_elements_lie_alike() {
+fn is_like_compares_the_layout_of_elements() {
     let arch = Architecture::NATIVE;
     let lower = |notation: &str| {
         let datatype: Datatype = notation.parse().unwrap();
@@ -285,21 +289,21 @@ fn programs_are_alike_where_elements_lie_alike() {
 }
 
 #[test]
-fn long_irregular_types_are_copied_as_they_are_packed_and_unpacked() {
+fn copy_of_long_irregular_types_equals_pack_and_unpack() {
     let arch = Architecture::NATIVE;
     for seed in 0..cases(20) {
         let random = &mut Random::new(seed, Options::default());
-        // Blocks of 0 to 40 bytes between gaps, now and then a long one that is a step of its own.
+        // Blocks of 0 to 40 bytes with gaps, and rarely a longer block, which is a separate step.
         let mut irregular = |length: i64| {
-            let (mut lengths, mut places, mut end, mut left) = (vec![], vec![], 0, length);
+            let (mut lengths, mut displacements, mut end, mut left) = (vec![], vec![], 0, length);
             while left > 0 {
                 let most = if random.chance(500) { 5000 } else { 40 };
                 let block = (random.below(most) as i64).min(left);
-                places.push(end + random.below(7) as i64);
+                displacements.push(end + random.below(7) as i64);
                 lengths.push(block);
-                (end, left) = (places[places.len() - 1] + block, left - block);
+                (end, left) = (displacements[displacements.len() - 1] + block, left - block);
             }
-            let datatype = Datatype::indexed(&lengths, &places, &Datatype::byte()).unwrap();
+            let datatype = Datatype::indexed(&lengths, &displacements, &Datatype::byte()).unwrap();
             let program = Form::compile(&datatype, &arch).unwrap().lower(&arch, &arch).unwrap();
             let held = program.range(1).unwrap().end as usize;
             (program, held)
@@ -330,7 +334,7 @@ fn overlaps_agree_with_the_oracle() {
 }
 
 #[test]
-fn a_stream_is_refused_where_it_does_not_go_on() {
+fn streams_at_wrong_positions_are_refused() {
     let arch = Architecture::X86_64;
     let form = Form::compile(&Datatype::double(), &arch).unwrap();
     let program = form.lower(&arch, &Architecture::S390X).unwrap();
@@ -339,13 +343,13 @@ fn a_stream_is_refused_where_it_does_not_go_on() {
     let mut unpack = |position, input: &[u8]| {
         program.unpack(2, ViewMut::new(&mut memory), position, input, &mut partial)
     };
-    // Past the end; within a value whose start never came; and within one whose start came, but not to there.
+    // Past the end; inside a value without its start; and inside a value at the wrong continuation.
     assert!(matches!(unpack(16, &[0]), Err(Error::Position { position: 17, .. })));
     assert!(matches!(unpack(u64::MAX, &[0]), Err(Error::Position { .. })));
     assert!(matches!(unpack(3, &[0]), Err(Error::Position { position: 3, .. })));
     unpack(8, &[0; 3]).unwrap();
     assert!(matches!(unpack(12, &[0]), Err(Error::Position { position: 12, .. })));
-    // Between two values nothing needs to have come before.
+    // A new value may start anywhere.
     unpack(8, &1.5f64.to_be_bytes()).unwrap();
     assert_eq!(memory[8..], 1.5f64.to_le_bytes());
     let mut byte = [0];
@@ -354,7 +358,7 @@ fn a_stream_is_refused_where_it_does_not_go_on() {
 }
 
 #[test]
-fn elements_outside_of_memory_are_refused_untouched() {
+fn elements_outside_of_memory_are_refused_without_a_write() {
     let arch = Architecture::NATIVE;
     let vector = Datatype::vector(3, 1, -2, &Datatype::int32()).unwrap();
     let program = Form::compile(&vector, &arch).unwrap().lower(&arch, &arch).unwrap();
@@ -369,7 +373,7 @@ fn elements_outside_of_memory_are_refused_untouched() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_is_named() {
+fn conversion_errors_name_the_value() {
     let (here, there) = (Architecture::X86_64, Architecture::I686);
     let longs = Datatype::vector(3, 1, 2, &Datatype::long()).unwrap();
     let program = Form::compile(&longs, &here).unwrap().lower(&there, &here).unwrap();
@@ -392,7 +396,7 @@ fn a_value_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_value_that_doesnt_fit_among_many_structs_leaves_all_later_ones_unwritten() {
+fn conversion_errors_leave_later_structs_unwritten() {
     let (wide, narrow) = (Architecture::X86_64, Architecture::I686);
     let record = Datatype::simple_struct(&[1, 1], &[Datatype::short(), Datatype::long()]).unwrap();
     let program = Form::compile(&record, &wide).unwrap().lower(&narrow, &wide).unwrap();
@@ -425,7 +429,7 @@ fn a_value_that_doesnt_fit_among_many_structs_leaves_all_later_ones_unwritten() 
 }
 
 #[test]
-fn one_run_of_any_number_of_elements_is_found_at_once() {
+fn elements_of_a_contiguous_type_are_one_run() {
     let double = Committed::new(&Datatype::double(), &Architecture::NATIVE).unwrap();
     let runs = |count, most| double.native().runs(count, most);
     assert_eq!(runs(1 << 40, 10), Some(vec![(0, 8 << 40)]));
@@ -435,7 +439,7 @@ fn one_run_of_any_number_of_elements_is_found_at_once() {
 }
 
 #[test]
-fn stretches_are_the_bytes_that_elements_lie_in() {
+fn stretches_cover_exactly_the_bytes_of_the_elements() {
     let mut random = Random::new(17, Options::default());
     for _ in 0..cases(300) {
         let case = Case::random(&mut random);

@@ -1,5 +1,5 @@
-//! Reductions against a naive oracle: all operations on all types that take them, in random representations, on random
-//! types, cut anywhere.
+//! Tests of reductions against a naive oracle, with all operations on all types that they accept,
+//! in random representations, on random types, with random cuts.
 
 use shipable::arch::{Scalar, Value};
 use shipable::convert::Conversion;
@@ -13,11 +13,11 @@ const DOUBLE: fn(&Architecture) -> Scalar =
 fn integer(scalar: Scalar, bytes: &[u8]) -> i128 {
     let mut wide = [0; 16];
     for (index, &byte) in bytes.iter().enumerate() {
-        let place = match scalar.order {
+        let index = match scalar.order {
             shipable::arch::ByteOrder::Little => index,
             shipable::arch::ByteOrder::Big => bytes.len() - 1 - index,
         };
-        wide[place] = byte;
+        wide[index] = byte;
     }
     let above = 128 - 8 * bytes.len() as u32;
     let bits = u128::from_le_bytes(wide);
@@ -29,15 +29,15 @@ fn integer(scalar: Scalar, bytes: &[u8]) -> i128 {
 
 fn write_integer(scalar: Scalar, value: i128, bytes: &mut [u8]) {
     for (index, byte) in value.to_le_bytes().into_iter().take(bytes.len()).enumerate() {
-        let place = match scalar.order {
+        let index = match scalar.order {
             shipable::arch::ByteOrder::Little => index,
             shipable::arch::ByteOrder::Big => bytes.len() - 1 - index,
         };
-        bytes[place] = byte;
+        bytes[index] = byte;
     }
 }
 
-/// A float's value, which is one that every format has: a small integer, an infinity or NaN.
+/// A float with a value that every format can hold: a small integer, an infinity or NaN.
 fn float(scalar: Scalar, bytes: &[u8]) -> f64 {
     let native = DOUBLE(&Architecture::NATIVE);
     let mut out = [0; 8];
@@ -63,7 +63,7 @@ impl Whole for Conversion {
     }
 }
 
-/// One scalar, by MPI's table.
+/// The operation on one scalar, by MPI's table.
 fn combine_scalar(op: Op, scalar: Scalar, operand: &[u8], there: &mut [u8]) {
     if let Value::Float(_) = scalar.value {
         let (a, b) = (float(scalar, operand), float(scalar, there));
@@ -113,7 +113,7 @@ fn combine_scalar(op: Op, scalar: Scalar, operand: &[u8], there: &mut [u8]) {
     write_integer(scalar, result, there);
 }
 
-/// One element, packed.
+/// The operation on one packed element.
 fn combine(op: Op, leaf: Leaf, scalars: &[Scalar], operand: &[u8], there: &mut [u8]) {
     let part = usize::from(scalars[0].size);
     match op {
@@ -155,7 +155,8 @@ fn leaf_is_pair(leaf: Leaf) -> bool {
     matches!(leaf, Leaf::Basic(basic) if basic.is_pair())
 }
 
-/// Random bytes of a scalar, floats being values that every format computes with exactly: infinities only where they stay what they are.
+/// Random bytes of a scalar. Floats have values on which every format computes exactly; infinities
+/// occur only if the operation preserves them.
 fn value(random: &mut Random, scalar: Scalar, op: Op, narrow: bool) -> Vec<u8> {
     let mut bytes = vec![0; scalar.size.into()];
     match scalar.value {
@@ -203,21 +204,21 @@ fn leaf(random: &mut Random) -> Leaf {
     }
 }
 
-/// Packed elements as a type lays them out, in memory that is otherwise random.
-struct Laid {
+/// Packed elements in the layout of a type; the other memory is random.
+struct TypedBuffer {
     committed: Committed,
     count: u64,
     memory: Vec<u8>,
     origin: u64,
 }
 
-impl Laid {
+impl TypedBuffer {
     fn new(
         random: &mut Random,
         datatype: &Datatype,
         architecture: &Architecture,
         count: u64,
-    ) -> Option<Laid> {
+    ) -> Option<TypedBuffer> {
         let committed = Committed::new(datatype, architecture).ok()?;
         let reach = committed.native().range(count).ok()?;
         if oracle::overlaps(datatype, architecture, count).ok()?
@@ -227,11 +228,11 @@ impl Laid {
         }
         let origin = (-reach.start.min(0)) as u64 + 8;
         let memory = random.bytes((origin as i64 + reach.end.max(0) + 8) as usize);
-        Some(Laid { committed, count, memory, origin })
+        Some(TypedBuffer { committed, count, memory, origin })
     }
 
-    /// The bytes of each packed byte.
-    fn places(&self, architecture: &Architecture) -> Vec<usize> {
+    /// The index in memory of each packed byte.
+    fn indices(&self, architecture: &Architecture) -> Vec<usize> {
         let items = oracle::expand(self.committed.datatype(), architecture, self.count).unwrap();
         let bytes = items
             .iter()
@@ -240,9 +241,9 @@ impl Laid {
     }
 
     fn fill(&mut self, architecture: &Architecture, packed: &[u8]) {
-        let places = self.places(architecture);
-        assert_eq!(places.len(), packed.len());
-        places.iter().zip(packed).for_each(|(&place, &byte)| self.memory[place] = byte);
+        let indices = self.indices(architecture);
+        assert_eq!(indices.len(), packed.len());
+        indices.iter().zip(packed).for_each(|(&index, &byte)| self.memory[index] = byte);
     }
 
     fn sides(&mut self) -> Sides<'_> {
@@ -252,7 +253,7 @@ impl Laid {
 }
 
 #[test]
-fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
+fn operations_agree_with_the_oracle_at_any_cut() {
     let mut seen = std::collections::HashSet::new();
     for seed in 0..cases(6000) {
         let mut random = Random::new(seed, Options::default());
@@ -271,7 +272,9 @@ fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
         random.options.architecture = to;
         let (target_type, other_type) = random.pair_of(leaf);
         let count = 1 + random.below(3);
-        let Some(mut target) = Laid::new(&mut random, &target_type, &to, count) else { continue };
+        let Some(mut target) = TypedBuffer::new(&mut random, &target_type, &to, count) else {
+            continue;
+        };
         let (kinds, there_kinds) = (scalars(leaf, &from), scalars(leaf, &to));
         let size =
             |scalars: &[Scalar]| scalars.iter().map(|scalar| u64::from(scalar.size)).sum::<u64>();
@@ -287,7 +290,7 @@ fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
         let before = elements(&mut random, &there_kinds, op, items, false);
         target.fill(&to, &before);
 
-        // Item by item: converted, combined.
+        // Each item is converted and combined.
         let (mut after, mut refused) = (before.clone(), None);
         let mut converted = Vec::new();
         'items: for (index, operand) in operands.chunks(size(&kinds) as usize).enumerate() {
@@ -306,13 +309,13 @@ fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
                 packed.extend(out);
                 at += usize::from(a.size);
             }
-            let place = index * packed.len()..(index + 1) * packed.len();
-            combine(op, leaf, &there_kinds, &packed, &mut after[place]);
+            let range = index * packed.len()..(index + 1) * packed.len();
+            combine(op, leaf, &there_kinds, &packed, &mut after[range]);
             converted.extend(packed);
         }
         let mut wanted = target.memory.clone();
-        let places = target.places(&to);
-        places.iter().zip(&after).for_each(|(&place, &byte)| wanted[place] = byte);
+        let indices = target.indices(&to);
+        indices.iter().zip(&after).for_each(|(&index, &byte)| wanted[index] = byte);
 
         let what =
             format!("seed {seed}: {op} on {leaf}, {} to {}, {target_type}", from.name(), to.name());
@@ -341,16 +344,20 @@ fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
         }
         assert!(target.memory == wanted, "{what}");
 
-        // Typed memory to typed memory.
+        // From typed memory to typed memory.
         if refused.is_some() {
             continue;
         }
         target.memory = original;
-        let Some(mut source) = Laid::new(&mut random, &other_type, &to, count) else { continue };
-        let Some(mut result) = Laid::new(&mut random, &other_type, &to, count) else { continue };
+        let Some(mut source) = TypedBuffer::new(&mut random, &other_type, &to, count) else {
+            continue;
+        };
+        let Some(mut result) = TypedBuffer::new(&mut random, &other_type, &to, count) else {
+            continue;
+        };
         source.fill(&to, &converted);
         let mut fetched = result.memory.clone();
-        result.places(&to).iter().zip(&before).for_each(|(&place, &byte)| fetched[place] = byte);
+        result.indices(&to).iter().zip(&before).for_each(|(&index, &byte)| fetched[index] = byte);
         let fetching = random.chance(2);
         let length = converted.len() as u64;
         let middle = random.below(items + 1) * reduction.element();
@@ -368,7 +375,7 @@ fn operations_agree_with_the_naive_ones_wherever_they_are_cut() {
 }
 
 #[test]
-fn operations_take_the_types_that_mpi_lists() {
+fn operations_accept_the_types_that_mpi_lists() {
     let refused = |op: Op, basic: Basic| {
         let error = op.check(basic.into()).unwrap_err();
         assert_eq!(error.class(), Class::Op);
@@ -438,7 +445,7 @@ fn only_types_of_one_predefined_type_have_a_leaf() {
 }
 
 #[test]
-fn compare_and_swap_swaps_what_is_equal() {
+fn compare_and_swap_swaps_equal_values() {
     let long = Swap::new(Basic::Long.into(), &Architecture::S390X).unwrap();
     let mut memory = 7i64.to_be_bytes();
     let mut old = [0; 8];
@@ -453,7 +460,7 @@ fn compare_and_swap_swaps_what_is_equal() {
         i64::from_be_bytes(old)
     };
     assert_eq!([swap(8, 1), swap(7, 2), swap(7, 3), swap(2, 4), swap(0, 0)], [7, 7, 2, 2, 4]);
-    // Any truth is the same.
+    // All representations of true are equal.
     let logical = Swap::new(Basic::Logical.into(), &Architecture::X86_64).unwrap();
     let (mut memory, mut old) = (5i32.to_le_bytes(), [0; 4]);
     logical.apply(&mut ViewMut::new(&mut memory), &1i32.to_le_bytes(), &[0; 4], &mut old).unwrap();
@@ -461,7 +468,7 @@ fn compare_and_swap_swaps_what_is_equal() {
 }
 
 #[test]
-fn markers_have_no_operands() {
+fn markers_are_no_operands() {
     for marker in [Basic::Lb, Basic::Ub] {
         let here = Architecture::NATIVE;
         let error = Stage::new(marker.into(), &here, &here).unwrap_err();
@@ -471,7 +478,7 @@ fn markers_have_no_operands() {
 }
 
 #[test]
-fn what_lies_outside_is_refused() {
+fn operands_outside_of_memory_are_refused() {
     let sum = Reduction::new(Op::Sum, Basic::Int.into(), &Architecture::NATIVE).unwrap();
     let operands = [0; 16];
     let mut memory = [0; 12];

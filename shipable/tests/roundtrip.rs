@@ -1,5 +1,6 @@
-//! Every constructor over every basic type, and random nestings of them to depth 4: nothing is lost in the notation, the flat
-//! form, the encoded form or the contents. More cases with `LONGSHORE_TEST_CASES=1000000`.
+//! Round trips of types through the notation, the flat form, the encoded form and the contents:
+//! every constructor over every basic type, and random nestings of depth up to 4.
+//! `LONGSHORE_TEST_CASES=1000000` tests more cases.
 
 use shipable::contents::{Contents, Counts};
 use shipable::datatype::Combiner;
@@ -8,13 +9,14 @@ use shipable::form::Limits;
 use shipable::oracle::{Options, Random, cases};
 use shipable::{Architecture, Basic, Datatype, Distribution, Error, Form, Order, notation};
 
-/// Constructors that take a type, by number.
+/// The number of constructors with children.
 const CONSTRUCTORS: u64 = 17;
 
-/// A constructor's type of these children, with random arguments, small ones. Those that take one type take the first.
+/// A type made by a constructor of these children, with small random arguments. A constructor of
+/// one child takes the first.
 fn construct(which: u64, children: &[Datatype], random: &mut Random) -> Datatype {
     let child = &children[0];
-    // As many as there are blocks, or members, or dimensions: `length` none to three, `ndims` one to three.
+    // The number of blocks, members or dimensions: `length` is 0 to 3, `ndims` is 1 to 3.
     let length = random.below(4) as usize;
     let members = &children[..length.min(children.len())];
     let ndims = 1 + random.below(3) as usize;
@@ -66,7 +68,7 @@ fn construct(which: u64, children: &[Datatype], random: &mut Random) -> Datatype
         }
         15 => Datatype::resized(number, displacements.iter().sum(), child),
         _ => {
-            // No pair but of basic types: what makes none is left as it is.
+            // If the children can't make a pair, the first child is returned.
             let index = children.last().unwrap_or(child);
             Ok(Datatype::value_index(child, index).unwrap_or_else(|_| child.clone()))
         }
@@ -74,7 +76,7 @@ fn construct(which: u64, children: &[Datatype], random: &mut Random) -> Datatype
     made.unwrap_or_else(|error| panic!("constructor {which}: {error}"))
 }
 
-/// Any basic type, a marker included, or one of Fortran's kinds that every architecture has.
+/// A random basic type, markers included, or a Fortran kind that every architecture has.
 fn leaf(random: &mut Random) -> Datatype {
     let (precision, range) = (random.below(7) as u32, random.below(31) as u32);
     let (precision, range) = match random.below(3) {
@@ -91,7 +93,7 @@ fn leaf(random: &mut Random) -> Datatype {
     kind.unwrap()
 }
 
-/// Constructors nested `depth` deep at most, with parts that are shared as often as not.
+/// A random nesting of constructors, at most `depth` deep. About half of the children are shared.
 fn nested(random: &mut Random, depth: u64) -> Datatype {
     if depth == 0 {
         return leaf(random);
@@ -108,7 +110,8 @@ fn nested(random: &mut Random, depth: u64) -> Datatype {
     construct(random.below(CONSTRUCTORS), &children, random)
 }
 
-/// The same calls with what the contents return, down to the named types; with `modern`, those of MPI-1 by their successors.
+/// Rebuilds a type from the contents of all its nodes. `modern` replaces MPI-1's constructors by
+/// their successors.
 fn rebuilt(datatype: &Datatype, counts: Counts, modern: bool) -> Datatype {
     if datatype.combiner() == Combiner::Named {
         return datatype.clone();
@@ -124,9 +127,10 @@ fn rebuilt(datatype: &Datatype, counts: Counts, modern: bool) -> Datatype {
     Contents { combiner, datatypes, ..contents }.rebuild().unwrap()
 }
 
-/// All four ways. `elsewhere` is another architecture than `here`, or the same.
+/// Checks all four round trips. `elsewhere` may be another architecture than `here`.
 fn round_trips(datatype: &Datatype, here: &Architecture, elsewhere: &Architecture) {
-    // Contents keep everything; text keeps everything but which of two names a call had.
+    // Contents preserve everything. The text only loses the difference between MPI-1's constructors
+    // and their successors.
     for counts in [Counts::Int, Counts::Large] {
         assert_eq!(&rebuilt(datatype, counts, false), datatype);
     }
@@ -158,7 +162,7 @@ fn round_trips(datatype: &Datatype, here: &Architecture, elsewhere: &Architectur
 }
 
 #[test]
-fn every_constructor_over_every_basic_type() {
+fn every_constructor_over_every_basic_type_round_trips() {
     let random = &mut Random::new(1, Options::default());
     for which in 0..CONSTRUCTORS {
         for &basic in Basic::ALL {
@@ -171,7 +175,7 @@ fn every_constructor_over_every_basic_type() {
 }
 
 #[test]
-fn random_nestings() {
+fn random_nestings_round_trip() {
     let cases = cases(100_000);
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     std::thread::scope(|scope| {

@@ -1,7 +1,9 @@
-//! The atomics of this crate: words of a defined width and byte order, which peers of either byte order share.
+//! The crate's atomics: words of a defined width and byte order, shared by peers of either byte
+//! order.
 //!
-//! Under `cfg(loom)` they are loom's, so that the models in `tests/loom.rs` check the very code that runs. A foreign
-//! byte order rules out the processor's fetch-and-add: words here load, store, swap, and compare and swap.
+//! Under `cfg(loom)` they are loom's, so that the models in `tests/loom.rs` check the code that
+//! runs. The processor's fetch-and-add doesn't work on a foreign byte order, so words here only
+//! load, store, swap, and compare and swap.
 
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -35,7 +37,7 @@ macro_rules! word {
                 $int::from_le(self.0.swap(value.to_le(), order))
             }
 
-            /// Replaces `current` by `new`, or returns what was found instead.
+            /// Replaces `current` by `new`, or returns the different value that was found.
             pub(crate) fn replace(&self, current: $int, new: $int, order: Ordering) -> Result<(), $int> {
                 let failure = if matches!(order, Relaxed | Release) { Relaxed } else { Acquire };
                 match self.0.compare_exchange(current.to_le(), new.to_le(), order, failure) {
@@ -44,12 +46,15 @@ macro_rules! word {
                 }
             }
 
-            /// A store that is visible to all before any later load is made: it pairs with the same call, or with
-            /// [`full_barrier`] after a store, on the other side, so that of two threads that each write one word and
-            /// then read the other's, at least one sees the other's write.
+            /// Stores `value`, and makes it visible before any later load is made.
+            ///
+            /// It pairs with the same call, or with a store and [`full_barrier`], on the other
+            /// side. Two threads each store to one word and then load the other's; at least one of
+            /// them sees the other's store.
             pub(crate) fn store_before_loads(&self, value: $int) {
-                // Not an exchange with this word: who polls it takes its cache line away between a store to the line and the
-                // exchange, which then waits for it again.
+                // Not an exchange with this word: a polling peer takes the cache line away between
+                // an earlier store to the line and the exchange, which would then wait for the line
+                // again.
                 self.store(value, Release);
                 full_barrier();
             }
@@ -73,7 +78,7 @@ word!(
 );
 
 impl Le64 {
-    /// Sets the bits of `mask`. Bitwise operations don't care about byte order.
+    /// Sets the bits of `mask`. Byte order doesn't matter for bitwise operations.
     pub(crate) fn set_bits(&self, mask: u64, order: Ordering) {
         self.0.fetch_or(mask.to_le(), order);
     }
@@ -92,11 +97,12 @@ impl Le32 {
     }
 }
 
-/// Loads after it are made after stores before it are visible; see [`Le32::store_before_loads`].
+/// Makes earlier stores visible before any later load is made; see [`Le32::store_before_loads`].
 #[inline]
 pub(crate) fn full_barrier() {
     if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))) {
-        // Any locked instruction is one, at a third of the cost of mfence.
+        // Any locked instruction is a full barrier, and is cheaper than mfence (docs/tuning.md,
+        // "Full barriers on x86").
         #[cfg(not(loom))]
         std::hint::black_box(&AtomicU32::new(0)).swap(0, SeqCst);
         std::sync::atomic::compiler_fence(SeqCst);
@@ -108,7 +114,7 @@ pub(crate) fn full_barrier() {
     loom::sync::atomic::fence(SeqCst);
 }
 
-/// [`full_barrier`] right after an exchange, which on x86 is one already.
+/// [`full_barrier`] directly after an exchange, which is a full barrier already on x86.
 #[inline]
 pub(crate) fn barrier_after_exchange() {
     if cfg!(all(any(target_arch = "x86_64", target_arch = "x86"), not(loom))) {
@@ -118,7 +124,7 @@ pub(crate) fn barrier_after_exchange() {
     }
 }
 
-/// Lets other threads run while spinning.
+/// Lets other threads run while this one spins.
 pub(crate) fn spin() {
     #[cfg(not(loom))]
     std::hint::spin_loop();
@@ -126,7 +132,7 @@ pub(crate) fn spin() {
     loom::thread::yield_now();
 }
 
-/// Lets other processes run, those that aren't ready included.
+/// Sleeps briefly, so that other processes run, even those that aren't ready yet.
 pub(crate) fn nap() {
     #[cfg(not(loom))]
     std::thread::sleep(std::time::Duration::from_micros(50));

@@ -1,27 +1,29 @@
-//! Two links as one: each peer is reached by one of them.
+//! One link made of two: each peer is reached by one of them.
 
 use std::sync::Arc;
 
 use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::rdma::Rdma;
 
-/// A link to peers near by, on this host, and one to those further away.
+/// A link to peers on this host, called near, and a link to all other peers, called far.
 ///
-/// The far link's doorbell has to hear those near by as well: `fabric::FabricLink`'s does, as the segment's
-/// own bell with a thread that rings it.
+/// The far link's doorbell must also ring for near peers. The doorbell of `fabric::FabricLink`
+/// does: it is the segment's own bell, which a thread rings for the network.
 pub struct Composed<N, F> {
     near: N,
     far: F,
     is_near: Box<[bool]>,
-    /// Which is asked first: they take turns.
+    /// Whether the far link is polled first. The links take turns.
     far_first: bool,
 }
 
 impl<N: Link, F: Link> Composed<N, F> {
-    /// Rank r is reached by `near` where `is_near[r]`, else by `far`; this rank itself is near.
+    /// Reaches rank r through `near` if `is_near[r]`, and otherwise through `far`. This rank itself
+    /// is near.
     ///
     /// # Panics
-    /// If the two aren't of one rank and job, or `is_near` isn't of all its ranks.
+    /// If the two links differ in rank or job size, or if `is_near` doesn't have an entry for each
+    /// rank.
     pub fn new(near: N, far: F, is_near: Vec<bool>) -> Self {
         assert_eq!((near.rank(), near.size()), (far.rank(), far.size()), "links of two jobs");
         assert_eq!(is_near.len(), near.size() as usize, "a link for each rank");
@@ -63,7 +65,8 @@ impl<N: Link, F: Link> Link for Composed<N, F> {
             Ok(Some(frame)) => Ok(Some(frame)),
             Ok(None) => second.receive(),
             Err(error @ LinkError::Corrupt { .. }) => Err(error),
-            // One that has failed says so again: whoever the other reaches is served.
+            // A failed link repeats its error later. Meanwhile the peers of the other link are
+            // served.
             Err(error) => match second.receive() {
                 Ok(None) => Err(error),
                 other => other,

@@ -1,7 +1,8 @@
-//! A link that misbehaves as a link may: it delays, reorders between peers, refuses, takes short frames only, and loses a
-//! peer.
+//! A wrapper that makes any link behave as badly as a link may: it delays frames, reorders them
+//! between peers, refuses reservations, lowers frame limits, and loses a peer.
 //!
-//! What a link promises, order per peer and reliability, holds all the same, until a cut.
+//! Until the cut of a peer, the wrapper keeps the promises of a link: reliability, and order per
+//! peer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,30 +15,33 @@ use rand::{Rng, SeedableRng};
 use crate::link::{Consume, Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::segment::{Cause, RankState};
 
-/// What goes wrong on a link.
+/// The faults of a link.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
-    /// Decides all of it.
+    /// Decides all random choices.
     pub seed: u64,
-    /// A frame is held back for up to so many calls of `receive`, while those of other peers may overtake it.
+    /// A frame is held back for up to this number of calls of `receive`. Frames of other peers may
+    /// overtake it.
     pub delay: u32,
-    /// So many of 100 reservations are refused although there may be room.
+    /// The percentage of reservations that are refused although there may be room.
     pub refuse: u32,
-    /// [`Link::frame_limit`] changes from frame to frame, so that whoever asks each time sends pieces of all lengths.
+    /// Whether [`Link::frame_limit`] changes from frame to frame, so that senders send frames of
+    /// all lengths.
     pub split: bool,
-    /// Frames held back at most; what comes beyond stays with its sender. None: 64.
+    /// The most frames held back; further frames stay with their senders. `None` means 64.
     pub hold: Option<usize>,
-    /// The peer that is lost, and after how many frames from it and to it.
+    /// The peer to lose, and the number of frames from and to it after which it is lost.
     pub cut: Option<(u32, u64)>,
-    /// The link itself fails, for good: after so many calls of `receive`, it receives nothing more.
+    /// The number of calls of `receive` after which the link itself fails for good and receives
+    /// nothing more.
     pub fail: Option<u64>,
 }
 
 impl Faults {
-    /// For how many calls of `receive` an adversary holds a frame back at most.
+    /// The most calls of `receive` for which [`Faults::adversary`] holds a frame back.
     pub const DELAY: u32 = 12;
 
-    /// All that a link may do and a program mustn't notice.
+    /// All faults that a link may have and that a program mustn't notice.
     pub fn adversary(seed: u64) -> Faults {
         Faults {
             seed,
@@ -51,16 +55,16 @@ impl Faults {
     }
 }
 
-/// What decides where anything goes, by a seed.
+/// A source of random choices, decided by a seed.
 pub struct Chance(SmallRng);
 
 impl Chance {
-    /// One that `seed` decides.
+    /// The source of `seed`.
     pub fn new(seed: u64) -> Chance {
         Chance(SmallRng::seed_from_u64(seed))
     }
 
-    /// A number below `below`, or 0.
+    /// A number below `below`; 0 if `below` is 0.
     pub fn below(&mut self, below: usize) -> usize {
         self.0.random_range(0..below.max(1))
     }
@@ -82,9 +86,9 @@ pub struct Faulty<L> {
     inner: L,
     faults: Faults,
     random: SmallRng,
-    /// How often `receive` was called.
+    /// The number of calls of `receive`.
     polls: u64,
-    /// Frames between this rank and the peer to be cut.
+    /// The number of frames between this rank and the peer to be cut.
     traffic: u64,
     limit: usize,
     held: Vec<VecDeque<Held>>,
@@ -99,7 +103,7 @@ struct Held {
 }
 
 impl<L: Link> Faulty<L> {
-    /// `inner` with these faults.
+    /// Wraps `inner` with `faults`.
     pub fn new(inner: L, faults: Faults) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.size() as usize).collect();
         let random = SmallRng::seed_from_u64(faults.seed ^ u64::from(inner.rank()) << 32);
@@ -108,7 +112,7 @@ impl<L: Link> Faulty<L> {
         Self { inner, faults, random, polls: 0, traffic: 0, limit, held, current, copied, restless }
     }
 
-    /// Another limit from here on. Half of them are short.
+    /// Chooses a new frame limit. Half of the limits are short.
     fn change_limit(&mut self, peer: u32) {
         if self.faults.split {
             let most = self.inner.frame_limit(peer);
@@ -125,7 +129,7 @@ impl<L: Link> Faulty<L> {
         self.faults.cut.is_some_and(|(lost, _)| lost == peer)
     }
 
-    /// Takes in what has arrived.
+    /// Takes in the frames that have arrived.
     fn take_in(&mut self) -> Result<(), LinkError> {
         let limit = self.faults.hold.unwrap_or(64).max(1);
         while self.held.iter().map(VecDeque::len).sum::<usize>() < limit {
@@ -145,13 +149,13 @@ impl<L: Link> Faulty<L> {
     }
 }
 
-/// What a link says that is to fail.
-const FAILURE: &str = "the link has failed, as it was told to";
+/// The text of the failure that [`Faults::fail`] asks for.
+const FAILURE: &str = "the link has failed, as injected";
 
-/// No link's limit is lower.
+/// The lowest limit: no link's own limit is lower.
 const SHORTEST: usize = 128;
 
-/// The frame was copied when it came.
+/// Releases nothing: the frame was copied when it arrived.
 struct Copied;
 
 impl Consume for Copied {
@@ -233,7 +237,7 @@ impl<L: Link> Link for Faulty<L> {
     }
 }
 
-/// Nobody rings for what is held back here, so sleeps are short meanwhile.
+/// Sleeps only briefly while frames are held back here, because nobody rings for them.
 struct Bell {
     inner: Arc<dyn Doorbell>,
     restless: Arc<AtomicBool>,

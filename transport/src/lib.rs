@@ -1,20 +1,30 @@
-//! How bytes move: reliable, ordered frames between the ranks of a job, and the memory that they share.
+//! Moves bytes between the ranks of a job: reliable, ordered frames, and memory that ranks share.
 //!
 //! ```text
 //!               Link                      reliable, ordered frames per peer; WouldBlock when full
 //!    ┌───────────┼────────────┬──────────┬──────────┐
-//!   shm         sim        fabric     Composed    Faulty     rings in shared memory; queues in one process; libfabric, between
-//!    └─────┬─────┘                                           hosts; two links as one; a decorator of any
-//!       Segment                           one sparse memory object per job and host: job state, doorbells,
-//!                                         rings, and ranges that any rank allocates under a fair lock
+//!   shm         sim        fabric     Composed    Faulty
+//!    └─────┬─────┘
+//!       Segment                           one sparse memory object per job and host: job state,
+//!                                         doorbells, rings, and ranges that ranks allocate under a
+//!                                         fair lock
 //! ```
 //!
-//! This crate knows nothing of datatypes, nor of what is longer than a frame: its users cut that, and resume where a link
-//! was full. Peers may differ in byte order and word size: every shared word is little-endian, of a defined width, and
-//! refers to others by offset, never by address.
+//! - [`shm`]: rings in memory that the ranks of one host share.
+//! - [`sim`]: simulated ranks in one process, whose schedule a seed decides.
+//! - `fabric`: libfabric endpoints, between hosts (feature `fabric`).
+//! - [`composed`]: one link made of two, for peers on this host and for peers elsewhere.
+//! - [`fault`]: a wrapper around any link that injects faults.
+//!
+//! This crate knows nothing of datatypes, and nothing of messages longer than a frame. The runtime
+//! above cuts a long message into frames, and resumes after a link was full.
+//!
+//! Peers may differ in byte order and word size. Every shared word is therefore little-endian, has
+//! a defined width, and refers to other words by offset, never by address.
 
 mod atomics;
 pub mod composed;
+mod error;
 #[cfg(feature = "fabric")]
 pub mod fabric;
 pub mod fault;
@@ -29,8 +39,9 @@ pub mod shm;
 pub mod signals;
 pub mod sim;
 
-pub use link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
-pub use rdma::{Access, Place, Rdma, Registration, Transfer};
+pub use error::{LinkError, Refused};
+pub use link::{Doorbell, Frame, FrameMut, Link};
+pub use rdma::{Access, Rdma, Registration, RemoteMemory, Transfer};
 pub use segment::{
     Cause, GRANULE, JobState, Mapping, Note, Range, RankState, Segment, SegmentError,
 };

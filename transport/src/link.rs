@@ -1,26 +1,30 @@
-//! The trait that every transport implements, and what passes through it.
+//! The trait that every transport implements, with its frames and doorbells.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
+pub use crate::error::{LinkError, Refused};
 use crate::rdma::Rdma;
-use crate::segment::RankState;
 
 /// Reliable, ordered frames between this rank and each of its peers, itself included.
 ///
-/// A frame is written and read in place. Nothing here blocks: a link that has no room says [`Refused::WouldBlock`], and
-/// whoever wants to sleep does so on the [`Doorbell`], outside of any lock that guards the link.
+/// Frames are written and read in place. No method blocks, except [`leave`](Link::leave): a link
+/// without room returns [`Refused::WouldBlock`]. A thread that wants to sleep uses the
+/// [`Doorbell`], outside of any lock that guards the link.
 ///
-/// What was committed travels at once, or while its sender calls the link: who waits for what a frame does elsewhere keeps
-/// calling [`receive`](Link::receive), as who waits for a frame does.
+/// A committed frame travels at once, or during later calls on the sender's link. A rank that waits
+/// for the effect of a frame elsewhere must therefore keep calling [`receive`](Link::receive), as
+/// it would to wait for a frame.
 ///
-/// The four kinds of method: getters are [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit),
-/// [`piece`](Link::piece), [`may_speak`](Link::may_speak), [`doorbell`](Link::doorbell) and [`rdma`](Link::rdma); [`reserve`](Link::reserve) sends, and
-/// [`send_held`](Link::send_held) before a pause what it held back; [`receive`](Link::receive) is polled,
-/// [`is_quiet`](Link::is_quiet) in between, and [`is_spent`](Link::is_spent) behind a frame; and [`give_up`](Link::give_up) and
-/// [`leave`](Link::leave) end it, with one peer and with all.
+/// The methods are of four kinds:
+///
+/// - Getters: [`rank`](Link::rank), [`size`](Link::size), [`frame_limit`](Link::frame_limit),
+///   [`piece`](Link::piece), [`may_speak`](Link::may_speak), [`doorbell`](Link::doorbell) and
+///   [`rdma`](Link::rdma).
+/// - Sending: [`reserve`](Link::reserve), and [`send_held`](Link::send_held) before a pause.
+/// - Polling: [`receive`](Link::receive), and the cheap tests [`is_quiet`](Link::is_quiet) and
+///   [`is_spent`](Link::is_spent).
+/// - Ending: [`give_up`](Link::give_up) for one peer, and [`leave`](Link::leave) for all.
 ///
 /// ```
 /// use longshore_transport::{Link, sim::Cluster};
@@ -38,70 +42,80 @@ pub trait Link: Send {
     /// This rank.
     fn rank(&self) -> u32;
 
-    /// How many ranks the job has.
+    /// The number of ranks in the job.
     fn size(&self) -> u32;
 
-    /// The longest frame to `peer`, in bytes, that [`reserve`](Link::reserve) accepts, at least until its next call.
+    /// The longest frame to `peer`, in bytes, that [`reserve`](Link::reserve) accepts. It holds at
+    /// least until the next call of `reserve`.
     fn frame_limit(&self, peer: u32) -> usize;
 
-    /// How much of data that its sender packs, and its receiver unpacks, best goes in each of several frames to `peer`: one is
-    /// unpacked while the next is packed. At most [`frame_limit`](Link::frame_limit).
+    /// The best payload per frame, in bytes, for data that is packed and unpacked on the way to
+    /// `peer`. The receiver unpacks one frame while the sender packs the next. At most
+    /// [`frame_limit`](Link::frame_limit).
     fn piece(&self, peer: u32) -> usize {
         self.frame_limit(peer)
     }
 
-    /// Room for a frame of `len` bytes to `peer`. What the frame holds at first is unspecified. Nothing is sent before
-    /// [`FrameMut::commit`]; a frame dropped without it was never there.
+    /// Reserves room for a frame of `len` bytes to `peer`. Its initial content is unspecified.
+    /// Nothing is sent before [`FrameMut::commit`]; a frame dropped without a commit is discarded.
     ///
     /// # Errors
-    /// [`Refused::WouldBlock`] while the peer has not made room; [`Refused::Failed`] when it never will.
+    /// [`Refused::WouldBlock`] while the peer has not made room; [`Refused::Failed`] when it never
+    /// will.
     fn reserve(&mut self, peer: u32, len: usize) -> Result<FrameMut<'_>, Refused>;
 
-    /// The next frame that has arrived, if any, in order per peer. It is consumed when it is dropped.
+    /// The next frame that has arrived, if any, in order per peer. Dropping the frame consumes it.
     ///
     /// Frames that a peer sent before it died still arrive.
     ///
     /// # Errors
-    /// [`LinkError::Corrupt`] when a peer wrote what no peer writes; what it sends afterwards is ignored. [`LinkError::Memory`] or
-    /// [`LinkError::Fabric`] when the link itself has failed, for good: each call says so that finds no frame.
+    /// [`LinkError::Corrupt`] when a peer broke the protocol; its later frames are ignored.
+    /// [`LinkError::Memory`] or [`LinkError::Fabric`] when the link itself has failed for good.
+    /// After that, every call without a frame to return repeats the error.
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError>;
 
-    /// Whether a glance of a few nanoseconds shows that [`receive`](Link::receive) would find nothing. False where it takes
-    /// more to know.
+    /// Whether a test of a few nanoseconds shows that [`receive`](Link::receive) would find
+    /// nothing. Returns `false` when only a longer test can decide.
     fn is_quiet(&mut self) -> bool {
         false
     }
 
-    /// Whether [`receive`](Link::receive) would have to ask the system for more, or a glance shows none: who has taken a frame
-    /// answers it before.
+    /// Whether [`receive`](Link::receive) would have to make a system call, or a test of a few
+    /// nanoseconds shows no frame. The caller then answers the frame in hand before it polls again.
     fn is_spent(&mut self) -> bool {
         false
     }
 
-    /// Sends what is held for company. Whoever may look no more for a while calls it behind what moved.
+    /// Sends the frames that the link holds back to combine them with others. Call this before a
+    /// pause.
     fn send_held(&mut self) {}
 
-    /// This rank takes a peer for dead: sends it nothing more, and may hear nothing more of it. A peer that lives after all gets to
-    /// know so, where the link can tell it; nothing where peers see what the job knows of them.
+    /// Treats a peer as dead: this rank sends nothing more to it, and may ignore its later frames.
+    /// Where the link can notify the peer, the peer learns of it. Links whose peers see the job's
+    /// state do nothing.
     fn give_up(&mut self, peer: u32) {
         let _ = peer;
     }
 
-    /// Whether more may come of a peer that the job knows to have finalized: the news may be faster than its last frames. Good for
-    /// a time at which [`receive`](Link::receive) finds nothing.
+    /// Whether more frames may come from a peer that the job knows to have finalized. That news may
+    /// arrive before the peer's last frames. The result holds only right after
+    /// [`receive`](Link::receive) found nothing.
     fn may_speak(&self, peer: u32) -> bool {
         let _ = peer;
         false
     }
 
-    /// Says to all peers what the job knows of this rank's end, behind all that was committed, and waits as long as they take
-    /// it. The last call on a link, once the rank is marked as finalized or dead; nothing where peers see that mark.
+    /// Announces the end of this rank to all peers, after all committed frames. Waits until the
+    /// peers have taken both.
+    ///
+    /// This is the last call on a link, once the job's state marks the rank as finalized or dead.
+    /// Links whose peers see that mark do nothing.
     fn leave(&mut self) {}
 
-    /// What this rank sleeps on: a handle that outlives any lock around the link.
+    /// The doorbell on which this rank sleeps: a handle that outlives any lock around the link.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// Direct access to the memory of peers, where the link has it: a handle that outlives any lock around the link.
+    /// Remote memory access, if the link has it: a handle that outlives any lock around the link.
     fn rdma(&self) -> Option<Arc<dyn Rdma>> {
         None
     }
@@ -165,65 +179,77 @@ impl<L: Link + ?Sized> Link for Box<L> {
     }
 }
 
-/// What a rank sleeps on until a peer sends it a frame, makes room for one, rings it, or dies.
+/// Puts a rank to sleep until a peer sends it a frame, makes room for one, rings it, or dies.
 ///
-/// To sleep: [`arm`](Doorbell::arm); look once more whether there is anything to do; if not, [`sleep`](Doorbell::sleep);
-/// then [`disarm`](Doorbell::disarm). What happens after `arm` either is seen by that look or ends the sleep. Several
-/// threads of a rank may sleep at the same time: one ring wakes them all.
+/// To sleep:
+///
+/// 1. [`arm`](Doorbell::arm) the bell.
+/// 2. Check again whether there is work. Skip the sleep if there is.
+/// 3. [`sleep`](Doorbell::sleep).
+/// 4. [`disarm`](Doorbell::disarm) the bell.
+///
+/// An event after step 1 is either seen in step 2 or ends the sleep. Several threads of a rank may
+/// sleep at the same time: one ring wakes all of them.
 pub trait Doorbell: Send + Sync {
-    /// From here on peers ring. A full barrier: loads after it are not older than it.
+    /// Asks peers to ring from now on. A full barrier: later loads are not older than it.
     fn arm(&self);
 
-    /// As [`arm`](Doorbell::arm), but frames that are [answers](FrameMut::commit_answer) needn't ring. True if they don't.
-    /// A request may ring late, by less than a millisecond, where to be awake for it costs the calls that this rank makes.
+    /// Arms the bell, as [`arm`](Doorbell::arm) does, and lets [answers](FrameMut::commit_answer)
+    /// arrive without ringing it. Returns whether answers then don't ring.
+    ///
+    /// A request may ring late, by less than a millisecond, on a link where immediate wake-ups
+    /// would slow down this rank's own calls.
     fn arm_for_requests(&self) -> bool {
         self.arm();
         false
     }
 
-    /// From here on peers need not ring.
+    /// Tells peers that they need not ring from now on.
     fn disarm(&self);
 
-    /// Sleeps until the bell rings, at most for `at_most` and at most for 100 ms; returns at once if it has rung since
-    /// it was armed. May also return early.
+    /// Sleeps until the bell rings, for at most `at_most` and at most 100 ms. Returns at once if
+    /// the bell has rung since it was armed. May return early.
     fn sleep(&self, at_most: Duration);
 
-    /// One turn of a spin loop: lets whoever else wants to run do so. Every wait that neither sleeps nor returns calls
-    /// it, or a simulated job stands still.
+    /// One turn of a spin loop: lets other threads run. Every wait that neither sleeps nor returns
+    /// must call it; otherwise a simulated job stands still.
     fn pause(&self);
 
-    /// Wakes `peer` if it sleeps on its doorbell, although no frame was sent to it (a committed frame does so by
-    /// itself). A full barrier: what was written before is seen by whoever wakes, and by whoever armed too late to.
+    /// Wakes `peer` if it sleeps on its doorbell, without a frame. (A committed frame rings by
+    /// itself.)
+    ///
+    /// A full barrier: a peer that wakes sees all earlier writes of this rank, and so does a peer
+    /// that armed its bell too late to be rung.
     ///
     /// # Errors
     /// [`LinkError::NoSuchRank`].
     fn ring(&self, peer: u32) -> Result<(), LinkError>;
 }
 
-/// A frame being written. It is sent by [`commit`](FrameMut::commit), and forgotten when dropped without.
+/// A frame being written. [`commit`](FrameMut::commit) sends it; dropping it discards it.
 pub struct FrameMut<'a> {
     bytes: &'a mut [u8],
     publish: &'a mut dyn Publish,
 }
 
-/// What a link does with a frame once it is written. Implemented by links only.
+/// Sends a written frame. Only links implement it.
 pub trait Publish {
-    /// Sends what was written, `bytes` being the part that counts of what was reserved.
+    /// Sends `bytes`, the used part of the reserved frame.
     fn publish(&mut self, bytes: &[u8]);
 
-    /// The same for an answer.
+    /// Sends `bytes` as an answer: see [`FrameMut::commit_answer`].
     fn publish_answer(&mut self, bytes: &[u8]) {
         self.publish(bytes);
     }
 
-    /// The same for a frame that may wait for others.
+    /// Sends `bytes`, which may wait for further frames: see [`FrameMut::commit_lazily`].
     fn publish_lazily(&mut self, bytes: &[u8]) {
         self.publish(bytes);
     }
 }
 
 impl<'a> FrameMut<'a> {
-    /// A frame over `bytes`, which `publish` sends.
+    /// A frame over `bytes`, to be sent by `publish`.
     pub fn new(bytes: &'a mut [u8], publish: &'a mut dyn Publish) -> Self {
         Self { bytes, publish }
     }
@@ -233,23 +259,26 @@ impl<'a> FrameMut<'a> {
         self.publish.publish(self.bytes);
     }
 
-    /// Sends the whole frame, which only a call that waits needs to see: it doesn't ring who is
-    /// [armed for requests](Doorbell::arm_for_requests). While other answers may follow, it may go with them, as one that is
-    /// [committed lazily](FrameMut::commit_lazily).
+    /// Sends the whole frame as an answer, which only a blocked call needs to see. It doesn't ring
+    /// a peer that is [armed for requests](Doorbell::arm_for_requests).
+    ///
+    /// While other answers may follow, the link may hold the frame back and send them together, as
+    /// it does for a frame that is [committed lazily](FrameMut::commit_lazily).
     pub fn commit_answer(self) {
         self.publish.publish_answer(self.bytes);
     }
 
-    /// Sends the whole frame, at the latest when its sender finds by [`receive`](Link::receive) that nothing has arrived, or
-    /// [sends what is held](Link::send_held): with others, where each would cost a call of the system.
+    /// Sends the whole frame, perhaps later and together with others, where each would cost a
+    /// system call. It leaves at the latest when [`receive`](Link::receive) finds nothing, or when
+    /// the rank calls [`send_held`](Link::send_held).
     pub fn commit_lazily(self) {
         self.publish.publish_lazily(self.bytes);
     }
 
-    /// Sends the first `len` bytes.
+    /// Sends the first `len` bytes of the frame.
     ///
     /// # Panics
-    /// If `len` is more than was reserved.
+    /// If `len` is larger than the reserved length.
     pub fn commit_part(self, len: usize) {
         self.publish.publish(&self.bytes[..len]);
     }
@@ -269,26 +298,26 @@ impl std::ops::DerefMut for FrameMut<'_> {
     }
 }
 
-/// A frame that has arrived, in place. Dropping it gives its room back to the sender.
+/// A received frame, in place. Dropping it gives its room back to the sender.
 pub struct Frame<'a> {
     peer: u32,
     bytes: &'a [u8],
     consume: &'a mut dyn Consume,
 }
 
-/// What a link does once a frame has been read. Implemented by links only.
+/// Releases a frame that was read. Only links implement it.
 pub trait Consume {
     /// Gives the frame's room back.
     fn consume(&mut self);
 }
 
 impl<'a> Frame<'a> {
-    /// A frame from `peer` in `bytes`, which `consume` takes back.
+    /// A frame from `peer` in `bytes`, to be released by `consume`.
     pub fn new(peer: u32, bytes: &'a [u8], consume: &'a mut dyn Consume) -> Self {
         Self { peer, bytes, consume }
     }
 
-    /// Who sent it.
+    /// The rank that sent the frame.
     pub fn peer(&self) -> u32 {
         self.peer
     }
@@ -306,58 +335,4 @@ impl Drop for Frame<'_> {
     fn drop(&mut self) {
         self.consume.consume();
     }
-}
-
-/// Why a link has no room for a frame.
-#[derive(Debug, Error)]
-pub enum Refused {
-    /// The peer has not read enough of what was sent before, or isn't reached yet: receive, then try again.
-    #[error("no room for the frame yet")]
-    WouldBlock,
-    /// It would never be sent.
-    #[error(transparent)]
-    Failed(#[from] LinkError),
-}
-
-/// What goes wrong on a link for good.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum LinkError {
-    /// The peer receives nothing any more.
-    #[error("rank {peer} is gone: {state}")]
-    PeerGone {
-        /// The peer.
-        peer: u32,
-        /// What the job knows of it.
-        state: RankState,
-    },
-    /// A frame above the link's limit: what is longer goes in several.
-    #[error("a frame of {len} bytes is above the link's limit of {limit}")]
-    TooLong {
-        /// The length asked for.
-        len: usize,
-        /// The link's limit.
-        limit: usize,
-    },
-    /// A rank outside of the job.
-    #[error("no rank {rank} in a job of {size}")]
-    NoSuchRank {
-        /// The rank asked for.
-        rank: u32,
-        /// The size of the job.
-        size: u32,
-    },
-    /// A peer wrote what no peer of this version writes.
-    #[error("rank {peer} sent what cannot be: {what}")]
-    Corrupt {
-        /// The peer.
-        peer: u32,
-        /// What was found.
-        what: String,
-    },
-    /// The shared memory behind the link failed.
-    #[error("shared memory: {0}")]
-    Memory(String),
-    /// The network behind the link failed: provider, call and peer are in the text.
-    #[error("{0}")]
-    Fabric(String),
 }

@@ -1,11 +1,14 @@
-//! Fair locks in shared memory that survive the death of whoever holds them or waits for them.
+//! Fair locks in shared memory that survive the death of their holders and waiters.
 //!
-//! Waiters stand in a queue of places, and a place names who stands there, so that the death of anyone is seen by
-//! whoever comes after. [`FairLock`] blocks, for a short time; [`SharedLock`] is polled, and may be held for long.
-//! [`BriefLock`] has no queue, and costs a quarter.
+//! Waiters stand in a queue whose entries name them, so that later waiters can pass over a dead
+//! rank.
 //!
-//! What a lock guards must be in order at any moment, since its holder may die at any moment: changes are committed by
-//! single words.
+//! - [`FairLock`] blocks its caller, and is held for a short time.
+//! - [`SharedLock`] is polled, and may be held for long.
+//! - [`BriefLock`] has no queue, and is held for a few memory accesses.
+//!
+//! A holder may die at any moment, so the data under a lock must be consistent at any moment: every
+//! change is committed by one store to one word.
 
 mod brief;
 mod queue;
@@ -13,39 +16,45 @@ mod shared;
 
 use crate::atomics::{Acquire, Le32, Le64, Release, spin};
 use crate::futex::{self, LONGEST_SLEEP};
-use crate::segment::Mapping;
-use queue::{Place, Queue};
+use crate::segment::{Mapping, Shared};
+use queue::{Queue, QueueEntry};
 
 pub use brief::{BriefLock, BriefWord, Briefly};
 pub use queue::LockHead;
-pub use shared::{Claim, Shape, SharedLock, Sharing, User};
+pub use shared::{Claim, LockLayout, SharedLock, Sharing, User};
 
-/// A place in the queue of a [`FairLock`].
+/// An entry in the queue of a [`FairLock`].
 ///
 /// ```text
-///    0 name: u64, ticket in the high half, rank + 1 in the low one    8 turn: u32, the last ticket that was called    12 zero
+///    0 name: u64, ticket in the high half, rank + 1 in the low half
+///    8 turn: u32, the last ticket that was called
+///   12 zero
 /// ```
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct LockPlace {
+pub struct LockEntry {
     name: Le64,
     turn: Le32,
     zero: u32,
 }
 
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockPlace>() == 16);
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for LockEntry {}
 
-impl Place for LockPlace {
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<LockHead>() == 8 && size_of::<LockEntry>() == 16);
+
+impl QueueEntry for LockEntry {
     fn name(&self) -> &Le64 {
         &self.name
     }
 }
 
-/// A lock over its words.
+/// A lock that blocks its caller, over words in shared memory.
 #[derive(Clone, Copy)]
 pub struct FairLock<'a> {
-    queue: Queue<'a, LockPlace>,
+    queue: Queue<'a, LockEntry>,
 }
 
 /// Holds the lock until dropped.
@@ -55,27 +64,31 @@ pub struct Held<'a> {
 }
 
 impl<'a> FairLock<'a> {
-    /// A lock over `head` and `places`: a power of two, and at least as many as there are ranks. At most one thread of
-    /// each rank may wait at a time. Zeroed words are a free lock.
-    pub fn new(head: &'a LockHead, places: &'a [LockPlace]) -> Self {
-        Self { queue: Queue::new(head, places) }
+    /// A lock over `head` and `entries`. Zeroed words are a free lock.
+    ///
+    /// The length of `entries` is a power of two, and at least the number of ranks. Only
+    /// one thread of each rank may wait at a time.
+    pub fn new(head: &'a LockHead, entries: &'a [LockEntry]) -> Self {
+        Self { queue: Queue::new(head, entries) }
     }
 
-    /// Bytes of shared memory, zeroed at first, that a lock of `ranks` takes: a multiple of 64.
+    /// Bytes of shared memory that a lock of `ranks` takes: a multiple of 64. They must start
+    /// zeroed.
     pub fn bytes(ranks: u32) -> u64 {
         64 + 16 * u64::from(ranks.next_power_of_two()).next_multiple_of(4)
     }
 
-    /// The lock in the `bytes(ranks)` bytes that lie from `offset` of `memory` on, a multiple of 8.
+    /// The lock in the `bytes(ranks)` bytes of `memory` from `offset` on, which is a multiple of 8.
     ///
     /// # Panics
-    /// If they aren't inside.
+    /// If these bytes aren't inside `memory`.
     pub fn at(memory: &'a Mapping, offset: u64, ranks: u32) -> Self {
-        let places = memory.slice(offset + 64, ranks.next_power_of_two() as usize);
-        Self::new(memory.at(offset), places)
+        let entries = memory.slice(offset + 64, ranks.next_power_of_two() as usize);
+        Self::new(memory.at(offset), entries)
     }
 
-    /// Waits for its turn and takes the lock for `rank`. `is_dead` says of a rank whether it will never run again.
+    /// Waits for its turn and takes the lock for `rank`. `is_dead` returns whether a rank will
+    /// never run again.
     #[inline]
     pub fn acquire(self, rank: u32, is_dead: impl Fn(u32) -> bool) -> Held<'a> {
         let ticket = self.queue.enter(rank);
@@ -85,7 +98,8 @@ impl<'a> FairLock<'a> {
         Held { lock: self, ticket }
     }
 
-    /// Sleeps last at most 100 ms; after each, a head whose owner is dead is passed over.
+    /// Waits for the turn of `ticket`. Each sleep lasts at most 100 ms; before each, a dead rank at
+    /// the head of the queue is passed over.
     #[cold]
     fn wait(self, ticket: u32, is_dead: impl Fn(u32) -> bool) {
         let mut spins = 0;
@@ -96,24 +110,24 @@ impl<'a> FairLock<'a> {
                 continue;
             }
             self.wake(self.queue.pass_over(&is_dead));
-            let place = self.queue.place(ticket);
-            let turn = place.turn.load(Acquire); // pairs with the store in `wake`
+            let entry = self.queue.entry(ticket);
+            let turn = entry.turn.load(Acquire); // pairs with the store in `wake`
             if self.queue.turn() != ticket {
-                futex::wait(&place.turn, turn, LONGEST_SLEEP);
+                futex::wait(&entry.turn, turn, LONGEST_SLEEP);
             }
         }
     }
 
-    /// Who holds the lock, if anyone.
+    /// The rank that holds the lock, if any.
     pub fn holder(self) -> Option<u32> {
         self.queue.owner(self.queue.turn())
     }
 
     fn wake(&self, called: Option<(u32, u32)>) {
         if let Some((ticket, _)) = called {
-            let place = self.queue.place(ticket);
-            place.turn.store(ticket, Release);
-            futex::wake_all(&place.turn);
+            let entry = self.queue.entry(ticket);
+            entry.turn.store(ticket, Release);
+            futex::wake_all(&entry.turn);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Direct access to the memory of peers: the trait, and what passes through it.
+//! Remote memory access (RMA): the trait, its transfers and its memory registrations.
 //!
-//! Unsafe is here what promises memory: two methods of the trait, and the handles that keep such promises.
+//! Unsafe code is needed only where a caller or a handle guarantees that memory stays valid: two
+//! methods of the trait, and the handles [`Transfer`] and [`Room`].
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -10,71 +11,78 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::link::{LinkError, Refused};
+use crate::error::{LinkError, Refused};
 
-/// Direct access to memory that peers have exposed: an optional capability of a [`Link`](crate::link::Link).
+/// Access to memory that peers have exposed: an optional capability of a
+/// [`Link`](crate::link::Link).
 ///
-/// An access that is done is done at the other side too. Accesses and frames overtake each other. The peer takes part only as far as
-/// its link has to be polled, by [`receive`](crate::link::Link::receive); this side's polls are that, and [`poll`](Rdma::poll).
+/// A completed access is complete at the peer too. Accesses and frames may overtake each other.
+///
+/// Progress needs polling at both sides: the peer's link by
+/// [`receive`](crate::link::Link::receive), this side's link by `receive` or by
+/// [`poll`](Rdma::poll). The peer takes part in no other way.
 pub trait Rdma: Send + Sync {
-    /// The provider, as the network calls it.
+    /// The libfabric provider's name.
     fn provider(&self) -> &str;
 
-    /// The most stretches of memory at the other side that one access takes.
+    /// The most stretches of the peer's memory that one access takes.
     fn stretch_limit(&self) -> usize;
 
-    /// Whether a peer's memory can be reached this way.
+    /// Whether this rank can access memory of `peer`.
     fn reaches(&self, peer: u32) -> bool;
 
-    /// Exposes memory to whoever names its key, a random number, until the handle is dropped.
+    /// Registers memory. Until the handle is dropped, any peer that has its key, a random number,
+    /// may access the memory.
     ///
     /// # Errors
-    /// The network refuses it.
+    /// The network refuses the registration.
     ///
     /// # Safety
-    /// The memory is valid for reads and writes until the handle is dropped, and until then nobody has a reference to it.
+    /// The memory is valid for reads and writes until the handle is dropped. Until then no
+    /// reference to it exists.
     unsafe fn expose(
         &self,
         memory: NonNull<u8>,
         len: usize,
     ) -> Result<Box<dyn Registration>, LinkError>;
 
-    /// Starts an access to a place, whose stretches are `len` bytes together. It fails if the peer is gone, or exposes no such memory;
-    /// the link takes it for lost then.
+    /// Starts an access to `at`, whose stretches have `len` bytes in total. The access fails if the
+    /// peer is gone or exposes no such memory; the link then treats the peer as lost.
     ///
     /// # Errors
-    /// [`Refused::WouldBlock`] while there is no room: poll, then try again; [`Refused::Failed`] when there will never be. Neither
-    /// touches the memory.
+    /// [`Refused::WouldBlock`] while there is no room: poll, then try again. [`Refused::Failed`]
+    /// when there will never be room. Neither touches the memory.
     ///
     /// # Safety
-    /// The memory is valid for reads, or to read a place into it for writes, and nobody else uses it otherwise, until the access
-    /// [is over](Outcome::is_over) or the link and this handle are dropped.
+    /// The memory is valid for the access: for reads if it writes to the peer, for writes if it
+    /// reads from the peer. Nothing else accesses the memory in conflict with that. Both hold until
+    /// the access [is over](Outcome::is_over), or until the link and this handle are dropped.
     unsafe fn start(
         &self,
         access: Access,
-        at: &Place<'_>,
+        at: &RemoteMemory<'_>,
         memory: NonNull<u8>,
         len: usize,
         outcome: &Arc<Outcome>,
     ) -> Result<(), Refused>;
 
-    /// Takes in what has ended.
+    /// Takes in the accesses that have ended.
     ///
     /// # Errors
     /// The network itself failed.
     fn poll(&self) -> Result<(), LinkError>;
 }
 
-/// What is done to a peer's memory.
+/// The direction of an access to a peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// It is read into one's own.
+    /// From the peer's memory to this rank's.
     Read,
-    /// It is written from one's own.
+    /// From this rank's memory to the peer's.
     Write,
 }
 
-/// How an access ended, once it has.
+/// The state of an access: under way, done or failed.
 #[derive(Debug, Default)]
 pub struct Outcome(AtomicU8);
 
@@ -82,56 +90,57 @@ const DONE: u8 = 1;
 const FAILED: u8 = 2;
 
 impl Outcome {
-    /// Whether the data are where they should be.
+    /// Whether the access has succeeded: the data are in place.
     pub fn is_done(&self) -> bool {
-        // Pairs with the release in `end`.
+        // Acquire pairs with the release in `end`.
         self.0.load(Ordering::Acquire) == DONE
     }
 
-    /// Whether the access has ended, well or not: it touches no memory any more.
+    /// Whether the access has ended, well or not. It touches no memory any more.
     pub fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) != 0
     }
 
-    /// The access has ended. Called by links only.
+    /// Records the end of the access. Only links call it.
     pub fn end(&self, done: bool) {
         self.0.store(if done { DONE } else { FAILED }, Ordering::Release);
     }
 }
 
-/// Memory that is exposed until this is dropped.
+/// A memory registration, which dropping this ends.
 pub trait Registration: Send + Sync {
-    /// What peers name it by.
+    /// The key by which peers name the memory.
     fn key(&self) -> u64;
 }
 
-/// Exposed memory of a peer.
+/// A part of a peer's exposed memory.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct RemoteMemory<'a> {
     /// The peer.
     pub peer: u32,
-    /// The key of its memory.
+    /// The key of the peer's registration.
     pub key: u64,
-    /// Where in that memory, and how many bytes, in the order of the data.
+    /// Offset in the registered memory and length in bytes, in the order of the data.
     pub stretches: &'a [(u64, u64)],
 }
 
-/// An access, and the memory here that it needs. Dropped, it is waited for.
+/// An access with the local memory that it needs. Dropping it waits for its end.
 pub struct Transfer {
     rdma: Arc<dyn Rdma>,
     start: NonNull<u8>,
     len: usize,
-    /// Its memory, if that is its own.
+    /// The local memory, if this owns it.
     owned: Option<Vec<u8>>,
     started: bool,
     outcome: Arc<Outcome>,
 }
 
-// SAFETY: the memory is its own or promised to it alone, bytes without ties to a thread; the rest is Send by itself.
+// SAFETY: the memory is owned, or promised to this handle only; bytes have no ties to a thread. All
+// other fields are Send.
 unsafe impl Send for Transfer {}
 
 impl Transfer {
-    /// From or to a buffer, which [`into_buffer`](Transfer::into_buffer) gives back.
+    /// An access from or to `buffer`, which [`into_buffer`](Transfer::into_buffer) gives back.
     pub fn of_buffer(rdma: &Arc<dyn Rdma>, mut buffer: Vec<u8>) -> Transfer {
         let rdma = rdma.clone();
         let start = NonNull::from(buffer.as_mut_slice()).cast();
@@ -139,31 +148,33 @@ impl Transfer {
         Transfer { rdma, start, len, owned: Some(buffer), started: false, outcome }
     }
 
-    /// From or to memory of another's.
+    /// An access from or to memory that this doesn't own.
     ///
     /// # Safety
-    /// The memory is valid for reads, or for writes where a place is read, and nobody else uses it otherwise, until this is dropped,
-    /// which it is.
+    /// The memory is valid for reads, or for writes if the access reads from the peer, until this
+    /// is dropped. Nothing else accesses it in conflict with that until then. The returned value is
+    /// dropped, not leaked.
     pub unsafe fn of_memory(rdma: &Arc<dyn Rdma>, start: NonNull<u8>, len: usize) -> Transfer {
         let rdma = rdma.clone();
         Transfer { rdma, start, len, owned: None, started: false, outcome: Arc::default() }
     }
 
-    /// Starts it, once.
+    /// Starts the access, once.
     ///
     /// # Errors
-    /// As [`Rdma::start`].
-    pub fn start(&mut self, access: Access, at: &Place<'_>) -> Result<(), Refused> {
+    /// Those of [`Rdma::start`].
+    pub fn start(&mut self, access: Access, at: &RemoteMemory<'_>) -> Result<(), Refused> {
         if !self.started {
-            // SAFETY: the memory is this handle's or promised to it; its drop waits until the access is over, and without a drop
-            // a buffer is never freed. Nobody else has a buffer until then, which moving the vector doesn't move.
+            // SAFETY: the memory is owned or promised to this handle. Its drop waits until the
+            // access is over, and if it is leaked, an owned buffer is never freed. Nothing else
+            // accesses an owned buffer until then, and moving the vector doesn't move its buffer.
             unsafe { self.rdma.start(access, at, self.start, self.len, &self.outcome)? };
             self.started = true;
         }
         Ok(())
     }
 
-    /// Whether the data are where they should be.
+    /// Whether the access has succeeded: the data are in place.
     pub fn is_done(&self) -> bool {
         self.outcome.is_done()
     }
@@ -173,7 +184,7 @@ impl Transfer {
         self.outcome.is_over()
     }
 
-    /// The buffer, once the access is over; nothing of memory that was another's.
+    /// The buffer, once the access is over; `None` for memory that this doesn't own.
     pub fn into_buffer(mut self) -> Option<Vec<u8>> {
         self.wait();
         self.owned.take()
@@ -182,7 +193,7 @@ impl Transfer {
     fn wait(&self) {
         while self.started && !self.outcome.is_over() {
             if let Err(error) = self.rdma.poll() {
-                // What is under way can't be called back, and whose memory it touches can't be told.
+                // The access can't be cancelled, and which memory it still touches is unknown.
                 eprintln!("longshore: lost the network in an access to memory: {error}");
                 std::process::abort();
             }
@@ -193,7 +204,8 @@ impl Transfer {
     }
 }
 
-/// Between two looks at an access whose caller has given up: a peer is gone, or the job ends.
+/// The pause between two polls for an access whose caller has given up: a peer is gone, or the job
+/// ends.
 const PAUSE: Duration = Duration::from_micros(20);
 
 impl Drop for Transfer {
@@ -202,27 +214,27 @@ impl Drop for Transfer {
     }
 }
 
-/// Memory of its own, zeros at first, that is exposed until this is dropped.
+/// Owned memory, zeroed at first, that is registered until this is dropped.
 pub struct Room {
     registration: Box<dyn Registration>,
     _memory: Box<[UnsafeCell<u8>]>,
 }
 
 impl Room {
-    /// Exposes so many bytes.
+    /// Registers `len` bytes.
     ///
     /// # Errors
-    /// As [`Rdma::expose`].
+    /// Those of [`Rdma::expose`].
     pub fn new(rdma: &dyn Rdma, len: usize) -> Result<Room, LinkError> {
         let memory: Box<[_]> = std::iter::repeat_with(|| UnsafeCell::new(0)).take(len).collect();
         let start = NonNull::from(&*memory).cast();
-        // SAFETY: the memory is this handle's, whose fields are dropped in their order, and it gives nobody a reference to what
-        // is in the cells.
+        // SAFETY: this handle owns the memory, and drops its fields in their order: the
+        // registration first. It gives out no reference to the content of the cells.
         let registration = unsafe { rdma.expose(start, len)? };
         Ok(Room { registration, _memory: memory })
     }
 
-    /// What peers name it by.
+    /// The key by which peers name the memory.
     pub fn key(&self) -> u64 {
         self.registration.key()
     }

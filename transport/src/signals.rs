@@ -1,11 +1,13 @@
-//! Signals are the program's: threads that it doesn't know of take none.
+//! Keeps signals on the program's own threads: the threads that Longshore starts take none.
 //!
-//! The system delivers a signal to any thread that doesn't block it, so a program that blocks one in its own threads, to wait for it
-//! there, would end by it if one of ours took it.
+//! The system delivers a signal to any thread that doesn't block it. A program may block a signal
+//! in all its threads, to wait for it there; a thread of ours that took the signal would end the
+//! program.
 
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
-/// What a thread causes by itself. Blocked, these would end the process past the program's handler.
+/// Signals that a thread causes itself. If they were blocked, they would end the process without
+/// calling the program's handler.
 const CAUSED: [Signal; 6] = [
     Signal::SIGBUS,
     Signal::SIGFPE,
@@ -15,16 +17,17 @@ const CAUSED: [Signal; 6] = [
     Signal::SIGTRAP,
 ];
 
-/// Starts threads that take no signals, from their first instruction on: they inherit what is blocked meanwhile.
+/// Runs `start`, whose threads take no signals from their first instruction on: they inherit the
+/// signals that are blocked meanwhile.
 pub fn blocked<T>(start: impl FnOnce() -> T) -> T {
     let mut all = SigSet::all();
     CAUSED.into_iter().for_each(|signal| all.remove(signal));
-    // It fails for no set that can be made.
+    // It fails only for an invalid set.
     let _before = all.thread_swap_mask(SigmaskHow::SIG_BLOCK).map(Restored);
     start()
 }
 
-/// What the thread blocked before, which it does again when this is dropped.
+/// The thread's former signal mask, restored on drop.
 struct Restored(SigSet);
 
 impl Drop for Restored {
@@ -38,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_inherit_what_is_blocked_and_their_maker_does_not_keep_it() {
+    fn new_threads_inherit_the_blocked_signals_and_their_maker_does_not_keep_them() {
         let before = SigSet::thread_get_mask().unwrap();
         let thread = blocked(|| std::thread::spawn(|| SigSet::thread_get_mask().unwrap()));
         let inherited = thread.join().unwrap();

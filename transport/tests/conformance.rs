@@ -1,5 +1,5 @@
-//! What every link promises, checked on each: simulated, in shared memory between threads, in shared memory between
-//! processes, and with faults.
+//! The promises of [`Link`], checked on every link: simulated, in shared memory between threads and
+//! between processes, over libfabric, composed, and with faults.
 
 mod support;
 
@@ -13,7 +13,7 @@ use longshore_transport::sim::{Cluster, Limits};
 use longshore_transport::{Cause, Link, LinkError, Range, RankState, Refused, Segment};
 use support::{Processes, child, fill, is_filled, wait};
 
-/// What one rank does. All ranks of a job run the same.
+/// The behaviour of one rank. All ranks of a job run the same scenario.
 type Scenario = fn(&mut dyn Link, &Segment);
 
 const SCENARIOS: &[(&str, Scenario)] = &[
@@ -27,7 +27,7 @@ const SCENARIOS: &[(&str, Scenario)] = &[
     ("death", death),
 ];
 
-/// A link, and what arrived while its rank looked for something else, by peer.
+/// A link, with the frames that arrived while its rank waited for something else, by peer.
 struct Post<'a> {
     link: &'a mut dyn Link,
     inbox: Vec<VecDeque<Vec<u8>>>,
@@ -63,7 +63,7 @@ impl<'a> Post<'a> {
         });
     }
 
-    /// Waits for something else than a frame; the link is polled meanwhile.
+    /// Waits for something other than a frame, and polls the link meanwhile.
     fn wait(&mut self, mut is_there: impl FnMut() -> bool) {
         let Self { link, inbox } = self;
         wait(*link, |link| {
@@ -81,14 +81,16 @@ impl<'a> Post<'a> {
         })
     }
 
-    /// All of the first `ranks` tell each other, and themselves, that they are here.
+    /// A barrier of the first `ranks` ranks: each sends a frame to all, including itself.
     fn barrier(&mut self, ranks: u32) {
         (0..ranks).for_each(|peer| self.send(peer, b"here"));
-        (0..ranks).for_each(|peer| assert!(self.receive(peer) == b"here", "rank {peer} says else"));
+        (0..ranks).for_each(|peer| {
+            assert!(self.receive(peer) == b"here", "rank {peer} sent another frame")
+        });
     }
 }
 
-/// Reservations that can't be, and one that is dropped.
+/// Makes invalid reservations, which fail, and drops a valid one.
 fn refusals(link: &mut dyn Link, _: &Segment) {
     let (size, limit) = (link.size(), link.frame_limit(0));
     let failed = |refused: Result<_, Refused>| match refused {
@@ -100,12 +102,12 @@ fn refusals(link: &mut dyn Link, _: &Segment) {
     let long = failed(link.reserve(0, limit + 1).map(drop));
     assert_eq!(long, Some(LinkError::TooLong { len: limit + 1, limit }));
     if let Ok(mut frame) = link.reserve(link.rank(), link.frame_limit(link.rank())) {
-        frame.fill(255); // and never sent
+        frame.fill(255); // Never sent.
     }
     Post::new(link).barrier(size);
 }
 
-/// Frames that become shorter than reserved.
+/// Commits only a part of each reserved frame.
 fn parts(link: &mut dyn Link, _: &Segment) {
     let rank = link.rank();
     let limit = link.frame_limit(rank);
@@ -136,7 +138,7 @@ fn parts(link: &mut dyn Link, _: &Segment) {
     }
 }
 
-/// Everyone sends everyone frames of all lengths, as fast as it goes.
+/// Every rank sends frames of all lengths to every rank, as fast as possible.
 fn order(link: &mut dyn Link, _: &Segment) {
     const FRAMES: u64 = 300;
     let (rank, size) = (link.rank(), link.size());
@@ -146,7 +148,8 @@ fn order(link: &mut dyn Link, _: &Segment) {
         let mut bytes = [0; 8];
         fill(&mut bytes, !seed);
         let random = u64::from_le_bytes(bytes);
-        let most = if random % 2 == 0 { 200 } else { limits[peer as usize] as u64 }; // half of them short
+        // Half of the frames are short.
+        let most = if random % 2 == 0 { 200 } else { limits[peer as usize] as u64 };
         (random / 2 % (most + 1)) as usize
     };
     let mut sent = vec![0; size as usize];
@@ -183,7 +186,9 @@ fn order(link: &mut dyn Link, _: &Segment) {
     });
 }
 
-/// A token goes round; who doesn't hold it sleeps. Who sleeps to the end, and finds it there, wasn't woken: once is slowness.
+/// Passes a token round. A rank without the token sleeps. If the token has arrived after a
+/// full-length sleep, a wake-up was lost. Some such sleeps are tolerated, because the machine may
+/// be slow.
 fn sleepers(link: &mut dyn Link, _: &Segment) {
     const LAPS: u32 = 100;
     let (rank, size) = (link.rank(), link.size());
@@ -215,7 +220,7 @@ fn sleepers(link: &mut dyn Link, _: &Segment) {
     assert!(unwoken < LAPS / 2, "{unwoken} wake-ups were lost");
 }
 
-/// Rank 0 sends until it is refused, then waits until the receiver makes room.
+/// Rank 0 sends until the link refuses, then waits until the receiver makes room.
 fn back_pressure(link: &mut dyn Link, _: &Segment) {
     let size = link.size();
     let mut post = Post::new(link);
@@ -236,7 +241,8 @@ fn back_pressure(link: &mut dyn Link, _: &Segment) {
             post.barrier(size);
         } else {
             if size > 1 {
-                std::thread::sleep(Duration::from_millis(2)); // let the sender run into the wall
+                // Let the sender fill the link.
+                std::thread::sleep(Duration::from_millis(2));
             }
             for expected in 0u32.. {
                 let bytes = post.receive(0);
@@ -250,7 +256,7 @@ fn back_pressure(link: &mut dyn Link, _: &Segment) {
     }
 }
 
-/// Memory of one rank, written by another, and a bell without a frame.
+/// Other ranks write memory of rank 0, and ring without a frame.
 fn bells(link: &mut dyn Link, segment: &Segment) {
     use std::sync::atomic::Ordering::SeqCst;
     let (rank, size) = (link.rank(), link.size());
@@ -287,7 +293,7 @@ fn bells(link: &mut dyn Link, segment: &Segment) {
     assert!(doorbell.ring(size).is_err());
 }
 
-/// Barriers, in which everyone hears from everyone: more peers than a link may watch.
+/// Barriers, in which every rank receives from every rank: more peers than a link watches.
 fn rounds(link: &mut dyn Link, _: &Segment) {
     let size = link.size();
     let mut post = Post::new(link);
@@ -303,7 +309,7 @@ fn death(link: &mut dyn Link, segment: &Segment) {
     let cause = RankState::Dead(Cause::Exit(3));
     let mut post = Post::new(link);
     if rank == last {
-        // What was sent before is still received by the others.
+        // Frames that were sent before the death still arrive.
         (0..last).for_each(|peer| post.send(peer, b"farewell"));
         segment.mark(rank, cause);
         return;
@@ -317,10 +323,10 @@ fn death(link: &mut dyn Link, segment: &Segment) {
         Err(Refused::Failed(error)) => Some(error),
     });
     assert_eq!(error, LinkError::PeerGone { peer: last, state: cause });
-    // A state is seen before it is announced.
+    // A state may be visible before it is announced.
     wait(post.link, |_| (segment.events() != 0).then_some(()));
     assert!(post.receive(last) == b"farewell");
-    segment.mark(last, RankState::Alive); // nobody returns from death
+    segment.mark(last, RankState::Alive); // Ignored: death is final.
     assert_eq!(segment.rank_state(last), cause);
     post.barrier(last);
 }
@@ -339,7 +345,7 @@ fn in_threads(segment: &Segment, run: impl Fn(ShmLink, &Segment) + Sync) {
 }
 
 #[test]
-fn simulated() {
+fn simulation_keeps_all_promises() {
     for (name, scenario) in SCENARIOS {
         for seed in 0..support::cases(3) {
             println!("{name}, seed {seed}");
@@ -351,7 +357,7 @@ fn simulated() {
 }
 
 #[test]
-fn simulated_with_faults() {
+fn simulation_with_faults_keeps_all_promises() {
     for (name, scenario) in SCENARIOS {
         for seed in 0..support::cases(3) {
             println!("{name}, seed {seed}");
@@ -363,7 +369,7 @@ fn simulated_with_faults() {
 }
 
 #[test]
-fn shared_memory_between_threads() {
+fn shared_memory_between_threads_keeps_all_promises() {
     for (name, scenario) in SCENARIOS {
         for (ranks, ring_bytes) in [(1, 8192), (2, 4096), (3, 65536), (12, 4096)] {
             if *name == "death" && ranks == 1 {
@@ -378,7 +384,7 @@ fn shared_memory_between_threads() {
 
 /// Far more ranks than cores or watched rings.
 #[test]
-fn a_crowd_moves() {
+fn a_crowd_of_ranks_makes_progress() {
     for scenario in [rounds, sleepers, death] {
         let segment = Segment::create(32).unwrap();
         in_threads(&segment, |mut link, segment| scenario(&mut link, segment));
@@ -386,7 +392,7 @@ fn a_crowd_moves() {
 }
 
 #[test]
-fn shared_memory_with_faults() {
+fn shared_memory_with_faults_keeps_all_promises() {
     for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {
         println!("{name}");
         let segment = Segment::with_rings(3, 8192).unwrap();
@@ -397,7 +403,7 @@ fn shared_memory_with_faults() {
 }
 
 #[test]
-fn shared_memory_between_processes() {
+fn shared_memory_between_processes_keeps_all_promises() {
     if let Some((segment, scenario)) = child() {
         let mut link = ShmLink::new(segment.clone()).unwrap();
         let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
@@ -406,12 +412,13 @@ fn shared_memory_between_processes() {
     for (name, _) in SCENARIOS {
         println!("{name}");
         let segment = Segment::with_rings(4, 16384).unwrap();
-        let mut processes = Processes::start(segment, "shared_memory_between_processes", name);
+        let test = "shared_memory_between_processes_keeps_all_promises";
+        let mut processes = Processes::start(segment, test, name);
         processes.finish(0..4);
     }
 }
 
-/// Over libfabric, on the loopback interface.
+/// Links over libfabric, on the loopback interface.
 #[cfg(feature = "fabric")]
 mod over_fabric {
     use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -423,7 +430,7 @@ mod over_fabric {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const LISTENS: u32 = 0x1157_e745;
 
-    /// The link of a rank whose peers are told by their notes in the segment where they listen, as it tells them.
+    /// The link of a rank. The ranks exchange their listening ports by their notes in the segment.
     fn link(segment: &Segment) -> FabricLink {
         let listener = Listener::open("tcp", HERE, Duration::from_secs(20)).unwrap();
         segment.note(LISTENS, listener.address().port().into());
@@ -448,7 +455,7 @@ mod over_fabric {
     }
 
     #[test]
-    fn fabric_between_threads() {
+    fn fabric_between_threads_keeps_all_promises() {
         for (name, scenario) in SCENARIOS {
             for ranks in [1, 2, 3, 12] {
                 if *name == "death" && ranks == 1 {
@@ -461,9 +468,9 @@ mod over_fabric {
         }
     }
 
-    /// Those of even ranks on one host, those of odd ones on another, as it were.
+    /// The even ranks act as one host, and the odd ranks as another.
     #[test]
-    fn fabric_composed_with_shared_memory() {
+    fn fabric_composed_with_shared_memory_keeps_all_promises() {
         for (name, scenario) in SCENARIOS {
             println!("{name}");
             let segment = Segment::create(4).unwrap();
@@ -476,7 +483,7 @@ mod over_fabric {
     }
 
     #[test]
-    fn fabric_with_faults() {
+    fn fabric_with_faults_keeps_all_promises() {
         for (seed, (name, scenario)) in SCENARIOS.iter().enumerate() {
             println!("{name}");
             let segment = Segment::create(3).unwrap();
@@ -487,7 +494,7 @@ mod over_fabric {
     }
 
     #[test]
-    fn fabric_between_processes() {
+    fn fabric_between_processes_keeps_all_promises() {
         if let Some((segment, scenario)) = child() {
             let (_, scenario) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
             return scenario(&mut link(&segment), &segment);
@@ -495,7 +502,7 @@ mod over_fabric {
         for (name, _) in SCENARIOS {
             println!("{name}");
             let segment = Segment::create(4).unwrap();
-            let test = "over_fabric::fabric_between_processes";
+            let test = "over_fabric::fabric_between_processes_keeps_all_promises";
             let mut processes = Processes::start(segment, test, name);
             processes.finish(0..4);
         }
@@ -503,7 +510,7 @@ mod over_fabric {
 }
 
 #[test]
-fn a_seed_is_a_run() {
+fn a_seed_determines_the_run() {
     let trace = |seed| {
         let cluster = Cluster::new(4, seed).unwrap();
         let traces = cluster.run(|mut seat| {
@@ -533,11 +540,11 @@ fn a_simulated_job_that_hangs_is_ended() {
 }
 
 #[test]
-#[should_panic(expected = "the first to fall")]
-fn a_panic_of_a_simulated_rank_is_its_death() {
+#[should_panic(expected = "the first panic")]
+fn a_simulated_rank_that_panics_is_dead_to_the_others() {
     Cluster::new(2, 1).unwrap().run(|seat| {
         if seat.link.rank() == 0 {
-            panic!("the first to fall");
+            panic!("the first panic");
         }
         let mut segment = seat.segment;
         wait_for_death(&*seat.link.doorbell(), &mut segment);
@@ -551,7 +558,7 @@ fn wait_for_death(doorbell: &dyn longshore_transport::Doorbell, segment: &mut Se
 }
 
 #[test]
-fn a_link_that_fails_leaves_those_of_the_other() {
+fn a_composed_link_still_receives_when_one_of_its_links_failed() {
     let segment = Segment::create(2).unwrap();
     let rank = |rank| ShmLink::new(segment.as_rank(rank).unwrap()).unwrap();
     let (near, mut peer) = (rank(0), rank(1));

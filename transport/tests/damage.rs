@@ -1,4 +1,4 @@
-//! What a broken peer may write into shared memory: it costs errors, never a panic or a hang.
+//! Invalid data from a broken peer or a stranger: it causes errors, but never a panic or a hang.
 
 mod support;
 
@@ -13,7 +13,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use support::cases;
 
-/// Where the first ring lies, found as a peer would see it: the first nonzero bytes behind the control part.
+/// The offsets of the used rings, found as a peer would find them: by nonzero bytes after the
+/// control part.
 fn used_granules(file: &File) -> Vec<u64> {
     let mut granules = Vec::new();
     let mut bytes = vec![0; 65536];
@@ -27,7 +28,7 @@ fn used_granules(file: &File) -> Vec<u64> {
 }
 
 #[test]
-fn a_scribbled_ring_is_an_error() {
+fn a_damaged_ring_causes_errors_only() {
     let mut corrupt = 0;
     for seed in 0..cases(200) {
         let mut random = SmallRng::seed_from_u64(seed);
@@ -35,7 +36,7 @@ fn a_scribbled_ring_is_an_error() {
         let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
         let mut left = ShmLink::new(segment.as_rank(0).unwrap()).unwrap();
         let mut right = ShmLink::new(segment.as_rank(1).unwrap()).unwrap();
-        // Some traffic, so that the ring is somewhere in its lap.
+        // Some traffic, so that the ring isn't at the start of its lap.
         for i in 0..random.random_range(1..100) {
             left.reserve(1, i * 7 % 1000).unwrap().commit();
             assert_eq!(right.receive().unwrap().unwrap().len(), i * 7 % 1000);
@@ -73,14 +74,15 @@ fn a_scribbled_ring_is_an_error() {
 }
 
 #[test]
-fn a_scribbled_table_only_loses_room() {
+fn a_damaged_range_table_only_loses_room() {
     for seed in 0..cases(50) {
         let mut random = SmallRng::seed_from_u64(seed);
         let segment = Segment::create(2).unwrap();
         let file = File::from(segment.as_fd().try_clone_to_owned().unwrap());
         let rank = segment.as_rank(0).unwrap();
         let held = rank.allocate(1).unwrap();
-        // The entries and their count, not the lock: a lock in the hands of a live peer is rightly waited for.
+        // Damages the entries and their count, but not the lock: an allocation rightly waits for a
+        // living holder.
         for _ in 0..random.random_range(1..2000) {
             let at = random.random_range(4544..4544 + 32 * 64);
             file.write_all_at(&random.random::<u64>().to_le_bytes(), at).unwrap();
@@ -97,7 +99,7 @@ fn a_scribbled_table_only_loses_room() {
 }
 
 #[test]
-fn a_segment_of_another_kind_is_refused() {
+fn a_header_with_a_flipped_bit_is_refused_or_valid_for_another_job() {
     let geometry = Geometry::new(3, 8192).unwrap();
     let header = geometry.header();
     assert_eq!(Geometry::parse(&header), Ok(geometry));
@@ -107,7 +109,7 @@ fn a_segment_of_another_kind_is_refused() {
     for bit in 0..256 {
         let mut header = header;
         header[bit / 8] ^= 1 << (bit % 8);
-        // Any other header is refused, or one of another possible job.
+        // The header of another possible job is valid; any other header is refused.
         if let Ok(other) = Geometry::parse(&header) {
             assert!(bit / 8 == 12 || bit / 8 == 13 || bit / 8 >= 16, "bit {bit}: {other:?}");
         }
@@ -115,7 +117,7 @@ fn a_segment_of_another_kind_is_refused() {
 }
 
 #[test]
-fn headers_of_frames() {
+fn frame_headers_are_accepted_only_in_their_turn() {
     let word = |stamp: u32, low: u32| u64::from(stamp) << 32 | u64::from(low);
     let parse = |word, sequence| ring::parse(word, sequence, 1000);
     assert_eq!(parse(0, 0), Ok(None));
@@ -129,7 +131,7 @@ fn headers_of_frames() {
     assert_eq!(parse(word(0, 9), u32::MAX), Ok(Some(9)));
 }
 
-/// What strangers send to a listener between hosts.
+/// Data from strangers at a listener between hosts.
 #[cfg(feature = "fabric")]
 mod over_fabric {
     use std::io::{Read, Write};
@@ -159,7 +161,7 @@ mod over_fabric {
         listener.link(segment, addresses, &[], secret.as_bytes()).unwrap()
     }
 
-    /// Polls both until one of the first's frames is with the other.
+    /// Sends a frame, and polls both ranks until it has arrived.
     fn pass(from: &mut FabricLink, to: &mut FabricLink, frame: &[u8]) {
         let peer = to.rank();
         let mut sent = from.reserve(peer, frame.len()).unwrap();
@@ -173,7 +175,8 @@ mod over_fabric {
         });
     }
 
-    /// The provider tcp's request for a connection, with so many bytes to follow for whoever listens.
+    /// The provider tcp's request for a connection, with a length of `len` for the data that
+    /// follow.
     fn request(len: u16) -> Vec<u8> {
         let mut header = vec![0; 32];
         header[0] = 3;
@@ -183,15 +186,16 @@ mod over_fabric {
     }
 
     #[test]
-    fn strangers_reach_no_more_than_the_request() {
+    fn the_provider_reads_nothing_of_a_stranger_after_its_request() {
         let segment = Segment::create(2).unwrap();
         let (left, right) = (listener(), listener());
         let addresses = [left.address(), right.address()];
         let mut left = link(left, &segment, 0, &addresses, "secret");
         let mut right = link(right, &segment, 1, &addresses, "secret");
         let mut drops = 0;
-        // The header of each kind of the provider's messages, as one or as the acknowledgement (2) of one that was never sent: some
-        // end the process that reads them.
+        // The headers of all kinds of the provider's messages: as a message, or as the
+        // acknowledgement (2) of a message that was never sent. Some of them would crash the
+        // process that reads them.
         for kind in 0..12 {
             for acknowledges in [0, 2] {
                 let mut stranger = TcpStream::connect(addresses[1]).unwrap();
@@ -205,7 +209,7 @@ mod over_fabric {
                 });
             }
         }
-        pass(&mut left, &mut right, b"regardless");
+        pass(&mut left, &mut right, b"still connected");
     }
 
     #[test]
@@ -222,48 +226,48 @@ mod over_fabric {
             let mut bytes = vec![0; random.random_range(0..2000)];
             random.fill(&mut bytes[..]);
             if random.random() {
-                // libfabric's own words, so that some of them get to ours.
+                // Begins with a valid header of libfabric's, so that some data reach this crate.
                 bytes.splice(0..0, request(random.random_range(0..300)));
             }
-            // The other end may have hung up.
+            // Ignored: the other end may have closed the connection.
             let _ = stranger.write_all(&bytes);
             if random.random() {
-                strangers.push(stranger); // and says nothing more
+                strangers.push(stranger); // It sends nothing more.
             }
             if round % 4 == 0 {
-                pass(&mut left, &mut right, b"regardless");
+                pass(&mut left, &mut right, b"still connected");
             }
         }
-        pass(&mut left, &mut right, b"to the end");
+        pass(&mut left, &mut right, b"last frame");
         drop(right);
         for mut stranger in strangers {
-            // However it ends: no stranger is told anything that begins as a frame does.
-            let mut told = Vec::new();
-            let _ = stranger.read_to_end(&mut told);
-            assert!(told.len() < 512, "a stranger was told {} bytes", told.len());
+            // Whatever ends the connection, the stranger receives less than a frame.
+            let mut received = Vec::new();
+            let _ = stranger.read_to_end(&mut received);
+            assert!(received.len() < 512, "a stranger received {} bytes", received.len());
         }
     }
 
     #[test]
-    fn another_secret_is_no_proof() {
+    fn a_rank_with_another_secret_is_dropped() {
         let segment = Segment::create(2).unwrap();
         let (left, right) = (listener(), listener());
         let addresses = [left.address(), right.address()];
         let mut left = link(left, &segment, 0, &addresses, "secret");
-        // A process of another job has a segment of its own.
+        // A process of another job has its own segment.
         let elsewhere = Segment::create(2).unwrap();
         let mut impostor = link(listener(), &elsewhere, 1, &addresses, "guess");
         impostor.reserve(0, 5).unwrap().commit();
         support::wait(&mut left, |left| {
             let _ = impostor.receive();
-            assert!(left.receive().unwrap().is_none(), "it was listened to");
+            assert!(left.receive().unwrap().is_none(), "a frame without a proof was accepted");
             (left.drops() > 0 || elsewhere.rank_state(0).is_gone()).then_some(())
         });
         support::wait(&mut impostor, |impostor| {
-            assert!(left.receive().unwrap().is_none(), "it was listened to");
+            assert!(left.receive().unwrap().is_none(), "a frame without a proof was accepted");
             let _ = impostor.receive();
             (elsewhere.rank_state(0) == RankState::Dead(Cause::Lost)).then_some(())
         });
-        assert_eq!(segment.rank_state(1), RankState::Absent, "rank 1 is blamed for another");
+        assert_eq!(segment.rank_state(1), RankState::Absent, "the real rank 1 must not be blamed");
     }
 }

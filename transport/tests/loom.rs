@@ -1,4 +1,4 @@
-//! Every interleaving of the ring and of the fair lock, within bounds, as loom explores them:
+//! Loom models of the ring and the locks: all interleavings, within bounds. Run them with
 //! `RUSTFLAGS="--cfg loom" cargo test -p longshore-transport --release --test loom`.
 #![cfg(loom)]
 #![allow(unsafe_code)]
@@ -9,13 +9,13 @@ use loom::sync::{Arc, Notify};
 use loom::thread;
 
 use longshore_transport::lock::{
-    BriefLock, BriefWord, FairLock, LockHead, LockPlace, SharedLock, Sharing, User,
+    BriefLock, BriefWord, FairLock, LockEntry, LockHead, SharedLock, Sharing, User,
 };
 use longshore_transport::shm::ring::{
-    Access, Control, INLINE, Le64 as Word, Memory, Place, Receiver, SLOTS, Sender,
+    Access, Control, INLINE, Le64 as Word, Memory, Position, Receiver, SLOTS, Sender,
 };
 
-/// A ring's memory, with loom's race detector over each slot and over the bulk's halves.
+/// The memory of a ring, with loom's race detector over each slot and over each half of the bulk.
 struct Heap {
     control: Control,
     headers: [Word; SLOTS as usize],
@@ -23,7 +23,7 @@ struct Heap {
     bulk: [UnsafeCell<[u8; 256]>; 2],
 }
 
-// SAFETY: shared as rings are; loom checks the accesses.
+// SAFETY: both ends share it as they share a ring; loom checks the accesses.
 unsafe impl Sync for Heap {}
 // SAFETY: plain data.
 unsafe impl Send for Heap {}
@@ -41,7 +41,8 @@ impl Shared {
     }
 }
 
-// SAFETY: the words are the heap's own. The models' long frames are 256 bytes, so they lie in one half of the bulk each.
+// SAFETY: the words are the heap's own. The models' long frames have 256 bytes, so each lies in one
+// half of the bulk.
 unsafe impl Memory for Shared {
     fn control(&self) -> &Control {
         &self.0.control
@@ -55,23 +56,23 @@ unsafe impl Memory for Shared {
         512
     }
 
-    fn bytes(&self, place: Place, access: Access) -> *mut u8 {
+    fn bytes(&self, position: Position, access: Access) -> *mut u8 {
         fn touch<const N: usize>(cell: &UnsafeCell<[u8; N]>, access: Access) -> *mut u8 {
             match access {
                 Access::Read => cell.with(|bytes| bytes.cast_mut().cast()),
                 Access::Write => cell.with_mut(|bytes| bytes.cast()),
             }
         }
-        match place {
-            Place::Slot(slot) => touch(&self.0.slots[slot], access),
-            Place::Bulk(start) => touch(&self.0.bulk[start / 256], access),
+        match position {
+            Position::Slot(slot) => touch(&self.0.slots[slot], access),
+            Position::Bulk(start) => touch(&self.0.bulk[start / 256], access),
         }
     }
 }
 
 fn send(sender: &mut Sender<Shared>, len: usize, byte: u8) -> bool {
     let Some(mut bytes) = sender.reserve(len).unwrap() else { return false };
-    // SAFETY: ours until published.
+    // SAFETY: only the sender uses the bytes until it publishes them.
     let bytes = unsafe { bytes.as_mut() };
     bytes.fill(byte);
     sender.publish(bytes);
@@ -81,7 +82,7 @@ fn send(sender: &mut Sender<Shared>, len: usize, byte: u8) -> bool {
 fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
     receiver.settle();
     let bytes = receiver.poll().unwrap()?;
-    // SAFETY: ours until released.
+    // SAFETY: only the receiver uses the bytes until it releases them.
     let bytes = unsafe { bytes.as_ref() };
     let seen = (bytes.len(), bytes[0]);
     assert!(bytes.iter().all(|byte| *byte == bytes[0]));
@@ -89,7 +90,8 @@ fn receive(receiver: &mut Receiver<Shared>) -> Option<(usize, u8)> {
     Some(seen)
 }
 
-/// Frames arrive whole and in order, through more than one lap, and no byte is touched by both ends at a time.
+/// Checks that frames arrive whole and in order, through more than one lap, and that the two ends
+/// never touch a byte at the same time.
 fn carries(lengths: &'static [usize], claimed: bool) {
     loom::model(move || {
         let memory = Shared::new();
@@ -117,20 +119,20 @@ fn carries(lengths: &'static [usize], claimed: bool) {
 }
 
 #[test]
-fn the_ring_carries_short_frames() {
+fn the_ring_delivers_short_frames_in_order() {
     carries(&[1, 2, 3], false);
 }
 
 #[test]
-fn the_ring_carries_long_frames() {
+fn the_ring_delivers_long_frames_in_order() {
     for claimed in [false, true] {
         carries(&[256, 256, 256], claimed);
     }
 }
 
-/// A sender that found no room and went to sleep is rung by the receiver that makes some.
+/// A sender found no room and sleeps: the receiver that makes room must ring it.
 #[test]
-fn a_starved_sender_is_rung() {
+fn a_sender_without_room_is_rung() {
     loom::model(|| {
         let memory = Shared::new();
         let mut sender = Sender::new(memory.clone());
@@ -151,16 +153,17 @@ fn a_starved_sender_is_rung() {
     });
 }
 
-/// A frame in a ring that is being unwatched is seen by the receiver, or its sender calls.
+/// A frame arrives in a ring that the receiver stops watching: the receiver sees it, or the sender
+/// calls.
 #[test]
-fn a_frame_is_seen_or_called_for() {
+fn a_frame_in_an_unwatched_ring_is_seen_or_its_sender_calls() {
     loom::model(|| {
         let memory = Shared::new();
         let mut sender = Sender::new(memory.clone());
         let mut receiver = Receiver::new(memory, 256);
         receiver.watch();
         let sending = thread::spawn(move || {
-            // SAFETY: ours until published.
+            // SAFETY: only the sender uses the bytes until it publishes them.
             let bytes = unsafe { sender.reserve(1).unwrap().unwrap().as_mut() };
             bytes[0] = 1;
             sender.publish(bytes).call
@@ -173,13 +176,13 @@ fn a_frame_is_seen_or_called_for() {
 
 struct Locked {
     head: LockHead,
-    places: [LockPlace; 4],
+    entries: [LockEntry; 4],
     dead: AtomicU32,
-    /// What the lock guards.
+    /// The data under the lock.
     guarded: UnsafeCell<u32>,
 }
 
-// SAFETY: the cell is touched under the lock, which is what loom checks.
+// SAFETY: the cell is accessed only under the lock; loom checks that.
 unsafe impl Sync for Locked {}
 // SAFETY: plain data.
 unsafe impl Send for Locked {}
@@ -188,14 +191,14 @@ impl Locked {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             head: LockHead::default(),
-            places: Default::default(),
+            entries: Default::default(),
             dead: AtomicU32::new(u32::MAX),
             guarded: UnsafeCell::new(0),
         })
     }
 
     fn lock(&self) -> FairLock<'_> {
-        FairLock::new(&self.head, &self.places)
+        FairLock::new(&self.head, &self.entries)
     }
 
     fn add(&self, rank: u32) {
@@ -207,22 +210,23 @@ impl Locked {
     }
 }
 
-/// One at a time, and each gets its turn: a lost wake-up would be a deadlock, since loom's sleeps have no end.
+/// Only one rank at a time holds the lock, and each gets its turn. Loom's sleeps have no timeout,
+/// so a lost wake-up would be a deadlock.
 #[test]
-fn the_lock_excludes() {
+fn two_ranks_never_hold_the_fair_lock_together() {
     loom::model(|| {
         let locked = Locked::new();
         let other = locked.clone();
         let adding = thread::spawn(move || other.add(1));
         locked.add(0);
         adding.join().unwrap();
-        // SAFETY: nobody else is left.
+        // SAFETY: the other thread has ended.
         assert_eq!(locked.guarded.with(|count| unsafe { *count }), 2);
     });
 }
 
 #[test]
-fn the_lock_excludes_three() {
+fn three_ranks_never_hold_the_fair_lock_together() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -235,12 +239,12 @@ fn the_lock_excludes_three() {
             .collect();
         locked.add(0);
         adding.into_iter().for_each(|thread| thread.join().unwrap());
-        // SAFETY: nobody else is left.
+        // SAFETY: the other threads have ended.
         assert_eq!(locked.guarded.with(|count| unsafe { *count }), 3);
     });
 }
 
-/// Whoever holds the lock dies; one or two who wait get it all the same, and one at a time.
+/// The holder of the lock dies. The waiters still get it, one at a time.
 #[test]
 fn a_dead_holder_is_passed_over() {
     let mut model = loom::model::Builder::new();
@@ -253,20 +257,20 @@ fn a_dead_holder_is_passed_over() {
         let adding = thread::spawn(move || other.add(1));
         locked.add(0);
         adding.join().unwrap();
-        // SAFETY: nobody else is left.
+        // SAFETY: the other thread has ended.
         assert_eq!(locked.guarded.with(|count| unsafe { *count }), 2);
     });
 }
 
 struct Share {
     head: LockHead,
-    places: [Word; 4],
+    entries: [Word; 4],
     holders: [Word; 1],
     bells: [Notify; 3],
     guarded: UnsafeCell<u32>,
 }
 
-// SAFETY: the cell is touched under the lock, which is what loom checks.
+// SAFETY: the cell is accessed only under the lock; loom checks that.
 unsafe impl Sync for Share {}
 // SAFETY: plain data.
 unsafe impl Send for Share {}
@@ -275,16 +279,16 @@ impl Share {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             head: LockHead::default(),
-            places: Default::default(),
+            entries: Default::default(),
             holders: Default::default(),
             bells: std::array::from_fn(|_| Notify::new()),
             guarded: UnsafeCell::new(0),
         })
     }
 
-    /// Sleeps until the lock is there: without the wake that is due, for ever.
+    /// Sleeps until the lock is held. A lost wake-up makes the sleep endless.
     fn hold(&self, number: u32, sharing: Sharing, body: impl FnOnce(&UnsafeCell<u32>)) {
-        let lock = SharedLock::over(&self.head, &self.places, &self.holders);
+        let lock = SharedLock::over(&self.head, &self.entries, &self.holders);
         let wake = |user: User| self.bells[user.number as usize].notify();
         let mut claim = lock.claim(User { number, served: false }, sharing, wake);
         while !lock.poll(&mut claim, |_| false, wake) {
@@ -295,7 +299,7 @@ impl Share {
     }
 
     fn add(&self, number: u32) {
-        // SAFETY: under the lock, held alone.
+        // SAFETY: under the lock, held exclusively.
         self.hold(number, Sharing::Exclusive, |cell| cell.with_mut(|count| unsafe { *count += 1 }));
     }
 
@@ -322,7 +326,7 @@ fn users(body: [fn(&Share); 3]) {
 }
 
 #[test]
-fn a_lock_that_is_shared_excludes_those_who_write() {
+fn readers_and_a_writer_never_hold_the_shared_lock_together() {
     users([|share| share.add(0), |share| share.look(1), |share| share.look(2)]);
     users([|share| share.add(0), |share| share.add(1), |share| share.look(2)]);
     users([|share| share.add(0), |share| share.look(1), |_| {}]);
@@ -334,7 +338,7 @@ struct Brief {
     guarded: UnsafeCell<u32>,
 }
 
-// SAFETY: the cell is touched under the lock, which is what loom checks.
+// SAFETY: the cell is accessed only under the lock; loom checks that.
 unsafe impl Sync for Brief {}
 // SAFETY: plain data.
 unsafe impl Send for Brief {}
@@ -350,9 +354,9 @@ impl Brief {
     }
 }
 
-/// One at a time, and a holder that died is no obstacle.
+/// Only one user at a time holds the lock, and a dead holder doesn't block it.
 #[test]
-fn the_brief_lock_excludes() {
+fn two_users_never_hold_the_brief_lock_together() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     for dead in [None, Some(3)] {
@@ -365,12 +369,12 @@ fn the_brief_lock_excludes() {
             if let Some(number) = dead {
                 std::mem::forget(BriefLock::new(&brief.word).acquire(number, |_| false));
             }
-            // Two: of three, two that wait would yield to each other for ever.
+            // Only two users: of three, two waiters would yield to each other for ever.
             let other = brief.clone();
             let adding = thread::spawn(move || other.add(1));
             brief.add(0);
             adding.join().unwrap();
-            // SAFETY: nobody else is left.
+            // SAFETY: the other thread has ended.
             assert_eq!(brief.guarded.with(|count| unsafe { *count }), 2);
         });
     }

@@ -1,4 +1,5 @@
-//! Ranges of the segment: allocated, freed, mapped, by many at a time, and when their holders are killed.
+//! Ranges of the segment: allocated, freed and mapped, by many ranks at a time, and when their
+//! holders are killed.
 
 mod support;
 
@@ -13,7 +14,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use support::{Processes, cases, child, wait};
 
-/// The allocator's promises, checked with a model: ranges overlap nothing, and are as long as asked for.
+/// Checks the allocator against a model: ranges don't overlap, and have the requested length.
 #[test]
 fn ranges_never_overlap() {
     for seed in 0..cases(20) {
@@ -53,7 +54,7 @@ fn ranges_never_overlap() {
 }
 
 #[test]
-fn threads_of_many_ranks_allocate_at_a_time() {
+fn threads_of_many_ranks_allocate_at_the_same_time() {
     let segment = Segment::create(8).unwrap();
     std::thread::scope(|scope| {
         for rank in 0..8 {
@@ -67,7 +68,7 @@ fn threads_of_many_ranks_allocate_at_a_time() {
     assert_eq!(segment.ranges(), []);
 }
 
-/// Allocates and frees; what it writes into its ranges must stay.
+/// Allocates and frees ranges, and checks that its own writes into them stay.
 fn churn(segment: &Segment, who: u32, rounds: u64) {
     for round in 0..rounds {
         let range = segment.allocate(GRANULE * (1 + round % 3)).unwrap();
@@ -80,13 +81,13 @@ fn churn(segment: &Segment, who: u32, rounds: u64) {
         );
         word.store(who + 1, std::sync::atomic::Ordering::Relaxed);
         std::thread::yield_now();
-        assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), who + 1, "someone else wrote");
+        assert_eq!(word.load(std::sync::atomic::Ordering::Relaxed), who + 1, "another owner wrote");
         segment.free(range).unwrap();
     }
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_ranks_ranges_and_segments_are_refused() {
     let launcher = Segment::create(2).unwrap();
     assert_eq!(launcher.allocate(1), Err(SegmentError::NotARank));
     assert!(matches!(Segment::create(0), Err(SegmentError::Geometry(_))));
@@ -104,12 +105,12 @@ fn what_cannot_be_is_refused() {
     let range = rank.allocate(GRANULE).unwrap();
     let Range { offset, len } = range;
     for (offset, len) in [
-        (0, GRANULE),                           // not of the heap
-        (offset + 1, len),                      // not aligned
-        (offset, len + 1),                      // not a multiple
-        (offset, 0),                            // empty
-        (offset, u64::MAX / GRANULE * GRANULE), // wraps
-        (1 << 40, GRANULE),                     // beyond the end
+        (0, GRANULE),                           // Not in the heap.
+        (offset + 1, len),                      // Not aligned.
+        (offset, len + 1),                      // Not a multiple.
+        (offset, 0),                            // Empty.
+        (offset, u64::MAX / GRANULE * GRANULE), // Wraps.
+        (1 << 40, GRANULE),                     // Beyond the end.
     ] {
         let range = Range { offset, len };
         assert!(
@@ -125,7 +126,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_state_of_the_job() {
+fn notes_and_states_are_seen_by_all_handles_and_death_is_final() {
     use longshore_transport::{Cause, JobState};
     let launcher = Segment::create(2).unwrap();
     let rank = launcher.as_rank(1).unwrap();
@@ -146,7 +147,7 @@ fn the_state_of_the_job() {
         job.mark(0, RankState::Dead(state));
         assert_eq!(job.rank_state(0), RankState::Dead(state));
         job.mark(0, RankState::Finalized);
-        assert_eq!(job.rank_state(0), RankState::Dead(state), "nobody returns from death");
+        assert_eq!(job.rank_state(0), RankState::Dead(state), "death is final");
     }
     launcher.mark(1, RankState::Finalized);
     assert_ne!(rank.events(), events);
@@ -156,7 +157,7 @@ fn the_state_of_the_job() {
     assert_eq!(launcher.job_state(), JobState::Aborting { by: Some(1), code: -5 });
 }
 
-/// What a rank notes that goes for the lock.
+/// The note of a rank before it asks for the lock.
 const IN_LINE: u32 = 1;
 
 fn is_asleep(pid: u32) -> bool {
@@ -164,7 +165,8 @@ fn is_asleep(pid: u32) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, words)| words.trim_start().starts_with('S'))
 }
 
-/// A rank is killed while it holds the allocator's lock, others while they wait for it: the rest goes on.
+/// One rank is killed while it holds the allocator's lock, another while it waits for it. The
+/// others continue.
 #[test]
 fn a_dead_holder_is_passed_over_by_processes() {
     if let Some((segment, _)) = child() {
@@ -177,7 +179,7 @@ fn a_dead_holder_is_passed_over_by_processes() {
         };
         match rank {
             0 => {
-                // 1. Rank 1 has the lock. 2. So does nobody else, until it is dead.
+                // Rank 1 holds the lock until it is dead.
                 wait(&mut link, |link| link.receive().unwrap().map(drop));
                 segment.note(IN_LINE, 0);
                 segment.free(segment.allocate(1).unwrap()).unwrap();
@@ -202,13 +204,13 @@ fn a_dead_holder_is_passed_over_by_processes() {
     let mut processes = Processes::start(segment, name, "");
     let segment = &processes.segment;
     let waits = |rank: u32, pid: u32| {
-        // What it does from there on is to sleep in line.
+        // The only sleep after this note is the one in the lock's queue.
         segment.noted(rank).code == IN_LINE && is_asleep(pid)
     };
     let pids: Vec<_> = processes.children.iter().map(|child| child.id()).collect();
     let start = Instant::now();
     while !(0..).zip(&pids).all(|(rank, &pid)| rank == 1 || waits(rank, pid)) {
-        assert!(start.elapsed() < Duration::from_secs(60), "they don't stand in line");
+        assert!(start.elapsed() < Duration::from_secs(60), "the ranks don't wait in the queue");
         std::thread::sleep(Duration::from_millis(5));
     }
     processes.kill(4);
@@ -219,7 +221,7 @@ fn a_dead_holder_is_passed_over_by_processes() {
     assert_eq!(processes.segment.ranges(), []);
 }
 
-/// Ranks are killed at random moments while all allocate and free.
+/// Ranks are killed at random moments while all ranks allocate and free.
 #[test]
 fn the_table_survives_kills_of_processes() {
     if let Some((segment, _)) = child() {
@@ -236,7 +238,7 @@ fn the_table_survives_kills_of_processes() {
             processes.kill(rank);
         }
         processes.finish([4, 5]);
-        // What is left belongs to the dead, one range each at most, and the table is in order.
+        // The remaining ranges belong to the dead, at most one each, and the table is consistent.
         let left = processes.segment.ranges();
         assert!(left.len() <= 4 && left.iter().all(|(_, owner)| *owner < 4), "{left:?}");
         assert!(left.windows(2).all(|two| two[0].0.offset + two[0].0.len <= two[1].0.offset));

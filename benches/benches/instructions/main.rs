@@ -1,15 +1,18 @@
-//! Counts the instructions that a call of the hottest paths executes, and compares them with those that are recorded for the
-//! compiler: a regression guard that a busy machine doesn't disturb. `ci/steps/instructions` runs it.
+//! Counts the instructions of one call of the hottest paths, and compares them with the counts that
+//! are recorded for the compiler. Unlike times, counts don't depend on the load of the machine.
+//! `ci/steps/instructions` runs it.
 //!
 //!     cargo bench -p longshore-benches --bench instructions
-//!     cargo bench -p longshore-benches --bench instructions -- --record     # after a change that is meant
+//!     cargo bench -p longshore-benches --bench instructions -- --record     # after an intended change
 //!
-//! Each path runs under `valgrind --tool=callgrind` with so many calls and with twice as many; the difference is the calls'
-//! alone. Where the instructions go, valgrind says of the program that a run prints:
+//! Each path runs twice under `valgrind --tool=callgrind`, the second time with twice as many
+//! calls. The difference contains only the calls, without start and end of the program. To
+//! attribute instructions to functions, run callgrind on the bench's program:
 //!
 //!     valgrind --tool=callgrind target/release/deps/instructions-... --path "put 8 B" 10000
 //!
-//! Kernels are chosen by what CPUID says, and valgrind 3.19 says nothing of AVX-512: it is the AVX2 kernels that are counted.
+//! CPUID selects the kernels. Valgrind 3.19 doesn't report AVX-512, so the AVX2 kernels are
+//! counted.
 
 mod paths;
 mod recorded;
@@ -55,13 +58,13 @@ fn count_all() -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
     PATHS.iter().map(|path| Ok((path.name, count(path)?))).collect()
 }
 
-/// Instructions of a call.
+/// The instructions of one call.
 fn count(path: &Path) -> Result<f64, Box<dyn Error>> {
     let (once, twice) = (collect(path, path.calls)?, collect(path, 2 * path.calls)?);
     Ok((twice as f64 - once as f64) / f64::from(path.calls))
 }
 
-/// Instructions of a process that makes so many calls.
+/// The instructions of a process that makes `calls` calls.
 fn collect(path: &Path, calls: u32) -> Result<u64, Box<dyn Error>> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

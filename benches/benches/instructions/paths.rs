@@ -1,5 +1,5 @@
-//! The paths that are counted. A path executes the same instructions in every run: its ranks are simulated in one process, one
-//! at a time in an order that a seed decides, over real windows.
+//! The paths that are counted. A path executes the same instructions in every run, because its
+//! ranks are simulated in one process: one runs at a time, in an order that a seed decides.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use shipable::{Committed, Partial, View, ViewMut};
 pub type Outcome = std::result::Result<(), Box<dyn Error>>;
 type Window = longshore::Window<Allocated>;
 
-/// A path, by the name under which its count is recorded.
+/// A path.
 pub struct Path {
     pub name: &'static str,
     /// Calls of the shorter of two runs.
@@ -22,14 +22,14 @@ pub struct Path {
     pub work: Work,
 }
 
-/// What makes so many calls.
+/// A function that makes a number of calls.
 pub enum Work {
-    /// In each of two ranks, over windows that reach each other directly.
+    /// Runs in each of two ranks that reach each other's windows directly.
     Direct(fn(&mut Side<'_>, u32) -> Result<()>),
-    /// Likewise by messages, to a rank of this architecture. The counts are those of both ranks, and of the simulation, which
-    /// gives turns to one and the other.
+    /// Runs in each of two ranks that use messages. Rank 1 has this architecture. The counts
+    /// include both ranks and the simulation's switches between them.
     Message(Architecture, fn(&mut Side<'_>, u32) -> Result<()>),
-    /// Without a job.
+    /// Runs without a job.
     Alone(fn(u32) -> Outcome),
 }
 
@@ -44,7 +44,7 @@ pub struct Side<'a> {
 const DOUBLES: i64 = 4096;
 const VALUE: [f64; 1] = [1.5];
 
-/// The hottest, by what programs call most.
+/// The hottest paths: those of the calls that programs make most often.
 pub const PATHS: [Path; 15] = [
     Path { name: "put 8 B", calls: 10_000, work: Work::Direct(puts) },
     Path { name: "get 8 B", calls: 10_000, work: Work::Direct(gets) },
@@ -72,7 +72,7 @@ pub const PATHS: [Path; 15] = [
 ];
 
 impl Path {
-    /// Makes so many calls.
+    /// Makes `calls` calls.
     pub fn run(&self, calls: u32) -> Outcome {
         match self.work {
             Work::Alone(work) => work(calls),
@@ -82,7 +82,7 @@ impl Path {
     }
 }
 
-/// Two ranks do the work, or rank 0 does and the other, of that architecture, waits for it.
+/// Runs a job of two ranks. Rank 1 has the given architecture.
 fn job(
     routes: Routes,
     architecture: Architecture,
@@ -92,7 +92,7 @@ fn job(
     let options = Options {
         routes,
         architectures: vec![Architecture::NATIVE, architecture],
-        // Whatever the environment says.
+        // Set here, so that the environment doesn't change the counts.
         adversary: None,
         check: Checking::Off,
         ..Options::default()

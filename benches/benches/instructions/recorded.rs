@@ -1,14 +1,16 @@
-//! The counts that are recorded, by compiler and by the kernels that the machine has.
+//! The recorded counts, by compiler and by the kernels of the machine.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
 
-/// So much more than is recorded is a regression. Counts of one build are the same to three in a thousand; another C library,
-/// whose malloc and memcpy they include, or another order of inlining, may move them further.
+/// A count that exceeds the recorded one by more than this share is a regression. Smaller changes
+/// come from another C library, whose malloc and memcpy are counted, or from another order of
+/// inlining (docs/tuning.md, "Counts of instructions").
 const TOLERANCE: f64 = 0.03;
 
-/// The same where nothing is recorded for the compiler, and another's counts stand in: an upper bound.
+/// The tolerance if no counts are recorded for the compiler, and those of another compiler are
+/// used.
 const TOLERANCE_OF_OTHERS: f64 = 0.3;
 
 pub const WHAT_TO_DO: &str = "\
@@ -16,21 +18,22 @@ Where that is meant, record the new counts and say in the commit why they grew:
     CARGO_INCREMENTAL=0 cargo bench -p longshore-benches --bench instructions -- --record";
 
 const HEADER: &str = "\
-# Instructions a call executes, by compiler and kernels, as `cargo bench -p longshore-benches --bench instructions -- --record` writes them.
+# Instructions a call executes, by compiler and kernels, as `cargo bench -p longshore-benches
+# --bench instructions -- --record` writes them.
 ";
 
-/// By compiler, by path.
+/// The counts by compiler, then by path.
 pub struct Recorded {
     counts: BTreeMap<String, BTreeMap<String, f64>>,
-    /// The compiler of this program, and the kernels.
+    /// The compiler of this program and the kernels of this machine.
     here: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// As many as recorded, within the tolerance, or fewer.
+    /// Not more than recorded, within the tolerance.
     Good,
-    /// More.
+    /// More than recorded.
     More,
 }
 
@@ -48,7 +51,7 @@ impl Recorded {
         Ok(Recorded { counts, here: here() })
     }
 
-    /// Writes these counts as those of this compiler.
+    /// Records these counts for this compiler.
     pub fn write(mut self, counts: &[(&str, f64)]) -> Result<(), Box<dyn Error>> {
         let counts = counts.iter().map(|&(path, count)| (path.to_owned(), count));
         self.counts.insert(self.here.clone(), counts.collect());
@@ -62,7 +65,7 @@ impl Recorded {
         Ok(std::fs::write(file(), text)?)
     }
 
-    /// What is compared with what.
+    /// A line that explains the comparison.
     pub fn explain(&self) -> String {
         let (other, tolerance) = self.standard();
         let percent = 100.0 * tolerance;
@@ -107,7 +110,7 @@ impl Recorded {
     }
 }
 
-/// The compiler, by its version, and the widest kernels that valgrind runs here.
+/// The version of the compiler, and the widest kernels that valgrind runs on this machine.
 fn here() -> String {
     let compiler = env!("LONGSHORE_COMPILER");
     let version = compiler.split(' ').nth(1).unwrap_or(compiler);

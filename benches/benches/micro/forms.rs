@@ -1,11 +1,12 @@
-//! What becomes of a type before any data moves: compiled at commit, encoded when it ships, decoded and lowered at the target.
+//! The stages of a type before any data moves: compiled at commit, encoded at the origin, decoded
+//! and lowered at the target.
 
 use divan::Bencher;
-use longshore_benches::types;
+use longshore_benches::{catalog, types};
 use shipable::form::Limits;
 use shipable::{Architecture, Datatype, Form};
 
-/// The types that `longshore bench` names; one of very many blocks is among them.
+/// The named types of `longshore bench`, including one with very many blocks.
 fn names() -> Vec<&'static str> {
     let mut names: Vec<_> =
         types::all().expect("they are valid").into_iter().map(|named| named.name).collect();
@@ -14,7 +15,7 @@ fn names() -> Vec<&'static str> {
 }
 
 fn datatype(name: &str) -> Datatype {
-    types::named(name).expect("one of them").notation.parse().expect("its own notation")
+    catalog::named(name).expect("one of them").notation.parse().expect("its own notation")
 }
 
 fn form(name: &str) -> Form {
@@ -46,7 +47,7 @@ fn lower(bencher: Bencher, name: &str) {
     bencher.bench_local(|| divan::black_box(&form).lower(&native, &native));
 }
 
-/// For data that come from a big-endian machine.
+/// Lowering for data of a big-endian machine.
 #[divan::bench(args = names())]
 fn lower_for_s390x(bencher: Bencher, name: &str) {
     let form = form(name);

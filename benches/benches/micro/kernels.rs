@@ -1,5 +1,4 @@
-//! Kernels, by conversion and size, beside a copy by the C library, which is the limit, and beside loops that are written for
-//! one shape.
+//! Kernels by conversion and size, beside the limit: a copy by the C library.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -10,7 +9,7 @@ use shipable::memory::{View, ViewMut};
 
 const SIZES: [usize; 5] = [64, 1 << 10, 8 << 10, 64 << 10, 1 << 20];
 
-/// Runs a kernel between memory and stream of so many bytes.
+/// Measures a kernel between memory and stream.
 fn transfer(bencher: Bencher, kernel: Kernel, counts: [u64; 2], strides: [i64; 2]) {
     let extent = |dimension: usize| counts[dimension] as i64 * strides[dimension];
     let run = kernel.from_run();
@@ -42,7 +41,7 @@ fn copy(bencher: Bencher, bytes: usize) {
     contiguous(bencher, Conversion::Copy, bytes);
 }
 
-/// How much further into its page a copy begins than what is copied.
+/// Offsets of the destination in its page, relative to the offset of the source.
 const APART: [usize; 5] = [0, 8, 16, 32, 40];
 
 fn askew(bencher: Bencher, bytes: usize, apart: usize, copy: impl Fn(&[u8], &mut [u8])) {
@@ -89,7 +88,7 @@ fn swap_16(bencher: Bencher, bytes: usize) {
     contiguous(bencher, Conversion::Swap { unit: Unit::Sixteen }, bytes);
 }
 
-/// Blocks of doubles: their length, how far they lie apart, and how many there are.
+/// Blocks of doubles: length, stride and count.
 const STRIDED: [[u64; 3]; 6] = [
     [1, 2, 1 << 10],
     [2, 3, 1 << 10],
@@ -111,7 +110,7 @@ fn strided_swap(bencher: Bencher, [length, stride, count]: [u64; 3]) {
     transfer(bencher, kernel, [1, count], [0, 8 * stride as i64]);
 }
 
-/// Conversions that look at each value.
+/// Conversions that check each value.
 const CONVERTED: [&str; 7] = [
     "i64 to i32",
     "i32 to i64",

@@ -1,5 +1,5 @@
-//! Micro-benches of what a transfer is made of, with divan: for looking at one thing while it is worked on. What users see is
-//! measured by `longshore bench`, which lets contenders take turns and so says more of small differences.
+//! Micro-benches of the parts of a transfer, for work on one part. `longshore bench` measures whole
+//! transfers. It lets contenders take turns, so it shows smaller differences.
 //!
 //!     cargo bench -p longshore-benches --bench micro                  # all; -- FILTER for some
 //!     cargo bench -p longshore-benches --bench micro -- --test        # each once, to see that it works

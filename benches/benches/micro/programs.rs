@@ -1,12 +1,12 @@
-//! The pack engine: programs of the named types of `longshore bench`, beside loops written for each.
+//! The pack engine: programs of the named types of `longshore bench`, beside hand-written loops.
 
 use divan::Bencher;
 use divan::counter::BytesCount;
 use longshore_benches::case::{Bench, Case};
-use longshore_benches::{loops, types};
+use longshore_benches::{catalog, loops, types};
 use shipable::{Architecture, Committed, Datatype, Partial, View, ViewMut};
 
-/// Memory and stream of a type, and what is done with them.
+/// The memory and the stream of a type, and its case.
 struct Work {
     committed: Committed,
     count: u64,
@@ -21,7 +21,7 @@ fn names() -> Vec<&'static str> {
 
 impl Work {
     fn new(name: &str, bench: Bench, stream: &Architecture) -> Work {
-        let named = types::named(name).expect("one of them");
+        let named = catalog::named(name).expect("one of them");
         let datatype: Datatype = named.notation.parse().expect("its own notation");
         let committed = Committed::new(&datatype, &Architecture::NATIVE).expect("it fits");
         let program = committed.program(stream).expect("it converts");

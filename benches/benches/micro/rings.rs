@@ -1,5 +1,5 @@
-//! Rings in shared memory. `round_trip` and `stream` are between two cores; `cache_line` beside them is what they can't be faster than,
-//! and changes with the cores' distance.
+//! Rings in shared memory. `round_trip` and `stream` are between two cores. `cache_line` is their
+//! lower bound, and depends on the distance of the cores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,7 +10,7 @@ use longshore_benches::pin;
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, LinkError, Refused, Segment};
 
-/// Frames of these lengths; of 40 bytes they fit a cache line with their header.
+/// Lengths of frames. A frame of 40 bytes fits a cache line together with its header.
 const LENGTHS: [usize; 6] = [0, 40, 120, 1 << 10, 4 << 10, 16 << 10];
 
 fn pair() -> [ShmLink; 2] {
@@ -20,7 +20,7 @@ fn pair() -> [ShmLink; 2] {
     })
 }
 
-/// Waits for room in the ring.
+/// Sends a frame. Waits for room in the ring.
 fn send(link: &mut ShmLink, length: usize) -> Result<(), LinkError> {
     let peer = 1 - link.rank();
     loop {
@@ -36,7 +36,7 @@ fn send(link: &mut ShmLink, length: usize) -> Result<(), LinkError> {
     }
 }
 
-/// Copies a frame out, if there is one.
+/// Receives a frame, if there is one, and copies it.
 fn receive(link: &mut ShmLink, to: &mut [u8]) -> Result<bool, LinkError> {
     let frame = link.receive()?;
     if let Some(frame) = &frame {
@@ -52,7 +52,7 @@ fn wait_for(link: &mut ShmLink, to: &mut [u8]) -> Result<(), LinkError> {
     Ok(())
 }
 
-/// Measures on the first core, where all benches run, while the second does `turn` again and again.
+/// Measures on the first core, while the second core repeats `turn`.
 fn beside(mut turn: impl FnMut() + Send, measure: impl FnOnce()) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -67,7 +67,7 @@ fn beside(mut turn: impl FnMut() + Send, measure: impl FnOnce()) {
     });
 }
 
-/// Both ends on one core: what the instructions cost.
+/// Both ends on one core: the cost of the instructions, without the transfer between cores.
 #[divan::bench(args = LENGTHS, sample_size = 200)]
 fn both_ends(bencher: Bencher, length: usize) {
     let ([mut left, mut right], mut bytes) = (pair(), vec![0; length]);
@@ -93,7 +93,7 @@ fn round_trip(bencher: Bencher, length: usize) {
     });
 }
 
-/// A frame, of many under way.
+/// One frame of a stream with many in flight.
 #[divan::bench(args = LENGTHS, sample_size = 200)]
 fn stream(bencher: Bencher, length: usize) {
     let ([mut left, mut right], mut there) = (pair(), vec![0; length]);
@@ -105,13 +105,13 @@ fn stream(bencher: Bencher, length: usize) {
     });
 }
 
-/// There and back.
+/// A round trip of a cache line.
 #[divan::bench(sample_size = 200)]
 fn cache_line(bencher: Bencher) {
     #[repr(align(128))]
     struct Line(AtomicU64);
     let (line, mut round) = (Line(AtomicU64::new(0)), 0);
-    // Odd numbers go there, even ones come back.
+    // Odd numbers are requests, even numbers are answers.
     let answer = || {
         let number = line.0.load(Ordering::Acquire);
         if number % 2 == 1 {

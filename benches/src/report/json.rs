@@ -1,6 +1,7 @@
-//! A report as JSON, which can be read back, and its rows as CSV for spreadsheets.
+//! A report as JSON, which can be parsed back, and its rows as CSV for spreadsheets.
 //!
-//! A case is an object of the words of its line. Times are in microseconds, of a cache line in nanoseconds.
+//! A case is an object with the words of its line. Times are in microseconds, except for those of a
+//! cache line, which are in nanoseconds.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ use crate::case::Case;
 use crate::environment::Environment;
 use crate::row::{Gap, Refusal, Row, Sample};
 
-/// Raised when a field changes its meaning.
+/// The version of the format. It is raised when a field changes its meaning.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +32,7 @@ struct OfRow {
     low: f64,
     median: f64,
     high: f64,
-    /// Before and after.
+    /// Before and after the rounds.
     cache_line: [f64; 2],
     validated: bool,
 }
@@ -45,13 +46,13 @@ struct OfGap {
     why: Refusal,
 }
 
-/// A text that is no report.
+/// The error of a text that isn't a report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a report of the bench: {0}")]
 pub struct Unreadable(String);
 
 impl Report {
-    /// Everything.
+    /// The whole report as JSON.
     pub fn json(&self) -> String {
         let row = |Row { case, contender, turn, sample }: &Row| {
             let Sample { low, median, high, line, validated } = *sample;
@@ -68,19 +69,19 @@ impl Report {
             rows: self.rows.iter().map(row).collect(),
             gaps: self.gaps.iter().map(gap).collect(),
         };
-        // Numbers that are no JSON become null.
+        // NaN and infinities become null.
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
 
-    /// What [`json`](Report::json) wrote.
+    /// Parses the output of [`json`](Report::json).
     ///
     /// # Errors
-    /// Another text, or one of another version's format.
+    /// A text that isn't a report, or has another version of the format.
     pub fn from_json(text: &str) -> Result<Report, Unreadable> {
         let unreadable = |error: &dyn fmt::Display| Unreadable(error.to_string());
         let document: Document = serde_json::from_str(text).map_err(|error| unreadable(&error))?;
         if document.format != FORMAT {
-            return Err(Unreadable(format!("format {}, {FORMAT} is known", document.format)));
+            return Err(Unreadable(format!("format {}, expected {FORMAT}", document.format)));
         }
         let case = |words: &Map<String, Value>| -> Result<Case, Unreadable> {
             let words = words.iter().map(|(key, value)| match value {
@@ -105,9 +106,9 @@ impl Report {
         })
     }
 
-    /// The rows, each with the words of its case, under a line of names.
+    /// The rows as CSV, each with the words of its case, after a line of column names.
     pub fn csv(&self) -> String {
-        // The words of a case that has all.
+        // The keys of a case with all words.
         let full = Case { name: Some("-".to_owned()), hosts: 2, offset: 8, ..Case::default() };
         let line = full.to_string();
         let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
@@ -129,26 +130,26 @@ impl Report {
                 let Sample { low, median, high, line: [before, after], validated } = sample;
                 let numbers = [low, median, high, before, after].map(f64::to_string);
                 let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
-                let unsaid = |key| match key {
+                let default = |key| match key {
                     "hosts" => "1",
                     "offset" => "0",
                     _ => "",
                 };
                 let mut fields: Vec<&str> =
-                    keys.iter().map(|&key| word(key).unwrap_or_else(|| unsaid(key))).collect();
+                    keys.iter().map(|&key| word(key).unwrap_or_else(|| default(key))).collect();
                 fields.extend([contender.as_str(), &turn]);
                 fields.extend(numbers.iter().map(String::as_str));
                 fields.push(if *validated { "yes" } else { "no" });
                 write(fields)
             })
         });
-        written.expect("lines of one length, to memory");
-        let bytes = writer.into_inner().expect("memory");
-        String::from_utf8(bytes).expect("made of strings")
+        written.expect("records of one length can be written to memory");
+        let bytes = writer.into_inner().expect("memory can be flushed");
+        String::from_utf8(bytes).expect("CSV of strings is UTF-8")
     }
 }
 
-/// The words of a case's line.
+/// The keys and values of a case's line.
 fn pairs(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split(' ').filter_map(|word| word.split_once('='))
 }
@@ -168,9 +169,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() -> Result<(), Unreadable> {
+    fn a_report_is_parsed_back_unchanged() -> Result<(), Unreadable> {
         let mut report = report();
-        // To the last bit, though a number's nearest is hard to find.
+        // A number that imprecise parsers read back with another last bit.
         report.rows[0].sample.low = 51.248_178_375_505_404;
         assert_eq!(Report::from_json(&report.json())?, report);
         Ok(())
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn texts_that_are_not_reports_are_refused() {
         for (text, part) in [
             ("", "EOF"),
             ("{}", "missing field"),
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_a_line_of_csv() {
+    fn csv_has_a_line_for_each_row() {
         let mut report = report();
         report.rows[1].case.hosts = 2;
         let text = report.csv();

@@ -1,7 +1,7 @@
-//! What a run found, for people and for programs.
+//! The report of a run, for people and for programs.
 //!
-//! [`Report`] holds the rows as they were measured. All that is derived from them is here: which rows are one line, which lines
-//! one section, and ratios. How a report looks is in the modules below.
+//! [`Report`] holds the rows as they were measured. This module derives from them lines, sections
+//! and ratios. The modules below render a report as tables, JSON, CSV and pictures.
 
 mod json;
 mod picture;
@@ -19,12 +19,12 @@ pub use picture::Picture;
 
 /// The name of this library among contenders.
 pub const OURS: &str = "Longshore";
-/// The name of the machine's limit among them.
+/// The name of the machine's limit among contenders.
 pub const LIMIT: &str = "limit";
-/// The name of loops that are written by hand for a type.
+/// The name of hand-written loops among contenders.
 pub const LOOP: &str = "loop";
 
-/// A run: where it was made, and what was measured.
+/// A run: its circumstances and its results.
 ///
 /// ```
 /// use longshore_benches::environment::Environment;
@@ -48,56 +48,58 @@ pub const LOOP: &str = "loop";
 pub struct Report {
     /// The machine and the versions.
     pub environment: Environment,
-    /// What was measured, in the order in which it was.
+    /// The results, in the order of measuring.
     pub rows: Vec<Row>,
-    /// What wasn't, and why.
+    /// The cases without results, with the reasons.
     pub gaps: Vec<Gap>,
 }
 
-/// Lines that differ in size and type alone.
+/// Lines that differ only in size and type.
 #[derive(Clone, Debug)]
 pub struct Section<'a> {
-    /// The bench, and what isn't as usual.
+    /// The bench, and the words of the case that differ from the defaults.
     pub heading: String,
-    /// One for each case, and distance of the cores.
+    /// One line for each case and distance of the cores.
     pub lines: Vec<Line<'a>>,
 }
 
-/// What all took for a case while the cores were so far apart.
+/// The results of all contenders for a case at one distance of the cores.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
     /// The case.
     pub case: &'a Case,
-    /// How far.
+    /// The distance of the cores.
     pub distance: Distance,
-    /// What each took that did it.
+    /// The figures of each contender that has results.
     pub results: Vec<Figures<'a>>,
 }
 
-/// What a contender took in the turns of a run.
+/// The results of one contender in all turns.
 #[derive(Clone, Debug)]
 pub struct Figures<'a> {
-    /// Who.
+    /// The contender's name.
     pub contender: &'a str,
-    /// By turn.
+    /// The samples with their turns.
     samples: Vec<(u32, &'a Sample)>,
 }
 
-/// How many times longer this library takes than another contender, turn by turn: below 1 it is faster.
+/// This library's time divided by another contender's, over all turns. Below 1 this library is
+/// faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// In the best of the turns.
+    /// The ratio of the best turn.
     pub least: f64,
-    /// In the median one; of an even number, between the middle two.
+    /// The median of the turns. For an even number of turns, the mean of the middle two.
     pub median: f64,
-    /// In the worst.
+    /// The ratio of the worst turn.
     pub most: f64,
-    /// Whether this library takes longer by more than the turns' spread: so in three quarters of them.
+    /// Whether this library is slower in at least three quarters of the turns.
     pub behind: bool,
 }
 
 impl Report {
-    /// The sections, in the order of their first rows. Rows during which the cores' distance changed are left out.
+    /// The sections, in the order of their first rows. Rows during which the cores' distance
+    /// changed are left out.
     pub fn sections(&self) -> Vec<Section<'_>> {
         let mut sections: Vec<Section<'_>> = Vec::new();
         for row in &self.rows {
@@ -111,7 +113,7 @@ impl Report {
             sections[at].add(row, distance);
         }
         for section in &mut sections {
-            // Sizes that were measured later than others take their place among them; named types stay behind them.
+            // Sorted by size, whatever the order of measuring. Named types come last.
             section.lines.sort_by_key(|Line { case, .. }| match is_typed(case) {
                 true => (true, 0),
                 false => (false, case.bytes),
@@ -125,7 +127,8 @@ impl Report {
         sections
     }
 
-    /// What the machine needs for the same, at least: to copy so many bytes, or to move a cache line; between hosts, libfabric to write them.
+    /// The machine's limit for a line: the time to copy as many bytes, to move a cache line, or,
+    /// between hosts, to write the bytes with libfabric.
     fn limit<'a>(&'a self, line: &Line<'_>) -> Option<Figures<'a>> {
         let Case { bench, sync, hosts, .. } = line.case;
         let ends = line.case.architectures();
@@ -159,12 +162,12 @@ impl Report {
         (!samples.is_empty()).then_some(Figures { contender: LIMIT, samples })
     }
 
-    /// How many rows were left out since the cores' distance changed meanwhile.
+    /// The number of rows that are left out because the distance of the cores changed.
     pub fn moved(&self) -> usize {
         self.rows.iter().filter(|row| row.sample.distance().is_none()).count()
     }
 
-    /// Each contender's reasons, and how many cases they cost it.
+    /// The reasons of each contender's gaps, with the number of gaps.
     fn reasons(&self) -> Vec<(String, usize)> {
         let mut reasons: Vec<(String, usize)> = Vec::new();
         for Gap { contender, why, .. } in &self.gaps {
@@ -177,7 +180,8 @@ impl Report {
         reasons
     }
 
-    /// Whether anyone moved wrong data, or a job of this library's failed. What happens to others is no failure of the run.
+    /// Whether the run failed: a contender moved wrong data, or a job of this library failed. Lost
+    /// jobs of other contenders don't count.
     pub fn failed(&self) -> bool {
         self.gaps.iter().any(|gap| match gap.why {
             Refusal::Invalid(_) => true,
@@ -191,7 +195,7 @@ impl<'a> Section<'a> {
     fn add(&mut self, row: &'a Row, distance: Distance) {
         let same = |line: &Line<'_>| *line.case == row.case && line.distance == distance;
         let at = self.lines.iter().position(same).unwrap_or_else(|| {
-            // Distances of one case stand together.
+            // Lines of one case are adjacent.
             let last = self.lines.iter().rposition(|line| *line.case == row.case);
             let at = last.map_or(self.lines.len(), |last| last + 1);
             self.lines.insert(at, Line { case: &row.case, distance, results: Vec::new() });
@@ -206,18 +210,18 @@ impl<'a> Section<'a> {
 }
 
 impl Line<'_> {
-    /// What this contender took.
+    /// The figures of a contender.
     pub fn of(&self, contender: &str) -> Option<&Figures<'_>> {
         self.results.iter().find(|result| result.contender == contender)
     }
 
-    /// How this library did beside another contender, where both did it in one turn.
+    /// The ratio of this library to another contender. `None` if no turn has results of both.
     pub fn ratio(&self, other: &str) -> Option<Ratio> {
         self.of(OURS)?.ratio(self.of(other)?)
     }
 }
 
-/// Who did any of these lines: this library first, then others, then what stands for the machine.
+/// The names of all contenders in these lines: this library, MPI libraries, loops, and the limit.
 fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for result in lines.iter().flat_map(|line| &line.results) {
@@ -236,13 +240,14 @@ fn contenders<'a>(lines: &'a [Line<'_>]) -> Vec<&'a str> {
 }
 
 impl Figures<'_> {
-    /// Microseconds: the lowest of the turns' lows.
+    /// The lowest low of all turns, in microseconds.
     pub fn low(&self) -> f64 {
         self.samples.iter().map(|(_, sample)| sample.low).fold(f64::INFINITY, f64::min)
     }
 
-    /// How many times longer this takes than another, by the lows of the turns in which both took part. What is measured a while
-    /// apart isn't compared; but a limit is, which hardly changes, by the lows of all turns.
+    /// The ratio to another contender, from the lows of the turns that have both. Other turns
+    /// aren't compared, because the machine's speed changes. A limit hardly changes: if no turn has
+    /// both, the ratio to it uses the lows of all turns.
     pub fn ratio(&self, other: &Figures<'_>) -> Option<Ratio> {
         let of_turn = |(turn, ours): &(u32, &Sample)| {
             let (_, theirs) = other.samples.iter().find(|(of, _)| of == turn)?;
@@ -262,7 +267,7 @@ impl Figures<'_> {
     }
 }
 
-/// The median of what isn't empty.
+/// The median. `values` must not be empty.
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let upper = values.len() / 2;
@@ -270,7 +275,8 @@ fn middle(mut values: Vec<f64>) -> f64 {
     (values[lower] + values[upper]) / 2.0
 }
 
-/// The words that a section's lines share: the bench, and what of the rest matters to it and isn't as usual.
+/// The heading of a case's section: the bench, and the words that matter for the bench and differ
+/// from the defaults.
 fn heading(case: &Case) -> String {
     let Case { bench, window, sync, way, route, hosts, offset, arch, ranks, .. } = case;
     let mut heading = bench.to_string();
@@ -306,7 +312,7 @@ fn heading(case: &Case) -> String {
     heading
 }
 
-/// Whether the type was asked for, and isn't what goes with the size.
+/// Whether the case has a type that was asked for, not the plain type that follows from the size.
 fn is_typed(case: &Case) -> bool {
     let plain = match case.bench {
         Bench::FopLatency | Bench::CasLatency => &["i64"][..],
@@ -315,7 +321,7 @@ fn is_typed(case: &Case) -> bool {
     case.name.is_some() || !plain.contains(&&*case.datatype)
 }
 
-/// What is in a line beside its section's heading: the type, and the size.
+/// The label of a line in its section: the type and the size.
 fn label(case: &Case) -> String {
     if matches!(case.bench, Bench::Launch | Bench::Memory) {
         return format!("{} ranks", case.ranks);
@@ -328,7 +334,7 @@ fn label(case: &Case) -> String {
     }
 }
 
-/// A number of bytes, as people say it.
+/// A number of bytes with a unit.
 fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
@@ -338,7 +344,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// In what a bench's figures are shown.
+/// The unit in which a bench's figures are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Microseconds,
@@ -361,7 +367,7 @@ impl Unit {
         }
     }
 
-    /// What a sample's number comes to; of a [`Unit::Megabytes`], that is kB.
+    /// Converts a sample, which is in microseconds, to this unit. Samples of memory are in kB.
     fn convert(self, case: &Case, sample: f64) -> f64 {
         match self {
             Unit::Microseconds => sample,
@@ -387,14 +393,14 @@ impl Unit {
 mod tests {
     use super::*;
 
-    /// What a contender took in a turn.
+    /// The row of a contender in a turn.
     fn row(line: &str, contender: &str, turn: u32, low: f64, line_of: [f64; 2]) -> Row {
         let (median, high) = (2.0 * low, 4.0 * low);
         let sample = Sample { low, median, high, line: line_of, validated: true };
         Row { case: line.parse().unwrap(), contender: contender.to_owned(), turn, sample }
     }
 
-    /// A run of two turns with all that a report can hold.
+    /// A run of several turns with every kind of row and gap.
     pub(super) fn report() -> Report {
         let (near, far, both) = ([45.0, 46.0], [250.0, 240.0], [45.0, 250.0]);
         let mut rows = Vec::new();
@@ -444,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_hold_what_differs_in_size() {
+    fn a_section_has_the_sizes_of_one_bench() {
         let report = report();
         let sections = report.sections();
         let headings: Vec<&str> = sections.iter().map(|section| &*section.heading).collect();
@@ -472,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_stand_in_their_order_and_types_behind_them() {
+    fn lines_are_sorted_by_size_with_types_last() {
         let mut report = report();
         for case in ["type=U1(V:d:4:1:5) name=column bytes=32", "bytes=16"] {
             let case = format!("bench=put_latency {case}");
@@ -485,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn contenders_stand_in_one_order() {
+    fn contenders_have_a_fixed_order() {
         let mut report = report();
         report.rows.reverse();
         let sections = report.sections();
@@ -507,9 +513,9 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_no_turn_has_no_ratio_but_to_a_limit() {
+    fn without_a_common_turn_only_the_limit_has_a_ratio() {
         let mut report = report();
-        // The last is far from us, and so is the other now.
+        // The last turn of this library is far, and so is the other contender's turn now.
         let far = report.rows.iter_mut().filter(|row| row.sample.distance().is_none());
         far.for_each(|row| (row.turn, row.sample.line) = (3, [250.0, 240.0]));
         let sections = report.sections();
@@ -520,8 +526,8 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_swapped_is_compared_with_a_swap() {
-        // There are rows of memcpy, and none of a swap.
+    fn ranks_of_unlike_byte_order_have_the_limit_of_a_swap() {
+        // The report has rows of memcpy, but none of byte_swap.
         for (arch, known) in [("x86_64,i686", true), ("x86_64,s390x", false)] {
             let mut report = report();
             for row in report.rows.iter_mut().filter(|row| row.case.bench == Bench::PutBw) {
@@ -548,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_as_people_tell_them() {
+    fn sizes_have_binary_units() {
         let sizes = [1, 1023, 1024, 1500, 65536, 1 << 20, (1 << 20) + (1 << 18)].map(size);
         assert_eq!(sizes, ["1 B", "1023 B", "1 KiB", "1.5 KiB", "64 KiB", "1 MiB", "1.2500 MiB"]);
     }

@@ -1,6 +1,6 @@
-//! A report as pictures: a curve for each contender against the size, and all ratios in one.
+//! A report as pictures: curves of each contender by size, and one picture of all ratios.
 
-use super::svg::{Axis, BLUE, GREEN, GREY, ORANGE, PURPLE, Pen, Shape, Sheet, VERMILION};
+use super::svg::{Axis, BLUE, GREEN, GREY, Marker, ORANGE, PURPLE, Pen, Sheet, VERMILION};
 use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, is_typed, size};
 use crate::environment::Environment;
 use crate::row::Distance;
@@ -8,9 +8,9 @@ use crate::row::Distance;
 /// A picture, as SVG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// A name for its file, which is the same for the same benches.
+    /// The name of its file. It depends only on the bench, not on the results.
     pub name: String,
-    /// What it shows.
+    /// The title.
     pub title: String,
     /// The picture.
     pub svg: String,
@@ -18,12 +18,12 @@ pub struct Picture {
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 480.0;
-/// Where the curves' frame begins and ends.
+/// The frame of the curves: left and right edge, then bottom and top edge.
 const ACROSS: [f64; 2] = [70.0, 660.0];
 const DOWN: [f64; 2] = [416.0, 64.0];
 
 impl Report {
-    /// One with all ratios, and one for each section that was measured at five sizes or more.
+    /// A picture of all ratios, and one of each section with at least five sizes.
     pub fn pictures(&self) -> Vec<Picture> {
         let sections = self.sections();
         let mut pictures: Vec<Picture> = self.ratios(&sections).into_iter().collect();
@@ -51,7 +51,7 @@ impl Report {
                 });
                 let mut points: Vec<[f64; 2]> = points.collect();
                 points.sort_unstable_by(|a, b| a[0].total_cmp(&b[0]));
-                // The limit is one core's, however far the other is.
+                // A copy's limit doesn't depend on the distance of the cores: it is drawn once.
                 let again = name == LIMIT && curves.iter().any(|(other, ..)| *other == LIMIT);
                 if !points.is_empty() && !again {
                     curves.push((name, distance, points));
@@ -75,7 +75,7 @@ impl Report {
             let down = DOWN[1] + 14.0 + 22.0 * at as f64;
             let [left, right] = [ACROSS[1] + 20.0, ACROSS[1] + 54.0];
             let pen = pen(name, *distance);
-            sheet.curve(Pen { shape: Shape::None, ..pen }, &[[left, down], [right, down]]);
+            sheet.curve(Pen { marker: Marker::None, ..pen }, &[[left, down], [right, down]]);
             sheet.dot(pen, [(left + right) / 2.0, down]);
             let label = match distance {
                 _ if *name == LIMIT => "machine's limit".to_owned(),
@@ -90,11 +90,11 @@ impl Report {
         Some(Picture { name: file_name(&title), title, svg })
     }
 
-    /// A row for each section, a dot for each line's ratio to each other library.
+    /// Draws a row for each section, with a dot for each line's ratio to each other library.
     fn ratios(&self, sections: &[Section<'_>]) -> Option<Picture> {
         const ROW: f64 = 18.0;
         const TOP: f64 = 112.0;
-        /// Where headings end, and dots begin.
+        /// The position where the headings end and the dots begin.
         const HEADINGS: f64 = 440.0;
         let mut libraries: Vec<&str> = Vec::new();
         let mut rows = Vec::new();
@@ -122,9 +122,10 @@ impl Report {
         let x = Axis::decades(values.chain([1.0]), [HEADINGS + 8.0, WIDTH - 24.0]);
         let y = Axis::new([1.0, 10.0], [bottom, TOP]);
         let mut sheet = Sheet::new(WIDTH, bottom + 54.0);
-        let title = "What Longshore takes, as a multiple of another library's";
+        let title = "Longshore's time, as a multiple of another library's";
         sheet.text([20.0, 28.0], "title", "start", title);
-        let meaning = "A dot for each size, type and distance of the cores, the median of the turns. Left of 1 it takes less.";
+        let meaning = "One dot for each size, type and distance of the cores: the median of the \
+                       turns. Left of 1 Longshore is faster.";
         sheet.text([20.0, 48.0], "small", "start", meaning);
         let mut right = 26.0;
         for name in &libraries {
@@ -150,7 +151,7 @@ impl Report {
             }
             sheet.text([20.0, middle + 4.0], "tick", "start", heading);
             for (name, distance, ratio) in dots {
-                // The libraries stand above each other, so that none hides another.
+                // Each library has its own height, so that no dot hides another.
                 let place = libraries.iter().position(|library| library == name).unwrap_or(0);
                 let down = 7.0 * (place as f64 - (libraries.len() - 1) as f64 / 2.0);
                 sheet.dot(pen(name, *distance), [x.place(*ratio), middle + down]);
@@ -165,23 +166,23 @@ impl Report {
     }
 }
 
-/// How a contender is drawn while the cores are so far apart: far in dashes, and hollow.
+/// The pen of a contender at a distance of the cores. Far is dashed and hollow.
 fn pen(contender: &str, distance: Distance) -> Pen {
-    let (colour, shape) = match contender {
-        OURS => (BLUE, Shape::Circle),
+    let (colour, marker) = match contender {
+        OURS => (BLUE, Marker::Circle),
         LIMIT => {
-            return Pen { colour: GREY, shape: Shape::None, dashes: Some("2 4"), filled: true };
+            return Pen { colour: GREY, marker: Marker::None, dashes: Some("2 4"), filled: true };
         }
-        LOOP => (ORANGE, Shape::Diamond),
-        name if name.starts_with("Open MPI") => (VERMILION, Shape::Square),
-        name if name.starts_with("MPICH") => (GREEN, Shape::Triangle),
-        _ => (PURPLE, Shape::Diamond),
+        LOOP => (ORANGE, Marker::Diamond),
+        name if name.starts_with("Open MPI") => (VERMILION, Marker::Square),
+        name if name.starts_with("MPICH") => (GREEN, Marker::Triangle),
+        _ => (PURPLE, Marker::Diamond),
     };
     let far = distance == Distance::Far;
-    Pen { colour, shape, dashes: far.then_some("7 4"), filled: !far }
+    Pen { colour, marker, dashes: far.then_some("7 4"), filled: !far }
 }
 
-/// Sizes below, powers of ten at the left.
+/// Draws the grid, with sizes at the bottom and powers of ten at the left.
 fn grid(sheet: &mut Sheet, x: Axis, y: Axis, sizes: &[u64]) {
     for power in y.powers() {
         let down = y.place(power);
@@ -192,7 +193,7 @@ fn grid(sheet: &mut Sheet, x: Axis, y: Axis, sizes: &[u64]) {
     for &bytes in sizes {
         let at = x.place(bytes as f64);
         sheet.line([at, DOWN[0]], [at, DOWN[1]], "fine");
-        // Labels that would touch the one before are left out.
+        // A label that would touch the previous one is left out.
         if at >= free {
             sheet.text([at, DOWN[0] + 20.0], "tick", "middle", &size(bytes));
             free = at + 50.0;
@@ -218,7 +219,7 @@ fn footnote(environment: &Environment) -> String {
     format!("{date} UTC, {cpu}, {cores} cores, Linux {kernel}")
 }
 
-/// Words with dashes in between.
+/// The words of a heading, joined by dashes.
 fn file_name(heading: &str) -> String {
     heading.split([',', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
 }
@@ -228,7 +229,7 @@ mod tests {
     use super::super::tests::report;
 
     #[test]
-    fn each_sweep_of_sizes_is_a_picture() {
+    fn each_section_with_five_sizes_has_a_picture() {
         let pictures = report().pictures();
         let names: Vec<&str> = pictures.iter().map(|picture| &*picture.name).collect();
         assert_eq!(

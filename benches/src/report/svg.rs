@@ -1,9 +1,10 @@
-//! Drawing: logarithmic axes, curves and dots, on paper of their own, so that a picture is legible on any page.
+//! Drawing of SVG: logarithmic axes, curves and dots, on a white background, so that a picture is
+//! legible on any page.
 
 use svg::Document;
 use svg::node::element::{Group, Line, Polyline, Rectangle, Style, Text, Title};
 
-/// Okabe's and Ito's colours, which those who don't tell red from green tell apart, from the darker ones.
+/// The darker ones of Okabe's and Ito's colours, which people with colour blindness can tell apart.
 pub const BLUE: &str = "#0072b2";
 pub const VERMILION: &str = "#d55e00";
 pub const GREEN: &str = "#009e73";
@@ -17,22 +18,22 @@ text{font:13px system-ui,'DejaVu Sans',Helvetica,Arial,sans-serif;fill:#1b1f24}\
 .grid{stroke:#d8dee4;stroke-width:1}.fine{stroke:#eef1f4;stroke-width:1}.frame{stroke:#8c959f;fill:none}\
 .one{stroke:#1b1f24;stroke-width:1.5}";
 
-/// How a contender is drawn.
+/// The style of a contender's curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pen {
-    /// Its colour.
+    /// The colour.
     pub colour: &'static str,
-    /// The shape of its dots.
-    pub shape: Shape,
-    /// Dashes of its curves, as SVG has them; none for a full line.
+    /// The marker at each point.
+    pub marker: Marker,
+    /// The dashes of the curve, as in SVG's `stroke-dasharray`. `None` for a solid line.
     pub dashes: Option<&'static str>,
-    /// Whether its dots are filled.
+    /// Whether the markers are filled.
     pub filled: bool,
 }
 
-/// The shape of a dot.
+/// The marker at a point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Marker {
     Circle,
     Square,
     Triangle,
@@ -40,7 +41,7 @@ pub enum Shape {
     None,
 }
 
-/// A logarithmic axis: the values at its ends, and where these lie.
+/// A logarithmic axis: the values at its ends, and the positions of the ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
     values: [f64; 2],
@@ -48,12 +49,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// From the first value, at the first place, to the last. They are positive and differ.
+    /// An axis between two values at two positions. The values must be positive and must differ.
     pub fn new(values: [f64; 2], places: [f64; 2]) -> Axis {
         Axis { values, places }
     }
 
-    /// The powers of ten about these values.
+    /// An axis whose ends are the powers of ten around these values.
     pub fn decades(values: impl Iterator<Item = f64>, places: [f64; 2]) -> Axis {
         let [mut least, mut most] = [f64::INFINITY, f64::NEG_INFINITY];
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -71,7 +72,7 @@ impl Axis {
         self.places[0] + share * (self.places[1] - self.places[0])
     }
 
-    /// Powers of ten in its range.
+    /// The powers of ten in the axis's range.
     pub fn powers(&self) -> impl Iterator<Item = f64> {
         let [first, last] = self.values.map(|value| value.log10().round() as i32);
         (first..=last).map(|power| 10f64.powi(power))
@@ -90,7 +91,7 @@ impl Sheet {
         Sheet { width, height, drawn: Group::new() }
     }
 
-    /// The picture, with a title for those who hear it.
+    /// The finished SVG. Screen readers read the title.
     pub fn finish(self, title: &str) -> String {
         let Sheet { width, height, drawn } = self;
         let paper = Rectangle::new()
@@ -115,7 +116,7 @@ impl Sheet {
         self.drawn = std::mem::take(&mut self.drawn).add(node);
     }
 
-    /// Text whose `anchor` (start, middle or end) is here, at its base line.
+    /// Draws text. The position is that of its base line's `anchor` (start, middle or end).
     pub fn text(&mut self, [x, y]: [f64; 2], class: &str, anchor: &str, text: &str) {
         let text = Text::new(text).set("x", round(x)).set("y", round(y)).set("text-anchor", anchor);
         self.add(if class.is_empty() { text } else { text.set("class", class) });
@@ -137,7 +138,7 @@ impl Sheet {
         self.add(frame.set("class", "frame"));
     }
 
-    /// A curve through these places, with a dot at each.
+    /// Draws a curve through these positions, with a marker at each.
     pub fn curve(&mut self, pen: Pen, places: &[[f64; 2]]) {
         let points: Vec<String> =
             places.iter().map(|[x, y]| format!("{},{}", round(*x), round(*y))).collect();
@@ -154,16 +155,16 @@ impl Sheet {
     }
 
     pub fn dot(&mut self, pen: Pen, [x, y]: [f64; 2]) {
-        let corners: &[[f64; 2]] = match pen.shape {
-            Shape::None => return,
-            Shape::Circle => {
+        let corners: &[[f64; 2]] = match pen.marker {
+            Marker::None => return,
+            Marker::Circle => {
                 let circle = svg::node::element::Circle::new();
                 let circle = circle.set("cx", round(x)).set("cy", round(y)).set("r", 3.5);
                 return self.ink(circle, pen);
             }
-            Shape::Square => &[[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]],
-            Shape::Triangle => &[[0.0, -4.2], [4.0, 3.0], [-4.0, 3.0]],
-            Shape::Diamond => &[[0.0, -4.5], [4.5, 0.0], [0.0, 4.5], [-4.5, 0.0]],
+            Marker::Square => &[[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]],
+            Marker::Triangle => &[[0.0, -4.2], [4.0, 3.0], [-4.0, 3.0]],
+            Marker::Diamond => &[[0.0, -4.5], [4.5, 0.0], [0.0, 4.5], [-4.5, 0.0]],
         };
         let corners: Vec<String> = corners
             .iter()
@@ -172,15 +173,15 @@ impl Sheet {
         self.ink(svg::node::element::Polygon::new().set("points", corners.join(" ")), pen);
     }
 
-    fn ink(&mut self, mut shape: impl svg::Node, pen: Pen) {
-        shape.assign("fill", if pen.filled { pen.colour } else { "#ffffff" });
-        shape.assign("stroke", pen.colour);
-        shape.assign("stroke-width", 1.5);
-        self.add(Box::new(shape) as Box<dyn svg::Node>);
+    fn ink(&mut self, mut marker: impl svg::Node, pen: Pen) {
+        marker.assign("fill", if pen.filled { pen.colour } else { "#ffffff" });
+        marker.assign("stroke", pen.colour);
+        marker.assign("stroke-width", 1.5);
+        self.add(Box::new(marker) as Box<dyn svg::Node>);
     }
 }
 
-/// A tenth of a pixel is enough.
+/// Rounds to a tenth of a pixel, which is precise enough.
 fn round(place: f64) -> f64 {
     (place * 10.0).round() / 10.0
 }

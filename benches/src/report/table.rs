@@ -5,19 +5,21 @@ use std::fmt::Write;
 use super::{LIMIT, LOOP, Line, OURS, Report, Section, Unit, contenders, label, middle};
 use crate::row::Distance;
 
-/// Cells under a heading; the first row names the columns.
+/// A table with a heading. The first row names the columns.
 struct Table {
     heading: String,
     rows: Vec<Vec<String>>,
 }
 
 const LEGEND: &str = "\
-A time is the lowest of all turns' lows (of a turn, the fastest round but one in twenty), a rate that of this time. Behind each other
-contender: how many times longer Longshore takes, by turns, as median (least to most): below 1 it is faster. `behind` stands where it
-takes longer in three turns of four. near and far: how far apart the cores were, which some machines change during a run.";
+A time is the lowest of all turns. The time of a turn is its fastest round, without the fastest
+twentieth. A rate is computed from this time. The ratio after each other contender is Longshore's time
+divided by that contender's, as the median of the turns (least to most): below 1 Longshore is faster.
+`behind` marks ratios above 1 in three turns of four. `near` and `far` are the distance of the cores,
+which some machines change during a run.";
 
 impl Report {
-    /// Everything, for a terminal.
+    /// The whole report as text for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n\n{LEGEND}\n", self.environment);
         for table in self.tables() {
@@ -26,7 +28,7 @@ impl Report {
         text + &self.rest("\n")
     }
 
-    /// Everything, for a page.
+    /// The whole report as Markdown.
     pub fn markdown(&self) -> String {
         let environment = self.environment.to_string();
         let mut text =
@@ -47,11 +49,11 @@ impl Report {
         tables
     }
 
-    /// What wasn't measured, and why.
+    /// The cases that weren't measured, by reason, and the number of rows left out.
     fn rest(&self, bullet: &str) -> String {
         let mut text = String::new();
         for (reason, cases) in self.reasons() {
-            // Some tell a whole type.
+            // Some reasons contain a whole type.
             let cut =
                 reason.char_indices().nth(240).map(|(at, _)| format!("{} ...", &reason[..at]));
             let _ = write!(text, "{bullet}{} ({cases} times)", cut.unwrap_or(reason));
@@ -60,7 +62,7 @@ impl Report {
             let moved = self.moved();
             let _ = write!(
                 text,
-                "{bullet}left out, since the cores were moved meanwhile: {moved} rows"
+                "{bullet}{moved} rows are left out, because the distance of the cores changed"
             );
         }
         text + "\n"
@@ -101,7 +103,7 @@ impl Section<'_> {
     }
 }
 
-/// Median, spread, and whether this library is behind.
+/// The cell of a ratio: its median, its spread, and a mark if this library is behind.
 fn ratio(line: &Line<'_>, other: &str) -> String {
     let Some(ratio) = line.ratio(other) else { return "-".to_owned() };
     let behind = if ratio.behind && ![LIMIT, LOOP].contains(&other) { " behind" } else { "" };
@@ -116,7 +118,8 @@ fn ratio(line: &Line<'_>, other: &str) -> String {
     }
 }
 
-/// Of each section, beside each other contender: how many lines, the middle and the worst ratio, and how many are behind.
+/// A table with a row for each section and other contender: the number of lines, the median and the
+/// worst ratio, and the number of lines in which this library is behind.
 fn summary(sections: &[Section<'_>]) -> Option<Table> {
     let columns = ["", "beside", "lines", "median ratio", "worst", "behind"];
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
@@ -149,8 +152,9 @@ fn summary(sections: &[Section<'_>]) -> Option<Table> {
 }
 
 impl Table {
-    /// A line for each row: what stands before each cell, and behind the last. All but the first column are set right.
-    fn aligned(&self, before: &str, behind: &str) -> String {
+    /// A line for each row, with `before` in front of each cell and `after` at the end. All columns
+    /// but the first are right-aligned.
+    fn aligned(&self, before: &str, after: &str) -> String {
         let letters = |cell: &String| cell.chars().count();
         let width = |at: usize| self.rows.iter().map(|row| letters(&row[at])).max();
         let mut text = String::new();
@@ -164,13 +168,13 @@ impl Table {
                     _ => write!(line, "{gap}{before}{cell:>width$}"),
                 };
             }
-            let _ = writeln!(text, "{}", (line + behind).trim_end());
+            let _ = writeln!(text, "{}", (line + after).trim_end());
         }
         text
     }
 }
 
-/// Four digits, where the value has them.
+/// A number with four significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         1000.0.. => format!("{value:.0}"),
@@ -186,7 +190,7 @@ mod tests {
     use super::super::tests::report;
 
     #[test]
-    fn tables_stand_in_columns() {
+    fn tables_are_aligned_in_columns() {
         let text = report().text();
         let expected = "
 put_latency, allocate, flush

@@ -1,4 +1,4 @@
-//! A target that computes and calls nothing.
+//! The bench of a target that computes without calling the library.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use crate::Failure;
 use crate::case::{Case, Flavor};
 use crate::row::{Outcome, Refusal, Sample};
 
-/// How long it computes.
+/// The time for which the target computes.
 const COMPUTES: Duration = Duration::from_millis(200);
 
 impl Pair<'_> {
-    /// A double put and flushed to a rank that computes. At the end of that it looks whether the value is there, and if not, the
-    /// put has taken as long.
+    /// Measures a put and flush of a double to a rank that computes. If the value isn't there at
+    /// the end of the computation, the put has taken [`COMPUTES`].
     pub(super) fn computing(&self, case: &Case) -> Result<Outcome, Failure> {
         let Flavor::Create = case.window else {
             return Ok(Err(Refusal::Unsupported("measured on created windows".to_owned())));

@@ -1,45 +1,59 @@
-//! The origin's memory: a place for each operation that may be under way at once.
+//! The origin's memory: one slot for each operation that may be in flight at once.
 
 use bytemuck::Pod;
 use longshore::{Destination, Element, Origin, Type};
 
 use super::layout::Layout;
+use crate::Failure;
 
-/// Memory with places, each of which an operation reads or writes.
+/// Memory with slots. Each operation reads or writes one slot.
 pub trait Data {
-    /// What lies at the only place there is, as an operation takes it.
-    type Only<'a>: Into<Origin<'a>>
+    /// The content of the only slot, in the form that an operation takes.
+    type SingleOrigin<'a>: Into<Origin<'a>>
     where
         Self: 'a;
-    /// The only place there is, to be written.
-    type Room<'a>: Into<Destination<'a>>
+    /// The only slot, as the destination of an operation.
+    type SingleDestination<'a>: Into<Destination<'a>>
     where
         Self: 'a;
 
-    /// What lies at a place.
-    fn origin(&self, place: usize) -> Origin<'_>;
+    /// The content of a slot.
+    fn origin(&self, slot: usize) -> Origin<'_>;
 
-    /// The places, one after the other, to be written.
-    fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>>;
+    /// All slots in order, as destinations.
+    fn destinations(&mut self) -> impl Iterator<Item = Destination<'_>>;
 
-    /// What lies at the only place there is, not made an origin yet: to move one costs as much as a third of a put.
-    fn only(&self) -> Self::Only<'_>;
+    /// The content of the only slot. It isn't converted to an `Origin` yet, because moving one is
+    /// slow (docs/tuning.md, "Origins passed unconverted in the benches").
+    fn single_origin(&self) -> Self::SingleOrigin<'_>;
 
-    /// The only place there is, to be written.
-    fn room(&mut self) -> Self::Room<'_>;
+    /// The only slot, as the destination of an operation.
+    fn single_destination(&mut self) -> Self::SingleDestination<'_>;
 
-    /// All of it.
+    /// All bytes of the memory.
     fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// This memory, after writing the pattern of a seed to every slot.
+    ///
+    /// # Errors
+    /// Those of [`Layout::fill`].
+    fn filled(mut self, layout: &Layout, seed: u64) -> Result<Self, Failure>
+    where
+        Self: Sized,
+    {
+        layout.fill(self.bytes_mut(), &[seed], seed)?;
+        Ok(self)
+    }
 }
 
-/// Bytes of a page, by whose start all origins' memory lies: where an allocator puts it is luck, and worth a third of the time of
-/// 1 KiB.
+/// Bytes of a page. All origins' memory has a fixed offset from the start of a page, because the
+/// offset affects the speed (docs/tuning.md, "Page offset of the origin's memory").
 const PAGE: usize = 4096;
 
-/// Memory that starts with a page, or so many bytes into one.
+/// Memory at a fixed offset from the start of a page.
 struct Pages<T> {
     memory: Vec<T>,
-    /// Elements before it does.
+    /// Elements before the memory.
     first: usize,
 }
 
@@ -64,47 +78,48 @@ impl<T: Pod> Pages<T> {
     }
 }
 
-/// Elements of a predefined type, in the machine's representation: slices, as most programs give them.
+/// Elements of a predefined type in the machine's representation: slices, as in most programs.
 pub struct Slices<T> {
     memory: Pages<T>,
-    /// Elements at a place,
+    /// Elements of a slot.
     count: usize,
-    /// and from one place to the next.
+    /// Elements from one slot to the next.
     apart: usize,
 }
 
 impl<T: Pod> Slices<T> {
-    /// A case's places. Behind the elements of the last there is nothing, so that the only one is all of the memory.
+    /// Memory for a case's slots. It ends with the elements of the last slot, so a single slot is
+    /// all of the memory.
     pub fn new(layout: &Layout) -> Slices<T> {
-        let (count, apart) = (layout.count as usize, layout.span / size_of::<T>().max(1));
-        let memory = Pages::new((layout.places - 1) * apart + count, layout.offset);
+        let (count, apart) = (layout.count as usize, layout.slot_size / size_of::<T>().max(1));
+        let memory = Pages::new((layout.slots - 1) * apart + count, layout.offset);
         Slices { memory, count, apart }
     }
 }
 
 impl<T: Element + Pod> Data for Slices<T> {
-    type Only<'a> = &'a [T];
-    type Room<'a> = &'a mut [T];
+    type SingleOrigin<'a> = &'a [T];
+    type SingleDestination<'a> = &'a mut [T];
 
     #[inline]
-    fn origin(&self, place: usize) -> Origin<'_> {
-        Origin::from(&self.memory.get()[place * self.apart..][..self.count])
+    fn origin(&self, slot: usize) -> Origin<'_> {
+        Origin::from(&self.memory.get()[slot * self.apart..][..self.count])
     }
 
     #[inline]
-    fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>> {
+    fn destinations(&mut self) -> impl Iterator<Item = Destination<'_>> {
         let count = self.count;
-        let places = self.memory.get_mut().chunks_mut(self.apart);
-        places.map(move |place| Destination::from(&mut place[..count]))
+        let slots = self.memory.get_mut().chunks_mut(self.apart);
+        slots.map(move |slot| Destination::from(&mut slot[..count]))
     }
 
     #[inline]
-    fn only(&self) -> &[T] {
+    fn single_origin(&self) -> &[T] {
         self.memory.get()
     }
 
     #[inline]
-    fn room(&mut self) -> &mut [T] {
+    fn single_destination(&mut self) -> &mut [T] {
         self.memory.get_mut()
     }
 
@@ -113,54 +128,54 @@ impl<T: Element + Pod> Data for Slices<T> {
     }
 }
 
-/// Elements of any type, in the rank's representation.
+/// Elements of any type in the rank's representation.
 pub struct Typed {
     memory: Pages<u8>,
-    /// Bytes of a place.
-    span: usize,
-    /// Where displacement 0 lies in a place.
+    /// Bytes of a slot.
+    slot_size: usize,
+    /// The offset of displacement 0 in a slot.
     zero: i64,
-    /// Elements at a place.
+    /// Elements of a slot.
     count: i64,
-    /// What they are.
+    /// The type of the elements.
     datatype: Type,
 }
 
 impl Typed {
-    /// A case's places.
+    /// Memory for a case's slots.
     pub fn new(layout: &Layout) -> Typed {
-        let &Layout { ref own, count, span, zero, offset, .. } = layout;
+        let &Layout { ref own, count, slot_size, zero, offset, .. } = layout;
         let memory = Pages::new(layout.len(), offset);
-        Typed { memory, span, zero, count, datatype: own.clone() }
+        Typed { memory, slot_size, zero, count, datatype: own.clone() }
     }
 }
 
 impl Data for Typed {
-    type Only<'a> = Origin<'a>;
-    type Room<'a> = Destination<'a>;
+    type SingleOrigin<'a> = Origin<'a>;
+    type SingleDestination<'a> = Destination<'a>;
 
     #[inline]
-    fn origin(&self, place: usize) -> Origin<'_> {
-        let memory = &self.memory.get()[place * self.span..][..self.span];
+    fn origin(&self, slot: usize) -> Origin<'_> {
+        let memory = &self.memory.get()[slot * self.slot_size..][..self.slot_size];
         Origin::typed(memory, self.count, &self.datatype).at(self.zero)
     }
 
     #[inline]
-    fn rooms(&mut self) -> impl Iterator<Item = Destination<'_>> {
+    fn destinations(&mut self) -> impl Iterator<Item = Destination<'_>> {
         let (count, datatype, zero) = (self.count, &self.datatype, self.zero);
         self.memory
             .get_mut()
-            .chunks_mut(self.span)
+            .chunks_mut(self.slot_size)
             .map(move |memory| Destination::typed(memory, count, datatype).at(zero))
     }
 
     #[inline]
-    fn only(&self) -> Origin<'_> {
+    fn single_origin(&self) -> Origin<'_> {
         Origin::typed(self.memory.get(), self.count, &self.datatype).at(self.zero)
     }
 
     #[inline]
-    fn room(&mut self) -> Destination<'_> {
+    fn single_destination(&mut self) -> Destination<'_> {
         Destination::typed(self.memory.get_mut(), self.count, &self.datatype).at(self.zero)
     }
 

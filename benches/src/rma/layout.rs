@@ -1,51 +1,53 @@
-//! Where a case's elements lie, at either rank.
+//! The positions of a case's elements in the memory of a rank.
 
 use longshore::{Datatype, Rank, Type};
 
-use super::data::Data;
 use crate::Failure;
 use crate::case::{Case, IN_FLIGHT};
 use crate::pattern::{self, Pattern};
 
-/// Bytes that the places of operations which are under way together may take.
+/// The most bytes that the slots of operations in flight may take.
 const MOST: usize = 4 << 20;
 
-/// A case's elements in this rank's memory: one place after the other, of so many elements each.
+/// A case's elements in this rank's memory: contiguous slots of `count` elements each.
 pub struct Layout {
     /// The type of one element, committed.
     pub own: Type,
-    /// Elements at a place.
+    /// Elements of a slot.
     pub count: i64,
-    /// Bytes of a place.
-    pub span: usize,
-    /// Where displacement 0 lies in a place.
+    /// Bytes of a slot.
+    pub slot_size: usize,
+    /// The offset of displacement 0 in a slot.
     pub zero: i64,
     /// Bytes from a page's start to the origin's memory.
     pub offset: usize,
-    /// How many places there are: operations in an epoch.
-    pub places: usize,
-    /// What is written to be recognised, where the type has such data.
+    /// The number of slots, which is the number of operations in an epoch.
+    pub slots: usize,
+    /// The data for validation. `None` if the type has items without such data.
     pub pattern: Option<Pattern>,
 }
 
-/// Bytes from one place to the next: doubles are aligned at every one. As `rounded` in `benches/peers/windows.c`.
-fn apart(bytes: u64) -> Option<u64> {
+/// Bytes from one slot to the next, which keep doubles aligned in every slot. It equals `rounded`
+/// in
+/// `benches/peers/windows.c`.
+fn slot_size(bytes: u64) -> Option<u64> {
     if bytes < 16 { Some(bytes.next_power_of_two()) } else { bytes.checked_next_multiple_of(16) }
 }
 
-/// Operations to each synchronisation, a power of two as in `benches/peers/windows.c`, so that all contenders do as many.
-fn batch(span: usize, calls: u32) -> usize {
-    1 << (MOST / span).clamp(1, IN_FLIGHT.min(calls) as usize).ilog2()
+/// Operations to each synchronisation: a power of two. `benches/peers/windows.c` computes the same
+/// number, so that all contenders do the same work.
+fn batch(slot_size: usize, calls: u32) -> usize {
+    1 << (MOST / slot_size).clamp(1, IN_FLIGHT.min(calls) as usize).ilog2()
 }
 
 impl Layout {
-    /// That of a case at this rank.
+    /// The layout of a case at this rank.
     ///
     /// # Errors
-    /// A type that doesn't exist here, or too much memory.
+    /// A type that doesn't exist at this rank, or too much memory.
     pub fn new(rank: &Rank, case: &Case) -> Result<Layout, Failure> {
         let datatype: Datatype = case.datatype.parse()?;
-        // As programs in Rust name the types of their slices.
+        // The types that Rust programs use for their slices.
         let own = match case.datatype.as_str() {
             "d" => rank.type_of::<f64>()?,
             "i64" => rank.type_of::<i64>()?,
@@ -56,52 +58,45 @@ impl Layout {
         let committed = longshore::shipable::Committed::new(&datatype, rank.architecture())?;
         let reach = committed.native().range(case.count)?;
         let whole = i128::from(own.extent()) * i128::from(case.count);
-        // Displacements below 0 don't exist, so a type's own 0 is within its place.
+        // Windows have no negative displacements, so a slot includes the bytes before displacement
+        // 0.
         let zero = -reach.start.min(0);
         let bytes = whole.max(i128::from(reach.end) + i128::from(zero)).max(1);
         let bytes = u64::try_from(bytes)?;
-        let span = apart(bytes).filter(|&span| span <= 1 << 30);
-        let span = span.ok_or("more than 1 GiB of memory")? as usize;
-        let places = match case.bench {
-            bench if bench.streams() => batch(span, case.calls),
+        let slot_size = slot_size(bytes).filter(|&slot_size| slot_size <= 1 << 30);
+        let slot_size = slot_size.ok_or("more than 1 GiB of memory")? as usize;
+        let slots = match case.bench {
+            bench if bench.streams() => batch(slot_size, case.calls),
             _ => 1,
         };
         let count = i64::try_from(case.count)?;
         let offset = usize::try_from(case.offset)?;
-        Ok(Layout { own, count, span, zero, offset, places, pattern })
+        Ok(Layout { own, count, slot_size, zero, offset, slots, pattern })
     }
 
-    /// Bytes of all places.
+    /// Bytes of all slots.
     pub fn len(&self) -> usize {
-        self.places * self.span
+        self.slots * self.slot_size
     }
 
-    /// Fills memory of the places, or of all but the last bytes of the last one: each gets the sum of what some seeds stand for, another
-    /// sum at each place, and between its items what a seed stands for in gaps.
+    /// Fills the slots with validation data: the sums of the patterns of `seeds`, which differ from
+    /// slot to slot, and the gap bytes of seed `gaps`. The last bytes of the last slot may be
+    /// missing.
     ///
     /// # Errors
-    /// Memory that is shorter than the places.
+    /// Memory that is shorter than the slots.
     pub fn fill(&self, memory: &mut [u8], seeds: &[u64], gaps: u64) -> Result<(), Failure> {
         let Some(pattern) = &self.pattern else { return Ok(()) };
         pattern::fill_gaps(memory, gaps);
-        for (at, place) in (0..).zip(memory.chunks_mut(self.span)) {
+        for (at, slot) in (0..).zip(memory.chunks_mut(self.slot_size)) {
             let seeds: Vec<u64> = seeds.iter().map(|seed| seed + at).collect();
-            pattern.write(place, self.zero, &seeds)?;
+            pattern.write(slot, self.zero, &seeds)?;
         }
         Ok(())
     }
-
-    /// Data of the origin's, with what a seed stands for.
-    ///
-    /// # Errors
-    /// As [`fill`](Layout::fill).
-    pub fn filled<D: Data>(&self, mut data: D, seed: u64) -> Result<D, Failure> {
-        self.fill(data.bytes_mut(), &[seed], seed)?;
-        Ok(data)
-    }
 }
 
-/// The first item that a seed stands for.
+/// The first item of a seed's pattern.
 pub fn first(seed: u64) -> i64 {
     pattern::number(0, &[seed]) as i64
 }
@@ -111,19 +106,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_to_a_synchronisation_are_as_many_as_the_peers() {
+    fn operations_to_a_synchronisation_equal_those_of_the_peers() {
         for (bytes, calls, operations) in [
             (1, 2048, 64),
             (24, 2048, 64),
-            // 13 would be done twice for 16 calls.
+            // 13 slots would fit, but 16 calls must be whole batches.
             (300_000, 16, 8),
             (1 << 20, 16, 4),
             (8 << 20, 16, 1),
             (8, 5, 4),
         ] {
-            let span = apart(bytes).unwrap_or_default() as usize;
-            assert_eq!(batch(span, calls), operations, "{bytes} bytes, {calls} calls");
+            let slot_size = slot_size(bytes).unwrap_or_default() as usize;
+            assert_eq!(batch(slot_size, calls), operations, "{bytes} bytes, {calls} calls");
         }
-        assert_eq!([1, 3, 8, 15, 16, 24].map(apart), [1, 4, 8, 16, 16, 32].map(Some));
+        assert_eq!([1, 3, 8, 15, 16, 24].map(slot_size), [1, 4, 8, 16, 16, 32].map(Some));
     }
 }

@@ -1,6 +1,7 @@
-//! How far apart the two ranks' cores are: a cache line goes from one to the other and back.
+//! The distance of the two ranks' cores, measured by the round trip of a cache line.
 //!
-//! `benches/peers/main.c` does the same, so that all contenders are near or far by one measure.
+//! `benches/peers/main.c` measures it in the same way, so that near and far mean the same for all
+//! contenders.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -13,17 +14,19 @@ use longshore_transport::{Mapping, Range, Segment};
 
 use crate::{Failure, cores, limits};
 
-/// A line of memory that both ranks' processes map.
+/// A cache line that the processes of both ranks map.
 pub(super) struct Line {
     memory: Mapping,
-    /// What lies in it when neither rank is at it.
+    /// The content of the line between two measurements.
     number: Cell<u64>,
-    /// Whether both have a core: ranks that wait for each other on one take the system's time slices.
+    /// Whether each rank has its own core. On one core, ranks that wait for each other measure the
+    /// scheduler's time slices.
     crosses: bool,
 }
 
 impl Line {
-    /// Collective, of two ranks on one machine, whatever hosts they take themselves to be on.
+    /// Maps the line. Collective over two ranks on one machine, even if they act as if they were on
+    /// different hosts.
     pub(super) fn new(world: &Communicator) -> Result<Line, Failure> {
         let cores = cores().len() as u64;
         let (segment, mine) = match world.rank() {
@@ -46,12 +49,13 @@ impl Line {
             }
         };
         let memory = segment.map(Range { offset, len })?;
-        // Rank 0's descriptor is open until the other has opened it.
+        // Rank 0 keeps its descriptor open until rank 1 has opened the file.
         world.barrier()?;
         Ok(Line { memory, number: Cell::new(0), crosses: first > 1 && second > 1 })
     }
 
-    /// Nanoseconds that it takes from core to core, the lowest of some tries; 0 where there is one core alone. Collective.
+    /// The nanoseconds that the line takes from core to core: the lowest of several tries. 0 on one
+    /// core. Collective.
     pub(super) fn time(&self, world: &Communicator) -> Result<f64, Failure> {
         const TRIES: u32 = 10;
         const TRIPS: u32 = 30;
@@ -65,7 +69,7 @@ impl Line {
         let mut lowest = f64::MAX;
         for _ in 0..TRIES {
             world.barrier()?;
-            // Both are there once it has come back.
+            // After this round trip, both ranks have left the barrier.
             pass(1)?;
             let start = Instant::now();
             pass(TRIPS)?;

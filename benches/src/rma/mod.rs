@@ -1,10 +1,11 @@
-//! One-sided operations between two pinned ranks, each case once on each.
+//! Benches of one-sided operations between two pinned ranks.
 //!
-//! Rank 0 is the origin, rank 1 the target; where both directions are measured both are both. A rank that has no part waits in
-//! a barrier. `benches/peers/windows.c` does the same.
+//! Rank 0 is the origin and rank 1 the target. In benches of both directions, each rank is both. A
+//! rank without work waits in a barrier. `benches/peers/windows.c` does the same work with MPI.
 //!
-//! What waits for another core takes three to four times as long where the host has put the two cores far apart, and it
-//! moves them during a run. So the time of a cache line from one to the other is taken before and after each case.
+//! Waiting for another core takes longer if the host has placed the two cores far apart, and the
+//! host moves them during a run. Therefore the time of a cache line between them is measured before
+//! and after each case.
 
 mod computing;
 mod data;
@@ -32,17 +33,18 @@ use operation::{
     Accumulate, CompareAndSwap, FetchAndOp, Get, GetAccumulate, Nothing, Operation, Put, Target,
 };
 
-/// What the origin's memory holds when data is checked,
+/// The seed of the origin's memory in a validation.
 const ORIGIN: u64 = 1000;
-/// what the target's,
+/// The seed of the target's memory in a validation.
 const WINDOW: u64 = 2003;
-/// and what memory for results before there are any.
+/// The seed of the memory for results before the operation, in a validation.
 const RESULTS: u64 = 3010;
 
-/// Measures cases on the job's two ranks, which it pins to a core each. Collective; rank 0 learns the outcomes.
+/// Measures cases on the job's two ranks, and pins each to a core. Collective. Calls `done` on rank
+/// 0 with the index and the outcome of each case.
 ///
 /// # Errors
-/// What the communication meets; what `done` returns.
+/// An error of the communication or of `done`.
 pub fn measure(
     rank: &Rank,
     cases: &[Case],
@@ -69,35 +71,35 @@ pub fn measure(
     Ok(())
 }
 
-/// The two ranks, as one of them sees them.
+/// The two ranks, from the view of one of them.
 struct Pair<'a> {
     rank: &'a Rank,
     world: &'a Communicator,
     me: i32,
     other: i32,
-    /// None in a simulation, whose ranks wait for each other in calls alone.
+    /// `None` in a simulation, whose ranks may wait for each other only in calls.
     line: Option<Line>,
 }
 
-/// A case that is being measured.
+/// The case that is being measured.
 struct Work<'a> {
     case: &'a Case,
     layout: Layout,
-    /// The other rank, for epochs between the two.
+    /// The group of the other rank, for post and start.
     group: Group,
-    /// Whether this rank issues operations, and whether it is a target.
+    /// Whether this rank issues operations.
     active: bool,
     exposed: bool,
     validate: bool,
 }
 
 impl Pair<'_> {
-    /// Nanoseconds of a cache line from one rank's core to the other's; 0 where none goes.
+    /// The nanoseconds that a cache line takes between the ranks' cores. 0 without a line.
     fn line(&self) -> Result<f64, Failure> {
         self.line.as_ref().map_or(Ok(0.0), |line| line.time(self.world))
     }
 
-    /// What either rank couldn't do, known to both.
+    /// Exchanges the outcomes of both ranks. If either failed, both get the error.
     fn agree<T, E: ToString>(&self, mine: Result<T, E>) -> Result<Result<T, String>, Failure> {
         const LENGTH: usize = 240;
         let text = mine.as_ref().err().map_or(String::new(), |error| error.to_string());
@@ -112,7 +114,8 @@ impl Pair<'_> {
         })
     }
 
-    /// Rounds of work, in microseconds a call. Both ranks begin each together; a round of `both` ends when both are done.
+    /// Measures rounds of work. Returns the microseconds of one call, for each round. Both ranks
+    /// begin a round together. If `both`, the round ends when both ranks have finished.
     fn rounds(
         &self,
         (rounds, calls, both): (u32, u32, bool),
@@ -186,11 +189,11 @@ impl Pair<'_> {
         Ok(outcome)
     }
 
-    /// The work on a window, in which this rank's places begin at a displacement.
+    /// Measures the work on a window in which this rank's slots begin at displacement `start`.
     fn on<M>(&self, window: &mut Window<M>, start: i64, work: &Work) -> Result<Outcome, Failure> {
-        let Layout { own, zero, span, .. } = &work.layout;
+        let Layout { own, zero, slot_size, .. } = &work.layout;
         let foreign: Option<ForeignType> = match work.case.way {
-            // A long one is sent no sooner than it is received, so not both send first.
+            // The send of a long type completes only with its receive, so one rank receives first.
             Way::TypeSend if self.me == 0 => {
                 self.world.type_send(own, self.other, 0)?;
                 Some(self.world.type_recv(self.other, 0)?)
@@ -202,16 +205,16 @@ impl Pair<'_> {
             }
             Way::Portable | Way::SameLayout => None,
         };
-        let places = self.world.allgather(&[start + zero, *span as i64])?;
-        let theirs = &places[2 * self.other as usize..];
+        let both = self.world.allgather(&[start + zero, *slot_size as i64])?;
+        let theirs = &both[2 * self.other as usize..];
         let target = Target {
             rank: self.other,
             first: theirs[0],
-            span: theirs[1],
+            slot_size: theirs[1],
             count: work.layout.count,
             datatype: foreign.as_ref().map_or(TargetType::Own(own), TargetType::Foreign),
         };
-        // Slices hold what the machine, not an emulated rank, makes of a number.
+        // Slices have the machine's representation, which an emulated rank doesn't have.
         let slices = !self.rank.is_emulated();
         match work.case.datatype.as_str() {
             _ if !work.active => self.timed(window, start, work, &mut Nothing),
@@ -228,7 +231,7 @@ impl Pair<'_> {
         }
     }
 
-    /// The origin's part.
+    /// Measures the operation at an origin.
     fn issue<M, D: Data>(
         &self,
         window: &mut Window<M>,
@@ -237,7 +240,7 @@ impl Pair<'_> {
         target: Target,
         data: impl Fn() -> D,
     ) -> Result<Outcome, Failure> {
-        let filled = || work.layout.filled(data(), ORIGIN);
+        let filled = || data().filled(&work.layout, ORIGIN);
         match work.case.bench {
             Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr => {
                 self.timed(window, start, work, &mut Put { target, data: &mut filled()? })
@@ -265,7 +268,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Tries an operation, measures it, and looks at what it did.
+    /// Tries an operation, measures it, and validates its effect.
     fn timed<M, O: Operation>(
         &self,
         window: &mut Window<M>,
@@ -274,8 +277,8 @@ impl Pair<'_> {
         operation: &mut O,
     ) -> Result<Outcome, Failure> {
         let Work { layout, case, .. } = work;
-        let once = layout.places as u32;
-        // What a call refuses it refuses at the first, which also touches all pages and builds what is kept.
+        let once = layout.slots as u32;
+        // A refusal occurs at the first call, which also touches all pages and fills caches.
         let tried = self.run(window, work, operation, 1, once);
         if let Err(why) = self.agree(tried)? {
             return Ok(Err(Refusal::Unsupported(why)));
@@ -286,18 +289,18 @@ impl Pair<'_> {
 
         let checked = work.validate && layout.pattern.is_some() && case.bench != Bench::Sync;
         if checked {
-            // The target has no part in what was timed, and may be here first.
+            // The target takes no part in the timed rounds, so it may arrive here earlier.
             self.world.barrier()?;
             let local = window.local();
-            let places = (start as u64, layout.len() as u64);
+            let (start, len) = (start as u64, layout.len() as u64);
             let mut memory = vec![0; layout.len()];
             layout.fill(&mut memory, &[WINDOW], WINDOW)?;
-            local.write_bytes(places.0, &memory)?;
+            local.write_bytes(start, &memory)?;
             pattern::fill_gaps(operation.results(), RESULTS);
             self.world.barrier()?;
             self.run(window, work, operation, 1, once)?;
             self.world.barrier()?;
-            let there = window.local().bytes(places.0, places.1)?;
+            let there = window.local().bytes(start, len)?;
             if let Err(why) = self.agree(self.right(work, operation, &there))? {
                 return Ok(Err(Refusal::Invalid(why)));
             }
@@ -306,8 +309,8 @@ impl Pair<'_> {
         Ok(sample.ok_or(Refusal::Unsupported("no rounds".to_owned())))
     }
 
-    /// Whether this rank's window is to the last byte `there`, as it should be after one operation, and the operation found what it
-    /// should, and where.
+    /// Checks every byte of this rank's window (`there`) and of the operation's results after one
+    /// operation.
     fn right<O: Operation>(
         &self,
         work: &Work,
@@ -338,7 +341,7 @@ impl Pair<'_> {
         }
     }
 
-    /// This rank's part of so many rounds of `calls` operations, with their synchronisation.
+    /// Runs this rank's part of `rounds` rounds of `calls` operations, with their synchronisation.
     fn run<M, O: Operation>(
         &self,
         window: &mut Window<M>,
@@ -347,15 +350,15 @@ impl Pair<'_> {
         rounds: u32,
         calls: u32,
     ) -> longshore::Result<Vec<f64>> {
-        let (target, places) = (self.other, work.layout.places);
+        let (target, slots) = (self.other, work.layout.slots);
         let length = (rounds, calls, work.active && work.exposed);
-        let epochs = calls.div_ceil(places as u32);
-        // A target has no part in what it is not asked for.
+        let epochs = calls.div_ceil(slots as u32);
+        // A target takes no part in passive-target synchronisation.
         let own = if work.active { epochs } else { 0 };
         match work.case.sync {
             Sync::Flush => window.lock_all(|epoch| {
                 self.rounds(length, || {
-                    (0..own).try_for_each(|_| operation.flush(epoch, target, places))
+                    (0..own).try_for_each(|_| operation.flush(epoch, target, slots))
                 })
             }),
             Sync::Lock | Sync::LockShared => {
@@ -366,21 +369,21 @@ impl Pair<'_> {
                 self.rounds(length, || {
                     (0..own).try_for_each(|_| {
                         let operation = &mut *operation;
-                        window.lock(target, lock_type, move |epoch| operation.issue(epoch, places))
+                        window.lock(target, lock_type, move |epoch| operation.issue(epoch, slots))
                     })
                 })
             }
             Sync::LockAll => self.rounds(length, || {
                 (0..own).try_for_each(|_| {
                     let operation = &mut *operation;
-                    window.lock_all(move |epoch| operation.issue(epoch, places))
+                    window.lock_all(move |epoch| operation.issue(epoch, slots))
                 })
             }),
             Sync::Fence => window.fences(|chain| {
                 self.rounds(length, || {
                     (0..epochs).try_for_each(|_| {
                         let operation = &mut *operation;
-                        chain.epoch(move |epoch| operation.issue(epoch, places))
+                        chain.epoch(move |epoch| operation.issue(epoch, slots))
                     })
                 })
             }),
@@ -392,7 +395,7 @@ impl Pair<'_> {
                     if work.active {
                         let operation = &mut *operation;
                         window.start(&work.group, Assert::NONE, move |epoch| {
-                            operation.issue(epoch, places)
+                            operation.issue(epoch, slots)
                         })?;
                     }
                     if work.exposed { window.wait() } else { Ok(()) }
@@ -402,18 +405,18 @@ impl Pair<'_> {
     }
 }
 
-/// What an operation does to what it finds at the target.
+/// The effect of an operation on the target's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// It leaves it as it is.
+    /// The target's data stay unchanged.
     Keeps,
-    /// It replaces it by the origin's.
+    /// The origin's data replace the target's.
     Replaces,
-    /// It adds the origin's to it.
+    /// The origin's data are added to the target's.
     Adds,
 }
 
-/// That of a bench's operation.
+/// The effect of a bench's operation.
 fn effect(bench: Bench) -> Effect {
     match bench {
         Bench::PutLatency | Bench::PutBw | Bench::PutBibw | Bench::PutMr | Bench::CasLatency => {

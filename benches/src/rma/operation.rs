@@ -1,58 +1,58 @@
-//! What is issued in an epoch.
+//! The operations that are issued in an epoch.
 
 use longshore::{Epoch, Op, Passive, Result, TargetType};
 
 use super::data::Data;
 
-/// Where operations go, and as what.
+/// The target of operations: its window, slots and datatype.
 #[derive(Clone, Copy)]
 pub struct Target<'t> {
-    /// Whose window.
+    /// The target's rank.
     pub rank: i32,
-    /// The displacement of its first place, in bytes.
+    /// The displacement of the first slot, in bytes.
     pub first: i64,
-    /// Bytes from one of its places to the next.
-    pub span: i64,
-    /// Elements of an operation.
+    /// Bytes from one slot to the next.
+    pub slot_size: i64,
+    /// Elements of one operation.
     pub count: i64,
-    /// The type of one.
+    /// The type of one element.
     pub datatype: TargetType<'t>,
 }
 
 impl Target<'_> {
     #[inline]
-    fn at(&self, place: usize) -> i64 {
-        self.first + self.span * place as i64
+    fn at(&self, slot: usize) -> i64 {
+        self.first + self.slot_size * slot as i64
     }
 }
 
-/// An operation, issued once to each of so many places; accumulates have one.
+/// An operation, issued once for each slot. Accumulates have one slot.
 pub trait Operation {
-    /// Issues it in an epoch, whose end completes it.
+    /// Issues the operation in an epoch, whose end completes it.
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()>;
 
-    /// Issues it, and waits until it is done here and there.
+    /// Issues the operation, and waits for its local and remote completion.
     #[inline]
-    fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, places: usize) -> Result<()> {
-        epoch.flush(target, move |epoch| self.issue(epoch, places))
+    fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, slots: usize) -> Result<()> {
+        epoch.flush(target, move |epoch| self.issue(epoch, slots))
     }
 
-    /// The memory to which it fetches; empty if it doesn't.
+    /// The memory to which the operation fetches. Empty if it fetches nothing to memory.
     fn results(&mut self) -> &mut [u8] {
         &mut []
     }
 
-    /// The number that it fetched, if it is one.
+    /// The number that the operation fetched, if it fetches a single number.
     fn fetched(&self) -> Option<i64> {
         None
     }
 }
 
-/// None: the synchronisation alone, or the part of a rank that is only a target.
+/// No operation: for benches of synchronisation, and for a rank that is only a target.
 pub struct Nothing;
 
 impl Operation for Nothing {
@@ -68,9 +68,9 @@ impl Operation for Nothing {
 
 /// A put.
 pub struct Put<'t, 'd, D> {
-    /// To where.
+    /// The target of the operation.
     pub target: Target<'t>,
-    /// From where.
+    /// The data at the origin, or the target of a get.
     pub data: &'d mut D,
 }
 
@@ -79,14 +79,14 @@ impl<D: Data> Operation for Put<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        if places == 1 {
-            return epoch.put(self.data.only(), rank, first, count, datatype);
+        if slots == 1 {
+            return epoch.put(self.data.single_origin(), rank, first, count, datatype);
         }
-        for place in 0..places {
-            epoch.put(self.data.origin(place), rank, self.target.at(place), count, datatype)?;
+        for slot in 0..slots {
+            epoch.put(self.data.origin(slot), rank, self.target.at(slot), count, datatype)?;
         }
         Ok(())
     }
@@ -94,9 +94,9 @@ impl<D: Data> Operation for Put<'_, '_, D> {
 
 /// A get.
 pub struct Get<'t, 'd, D> {
-    /// From where.
+    /// The data at the origin, or the target of a get.
     pub target: Target<'t>,
-    /// To where.
+    /// The target of the operation.
     pub results: &'d mut D,
 }
 
@@ -105,15 +105,15 @@ impl<D: Data> Operation for Get<'_, '_, D> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> Result<()> {
         let target = self.target;
         let Target { rank, first, count, datatype, .. } = target;
-        if places == 1 {
-            return epoch.get(self.results.room(), rank, first, count, datatype);
+        if slots == 1 {
+            return epoch.get(self.results.single_destination(), rank, first, count, datatype);
         }
-        for (place, room) in self.results.rooms().take(places).enumerate() {
-            epoch.get(room, rank, target.at(place), count, datatype)?;
+        for (slot, destination) in self.results.destinations().take(slots).enumerate() {
+            epoch.get(destination, rank, target.at(slot), count, datatype)?;
         }
         Ok(())
     }
@@ -123,9 +123,9 @@ impl<D: Data> Operation for Get<'_, '_, D> {
     }
 }
 
-/// An accumulate: a sum.
+/// An accumulate with `MPI_SUM`.
 pub struct Accumulate<'t, 'd, D> {
-    /// To where.
+    /// The target of the operation.
     pub target: Target<'t>,
     /// The operands.
     pub data: &'d mut D,
@@ -139,17 +139,17 @@ impl<D: Data> Operation for Accumulate<'_, '_, D> {
         _: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        epoch.accumulate(self.data.only(), rank, first, count, datatype, Op::Sum)
+        epoch.accumulate(self.data.single_origin(), rank, first, count, datatype, Op::Sum)
     }
 }
 
-/// A get_accumulate: a sum.
+/// A get_accumulate with `MPI_SUM`.
 pub struct GetAccumulate<'t, 'd, D> {
-    /// To where.
+    /// The target of the operation.
     pub target: Target<'t>,
     /// The operands.
     pub data: &'d mut D,
-    /// What was there before.
+    /// The target's data before the operation.
     pub results: &'d mut D,
 }
 
@@ -161,8 +161,8 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
         _: usize,
     ) -> Result<()> {
         let Target { rank, first, count, datatype, .. } = self.target;
-        let (operands, room) = (self.data.only(), self.results.room());
-        epoch.get_accumulate(operands, room, rank, first, count, datatype, Op::Sum)
+        let (operands, results) = (self.data.single_origin(), self.results.single_destination());
+        epoch.get_accumulate(operands, results, rank, first, count, datatype, Op::Sum)
     }
 
     fn results(&mut self) -> &mut [u8] {
@@ -170,7 +170,8 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
     }
 }
 
-/// An operation on one number, which its call fetches. (A closure for the call costs half as much as the operation.)
+/// Implements an operation that fetches one number. A macro, because a closure for the call is slow
+/// (docs/tuning.md, "Origins passed unconverted in the benches").
 macro_rules! fetches {
     ($operation:ident: |$self:ident, $epoch:ident| $call:expr) => {
         impl $operation<'_> {
@@ -191,7 +192,7 @@ macro_rules! fetches {
                 self.call(epoch)
             }
 
-            /// It is done when the number has come.
+            /// The operation is complete when the number has arrived, so there is no flush.
             #[inline]
             fn flush(&mut self, epoch: &Passive<'_, '_>, _: i32, _: usize) -> Result<()> {
                 self.call(epoch)
@@ -206,11 +207,11 @@ macro_rules! fetches {
 
 /// A fetch_and_op: adds to a number.
 pub struct FetchAndOp<'t> {
-    /// Where the number is.
+    /// The target of the operation.
     pub target: Target<'t>,
-    /// What is added.
+    /// The number that is added.
     pub operand: i64,
-    /// What was there before.
+    /// The target's data before the operation.
     pub fetched: i64,
 }
 
@@ -220,13 +221,13 @@ fetches!(FetchAndOp: |self, epoch| {
 
 /// A compare_and_swap.
 pub struct CompareAndSwap<'t> {
-    /// Where the number is.
+    /// The target of the operation.
     pub target: Target<'t>,
-    /// What is put there,
+    /// The new number.
     pub new: i64,
-    /// if this is there.
+    /// The number that the target must have.
     pub compare: i64,
-    /// What was there before.
+    /// The target's data before the operation.
     pub fetched: i64,
 }
 

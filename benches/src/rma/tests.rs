@@ -1,4 +1,4 @@
-//! What `--validate` notices, in jobs of one process.
+//! Tests of `--validate`, in simulated jobs.
 
 use longshore::sim::{self, Options};
 use longshore::{Architecture, Epoch, Type};
@@ -9,7 +9,7 @@ use super::*;
 /// A struct of a char and a double, with a gap in between.
 const GAP: &str = "type=U1(SS:2:c/1,d/1) count=2 calls=1 rounds=1";
 
-/// What rank 0 knows of `work`, on two ranks.
+/// Runs `work` on two simulated ranks. Returns the outcome of rank 0.
 fn outcome(
     architectures: [Architecture; 2],
     work: impl Fn(&Pair) -> Result<Outcome, Failure> + std::marker::Sync,
@@ -27,13 +27,13 @@ fn outcome(
 }
 
 #[test]
-fn every_operation_is_right_to_the_last_byte() {
+fn every_operation_passes_validation() {
     let (native, foreign) = (Architecture::NATIVE, Architecture::S390X);
     let of = |bench, what| format!("bench={bench} {what}").parse::<Case>().unwrap();
     let mut cases = vec![
         of("fop_latency", "type=i64 calls=1 rounds=1"),
         of("cas_latency", "type=i64 calls=1 rounds=1"),
-        // Places of three are further apart than three are long.
+        // Slots of three elements are longer than three elements.
         of("put_bw", "type=d count=3 calls=4 rounds=1"),
         of("get_bibw", "type=i8 count=3 calls=4 rounds=1"),
         of("get_acc_latency", "type=d count=3 calls=1 rounds=1"),
@@ -47,7 +47,7 @@ fn every_operation_is_right_to_the_last_byte() {
     }
 }
 
-/// An operation, and a byte more.
+/// An operation that also puts a byte elsewhere.
 struct Spilling<'t, O> {
     operation: O,
     byte: [i8; 1],
@@ -58,10 +58,10 @@ impl<O: Operation> Operation for Spilling<'_, O> {
     fn issue<'scope, 'env: 'scope>(
         &'env mut self,
         epoch: &Epoch<'scope, 'env>,
-        places: usize,
+        slots: usize,
     ) -> longshore::Result<()> {
         let Spilling { operation, byte, to } = self;
-        operation.issue(epoch, places)?;
+        operation.issue(epoch, slots)?;
         epoch.put(&byte[..], to.0, to.1, 1, to.2)
     }
 
@@ -71,7 +71,7 @@ impl<O: Operation> Operation for Spilling<'_, O> {
 }
 
 #[test]
-fn a_byte_in_a_gap_is_wrong_data() {
+fn validation_finds_a_byte_in_a_gap() {
     let case: Case = format!("bench=put_latency {GAP}").parse().unwrap();
     let spilt = |at: i64| {
         outcome([Architecture::NATIVE; 2], |pair| {
@@ -84,16 +84,16 @@ fn a_byte_in_a_gap_is_wrong_data() {
                 validate: true,
                 layout,
             };
-            let Layout { own, span, count, .. } = &work.layout;
+            let Layout { own, slot_size, count, .. } = &work.layout;
             let target = Target {
                 rank: pair.other,
                 first: 0,
-                span: *span as i64,
+                slot_size: *slot_size as i64,
                 count: *count,
                 datatype: TargetType::Own(own),
             };
             let byte = pair.rank.type_of::<i8>()?;
-            let mut data = work.layout.filled(Typed::new(&work.layout), ORIGIN)?;
+            let mut data = Typed::new(&work.layout).filled(&work.layout, ORIGIN)?;
             let mut spilling = Spilling {
                 operation: Put { target, data: &mut data },
                 byte: [-1],

@@ -1,4 +1,4 @@
-//! Type_send and Type_recv.
+//! The bench of Type_send and Type_recv.
 
 use longshore::Datatype;
 
@@ -8,7 +8,8 @@ use crate::case::Case;
 use crate::row::{Outcome, Refusal, Sample};
 
 impl Pair<'_> {
-    /// A type sent to the other rank and one received from there, halved.
+    /// Measures half of a round trip: a type is sent to the other rank, and one is received from
+    /// there.
     pub(super) fn type_send(&self, case: &Case) -> Result<Outcome, Failure> {
         let commit = || -> Result<_, Failure> {
             let datatype: Datatype = case.datatype.parse()?;

@@ -1,4 +1,5 @@
-//! Makes a CSV of shipments: `make-shipments FILE [ROWS [SEED]]`. The same seed makes the same bytes everywhere.
+//! Writes a CSV of random shipments: `make-shipments FILE [ROWS [SEED]]`. On one machine, the same
+//! seed gives the same file.
 
 use std::error::Error;
 use std::fs::File;
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
 
 fn make() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().ok_or("expected FILE [ROWS [SEED]]")?;
+    let path = arguments.next().ok_or("expected the arguments FILE [ROWS [SEED]]")?;
     let rows = number("ROWS", arguments.next(), 100_000)?;
     let seed = number("SEED", arguments.next(), 1996)?;
     let file = File::create(&path).map_err(|error| format!("{path}: {error}"))?;

@@ -1,4 +1,4 @@
-//! `longshore bench`: how fast it is, on this machine.
+//! `longshore bench`: measures performance on this machine.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -24,62 +24,65 @@ use signal_hook::iterator::Signals;
 
 use crate::representation::Representations;
 
-/// Measures one-sided operations, datatypes and launching, and what the machine allows
+/// Measures one-sided operations, datatypes and launching, and the limits of the machine
 ///
-/// Two ranks, each pinned to a core, do the work of OSU's micro-benchmarks and more. Without any of --window, --sync,
-/// --route, --hosts, --arch and --type a selection is measured. With any of them, all combinations of the given values are measured;
-/// what isn't given is plainest: an allocated window, a flush, the best route, like ranks, and doubles.
+/// Two ranks, each pinned to a core, run the work of OSU's micro-benchmarks and more. Without any
+/// of --window, --sync, --route, --hosts, --arch and --type, a selection of cases is measured. With
+/// any of them, all combinations of the given values are measured. The other values are the plain
+/// ones: an allocated window, a flush, the best route, ranks of one architecture, and doubles.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
-    /// Only these benches, named as OSU's are
+    /// Benches to run, with OSU's names. [default: a selection]
     #[arg(
         value_name = "BENCH",
         value_parser = PossibleValuesParser::new(Bench::WORDS).try_map(|word| word.parse::<Bench>())
     )]
     benches: Vec<Bench>,
-    /// Kinds of windows: allocate, create, dynamic, shared, or all
+    /// Window flavors: allocate, create, dynamic, shared, or all
     #[arg(long, value_name = "KIND,...", value_parser = windows)]
     window: Option<Several<Flavor>>,
     /// Synchronisations: flush, lock, lock_shared, lock_all, fence, pscw, or all
     #[arg(long, value_name = "SYNC,...", value_parser = syncs)]
     sync: Option<Several<Sync>>,
-    /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Types that have names have sizes of their own
+    /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Named types have sizes of their own
     #[arg(long, value_name = "BYTES,...", value_parser = sizes)]
     size: Option<Several<u64>>,
-    /// Routes: best, message, or all. Other libraries send messages to created windows alone
+    /// Routes: best, message, or all. Other MPI libraries use messages only for created windows
     #[arg(long, value_name = "ROUTE,...", value_parser = routes)]
     route: Option<Several<Routes>>,
-    /// The ranks take themselves to be on hosts of their own, and reach each other by libfabric over the loopback interface
+    /// Simulates one host for each rank, with libfabric over the loopback interface between them
     #[arg(long)]
     hosts: bool,
-    /// The representations of origin and target, or of memory and stream; may be repeated
+    /// Data representations of origin and target, or of memory and stream; may be repeated
     #[arg(long, value_name = "NAME,NAME", value_parser = pair)]
     arch: Vec<[String; 2]>,
-    /// A datatype in the type notation, or a named one (vector1, vector8, indexed, struct, ...); may be repeated
+    /// Datatype in the type notation, or a named one (vector1, vector8, indexed, struct, ...); may
+    /// be repeated
     ///
-    /// Named are the types of most comparisons of MPI libraries: vector1, vector8, indexed, struct, subarray, face and contiguous;
-    /// simple_struct, which is struct made portable; blocks, which is indexed with 16,384 of them; and what applications exchange: wrf_x,
-    /// wrf_x_simple, wrf_y, milc_su3_zdown, nas_mg_x, nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y, fft_rows, fft_columns, lammps_full,
-    /// lammps_atomic, specfem3d_oc and specfem3d_cm
+    /// Named types are those of most comparisons of MPI libraries: vector1, vector8, indexed,
+    /// struct, subarray, face and contiguous; simple_struct, a portable struct; blocks, an indexed
+    /// type with 16,384 blocks; and types from applications: wrf_x, wrf_x_simple, wrf_y,
+    /// milc_su3_zdown, nas_mg_x, nas_mg_y, nas_mg_z, nas_lu_x, nas_lu_y, fft_rows, fft_columns,
+    /// lammps_full, lammps_atomic, specfem3d_oc and specfem3d_cm
     #[arg(long = "type", value_name = "TYPE", value_parser = Element::from_str)]
     types: Vec<Element>,
     /// Measures every operation once, in less than two minutes
     #[arg(long)]
     quick: bool,
-    /// Checks the data that each case moves
+    /// Checks the data of each case
     #[arg(long)]
     validate: bool,
-    /// Lets MPICH and Open MPI do the same work in between, for ratios: those in the folders that LONGSHORE_PEERS lists
+    /// Also measures MPICH and Open MPI, from the folders in LONGSHORE_PEERS, and reports ratios
     #[arg(long)]
     peers: bool,
-    /// How often each case is measured, in turns with all others. [default: 5, with --quick 1]
+    /// Number of measurements of each case, in turns with all others. [default: 5, with --quick 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     turns: Option<u32>,
-    /// How many rounds a measurement has, for a profiler or one's own patience: the usual 41 are over in milliseconds
+    /// Number of rounds of a measurement; more rounds than the usual 41 suit a profiler
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: Option<u32>,
-    /// Measures nothing, and reports an earlier run, from the file that --json wrote
+    /// Reports an earlier run from a file that --json wrote, instead of measuring
     #[arg(
         long,
         value_name = "FILE",
@@ -93,26 +96,26 @@ pub struct Arguments {
     outputs: Outputs,
 }
 
-/// Where a report goes besides the terminal.
+/// The outputs of a report besides the terminal.
 #[derive(clap::Args)]
 struct Outputs {
-    /// Writes all that was measured as JSON
+    /// Writes all measurements as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes a line for each measurement, for spreadsheets
+    /// Writes one line for each measurement as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Writes the tables in Markdown
+    /// Writes the tables as Markdown
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
-    /// Draws times and rates against the size, and all ratios, as SVG files in a folder
+    /// Draws times and rates over the size, and all ratios, as SVG files in a folder
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 1 if data was wrong or a job failed; 2 for wrong use; 128 + N where signal N interrupted it. Then, too, it
-reports what was measured before.
+Exit status: 1 if data was wrong or a job failed; 2 for wrong use; 128 + N after an interruption by signal N. The report
+then has the measurements made before the interruption.
 
 Examples:
   longshore bench --quick --validate
@@ -123,11 +126,11 @@ Examples:
   longshore bench --peers --json run.json
   longshore bench --from run.json --markdown run.md --svg pictures";
 
-/// The values of one flag.
+/// The values of one option.
 #[derive(Clone)]
 struct Several<T>(Vec<T>);
 
-/// Words between commas, or `all` for all that there are.
+/// Parses words separated by commas; `all` stands for the list `all`.
 fn several<T: FromStr>(text: &str, all: &str) -> Result<Several<T>, String>
 where
     T::Err: ToString,
@@ -174,7 +177,7 @@ fn pair(text: &str) -> Result<[String; 2], String> {
     })
 }
 
-/// Measures and reports; fails if data was wrong or a job of ours failed.
+/// Measures and reports. The status is 1 if data was wrong or a job of Longshore's failed.
 pub fn main(arguments: Arguments) -> ExitCode {
     let status = match &arguments.from {
         Some(file) => read(file).and_then(|report| {
@@ -196,7 +199,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     status.into()
 }
 
-/// The report of an earlier run.
+/// Reads the report of an earlier run.
 fn read(file: &Path) -> Result<Report, Failure> {
     let text = fs::read_to_string(file).map_err(|error| of_file(file, &error))?;
     Ok(Report::from_json(&text).map_err(|error| of_file(file, &error))?)
@@ -206,11 +209,12 @@ fn of_file(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }
 
-/// Measures and reports. Interrupted, it reports what it has; interrupted again, it doesn't.
+/// Measures and reports. After an interruption, it reports the measurements made until then. A
+/// second interruption ends the process at once.
 fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     let interrupted = Arc::new(AtomicI32::new(0));
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    // What nohup started outlives its terminal.
+    // A process that nohup started ignores SIGHUP, and must outlive its terminal.
     if !is_ignored(SIGHUP) {
         signals.add_signal(SIGHUP)?;
     }
@@ -221,16 +225,16 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
                 process::exit(128 + signal);
             }
             let over_the_bar = if io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
-            let what = "interrupted: the bench ends after what is being measured, another signal ends it at once";
-            // A terminal that is gone is no reason to stop at once.
+            let what = "interrupted: the bench ends after the current measurement; another signal ends it at once";
+            // Not `eprintln!`: it would panic if the terminal has closed.
             let _ = writeln!(io::stderr(), "{over_the_bar}longshore: {what}");
         }
     });
     let &Arguments { quick, validate, .. } = arguments;
-    for unheeded in arguments.choice().unheeded(cases) {
-        eprintln!("longshore: {unheeded}");
+    for unused in arguments.choice().unheeded(cases) {
+        eprintln!("longshore: {unused}");
     }
-    // What can't be written is to be known now, not after all was measured.
+    // A file that can't be written is an error now, not after all measurements.
     arguments.outputs.create()?;
     let peers = if arguments.peers { peers::find()? } else { Vec::new() };
     let program = std::env::current_exe()?.into_os_string();
@@ -252,7 +256,7 @@ fn measure(arguments: &Arguments, cases: &[Case]) -> Result<u8, Failure> {
     match interrupted.load(Ordering::Relaxed) {
         0 => Ok(status),
         signal => {
-            eprintln!("longshore: this is what was measured before the interruption");
+            eprintln!("longshore: the report has only the measurements before the interruption");
             Ok((128 + signal) as u8)
         }
     }
@@ -279,7 +283,7 @@ impl Arguments {
 }
 
 impl Outputs {
-    /// Makes the files, empty where there were none, and the folder.
+    /// Creates the files that don't exist, and the folder.
     fn create(&self) -> Result<(), Failure> {
         for file in [&self.json, &self.csv, &self.markdown].into_iter().flatten() {
             let opened = fs::OpenOptions::new().append(true).create(true).open(file);
@@ -291,10 +295,10 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes what was asked for, and prints the tables; 1 if something of ours failed.
+    /// Writes the outputs and prints the tables. Returns 1 if a case of Longshore's failed.
     fn write(&self, report: &Report) -> Result<u8, Failure> {
         let mut texts: Vec<(PathBuf, String)> = Vec::new();
-        // What can be read again comes first.
+        // The JSON comes first, because all other outputs can be made from it.
         texts.extend(self.json.clone().map(|file| (file, report.json())));
         texts.extend(self.csv.clone().map(|file| (file, report.csv())));
         texts.extend(self.markdown.clone().map(|file| (file, report.markdown())));
@@ -309,7 +313,7 @@ impl Outputs {
         let write = |(file, text): &(PathBuf, String)| {
             fs::write(file, text).map_err(|error| of_file(file, &error))
         };
-        // One that fails takes neither the others nor the tables with it.
+        // All outputs are tried and the tables printed, even if one of them fails.
         let written: Vec<Result<(), String>> = texts.iter().map(write).collect();
         let printed = crate::print(&report.text());
         written.into_iter().collect::<Result<(), _>>()?;
@@ -318,35 +322,35 @@ impl Outputs {
     }
 }
 
-/// Plays a rank of a bench's job
+/// Runs one rank of a bench's job
 #[derive(clap::Args)]
 pub struct Rank {
     #[command(subcommand)]
-    part: RankPart,
+    task: RankTask,
 }
 
-/// Which.
+/// The task of the rank.
 #[derive(clap::Subcommand)]
-enum RankPart {
-    /// Measures the cases of a file, and appends an answer to each to another
+enum RankTask {
+    /// Measures the cases in the file PLAN and appends the answers to the file ANSWERS
     Plan {
         plan: PathBuf,
         answers: PathBuf,
         #[arg(long)]
         validate: bool,
     },
-    /// Does nothing but init, barrier and finalize
+    /// Calls only init, barrier and finalize
     Nothing,
-    /// Prints how much memory that takes
+    /// Prints the memory that a rank of the task `nothing` takes
     Memory,
 }
 
 impl Rank {
     pub fn main(self) -> ExitCode {
-        let played = match self.part {
-            RankPart::Plan { plan, answers, validate } => run::rank(&plan, &answers, validate),
-            RankPart::Nothing => launch::serve("nothing"),
-            RankPart::Memory => launch::serve("memory"),
+        let played = match self.task {
+            RankTask::Plan { plan, answers, validate } => run::rank(&plan, &answers, validate),
+            RankTask::Nothing => launch::serve("nothing"),
+            RankTask::Memory => launch::serve("memory"),
         };
         match played {
             Ok(()) => ExitCode::SUCCESS,

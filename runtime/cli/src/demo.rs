@@ -1,4 +1,4 @@
-//! `longshore demo`: plays the examples on unlike ranks, and shows what crosses the wire.
+//! `longshore demo`: runs the examples on ranks of different architectures and shows their frames.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,14 +13,14 @@ use longshore_examples::{NAMES, TABLE};
 
 use crate::representation::Representations;
 
-/// Plays the examples on processes of unlike architectures, and shows what crosses the wire
+/// Runs the examples on ranks of different architectures and shows the frames that cross the wire
 ///
 /// Each example is a job of its own: separate processes that put into each other's windows through
-/// shared memory. Shown are the frames that were really sent, decoded, and the memory on both sides,
-/// where dots stand for bytes that the operation left alone. Exit status 1 if any check fails.
+/// shared memory. It prints the frames that were sent, decoded, and the memory on both sides; dots
+/// stand for bytes that the operation did not touch. Exit status 1 if any check fails.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The ranks' representations, at least four: names as `longshore info` lists them, or `native`
+    /// Data representations of the ranks, at least four: names from `longshore info`, or `native`
     #[arg(
         long,
         value_name = "NAME,...",
@@ -28,10 +28,10 @@ pub struct Arguments {
         value_parser = four
     )]
     arch: Representations,
-    /// Rows of the table example's CSV
+    /// Number of rows of the CSV for the table example
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     rows: usize,
-    /// Plays only these
+    /// Examples to run. [default: all]
     #[arg(value_name = "EXAMPLE", value_parser = clap::builder::PossibleValuesParser::new(NAMES))]
     examples: Vec<String>,
 }
@@ -40,11 +40,11 @@ fn four(text: &str) -> Result<Representations, String> {
     let all = Representations::of_ranks(text)?;
     match all.0.len() {
         4.. => Ok(all),
-        few => Err(format!("the examples take four ranks or more, and this names {few}")),
+        few => Err(format!("expected at least four representations, one a rank; found {few}")),
     }
 }
 
-/// Plays an example, as one rank of the demo does
+/// Runs one rank of an example, for the demo
 #[derive(clap::Args)]
 pub struct Example {
     name: String,
@@ -63,7 +63,7 @@ impl Example {
     }
 }
 
-/// Plays them all, and gives back 1 if one fails.
+/// Runs the chosen examples; the status is 1 if any of them fails.
 pub fn main(arguments: Arguments) -> ExitCode {
     let all: Vec<String> = NAMES.map(str::to_owned).to_vec();
     let examples = if arguments.examples.is_empty() { &all } else { &arguments.examples };
@@ -97,7 +97,7 @@ pub fn main(arguments: Arguments) -> ExitCode {
     }
 }
 
-/// Runs one example as a job of its own; its status.
+/// Runs one example as a job of its own and returns the job's status.
 fn play(
     name: &str,
     arguments: &Arguments,
@@ -123,7 +123,7 @@ fn play(
     Ok(status)
 }
 
-/// A CSV for the table example.
+/// Writes a CSV for the table example.
 fn input(rows: usize) -> Result<Scratch, Box<dyn std::error::Error>> {
     let input = Scratch::new("shipments")?;
     Shipments::random(rows, 1996).write(BufWriter::new(File::create(&input.0)?))?;

@@ -1,4 +1,4 @@
-//! `longshore info`: what this build and this machine offer.
+//! `longshore info`: the representations and transports of this build on this machine.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use shipable::{Architecture, Basic};
 #[derive(clap::Args)]
 pub struct Arguments {}
 
-/// Prints it.
+/// Prints the information; the status is 1 if standard output can't be written.
 pub fn main(Arguments {}: Arguments) -> ExitCode {
     match print(&mut io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,16 +36,16 @@ fn print(out: &mut impl Write) -> io::Result<()> {
     for architecture in Architecture::all() {
         print_architecture(out, architecture)?;
     }
-    writeln!(out, "  external32 and xdr serve files and buffers: no rank can have them")?;
+    writeln!(out, "  external32 and xdr are for files and buffers: no rank can have them")?;
     writeln!(out, "\nTransports")?;
     match Segment::create(2) {
         Ok(_) => writeln!(
             out,
-            "  shm    one segment per job, without a name; up to {} ranks; ranges of {} KiB",
+            "  shm    one unnamed segment per job; up to {} ranks; ranges of {} KiB",
             segment::MAX_RANKS,
             segment::GRANULE >> 10
         )?,
-        Err(error) => writeln!(out, "  shm    not to be had here: {error}")?,
+        Err(error) => writeln!(out, "  shm    not available here: {error}")?,
     }
     print_fabric(out)?;
     writeln!(out, "  sim    ranks in one process, for tests")
@@ -61,14 +61,14 @@ fn print_fabric(out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "  fabric between hosts, by connected endpoints; libfabric {major}.{minor} with {}",
-        if found.is_empty() { "no provider of them".to_owned() } else { found.join(", ") }
+        if found.is_empty() { "no suitable provider".to_owned() } else { found.join(", ") }
     )?;
-    // Representations that differ in neither order nor word size have one endpoint.
-    let mut told = Vec::new();
+    // Representations with equal byte order and word sizes share one line.
+    let mut shown = Vec::new();
     for there in Architecture::all() {
         let (endpoint, why) = endpoint::choose("tcp", &Architecture::NATIVE, there);
-        if !told.contains(&(endpoint, why)) {
-            told.push((endpoint, why));
+        if !shown.contains(&(endpoint, why)) {
+            shown.push((endpoint, why));
             writeln!(out, "         to a host like {} by {endpoint}: {why}", there.name())?;
         }
     }
@@ -77,7 +77,7 @@ fn print_fabric(out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(not(feature = "fabric"))]
 fn print_fabric(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "  fabric not in this build: it takes the cargo feature `fabric`, and libfabric")
+    writeln!(out, "  fabric not in this build: needs the cargo feature `fabric`, and libfabric")
 }
 
 fn print_architecture(out: &mut impl Write, architecture: &Architecture) -> io::Result<()> {

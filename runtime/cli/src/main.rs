@@ -1,4 +1,4 @@
-//! The command `longshore`.
+//! The command `longshore`: one module for each subcommand.
 
 mod bench;
 mod demo;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// One-sided communication between unlike machines.
+/// One-sided communication between machines with different data representations.
 #[derive(Parser)]
 #[command(name = "longshore", version, subcommand_required = true, arg_required_else_help = true)]
 struct Arguments {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes to standard output. That nobody reads it any more is no error.
+/// Writes to standard output. A reader that has closed its end is no error.
 fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

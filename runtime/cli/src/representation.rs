@@ -1,18 +1,18 @@
-//! Data representations, as they are named on the command line.
+//! Data representations on the command line: names or descriptors.
 
 use longshore_benches::case::{architecture, of_rank};
 
-/// Several, by names between commas, or one by its descriptor; each is good for [`architecture`].
+/// Several names separated by commas, or one descriptor; [`architecture`] accepts each of them.
 #[derive(Clone)]
 pub struct Representations(pub Vec<String>);
 
 impl Representations {
-    /// The names in a text.
+    /// Parses a list of names, or one descriptor.
     ///
     /// # Errors
-    /// The names that there are; what is wrong with a descriptor.
+    /// An unknown name, with the list of known ones; a malformed descriptor.
     pub fn parse(text: &str) -> Result<Representations, String> {
-        // A descriptor's own fields are joined by commas.
+        // A descriptor has commas between its own fields.
         let names: Vec<_> =
             if text.starts_with("e=") { vec![text] } else { text.split(',').collect() };
         for name in &names {
@@ -21,10 +21,11 @@ impl Representations {
         Ok(Representations(names.into_iter().map(str::to_owned).collect()))
     }
 
-    /// The names in a text, each of a representation that ranks can have.
+    /// Parses a list of representations that ranks can have.
     ///
     /// # Errors
-    /// As [`parse`](Representations::parse); what the others are good for.
+    /// The errors of [`parse`](Representations::parse); a representation for files and buffers
+    /// only.
     pub fn of_ranks(text: &str) -> Result<Representations, String> {
         let all = Representations::parse(text)?;
         all.0.iter().try_for_each(|name| of_rank(name))?;

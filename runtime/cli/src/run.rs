@@ -15,63 +15,68 @@ use crate::representation::Representations;
 
 /// Runs programs as the ranks of one job
 ///
-/// Ranks are numbered through the parts, which ':' separates. -n, -x and --arch belong to the part
-/// in front of whose program they stand; all other options belong to the job and stand in the first
-/// part. Options end at the program: what follows it, up to ':', is the program's.
+/// ':' separates the parts of a job. Ranks are numbered across the parts in order. -n, -x and
+/// --arch apply to one part and precede its program. All other options apply to the whole job and
+/// precede the first program. All words after a program, up to ':', are that program's arguments.
 #[derive(clap::Args)]
 #[command(
     override_usage = "longshore run [OPTIONS] [-n N] PROG [ARGS]... [: [-n N] PROG [ARGS]...]...",
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
-    /// Runs the ranks on these hosts, which they fill in order; N ranks each, or 1. With an address of IPv6 in brackets: `[::1]:4`. On
-    /// several hosts the programs need longshore's cargo feature `fabric`
+    /// Hosts for the ranks, filled in order with N ranks each (1 by default). Write an IPv6 address
+    /// in brackets: `[::1]:4`. Ranks on several hosts need longshore's cargo feature `fabric`
     #[arg(long, value_name = "NAME[:N],...", value_delimiter = ',', value_parser = host)]
     host: Vec<launcher::Host>,
-    /// Command that starts a program on a host: WORDS HOST PROGRAM...; must pass standard input and output
+    /// Command that starts a program on a host, run as WORDS HOST PROGRAM...; it must pass standard
+    /// input and output through
     #[arg(long, value_name = "WORDS", default_value = launcher::SSH, value_parser = words, requires = "host")]
     start: Words,
-    /// Command that runs longshore on the hosts. [default: the path of this one]
+    /// Command that runs longshore on the hosts. [default: the path of this executable]
     #[arg(long, value_name = "WORDS", value_parser = words, requires = "host")]
     agent: Option<Words>,
-    /// The folder that ranks start in. [default: this one, by name]
+    /// Working directory of the ranks. [default: the path of the current one]
     #[arg(long, value_name = "DIR", value_parser = clap::builder::OsStringValueParser::new())]
     wdir: Option<OsString>,
-    /// Starts each line of output with its rank
+    /// Prefixes each line of output with its rank
     #[arg(long)]
     label: bool,
     /// Ends the job after this many seconds, with status 124
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Reports who waits for whom after SECS without progress (six times SECS if some rank is computing); 0 turns it off
+    /// Reports which rank waits for which after SECS without progress (six times SECS while any
+    /// rank computes); 0 disables the report
     #[arg(long, value_name = "SECS", default_value_t = launcher::WATCHDOG.as_secs_f64(), value_parser = patience)]
     watchdog: f64,
-    /// What a rank's death does: end the job, or let the others' calls report it
+    /// Reaction to a rank's death: end the job, or report it through the other ranks' calls
     #[arg(long, value_name = "end|report", default_value_t)]
     on_death: OnDeath,
-    /// Which routes operations may take: the best for each pair of ranks, or messages only
+    /// Routes that operations may take: the best for each pair of ranks, or messages only
     #[arg(long, value_name = "best|message", default_value_t)]
     route: Routes,
-    /// libfabric's provider between hosts; without it that of LONGSHORE_FABRIC, or tcp. `longshore info` lists those that there are
+    /// libfabric provider between hosts; `longshore info` lists the available ones.
+    /// [default: LONGSHORE_FABRIC, or tcp]
     #[arg(long, value_name = "PROVIDER", value_parser = provider)]
     fabric: Option<String>,
-    /// Delays, reorders and splits operations within what MPI allows, as a seed decides; implies --route message
+    /// Delays, reorders and splits operations as far as MPI allows, at random from SEED; implies
+    /// --route message
     #[arg(long, value_name = "SEED", value_parser = seed)]
     adversary: Option<u64>,
-    /// Whether a thread of each rank answers its peers while the program computes; it sleeps while nothing comes. [default: on]
+    /// Whether a thread of each rank answers peers while the program computes; it sleeps while no
+    /// message arrives. [default: on]
     #[arg(long, value_name = "on|off")]
     progress: Option<Progress>,
-    /// Reports conflicting accesses to windows, and calls that don't match, with the places of the calls; implies --route message.
-    /// `fail`: the ranks' finalize fails if anything was reported
+    /// Reports conflicting accesses to windows and mismatched calls, with the calls' source
+    /// locations; implies --route message. With `fail`, finalize fails after any report
     #[arg(long, value_name = "report|fail", num_args = 0..=1, require_equals = true, default_missing_value = "report")]
     check: Option<Checking>,
     #[command(flatten)]
-    first: Part,
+    first: PartArguments,
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 0 if all ranks exit with 0, else the first failing rank's, or 128 + N where signal N killed
-it; 124 after a timeout; 126 and 127 where a program can't be started or isn't found; 1 where a host isn't reached.
+Exit status: 0 if all ranks exit with 0; otherwise the status of the first failing rank, or 128 + N if signal N
+killed it. 124 after a timeout; 126 if a program can't be started; 127 if it isn't found; 1 if a host can't be reached.
 
 Examples:
   longshore run -n 4 ./halo
@@ -80,29 +85,30 @@ Examples:
   longshore run --host a:2,b:2 -n 4 ./prog     on two hosts, by ssh, which must not ask for a password
   longshore run --host a:2,b:2 --start 'ip netns exec' -n 4 ./prog     in two network namespaces";
 
-/// Serves a launcher on another host, which starts it
+/// Starts ranks on this host for a launcher on another host
 #[derive(clap::Args)]
 pub struct Agent {}
 
 impl Agent {
-    /// Serves until the launcher is done, or gone.
+    /// Serves until the launcher has finished or has disappeared.
     pub fn main(self) -> ExitCode {
         guarded(launcher::serve)
     }
 }
 
-/// A part's own options, and its program.
+/// The options of one part of the job, and its program.
 #[derive(clap::Args)]
-struct Part {
-    /// The number of ranks that run the program. [default: 1, or as many as --host has places for if there is one program alone]
+struct PartArguments {
+    /// Number of ranks that run the program. [default: 1; for a single program with --host, as many
+    /// as the hosts take]
     #[arg(short, value_name = "N", value_parser = ranks)]
     n: Option<u32>,
-    /// Sets a variable in the ranks' environment, or hands on this one's value; may be repeated. On other hosts ranks have
-    /// these, the variables that begin with LONGSHORE_, and what a login there sets
+    /// Sets a variable in the ranks' environment, or passes the current value on; may be repeated.
+    /// Ranks on other hosts get these, all LONGSHORE_* variables, and a login's own environment
     #[arg(short = 'x', long, value_name = "K[=V]", value_parser = clap::builder::OsStringValueParser::new())]
     env: Vec<OsString>,
-    /// Gives the ranks another data representation, or several in turn: names as `longshore info` lists
-    /// them, `native`, or one descriptor
+    /// Data representations that the ranks emulate, assigned in turn: names from `longshore info`,
+    /// `native`, or one descriptor
     #[arg(long, value_name = "NAME,...", value_parser = Representations::of_ranks)]
     arch: Option<Representations>,
     /// The program and its arguments
@@ -110,20 +116,21 @@ struct Part {
     command: Vec<OsString>,
 }
 
-impl Part {
-    /// A later part, from its words between two ':'.
-    fn parse(words: &[OsString]) -> Result<Part, clap::Error> {
+impl PartArguments {
+    /// Parses the words of a later part, between two ':'.
+    fn parse(words: &[OsString]) -> Result<PartArguments, clap::Error> {
         let command = clap::Command::new("longshore run ... :")
             .override_usage(
                 "longshore run ... : [-n N] [-x K[=V]]... [--arch NAME,...] PROG [ARGS]...",
             )
             .no_binary_name(true)
             .disable_help_flag(true);
-        Part::from_arg_matches(&Part::augment_args(command).try_get_matches_from(words)?)
+        let command = PartArguments::augment_args(command);
+        PartArguments::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 }
 
-/// Runs the job, and gives back its status.
+/// Runs the job and returns its status.
 pub fn main(arguments: Arguments) -> ExitCode {
     let job = job(arguments).unwrap_or_else(|error| error.exit());
     let launch = |control: &Control| {
@@ -173,14 +180,14 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     }
     let mut parts = vec![part(1, first)?];
     for (number, segment) in (2..).zip(segments) {
-        parts.push(part(number, Part::parse(segment)?)?);
+        parts.push(part(number, PartArguments::parse(segment)?)?);
     }
     if let Some(provider) = fabric {
         let variable = (OsString::from(env::FABRIC), OsString::from(provider));
         parts.iter_mut().for_each(|part| part.environment.push(variable.clone()));
     }
     let routes = route;
-    // An agent is a longshore with this word behind.
+    // The words name a longshore, whose hidden subcommand `agent` serves.
     let agent = agent.map_or_else(Vec::new, |Words(mut words)| {
         words.push("agent".into());
         words
@@ -202,28 +209,27 @@ fn job(arguments: Arguments) -> Result<Job, clap::Error> {
     })
 }
 
-fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
-    let Part { n: ranks, env, arch, command } = part;
+fn part(number: usize, arguments: PartArguments) -> Result<launcher::Part, clap::Error> {
+    let PartArguments { n: ranks, env, arch, command } = arguments;
     let Some((program, arguments)) = command.split_first() else {
         let message =
-            format!("part {number} has no program: one follows the options, and each ':'");
+            format!("part {number} has no program: give one after its options, or after ':'");
         return Err(usage(ErrorKind::MissingRequiredArgument, message));
     };
     if program.as_bytes().starts_with(b"-") {
-        // A program's own arguments may start with '-', so it is for us to tell them apart.
+        // clap accepts any word here, because a program's own arguments may start with '-'.
         let option = program.to_string_lossy();
         if number > 1 && is_of_job(&option) {
             let message = format!(
-                "part {number}: '{option}' is an option of the job, and stands in front of the first program"
+                "part {number}: '{option}' is an option of the whole job: give it before the first program"
             );
             return Err(usage(ErrorKind::UnknownArgument, message));
         }
-        let meant = match meant(&option) {
-            Some(meant) => format!(": did you mean {meant}?"),
+        let hint = match suggestion(&option) {
+            Some(suggestion) => format!(": did you mean {suggestion}?"),
             None => String::new(),
         };
-        let message =
-            format!("part {number}: unknown option '{option}' in front of the program{meant}");
+        let message = format!("part {number}: unknown option '{option}' before the program{hint}");
         return Err(usage(ErrorKind::UnknownArgument, message));
     }
     let environment =
@@ -233,15 +239,15 @@ fn part(number: usize, part: Part) -> Result<launcher::Part, clap::Error> {
     Ok(launcher::Part { ranks: ranks.unwrap_or(1), program, arguments, environment, archs })
 }
 
-/// Whether it is one of the command's own, with its value or without.
+/// Whether `option` (`--NAME` or `--NAME=VALUE`) is an option of the whole job.
 fn is_of_job(option: &str) -> bool {
     let name = option.split('=').next().and_then(|name| name.strip_prefix("--"));
     let command = Arguments::augment_args(clap::Command::new("run"));
     name.is_some() && command.get_arguments().any(|argument| argument.get_long() == name)
 }
 
-/// What other launchers write in its place.
-fn meant(option: &str) -> Option<String> {
+/// The option of this command that corresponds to an `option` of mpiexec or another launcher.
+fn suggestion(option: &str) -> Option<String> {
     let glued = option.strip_prefix("-np").or(option.strip_prefix("-n"));
     match option.split('=').next() {
         _ if glued.is_some_and(|n| n.parse::<u32>().is_ok()) => Some(format!("-n {}", glued?)),
@@ -250,14 +256,14 @@ fn meant(option: &str) -> Option<String> {
     }
 }
 
-/// Variables that the launcher sets whatever the environment says, and by which option.
+/// Variables that the launcher always sets itself, with the option that decides each value.
 const OPTIONS: [(&str, &str); 3] =
     [(env::ARCH, "--arch"), (env::ROUTE, "--route"), (env::ON_DEATH, "--on-death")];
 
 fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
     let bytes = assignment.as_bytes();
-    let wrong = |what: &str| {
-        let message = format!("-x {}: {what}", assignment.to_string_lossy());
+    let wrong = |reason: &str| {
+        let message = format!("-x {}: {reason}", assignment.to_string_lossy());
         usage(ErrorKind::ValueValidation, message)
     };
     let name = bytes.split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -279,14 +285,14 @@ fn variable(assignment: &OsStr) -> Result<(OsString, OsString), clap::Error> {
     }
 }
 
-/// A provider that serves here.
+/// Accepts a libfabric provider that is available on this machine.
 #[cfg(feature = "fabric")]
 fn provider(name: &str) -> Result<String, String> {
     let found = longshore_transport::fabric::providers();
     match found.iter().any(|provider| provider == name) {
         true => Ok(name.to_owned()),
         false => Err(format!(
-            "no provider of this name offers connected endpoints (FI_EP_MSG) here, which every pair of ranks needs; there are {}",
+            "no provider of this name offers connected endpoints (FI_EP_MSG) here, which every pair of ranks needs; available: {}",
             found.join(", ")
         )),
     }
@@ -294,10 +300,10 @@ fn provider(name: &str) -> Result<String, String> {
 
 #[cfg(not(feature = "fabric"))]
 fn provider(_: &str) -> Result<String, String> {
-    Err("this build has no libfabric: it takes the cargo feature `fabric`".to_owned())
+    Err("this build has no libfabric: build it with the cargo feature `fabric`".to_owned())
 }
 
-/// A command's words.
+/// The words of a command.
 #[derive(Clone, Debug)]
 struct Words(Vec<OsString>);
 
@@ -309,10 +315,10 @@ fn words(text: &str) -> Result<Words, String> {
     }
 }
 
-/// `NAME`, `NAME:N`, an address of IPv6, or `[ADDRESS]:N`; a user may stand in front, as ssh takes it.
+/// Parses `NAME`, `NAME:N`, an IPv6 address, or `[ADDRESS]:N`; `USER@` may precede any of them.
 fn host(text: &str) -> Result<launcher::Host, String> {
     let expected = || {
-        "expected NAME or NAME:N, where N is a number of ranks above 0; with an address of IPv6 ADDRESS or [ADDRESS]:N"
+        "expected NAME or NAME:N, where N is a number of ranks above 0; for an IPv6 address, ADDRESS or [ADDRESS]:N"
             .to_owned()
     };
     let (user, host) = text.split_at(text.rfind('@').map_or(0, |at| at + 1));
@@ -329,20 +335,20 @@ fn host(text: &str) -> Result<launcher::Host, String> {
         host.split_once(':').map_or((host, None), |(name, count)| (name, Some(count)))
     };
     let ranks = count.map_or(Some(1), |count| count.parse().ok().filter(|&count| count > 0));
-    // A name that a start command would take for an option is none.
+    // The start command would take a name with a leading '-' for an option.
     let ranks = ranks.filter(|_| !name.is_empty() && !text.starts_with('-'));
     let ranks = ranks.ok_or_else(expected)?;
-    // Without brackets, as ssh and others take it.
+    // ssh expects an IPv6 address without brackets.
     Ok(launcher::Host { name: format!("{user}{name}").into(), ranks })
 }
 
-/// Whether it is one of IPv6, perhaps with its interface: `fe80::1%eth0`.
+/// Whether `text` is an IPv6 address, with or without a zone: `fe80::1%eth0`.
 fn is_address(text: &str) -> bool {
     let (address, zone) = text.split_once('%').unwrap_or((text, "-"));
     address.parse::<Ipv6Addr>().is_ok() && !zone.is_empty()
 }
 
-/// More there can't be in one segment.
+/// The largest number of ranks that share one segment.
 const MOST: u32 = longshore_transport::segment::MAX_RANKS;
 
 fn ranks(text: &str) -> Result<u32, String> {
@@ -363,7 +369,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn patience(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|&seconds| Duration::try_from_secs_f64(seconds).is_ok());
-    seconds.ok_or_else(|| "expected a number of seconds, such as 10, or 0 for never".to_owned())
+    seconds.ok_or_else(|| "expected a number of seconds, such as 10, or 0 to disable".to_owned())
 }
 
 fn usage(kind: ErrorKind, message: String) -> clap::Error {

@@ -1,4 +1,4 @@
-//! `longshore bench` from outside: what it measures is measured by real ranks, checked, and reported.
+//! `longshore bench` as a command: real ranks measure, check data, and the report is complete.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Waits until a process takes a signal by a handler, and so may be sent it.
+/// Waits until a process has a handler for a signal.
 fn await_handler(pid: Pid, signal: Signal) {
     let start = Instant::now();
     let handles = |status: String| {
@@ -27,7 +27,8 @@ fn bench(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_longshore")).arg("bench").args(words).output().unwrap()
 }
 
-/// What succeeded wrote, with nothing in it about wrong data, or about cases that this library lost or refused.
+/// The output of a run that succeeded. No case of Longshore's has wrong data, failed or was
+/// refused.
 fn measured(words: &[&str]) -> String {
     let Output { status, stdout, stderr } = bench(words);
     let (text, problems) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -36,7 +37,8 @@ fn measured(words: &[&str]) -> String {
     text.into_owned()
 }
 
-/// Measures and checks, and has a row of each bench. Tables leave out rows during which the cores were moved, the CSV none.
+/// Measures with validation and checks that the CSV has rows of each bench. Unlike the tables, the
+/// CSV includes rows during which the ranks' cores were moved.
 fn checks_each(benches: &[&str], words: &[&str]) {
     let name = format!("longshore-{}-{}.csv", benches.join("-"), std::process::id());
     let file = std::env::temp_dir().join(name);
@@ -53,19 +55,19 @@ fn checks_each(benches: &[&str], words: &[&str]) {
 }
 
 #[test]
-fn every_synchronisation_moves_the_right_data_processes() {
+fn puts_gets_and_accumulates_are_right_with_every_synchronisation_processes() {
     let benches = ["put_latency", "get_latency", "acc_latency"];
     checks_each(&benches, &["--sync", "all", "--size", "4,8"]);
 }
 
 #[test]
-fn every_window_and_single_operation_moves_the_right_data_processes() {
+fn operations_are_right_on_every_window_flavor_processes() {
     let benches = ["fop_latency", "cas_latency", "get_acc_latency", "put_bibw"];
     checks_each(&benches, &["--window", "all", "--size", "64"]);
 }
 
 #[test]
-fn unlike_ranks_and_types_of_any_kind_move_the_right_data_processes() {
+fn operations_are_right_between_unlike_ranks_and_with_any_type_processes() {
     let words = ["put_latency", "get_bw", "--arch", "native,s390x", "--arch", "i686,native"];
     let types = ["--type", "struct", "--type", "U1(X:d:2:3/5,1/0)", "--size", "96"];
     measured(&[&words[..], &types, &["--quick", "--validate"]].concat());
@@ -76,7 +78,7 @@ fn help_names_every_type() {
     let Output { status, stderr, .. } = bench(&["--type", "nothing"]);
     assert_eq!(status.code(), Some(2));
     let refusal = String::from_utf8(stderr).unwrap();
-    let (_, named) = refusal.split_once("there are ").unwrap();
+    let (_, named) = refusal.split_once("; expected ").unwrap();
     let names: Vec<_> = named.lines().next().unwrap().split(", ").collect();
     assert!(names.len() > 20, "{refusal}");
     let help = measured(&["--help"]);
@@ -87,7 +89,7 @@ fn help_names_every_type() {
 }
 
 #[test]
-fn types_alone_and_limits_need_no_ranks() {
+fn packing_and_machine_limits_are_measured_without_ranks() {
     let words =
         ["pack", "unpack", "copy", "commit", "commit_ready", "define", "memcpy", "byte_swap"];
     measured(&[&words[..], &["--quick", "--validate"]].concat());
@@ -118,16 +120,16 @@ fn a_run_is_reported_again_from_its_json() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_anything_is_measured() {
+fn an_unwritable_file_is_reported_before_any_measurement() {
     let Output { status, stdout, stderr } = bench(&["memcpy", "--json", "/no/such/run.json"]);
     let problem = String::from_utf8_lossy(&stderr);
     assert!(!status.success() && stdout.is_empty(), "{status}");
     assert!(problem.contains("/no/such/run.json: "), "{problem}");
 }
 
-/// The device is full: it can be opened, and not be written.
+/// /dev/full can be opened, but every write to it fails.
 #[test]
-fn a_write_that_fails_costs_no_table() {
+fn tables_are_printed_after_a_failed_write() {
     let words = ["memcpy", "--size", "8", "--quick", "--json", "/dev/full"];
     let Output { status, stdout, stderr } = bench(&words);
     let (text, problem) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -136,7 +138,7 @@ fn a_write_that_fails_costs_no_table() {
 }
 
 #[test]
-fn what_is_printed_to_nobody_is_no_failure_and_to_a_full_device_is_one_processes() {
+fn a_closed_reader_is_no_failure_and_a_full_device_is_one_processes() {
     for words in [&["bench", "memcpy", "--size", "8", "--quick"][..], &["demo", "halo"]] {
         let into = |redirection: &str| {
             let mut shell = Command::new("bash");
@@ -153,16 +155,16 @@ fn what_is_printed_to_nobody_is_no_failure_and_to_a_full_device_is_one_processes
 }
 
 #[test]
-fn an_interrupted_run_reports_what_it_measured_processes() {
+fn an_interrupted_run_reports_its_measurements_processes() {
     let file = std::env::temp_dir().join(format!("longshore-stop-{}.json", std::process::id()));
     let path = file.to_str().unwrap();
-    // Of a put nothing may be left: cores that are moved meanwhile.
+    // Two benches, because rows of a put are left out if the ranks' cores are moved meanwhile.
     let words = ["bench", "put_latency", "pack", "--type", "d", "--size", "8", "--turns", "9999"];
     let mut run = Command::new(env!("CARGO_BIN_EXE_longshore"));
     let run = run.args(words).args(["--json", path]).stdout(Stdio::piped()).spawn().unwrap();
     let pid = Pid::from_raw(run.id() as i32);
     await_handler(pid, Signal::SIGINT);
-    thread::sleep(Duration::from_secs(1)); // for a row
+    thread::sleep(Duration::from_secs(1)); // time for one row
     kill(pid, Signal::SIGINT).unwrap();
     let Output { status, stdout, .. } = run.wait_with_output().unwrap();
     assert_eq!(status.code(), Some(130));
@@ -173,7 +175,7 @@ fn an_interrupted_run_reports_what_it_measured_processes() {
 }
 
 #[test]
-fn what_needs_two_cores_is_refused_on_one() {
+fn benches_that_need_two_cores_are_refused_on_one() {
     let mut command = Command::new("taskset");
     command.args(["-c", "0", env!("CARGO_BIN_EXE_longshore"), "bench", "cache_line", "tcp"]);
     let Output { status, stdout, .. } = command.arg("--quick").output().unwrap();
@@ -182,7 +184,7 @@ fn what_needs_two_cores_is_refused_on_one() {
 }
 
 #[test]
-fn what_nohup_starts_outlives_its_terminal_processes() {
+fn a_bench_under_nohup_ignores_sighup_processes() {
     let mut run = Command::new("nohup");
     run.args([env!("CARGO_BIN_EXE_longshore"), "bench", "put_latency", "--type", "d"]);
     let run =
@@ -190,19 +192,19 @@ fn what_nohup_starts_outlives_its_terminal_processes() {
     let run = run.spawn().unwrap();
     let pid = Pid::from_raw(run.id() as i32);
     await_handler(pid, Signal::SIGTERM);
-    thread::sleep(Duration::from_secs(1)); // what else it handles comes behind
+    thread::sleep(Duration::from_secs(1)); // time to install the other handlers
     kill(pid, Signal::SIGHUP).unwrap();
     kill(pid, Signal::SIGTERM).unwrap();
     let Output { status, stderr, .. } = run.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&stderr);
-    // Had the first counted, the second would have ended it at once.
+    // If SIGHUP had counted, SIGTERM would have been the second signal and ended it at once.
     assert_eq!(status.code(), Some(143), "{told}");
     assert!(told.contains("another signal ends it at once"), "{told}");
-    assert!(told.contains("what was measured before"), "{told}");
+    assert!(told.contains("measurements before the interruption"), "{told}");
 }
 
 #[test]
-fn without_peers_it_says_what_to_do() {
+fn missing_peers_are_reported_with_the_remedy() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
     command.args(["bench", "--peers"]).env_remove("LONGSHORE_PEERS");
     let Output { status, stdout, stderr } = command.output().unwrap();
@@ -211,7 +213,7 @@ fn without_peers_it_says_what_to_do() {
     assert!(problem.contains("export LONGSHORE_PEERS=$(ci/peers)"), "{problem}");
 }
 
-/// A folder of an MPI library that is made of two scripts.
+/// Makes a folder with an imitation of an MPI library that consists of two scripts.
 fn peer(name: &str, mpiexec: &str) -> PathBuf {
     let bin = std::env::temp_dir().join(format!("longshore-{name}-peer-{}", std::process::id()));
     fs::create_dir_all(&bin).unwrap();
@@ -223,7 +225,7 @@ fn peer(name: &str, mpiexec: &str) -> PathBuf {
 }
 
 #[test]
-fn a_library_that_starts_nothing_is_told_before_anything_is_measured_processes() {
+fn a_library_that_starts_no_program_is_reported_before_any_measurement_processes() {
     let mpiexec = "#!/bin/sh\n\
         [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
         echo 'no network' >&2\n\
@@ -241,9 +243,9 @@ fn a_library_that_starts_nothing_is_told_before_anything_is_measured_processes()
     fs::remove_dir_all(&bin).unwrap();
 }
 
-/// Its programs answer one case, and die.
+/// The library's programs answer one case and then die.
 #[test]
-fn a_library_that_dies_is_named_and_loses_no_more_than_its_turn_processes() {
+fn a_library_whose_programs_die_loses_only_its_turn_processes() {
     let mpiexec = "#!/bin/sh\n\
         [ \"$1\" = --version ] && echo 'HYDRA build details: Version: 0.1' && exit\n\
         [ \"$4\" ] || exit 0\n\
@@ -261,7 +263,7 @@ fn a_library_that_dies_is_named_and_loses_no_more_than_its_turn_processes() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_refused() {
+fn impossible_choices_are_refused() {
     for (words, part) in [
         (&["put"][..], "put_latency"),
         (&["--window", "heap"], "there are allocate, create, dynamic, shared"),

@@ -1,9 +1,10 @@
-//! Ranks, and the launcher, killed at any moment: what the launcher says, what the survivors' calls return, and that
-//! nothing is left.
+//! Kills ranks and launchers at random moments. Checks the launcher's messages, the errors of the
+//! survivors' calls, and that no process is left.
 //!
-//! The ranks are this test binary again, whose test `rank` plays the phase in PHASE. LONGSHORE_FOREIGN may name builds of it
-//! for other architectures, each with the emulator before it where one is needed, separated by `;`: every rank with an odd
-//! number is then one of those. LONGSHORE_TEST_CASES is the number of kills in each phase.
+//! The ranks are this test binary, whose test `rank` plays the phase in PHASE. LONGSHORE_FOREIGN
+//! may name builds of it for other architectures, separated by `;`, each after its emulator if it
+//! needs one. Every rank with an odd number is then one of these builds. LONGSHORE_TEST_CASES is
+//! the number of kills in each phase.
 
 mod support;
 
@@ -19,26 +20,27 @@ use longshore::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{HANG, Run, parent, start, variable};
+use support::{HANG, LaunchedJob, parent, start, variable};
 
-/// Ranks 1 and 3 may be foreign ones.
+/// The number of ranks. Ranks 1 and 3 may be builds for other architectures.
 const RANKS: usize = 4;
 
-/// Whom the tests kill.
+/// The rank that the tests kill.
 const VICTIM: i32 = 1;
 
-/// Whose window is locked when the victim dies, perhaps by it.
+/// The rank whose window is locked, perhaps by the victim, when the victim dies.
 const HEIR: i32 = 2;
 
-/// A job is over this soon after a death: a second is promised, and machines can be slow: ten times as long as it took to begin.
+/// The longest time from a death to the end of the job. The promise is a second, but slow machines
+/// get ten times the time that the job took to begin.
 fn bound(begin: Duration) -> Duration {
     Duration::from_secs(5).max(10 * begin)
 }
 
-/// Elements of a long transfer, 1 MiB: it goes through a ring in several frames.
+/// The elements of a long transfer of 1 MiB, which takes several frames.
 const LONG: usize = 128 << 10;
 
-/// Not a test but the ranks' program, where PHASE says so.
+/// The program of the ranks if PHASE is set; otherwise it does nothing.
 #[test]
 fn rank() {
     let Ok(phase) = std::env::var("PHASE") else { return };
@@ -60,7 +62,7 @@ fn rank() {
     std::process::exit(0);
 }
 
-/// Plays a phase again and again, until it fails.
+/// Repeats a phase until it fails, and returns the error.
 fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
     let me = rank.world().rank();
     if phase == "finalize" {
@@ -70,10 +72,10 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         }
         return rank.finalize().unwrap_err().into();
     }
-    let mut ground = Ground::new(&rank).unwrap();
+    let mut fixture = Fixture::new(&rank).unwrap();
     let mut rounds = 0;
     let error = loop {
-        if let Err(error) = ground.round(phase) {
+        if let Err(error) = fixture.round(phase) {
             break error;
         }
         if rounds == 0 {
@@ -85,13 +87,13 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         return error;
     }
     let go_on = || -> Result<(), Box<dyn Error>> {
-        // Where all had to meet the dead one, all have failed, and can still reach each other.
+        // In a collective phase, all survivors have failed, and they can still communicate.
         if !matches!(phase, "send" | "type_send") {
             greet_survivors(rank.world())?;
         }
-        // A lock that the dead one held, or waited for, is free.
+        // A lock that the dead rank held or waited for is free.
         if matches!(phase, "lock" | "fetch") {
-            let Ground { window, double, .. } = &ground;
+            let Fixture { window, double, .. } = &fixture;
             window
                 .lock(HEIR, LockType::Exclusive, |epoch| epoch.put(&[1.0], HEIR, 0, 1, double))?;
             greet_survivors(rank.world())?;
@@ -99,13 +101,13 @@ fn play(rank: Rank, phase: &str) -> Box<dyn Error> {
         Ok(())
     };
     go_on().unwrap();
-    drop(ground);
+    drop(fixture);
     let finalized = rank.finalize();
     assert_eq!(finalized.unwrap_err().class(), Class::ProcAborted);
     error
 }
 
-/// Every survivor hears from every other.
+/// Every survivor receives a message from every survivor.
 fn greet_survivors(world: &Communicator) -> longshore::Result<()> {
     const TAG: i32 = 77;
     let survivors = || (0..world.size()).filter(|&rank| rank != VICTIM);
@@ -120,8 +122,8 @@ fn greet_survivors(world: &Communicator) -> longshore::Result<()> {
     Ok(())
 }
 
-/// What the phases play on.
-struct Ground<'a> {
+/// The communicator, window and buffers of the phases.
+struct Fixture<'a> {
     world: &'a Communicator,
     double: Type,
     window: Window,
@@ -129,10 +131,10 @@ struct Ground<'a> {
     room: Vec<f64>,
 }
 
-impl Ground<'_> {
-    fn new(rank: &Rank) -> Result<Ground<'_>, Box<dyn Error>> {
+impl Fixture<'_> {
+    fn new(rank: &Rank) -> Result<Fixture<'_>, Box<dyn Error>> {
         let world = rank.world();
-        Ok(Ground {
+        Ok(Fixture {
             world,
             double: rank.commit(&Datatype::double())?,
             window: Window::allocate(world, 8 * LONG as i64, 8, &Info::default())?,
@@ -142,7 +144,7 @@ impl Ground<'_> {
     }
 
     fn round(&mut self, phase: &str) -> Result<(), Box<dyn Error>> {
-        let Ground { world, double, window, data, room } = self;
+        let Fixture { world, double, window, data, room } = self;
         let (me, size) = (world.rank(), world.size());
         let (next, last) = ((me + 1) % size, (me + size - 1) % size);
         match phase {
@@ -211,7 +213,7 @@ impl Ground<'_> {
     }
 }
 
-/// Ranks of even number send first, so that a ring of them can't lock up.
+/// Sends and receives. Even ranks send first, so that a ring of ranks can't deadlock.
 fn in_turns(
     me: i32,
     mut send: impl FnMut() -> longshore::Result<()>,
@@ -225,7 +227,7 @@ fn in_turns(
     send()
 }
 
-/// Calls that wait for another rank's part in them, on a communicator or window of that rank and the caller.
+/// Calls that wait for the other rank of a communicator or window of two.
 const CALLS: [&str; 32] = [
     "barrier",
     "bcast",
@@ -261,7 +263,7 @@ const CALLS: [&str; 32] = [
     "free",
 ];
 
-/// Calls that wait for the answers of a rank which is reached by messages, and doesn't call in.
+/// Calls that wait for answers of a rank which is reached by messages and makes no calls.
 const ANSWERS: [&str; 9] = [
     "flush",
     "flush_all",
@@ -274,7 +276,7 @@ const ANSWERS: [&str; 9] = [
     "message_lock",
 ];
 
-/// A call of each kind for each rank but the victim.
+/// The calls of a phase, one for each rank except the victim.
 fn calls(phase: &str) -> &'static [&'static str] {
     match phase {
         "calls" => &CALLS,
@@ -282,7 +284,7 @@ fn calls(phase: &str) -> &'static [&'static str] {
     }
 }
 
-/// Each rank waits in a call of its own for the victim, which never does its part.
+/// Each survivor waits in a different call for the victim, which never takes part in it.
 fn wait_in_vain(rank: Rank, phase: &str) -> Box<dyn Error> {
     let world = rank.world();
     let me = world.rank();
@@ -306,12 +308,12 @@ fn wait_in_vain(rank: Rank, phase: &str) -> Box<dyn Error> {
             }
         }
         keep_locked(&locked, &|| {
-            // The last thing that it ever does.
+            // The last message of the victim.
             world.send(&[0], HEIR, 0).unwrap();
             eprintln!("rank {me} waits");
             thread::sleep(HANG);
         });
-        panic!("nobody killed rank {me}");
+        panic!("rank {me} wasn't killed");
     }
     let (pair, window) = pair_with(me).unwrap();
     let call = calls(phase)[survivors.clone().position(|survivor| survivor == me).unwrap()];
@@ -327,7 +329,7 @@ fn wait_in_vain(rank: Rank, phase: &str) -> Box<dyn Error> {
     failed.into()
 }
 
-/// Holds these windows' own locks while `body` runs.
+/// Holds exclusive locks of rank 0 on all these windows while `body` runs.
 fn keep_locked(windows: &[&Window], body: &dyn Fn()) {
     match windows.split_first() {
         Some((window, rest)) => {
@@ -341,7 +343,7 @@ fn keep_locked(windows: &[&Window], body: &dyn Fn()) {
     }
 }
 
-/// One call that can't end but by the death of rank 0 of the pair.
+/// Makes a call that ends only by the death of rank 0 of the pair.
 fn wait_for_victim(
     rank: &Rank,
     pair: &Communicator,
@@ -371,7 +373,7 @@ fn wait_for_victim(
         "probe" => pair.probe(AT, ANY_TAG).map(drop),
         "iprobe" => loop {
             if let Some(unsent) = pair.iprobe(ANY_SOURCE, 0)? {
-                panic!("{unsent:?} of a rank that sends none");
+                panic!("{unsent:?} from a rank that never sends");
             }
         },
         "mprobe" => pair.mprobe(ANY_SOURCE, 0).map(drop),
@@ -390,7 +392,8 @@ fn wait_for_victim(
         "start" => window.start(&group, Assert::NONE, |_| Ok(())),
         "wait" => window.post(&group, Assert::NONE).and_then(|()| window.wait()),
         "free" => window.free(),
-        // From here on without checking the lock, which would be the first to wait.
+        // The calls from here on assert NOCHECK where they lock, so that the lock itself doesn't
+        // wait.
         "complete" => window.start(&group, Assert::NONE, |epoch| put(epoch)),
         "message_lock" => window.lock(AT, LockType::Shared, |_| Ok(())),
         "unlock" => window.lock_with(AT, LockType::Shared, Assert::NOCHECK, |epoch| put(epoch)),
@@ -406,7 +409,7 @@ fn wait_for_victim(
     }
 }
 
-/// Ranks of the job that plays a phase.
+/// The number of ranks of the job for a phase.
 fn ranks(phase: &str) -> usize {
     match phase {
         "calls" | "answers" => 1 + calls(phase).len(),
@@ -414,9 +417,9 @@ fn ranks(phase: &str) -> usize {
     }
 }
 
-/// Starts a job that plays `phase`, with these options of the launcher, and waits until all ranks are at it; tells how long it
-/// may take to end.
-fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>, Duration) {
+/// Starts a job for `phase` with these options of the launcher, and waits until all ranks play it.
+/// Returns also the longest time that the job may take to end.
+fn launch(options: &[&str], phase: &str) -> (LaunchedJob, impl Read + use<>, Duration) {
     let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
     let foreign: Vec<_> = foreign.split(';').filter(|command| !command.is_empty()).collect();
     let native = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
@@ -440,7 +443,7 @@ fn launch(options: &[&str], phase: &str) -> (Run, impl Read + use<>, Duration) {
     (run, stderr, bound(started.elapsed()))
 }
 
-/// Where in a phase to kill: somewhere in its first rounds.
+/// A random time within the first rounds of a phase.
 fn some_time() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     Duration::from_micros(u64::from(now.subsec_nanos()) % 50_000)
@@ -450,7 +453,7 @@ fn kill_pid(pid: i32) {
     kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }
 
-/// Kills the victim in `phase`; gives what was printed afterwards.
+/// Kills the victim in `phase` and returns the later output on standard error.
 fn kill_rank(options: &[&str], phase: &str) -> String {
     let (run, mut stderr, bound) = launch(options, phase);
     thread::sleep(some_time());
@@ -468,7 +471,7 @@ fn kill_rank(options: &[&str], phase: &str) -> String {
     assert_eq!(finished.status, 128 + 9, "{phase}: {rest}");
     assert!(took < bound, "{phase}: {took:?}");
     let messages: Vec<_> = rest.lines().filter(|line| line.starts_with("longshore: ")).collect();
-    // Who never left init leaves without finalize.
+    // In init, survivors too may exit without finalize, each with a message.
     assert!(messages.len() == 1 || phase == "init", "{phase}: {rest}");
     let named = messages[0].starts_with(&format!("longshore: rank {VICTIM} ("))
         && messages[0].contains(" was killed by SIGKILL, ");
@@ -480,7 +483,7 @@ fn cases() -> u32 {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
 }
 
-/// A death ends the job.
+/// Checks that a death ends the job.
 fn ends(options: &[&str], phase: &str) {
     for _ in 0..cases() {
         let rest = kill_rank(options, phase);
@@ -488,7 +491,7 @@ fn ends(options: &[&str], phase: &str) {
     }
 }
 
-/// A death is reported to the survivors, who go on and finish.
+/// Checks that a death is reported to the survivors, and that they continue and exit with 0.
 fn is_reported(options: &[&str], phase: &str) {
     for _ in 0..cases() {
         let rest = kill_rank(&[&["--on-death", "report"], options].concat(), phase);
@@ -498,7 +501,7 @@ fn is_reported(options: &[&str], phase: &str) {
     }
 }
 
-/// Every call in which a rank can die, and how its death is told.
+/// Tests for every phase in which a rank can die, by both routes and both reactions to the death.
 macro_rules! phases {
     ($($phase:ident)*) => {
         mod a_death_ends_the_job_processes {
@@ -518,7 +521,7 @@ macro_rules! phases {
 
 phases!(init barrier allgather fence put get accumulate lock fetch post window send type_send finalize all);
 
-/// Rank 0 emulates another architecture, so what it puts, gets and is given is converted on the way.
+/// Rank 0 emulates another architecture, so that all data to and from it is converted.
 #[test]
 fn deaths_among_unlike_ranks_processes() {
     for phase in ["put", "get", "lock", "fetch", "post", "accumulate", "all"] {
@@ -527,19 +530,20 @@ fn deaths_among_unlike_ranks_processes() {
     }
 }
 
-/// Every call that can wait for a rank returns an error when that rank dies. In one job each survivor is in another call.
+/// Every call that can wait for a rank returns an error when that rank dies. Each survivor of a job
+/// is in a different call.
 #[test]
-fn no_call_waits_for_the_dead_processes() {
+fn every_waiting_call_fails_when_its_peer_dies_processes() {
     for options in [&[] as &[&str], &["--route", "message"], &["--arch", "s390x"]] {
         is_reported(options, "calls");
     }
-    // What an adversary holds back its rank sends with a later call, and the last call of the one that dies is to arrive.
+    // An adversary delays messages until a later call, but the victim's last message must arrive.
     if std::env::var_os(env::ADVERSARY).is_none() {
         is_reported(&["--route", "message", "--progress", "off"], "answers");
     }
 }
 
-/// Kills the launcher, the process in front of it, or both, while ranks play `phase`.
+/// Kills the launcher, its front process, or both, while ranks play `phase`.
 fn kill_launcher(phase: &str, victims: fn(front: i32, launcher: i32) -> Vec<i32>) {
     let (run, mut stderr, bound) = launch(&[], phase);
     thread::sleep(some_time());

@@ -1,4 +1,4 @@
-//! `longshore inspect` from outside: what it prints and draws, and what it says of mistakes.
+//! `longshore inspect` as a command: its output, its pictures and its error messages.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -17,14 +17,14 @@ fn printed(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The picture, without what follows it.
+/// The picture, without the description after it.
 fn picture(words: &[&str]) -> String {
     let text = printed(words);
     text.split_once("\n\ntype ").unwrap().0.to_owned()
 }
 
 #[test]
-fn a_struct_lies_differently_on_each_machine() {
+fn a_struct_has_a_picture_for_each_distinct_layout() {
     let drawn = printed(&["U7(SS:2:c/1,d/1)", "--arch", "x86-64,i686", "--arch", "s390x,m68k"]);
     assert_eq!(
         drawn,
@@ -58,7 +58,7 @@ form        portable, 12 bytes
 program     x86-64, s390x: extent 16 { 1 @0; 8 @8 }
             i686: extent 12 { 1 @0; 8 @4 }
             m68k: extent 10 { 1 @0; 8 @2 }
-            for what x86-64 packs:
+            to unpack a stream of x86-64:
             i686: extent 12 { 1 @0; 8 @4 }
             s390x: extent 16 { 1 @0; swap8 1 @8 }
             m68k: extent 10 { 1 @0; swap8 1 @2 }
@@ -67,7 +67,7 @@ program     x86-64, s390x: extent 16 { 1 @0; 8 @8 }
 }
 
 #[test]
-fn bounds_that_are_not_the_data_s_are_marked() {
+fn bounds_that_differ_from_the_true_bounds_are_marked() {
     let drawn = picture(&["U1(RZ:U2(S:2:i/1/4,s/1/10):-2:20)", "--arch", "x86-64"]);
     assert_eq!(
         drawn,
@@ -99,7 +99,11 @@ x86-64
   d MPI_DOUBLE"
     );
     let image = printed(&["U1(RZ:d:8:-16)", "--svg", "-"]);
-    assert_eq!(image.matches("class=\"bound\"").count(), 3, "two, and the legend's:\n{image}");
+    assert_eq!(
+        image.matches("class=\"bound\"").count(),
+        3,
+        "two bars, and one in the legend:\n{image}"
+    );
 }
 
 #[test]
@@ -146,7 +150,7 @@ x86-64
 }
 
 #[test]
-fn where_a_type_cannot_exist_it_says_so_and_shows_the_others() {
+fn architectures_without_the_type_are_reported_and_the_others_shown() {
     let drawn = printed(&["U1(FR:18:4000)", "--arch", "i686,ppc64le"]);
     assert!(drawn.starts_with("i686\n  size 12"), "{drawn}");
     assert!(drawn.contains("ppc64le has no type for FR:18:4000"), "{drawn}");
@@ -159,7 +163,7 @@ fn where_a_type_cannot_exist_it_says_so_and_shows_the_others() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn wrong_types_and_options_are_refused_with_an_explanation() {
     for (words, said) in [
         (vec!["U1(S:1:i/1/0"], "  U1(S:1:i/1/0\n              ^ column 13: expected"),
         (vec!["q"], "  q\n  ^ column 1: no basic type has the code `q`"),
@@ -183,7 +187,7 @@ fn mistakes_are_explained() {
 }
 
 #[test]
-fn a_type_comes_from_standard_input_too() {
+fn a_type_is_read_from_standard_input() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longshore"));
     command.args(["inspect", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -198,7 +202,7 @@ fn a_type_comes_from_standard_input_too() {
 }
 
 #[test]
-fn svg_is_well_formed_and_all_of_it_is_on_the_page() {
+fn svg_is_well_formed_and_inside_its_page() {
     for words in [
         vec!["U1(SS:2:c/1,d/1)", "--arch", "all"],
         vec!["U1(RZ:U2(SS:2:c/1,d/1):-3:24)", "--count", "3"],
@@ -220,7 +224,7 @@ fn svg_is_well_formed_and_all_of_it_is_on_the_page() {
         let (width, height) = (number(root, "width").unwrap(), number(root, "height").unwrap());
         assert!(height < 8000.0, "{words:?}: {height}");
         for node in root.descendants().filter(roxmltree::Node::is_element) {
-            assert!(node.attribute("href").is_none(), "{words:?}: it refers to nothing");
+            assert!(node.attribute("href").is_none(), "{words:?}: a reference in {node:?}");
             let tag = node.tag_name().name();
             if let (Some(x), Some(y)) = (number(node, "x"), number(node, "y")) {
                 let letters = node.text().map_or(0, |text| text.trim().chars().count()) as f64;

@@ -1,6 +1,7 @@
-//! The commands on the documentation's pages, and the pictures that they made: all of it is what the command makes now.
+//! Checks that the pages of the documentation show the current output and pictures of their
+//! commands.
 //!
-//! With LONGSHORE_UPDATE=1 the pictures are written anew.
+//! With LONGSHORE_UPDATE=1, the pictures are rewritten.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The blocks of a page that show a command: its words, and what it prints.
+/// The commands that a page shows: the words of each, and the lines of its output.
 fn commands(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
     let blocks = page.split("```console\n").skip(1);
     let shown = blocks.map(|block| {
@@ -24,7 +25,7 @@ fn commands(page: &str) -> Vec<(Vec<String>, Vec<String>)> {
     shown.collect()
 }
 
-/// As a shell would, with single quotes.
+/// Splits a command into words, with single quotes as in a shell.
 fn words(command: &str) -> Vec<String> {
     let parts = command.split('\'').enumerate();
     parts
@@ -35,7 +36,7 @@ fn words(command: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a page shows an output. A line of three dots stands for any lines.
+/// Whether `shown` matches `printed`. A line of three dots stands for any lines.
 fn shows(shown: &[String], printed: &[&str]) -> bool {
     match (shown.split_first(), printed.split_first()) {
         (None, None) => true,
@@ -80,7 +81,7 @@ fn pages_show_what_commands_print_and_draw() {
         let kept = std::fs::read_to_string(root().join(picture)).unwrap_or_default();
         assert!(
             kept == now,
-            "{picture} isn't what the command draws now: LONGSHORE_UPDATE=1 writes it anew"
+            "{picture} isn't what the command draws now: run the test with LONGSHORE_UPDATE=1 to rewrite it"
         );
     }
     for file in std::fs::read_dir(root().join("docs/pictures")).unwrap() {
@@ -90,7 +91,7 @@ fn pages_show_what_commands_print_and_draw() {
 }
 
 #[test]
-fn words_and_dots_are_understood() {
+fn quoted_words_and_omitted_lines_are_parsed() {
     assert_eq!(words("inspect 'U1(S:0)' --count 3"), ["inspect", "U1(S:0)", "--count", "3"]);
     let shown = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(shows(&shown(&["a", "...", "c"]), &["a", "b", "b", "c"]));

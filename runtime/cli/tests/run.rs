@@ -1,6 +1,6 @@
-//! `longshore run` from outside: real processes, their output, statuses, deaths and leftovers.
+//! `longshore run` as a command: output, statuses, deaths and leftovers of real processes.
 //!
-//! The ranks are shells, or this very test binary, whose test `rank` plays the role in ROLE.
+//! The ranks are shells, or this test binary, whose test `rank` plays the role in ROLE.
 
 #[path = "run/hosts.rs"]
 mod hosts;
@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{HANG, await_waiting, parent, run, sh, start, variable};
 
-/// Not a test but the ranks' program, where ROLE says so.
+/// The program of the ranks if ROLE is set; otherwise it does nothing.
 #[test]
 fn rank() {
     let Ok(role) = std::env::var("ROLE") else { return };
@@ -39,11 +39,11 @@ fn rank() {
     match role.as_str() {
         "finish" => job.finalize().unwrap(),
         "meet" => {
-            // The segment is one and the same if the others' marks appear in it.
+            // The ranks share one segment if each sees the marks of all others.
             segment.mark(job.rank, RankState::Alive);
             let start = Instant::now();
             while (0..job.size).any(|rank| segment.rank_state(rank) == RankState::Absent) {
-                assert!(start.elapsed() < HANG, "alone");
+                assert!(start.elapsed() < HANG, "the other ranks' marks don't appear");
                 thread::sleep(Duration::from_millis(1));
             }
             job.finalize().unwrap();
@@ -88,7 +88,7 @@ fn join() {
     }
 }
 
-/// Rank 0 lets the others wait at a barrier.
+/// All ranks except rank 0 wait in a barrier for rank 0.
 fn barrier() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
@@ -100,7 +100,7 @@ fn barrier() {
     rank.finalize().unwrap();
 }
 
-/// Every rank receives first from the one before it.
+/// Every rank receives from the previous one, and no rank sends.
 fn circle() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
@@ -108,7 +108,7 @@ fn circle() {
     world.recv(&mut [0u8], last, 0).unwrap();
 }
 
-/// All ranks put to the same bytes of rank 0, which unordered is a conflict (rule 23).
+/// All ranks put to the same bytes of rank 0 without an order: a conflict (rule 23).
 fn conflict() {
     let rank = longshore::init().unwrap();
     let (world, info) = (rank.world(), longshore::Info::default());
@@ -119,7 +119,7 @@ fn conflict() {
     rank.finalize().unwrap();
 }
 
-/// Two windows, fenced in different orders (rule 8).
+/// The ranks fence two windows in different orders (rule 8).
 fn fences() {
     let rank = longshore::init().unwrap();
     let mut windows = [0, 1].map(|_| {
@@ -128,7 +128,7 @@ fn fences() {
     windows[rank.world().rank() as usize].fences(|_| Ok(())).unwrap();
 }
 
-/// Rank 0 puts to a rank that answers nobody, until no more may be under way.
+/// Rank 0 puts to a rank that doesn't answer, until the limit of operations on the way.
 fn full() {
     let rank = longshore::init().unwrap();
     let (world, info) = (rank.world(), longshore::Info::default());
@@ -144,7 +144,8 @@ fn full() {
     puts.unwrap();
 }
 
-/// Rank 1 makes an error, of which the window's handler ends the job, whose end another rank's handler hears of.
+/// Rank 1 makes an error, and the window's error handler ends the job. Rank 0 has a fatal error
+/// handler too, which must not report the end of the job as an error of rank 0.
 fn fatal() {
     let rank = longshore::init().unwrap();
     let world = rank.world();
@@ -160,7 +161,7 @@ fn fatal() {
     world.barrier().unwrap();
 }
 
-/// Rank 1 leaves without finalize, and the others for it.
+/// Rank 1 exits without finalize, and then the others exit because of that.
 fn leave() {
     let rank = longshore::init().unwrap();
     let me = rank.world().rank();
@@ -173,12 +174,12 @@ fn leave() {
     std::process::exit(9);
 }
 
-/// Rank 0 is at its own work for a second, all others wait, and nobody needs the processor.
+/// Rank 0 sleeps for a second and all others wait. No rank may use the processor.
 fn idle() {
     const IDLE: Duration = Duration::from_secs(1);
     let rank = longshore::init().unwrap();
     let world = rank.world();
-    // With a progress thread, since peers reach it by messages.
+    // Peers that reach the window by messages make the rank start its progress thread.
     let window = longshore::Window::allocate(world, 8, 8, &longshore::Info::default()).unwrap();
     let before = processor_time();
     match world.rank() {
@@ -191,21 +192,23 @@ fn idle() {
     }
     world.barrier().unwrap();
     let used = processor_time() - before;
-    // It wakes ten times to look at the job. Whoever polled would take all of it, or its share.
+    // A waiting rank wakes only now and then to check the job. A polling rank would use all of the
+    // time, or its share.
     assert!(used < IDLE / 10, "rank {} took {used:?}", world.rank());
     window.free().unwrap();
     rank.finalize().unwrap();
     std::process::exit(0);
 }
 
-/// Signals are for threads that the program knows of: those that there are since init take none.
+/// The threads that init and windows start must block all signals: a signal must reach a thread of
+/// the program.
 fn signals() {
     let own = threads();
     let rank = longshore::init().unwrap();
     let (world, info) = (rank.world(), longshore::Info::default());
     let window = longshore::Window::allocate(world, 8, 8, &info).unwrap();
     let others = || threads().into_iter().filter(|thread| !own.contains(thread));
-    assert!(others().count() > 0, "nobody makes progress");
+    assert!(others().count() > 0, "there is no progress thread");
     for thread in others() {
         let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
         let line = |name: &str| {
@@ -215,13 +218,13 @@ fn signals() {
         let blocked = u64::from_str_radix(line("SigBlk"), 16).unwrap();
         for signal in Signal::iterator() {
             use Signal::*;
-            // Two that nobody can block, and those that a thread causes itself.
+            // No thread can block the first two, and a thread causes the others itself.
             if !matches!(
                 signal,
                 SIGKILL | SIGSTOP | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP
             ) {
                 let bit = 1 << (signal as i32 - 1);
-                assert_ne!(blocked & bit, 0, "{signal} may end up at {}", line("Name"));
+                assert_ne!(blocked & bit, 0, "{signal} may reach {}", line("Name"));
             }
         }
     }
@@ -230,18 +233,18 @@ fn signals() {
     std::process::exit(0);
 }
 
-/// Of this process, by number.
+/// The numbers of this process's threads.
 fn threads() -> Vec<i32> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// What this process has had of the processor, with all its threads.
+/// The processor time of this process with all its threads.
 fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, words) = stat.rsplit_once(')').unwrap();
     let ticks = words.split_whitespace().skip(11).take(2).map(|word| word.parse::<u64>().unwrap());
-    // Linux counts hundredths of a second, whatever it runs on.
+    // Linux counts hundredths of a second on every architecture.
     Duration::from_millis(10 * ticks.sum::<u64>())
 }
 
@@ -253,7 +256,7 @@ fn role(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn statuses() {
+fn the_first_failing_rank_decides_the_status() {
     sh(&["-n", "3"], "exit 0").expect(0, &[]);
     sh(&[], "exit 7").expect(7, &["longshore: rank 0 (sh) exited with status 7, before init"]);
     sh(&["-n", "2"], "[ $PMI_RANK = 0 ] && exec sleep 60; exit 3").expect(
@@ -266,7 +269,7 @@ fn statuses() {
     );
 }
 
-/// The exit status is the error's class, whoever ends first.
+/// The exit status is the class of the error, regardless of the order in which the ranks end.
 #[test]
 fn a_fatal_error_ends_the_job() {
     let class = longshore::Class::RmaSync;
@@ -279,9 +282,9 @@ fn a_fatal_error_ends_the_job() {
     }
 }
 
-/// And not one that ended for it.
+/// The message names the rank that left first, not a rank that ended because of it.
 #[test]
-fn who_leaves_without_finalize_is_named() {
+fn a_rank_that_leaves_without_finalize_is_named() {
     for _ in 0..10 {
         let finished = run(&[vec!["-n".to_owned(), "3".to_owned()], role("leave")].concat());
         let line = "longshore: rank 1 (env) exited with status 7, during its own work; \
@@ -290,9 +293,8 @@ fn who_leaves_without_finalize_is_named() {
     }
 }
 
-/// What a rank has to say and nobody can hear changes nothing else.
 #[test]
-fn ranks_whose_standard_error_is_lost_do_what_they_would() {
+fn an_unwritable_standard_error_changes_no_status() {
     let lost = |options: &[&str], name: &str| {
         let shell = ["sh", "-c", "exec \"$@\" 2> /dev/full", "sh"];
         let words = options.iter().chain(&shell).map(|&word| word.to_owned());
@@ -302,9 +304,9 @@ fn ranks_whose_standard_error_is_lost_do_what_they_would() {
     assert_eq!(lost(&["-n", "3"], "fatal"), i32::from(longshore::Class::RmaSync.wire()));
 }
 
-/// A limit on file sizes, in units of 512 bytes, bounds the segment; where it leaves too little, it is named.
+/// `ulimit -f` counts units of 512 bytes, and limits the segment too.
 #[test]
-fn a_limit_on_file_sizes_is_heeded() {
+fn a_limit_on_file_sizes_is_named_if_it_is_too_low() {
     let limited = |limit: &str| {
         let script = format!("ulimit -f {limit}; exec \"$@\"");
         let launcher = ["sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_longshore"), "run"];
@@ -316,18 +318,19 @@ fn a_limit_on_file_sizes_is_heeded() {
     assert!(finished.stderr.contains("(ulimit -f)"), "{}", finished.stderr);
 }
 
-/// Daemons and shells may, and children whose ends nobody keeps can't be waited for.
+/// Some daemons and shells ignore SIGCHLD. The launcher can't wait for its children if it inherits
+/// that.
 #[test]
-fn sigchld_may_be_ignored_where_the_launcher_starts() {
+fn statuses_arrive_if_the_launcher_starts_with_sigchld_ignored() {
     let script = "trap '' CHLD; exec \"$@\"";
     let launcher = ["bash", "-c", script, "bash", env!("CARGO_BIN_EXE_longshore"), "run"];
     let finished = run(&[&launcher[..], &["sh", "-c", "exit 7"]].concat());
     assert_eq!(finished.status, 7, "{}", finished.stderr);
 }
 
-/// The launcher raises its own limit on open descriptors, as far as it may; the ranks' stays.
+/// Sixty ranks need more descriptors than the limit of 64.
 #[test]
-fn many_ranks_need_many_descriptors() {
+fn the_descriptor_limit_is_raised_for_the_launcher_only() {
     let script = "ulimit -Sn 64; exec \"$@\" run -n 60 sh -c 'ulimit -Sn'";
     let finished = run(&["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore")]);
     finished.expect(0, &[]);
@@ -335,7 +338,7 @@ fn many_ranks_need_many_descriptors() {
 }
 
 #[test]
-fn programs_that_cannot_start() {
+fn a_program_that_cannot_start_is_named_with_status_126_or_127() {
     let missing = run(&["sleep", "60", ":", "./no-such-program"]);
     missing.expect(
         127,
@@ -349,16 +352,16 @@ fn programs_that_cannot_start() {
 }
 
 #[test]
-fn mistakes_are_explained() {
+fn wrong_options_are_refused_with_an_explanation() {
     for (words, explanation) in [
         (&["-n", "0", "true"][..], "invalid value '0' for '-n <N>'"),
         (&["-n", "two", "true"], "a number of ranks from 1 to 4096"),
         (&["-n", "5000", "true"], "a number of ranks from 1 to 4096"),
-        (&["-np", "2", "true"], "unknown option '-np' in front of the program: did you mean -n?"),
-        (&["-n4", "true"], "unknown option '-n4' in front of the program: did you mean -n 4?"),
+        (&["-np", "2", "true"], "unknown option '-np' before the program: did you mean -n?"),
+        (&["-n4", "true"], "unknown option '-n4' before the program: did you mean -n 4?"),
         (&["-np4", "true"], "did you mean -n 4?"),
         (&["-xA=1", "true"], "did you mean -x A=1?"),
-        (&["--np", "2", "true"], "unknown option '--np' in front of the program: did you mean -n?"),
+        (&["--np", "2", "true"], "unknown option '--np' before the program: did you mean -n?"),
         (&["--adversary", "abc", "true"], "expected a seed: a number"),
         (&[], "part 1 has no program"),
         (&["true", ":"], "part 2 has no program"),
@@ -366,10 +369,10 @@ fn mistakes_are_explained() {
         (&[":", "true"], "part 1 has no program"),
         (&["--bogus", "true"], "part 1: unknown option '--bogus'"),
         (&["--arch", "pdp11", "true"], "use one of x86-64, i686, s390x"),
-        (&["true", ":", "--label", "true"], "part 2: '--label' is an option of the job"),
-        (&["true", ":", "--timeout=5", "true"], "stands in front of the first program"),
+        (&["true", ":", "--label", "true"], "part 2: '--label' is an option of the whole job"),
+        (&["true", ":", "--timeout=5", "true"], "give it before the first program"),
         (&["--arch", "native,", "true"], "use one of"),
-        (&["--arch", "native,xdr", "true"], "xdr serves files and buffers"),
+        (&["--arch", "native,xdr", "true"], "xdr is a representation of files and buffers"),
         (&["--env", "NO_SUCH", "true"], "-x NO_SUCH: no such variable is set here"),
         (&["--host", "a:0", "true"], "a number of ranks above 0"),
         (&["--host", "-oProxyCommand=x", "true"], "expected NAME or NAME:N"),
@@ -437,7 +440,7 @@ fn output_is_forwarded_byte_by_byte() {
 }
 
 #[test]
-fn much_output_passes_a_slow_reader() {
+fn large_output_waits_for_a_slow_reader() {
     let mut run = start(&["-n", "3", "sh", "-c", "yes | head -c 2000000"]);
     thread::sleep(Duration::from_millis(200));
     assert!(run.child.try_wait().unwrap().is_none(), "it should wait for its reader");
@@ -445,7 +448,7 @@ fn much_output_passes_a_slow_reader() {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_its_writers() {
+fn a_closed_reader_ends_the_writers_by_sigpipe() {
     let mut run = start(&["-n", "2", "yes"]);
     drop(run.child.stdout.take());
     assert_eq!(run.finish().status, 128 + 13);
@@ -476,8 +479,8 @@ fn a_timeout_ends_the_job() {
     );
 }
 
-/// Runs ranks that get stuck, until the watchdog has said `expected`, and how long it took besides; what it says of ranks that are
-/// slow to begin doesn't count.
+/// Runs ranks that get stuck until the watchdog reports `expected`, apart from durations. Reports
+/// about ranks that are still starting don't count.
 fn stuck(options: &[&str], name: &str, expected: &[&str]) {
     let options = [&["--watchdog", "0.1", "--timeout", "30"], options].concat();
     let options: Vec<_> = options.into_iter().map(str::to_owned).collect();
@@ -509,7 +512,7 @@ fn stuck(options: &[&str], name: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_watchdog_says_who_waits_for_whom() {
+fn the_watchdog_reports_which_rank_waits_for_which() {
     stuck(
         &["-n", "3"],
         "circle",
@@ -529,13 +532,13 @@ fn a_watchdog_says_who_waits_for_whom() {
             "they wait in a circle, so that no call can end: rank 0, rank 1, rank 0",
         ],
     );
-    // Rank 0 is at its own work.
+    // Rank 0 computes.
     stuck(
         &["-n", "2"],
         "barrier",
         &["  rank 1: in a barrier, waits for rank 0", "  rank 0: at its own work"],
     );
-    // As many operations as may be are under way.
+    // The limit of operations on the way is reached.
     stuck(
         &["-n", "2", "--route", "message", "--progress", "off"],
         "full",
@@ -543,9 +546,9 @@ fn a_watchdog_says_who_waits_for_whom() {
     );
 }
 
-/// Six times the watchdog's patience is longer than the job takes.
+/// The job ends before six times the watchdog's patience.
 #[test]
-fn a_watchdog_is_patient_with_who_is_slow_to_begin() {
+fn the_watchdog_waits_longer_for_a_rank_before_init() {
     let options = ["--watchdog", "0.3", "--timeout", "1.5"].map(str::to_owned).to_vec();
     let slow = [":", "sleep", "60"].map(str::to_owned).to_vec();
     let finished = run(&[options, role("wait"), slow].concat());
@@ -553,7 +556,7 @@ fn a_watchdog_is_patient_with_who_is_slow_to_begin() {
 }
 
 #[test]
-fn who_waits_takes_no_processor_time_processes() {
+fn a_waiting_rank_uses_no_processor_time_processes() {
     for options in [&["-n", "3"] as &[&str], &["--route", "message", "-n", "3"], &["-n", "16"]] {
         let options = options.iter().map(|&word| word.to_owned()).collect();
         run(&[options, role("idle")].concat()).expect(0, &[]);
@@ -561,14 +564,13 @@ fn who_waits_takes_no_processor_time_processes() {
 }
 
 #[test]
-fn a_signal_that_the_program_blocks_ends_up_at_no_thread_of_the_runtime() {
+fn threads_of_the_runtime_block_all_signals() {
     let words = ["--route", "message", "-n", "2"].map(str::to_owned).to_vec();
     run(&[words, role("signals")].concat()).expect(0, &[]);
 }
 
-/// A rank tells an operator what it does, if asked, and by itself nothing.
 #[test]
-fn ranks_log_as_much_as_they_are_to() {
+fn ranks_log_at_the_level_of_longshore_log() {
     let job = |words: &[&str]| {
         run(&[words.iter().map(|word| word.to_string()).collect(), role("join")].concat())
     };
@@ -594,9 +596,10 @@ fn ranks_join_and_finalize() {
     run(&words).expect(0, &[]);
 }
 
-/// What `longshore run` adds to PMI-1 is taken away, as if another launcher had started the ranks.
+/// Without the additions of `longshore run`, the ranks see the environment of another PMI-1
+/// launcher.
 #[test]
-fn ranks_find_each_other_by_pmi_alone() {
+fn ranks_find_each_other_with_only_pmi() {
     let unset = ["-n", "5", "env", "-u", "LONGSHORE_SEGMENT", "-u", "LONGSHORE_SECRET"];
     run(&[unset.map(str::to_owned).to_vec(), role("meet")].concat()).expect(0, &[]);
 }
@@ -624,20 +627,20 @@ fn a_rank_can_abort_the_job() {
     run(&words).expect(5, &["longshore: rank 0 (env) aborted the job with code 5"]);
 }
 
-/// Of the code a status has the low byte alone.
+/// The status is the low byte of the code, but never 0 for another code.
 #[test]
-fn a_job_that_is_aborted_has_failed() {
+fn an_abort_never_has_status_0() {
     let words = [role("abort_256"), vec![":".to_owned()], role("wait")].concat();
     run(&words).expect(1, &["longshore: rank 0 (env) aborted the job with code 256"]);
 }
 
-/// Kills rank `victim` of three that play `name`, once it does `activity`.
+/// Kills rank `victim` of three that play `name`, after the rank has noted `activity`.
 fn kill_rank(name: &str, victim: u32, activity: Activity) {
     let mut run = start(&[vec!["-n".to_owned(), "3".to_owned()], role(name)].concat());
     let mut stderr = run.await_waiting(3);
     let is_victim = |&pid: &i32| variable(pid, "PMI_RANK") == victim.to_string();
     let pid = run.running().into_iter().find(is_victim).unwrap();
-    // It says that it waits before it does.
+    // The rank prints that it waits before it notes its activity.
     let file = format!("/proc/{pid}/fd/{}", variable(pid, "LONGSHORE_SEGMENT"));
     let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
     let segment = Segment::attach(file.into(), victim).unwrap();
@@ -670,7 +673,7 @@ fn a_death_in_a_barrier_ends_those_that_wait_there() {
 
 #[test]
 fn a_reported_death_lets_the_others_go_on() {
-    // The barrier is over once the launcher knows of the death.
+    // The barrier completes when the launcher has noticed the death.
     let script = "[ $PMI_RANK = 0 ] && kill -KILL $$; echo cmd=barrier_in >&$PMI_FD; \
                   read -r line <&$PMI_FD; echo $PMI_RANK; [ $PMI_RANK = 1 ]";
     let finished = run(&["-n", "3", "--on-death", "report", "bash", "-c", script]);
@@ -681,18 +684,18 @@ fn a_reported_death_lets_the_others_go_on() {
 }
 
 #[test]
-fn what_a_rank_started_ends_with_the_job() {
+fn processes_that_a_rank_started_end_with_the_job() {
     let script = "sleep 60 & (trap '' TERM HUP; setsid sh -c 'sleep 60; true' & sleep 60) & [ $PMI_RANK = 1 ]";
     assert_eq!(sh(&["-n", "2"], script).status, 1);
 }
 
-/// A shell that becomes the launcher may have started something before.
+/// A shell that executes the launcher in its place may have started a process before.
 #[test]
-fn what_ran_before_the_launcher_outlives_it() {
+fn children_older_than_the_launcher_outlive_it() {
     let script = "exec 3<&0; { cat <&3; echo lives; } & exec \"$@\"";
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run", "sh", "-c"]);
-    shell.arg("setsid sleep 60 & true"); // something to sweep up
+    shell.arg("setsid sleep 60 & true"); // leaves a process to kill
     let mut run = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let stdin = run.stdin.take(); // which `cat` reads to its end
     assert!(run.wait().unwrap().success());
@@ -702,13 +705,14 @@ fn what_ran_before_the_launcher_outlives_it() {
     assert_eq!(said, "lives\n");
 }
 
-/// For jobs that go on: else the first rank to exit has the others ended, with little time for their traps.
-const TELLS_OF_TERM: &str =
+/// A script that reports SIGTERM. It is for jobs with `--on-death report`: otherwise the first rank
+/// to exit ends the others before their traps have run.
+const REPORTS_TERM: &str =
     "trap 'echo got it; exit 4' TERM; echo waits >&2; while true; do sleep 0.01; done";
 
 #[test]
 fn signals_are_forwarded() {
-    let mut run = start(&["-n", "2", "--on-death", "report", "sh", "-c", TELLS_OF_TERM]);
+    let mut run = start(&["-n", "2", "--on-death", "report", "sh", "-c", REPORTS_TERM]);
     let _stderr = run.await_waiting(2);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();
@@ -717,7 +721,7 @@ fn signals_are_forwarded() {
 
 #[test]
 fn ranks_block_no_signals() {
-    // No shell in between: it may unblock what it inherits.
+    // Without a shell in between, which could unblock inherited signals.
     let finished = run(&["-n", "1", "grep", "SigBlk", "/proc/self/status"]);
     let mask = finished.lines().concat();
     let digits = mask.trim_start_matches("SigBlk:").trim();
@@ -732,7 +736,7 @@ fn a_second_interrupt_kills() {
     let interrupt = |pid| kill(pid, Signal::SIGINT).unwrap();
     interrupt(run.pid());
     await_waiting(&mut stderr, 2);
-    thread::sleep(Duration::from_millis(150)); // what comes sooner is an echo
+    thread::sleep(Duration::from_millis(150)); // a second signal doesn't count if it comes sooner
     interrupt(run.pid());
     assert_eq!(run.finish().status, 137);
 }
@@ -768,13 +772,13 @@ fn nothing_outlives_a_killed_launcher() {
 }
 
 #[test]
-fn ranks_see_that_both_were_killed() {
+fn ranks_notice_that_front_and_launcher_were_killed() {
     let shell = ["sh", "-c", "echo waits >&2; \"$@\"; true", "sh"].map(str::to_owned).to_vec();
     let mut run = start(&[shell, role("orphan")].concat());
     let _stderr = run.await_waiting(1);
     let front = run.pid();
     let launcher = *run.running().iter().find(|&&pid| parent(pid) == front.as_raw()).unwrap();
-    kill(front, Signal::SIGSTOP).unwrap(); // so that it doesn't clean up after the other
+    kill(front, Signal::SIGSTOP).unwrap(); // so that the front can't kill the leftovers of the launcher
     kill(Pid::from_raw(launcher), Signal::SIGKILL).unwrap();
     kill(front, Signal::SIGKILL).unwrap();
     assert_eq!(run.finish().status, -9);

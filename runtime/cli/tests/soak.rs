@@ -1,13 +1,15 @@
-//! Random jobs of random operations, checked against a sequential model of every window, for as long as is asked.
+//! Random jobs of random operations, checked against a sequential model of every window.
 //!
-//! LONGSHORE_SOAK_SECONDS says how long (3), LONGSHORE_SOAK_SEED where to begin; every job prints its seed. Ranks emulate all sorts
-//! of machines, go direct or by message, and face an adversary or none; some jobs are killed on the way. What must never be: a wrong
-//! byte, a hang, a descriptor or memory that grows, a process left behind; and where a job is checked, a report, unless a conflict was
-//! planted in it.
+//! LONGSHORE_SOAK_SECONDS is the duration (3 by default), LONGSHORE_SOAK_SEED the first seed. Every
+//! job prints its seed. Ranks emulate various architectures, use direct routes or messages, and may
+//! have an adversary; some jobs lose a rank by SIGKILL. No job may have a wrong byte, hang, leak
+//! descriptors or memory, or leave a process. A job with checking may have a report only if it has
+//! a planted conflict.
 //!
-//! The ranks are this test binary again, whose test `rank` plays the job of SOAK. LONGSHORE_FOREIGN may name builds of it for other
-//! architectures, with their emulator where they need one: they are some of the ranks of every other job then. All of them draw the same random numbers, so each
-//! knows what everyone does and keeps the model of all windows.
+//! The ranks are this test binary, whose test `rank` plays the job in SOAK. LONGSHORE_FOREIGN may
+//! name builds of it for other architectures, each after its emulator if it needs one; every other
+//! job has some of them as ranks. All ranks draw the same random numbers, so that each knows the
+//! operations of all ranks and keeps the model of all windows.
 
 mod support;
 
@@ -26,13 +28,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::{start, variable};
 
-/// Elements of each rank's window.
+/// The number of elements of each rank's window.
 const LEN: usize = 90;
-/// Rounds of operations on a window.
+/// The number of rounds of operations on a window.
 const ROUNDS: u64 = 8;
-/// What resident memory may grow by from window to window, in all: pages that are touched for the first time.
+/// The most bytes by which resident memory may grow over all windows: pages touched for the first
+/// time.
 const GROWTH: usize = 3 << 20;
-/// And what the segment may grow by for each pair of ranks: pages of its ring that are touched for the first time.
+/// The most bytes by which the segment may grow for each pair of ranks: pages of the pair's ring
+/// touched for the first time.
 const SHARED_GROWTH: u64 = 256 << 10;
 
 #[derive(Clone)]
@@ -63,23 +67,24 @@ impl<T: Element + Copy + PartialEq + Debug + From<u8> + Add<Output = T>> Number 
 enum Kind {
     Put,
     Get,
-    /// Everyone accumulates the same, at the same time.
+    /// All ranks accumulate the same values concurrently.
     Sum,
 }
 
-/// An operation of one rank on a part of another's window that nobody else touches, or the same one of all.
+/// An operation of one rank on elements of a window that no other rank accesses, or the same
+/// operation of all ranks.
 struct Transfer<T> {
     origin: i32,
     target: i32,
     kind: Kind,
     at: usize,
-    /// The type's elements, from `at` on, in its order.
+    /// The elements of the type, relative to `at`, in the order of the type map.
     places: Vec<usize>,
     datatype: Datatype,
     values: Vec<T>,
 }
 
-/// Operations that touch no element twice.
+/// Random operations that access disjoint elements.
 fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T>>> {
     let mut all = Vec::new();
     for target in 0..size {
@@ -111,11 +116,11 @@ fn transfers<T: Number>(random: &mut Random, size: i32) -> Result<Vec<Transfer<T
     Ok(all)
 }
 
-/// One rank's part of a transfer.
+/// A transfer with the buffers of one origin.
 struct Mine<'a, T> {
     transfer: &'a Transfer<T>,
-    /// Where it begins at its target.
-    place: i64,
+    /// The target displacement.
+    displacement: i64,
     datatype: Type,
     room: Vec<T>,
 }
@@ -125,7 +130,7 @@ fn issue<'scope, T: Number>(
     mine: &'scope mut Mine<'_, T>,
 ) -> Result<()> {
     let Transfer { target, kind, values, .. } = mine.transfer;
-    let (target, at) = (*target, mine.place);
+    let (target, at) = (*target, mine.displacement);
     match kind {
         Kind::Put => epoch.put(&values[..], target, at, 1, &mine.datatype),
         Kind::Get => epoch.get(&mut mine.room, target, at, 1, &mine.datatype),
@@ -133,10 +138,10 @@ fn issue<'scope, T: Number>(
     }
 }
 
-/// Likewise by a request, which is waited for at once.
+/// Issues the operation as a request-based one and waits for the request.
 fn ask<T: Number>(epoch: &Passive<'_, '_>, mine: &mut Mine<'_, T>) -> Result<()> {
     let Transfer { target, kind, values, .. } = mine.transfer;
-    let (target, at, values) = (*target, mine.place, values.clone());
+    let (target, at, values) = (*target, mine.displacement, values.clone());
     match kind {
         Kind::Put => drop(epoch.rput(values, target, at, 1, &mine.datatype)?.wait()?),
         Kind::Get => {
@@ -150,37 +155,40 @@ fn ask<T: Number>(epoch: &Passive<'_, '_>, mine: &mut Mine<'_, T>) -> Result<()>
     Ok(())
 }
 
-/// The displacements of the ranks' first elements, and from one to the next.
-struct Places {
+/// The target displacements of the elements of a window.
+struct Displacements {
+    /// For each target, the displacement of its first element.
     first: Vec<i64>,
+    /// The distance between elements.
     step: i64,
 }
 
-impl Places {
+impl Displacements {
     fn at(&self, target: usize, element: usize) -> i64 {
         self.first[target] + self.step * element as i64
     }
 }
 
-/// A window of this rank and what all ranks' windows hold.
-struct Ground<'a, T, M> {
+/// A window and the model of its contents at all ranks.
+struct Modelled<'a, T, M> {
     rank: &'a Rank,
-    /// Of the window: all ranks, or a part of them.
+    /// The communicator of the window: all ranks, or some of them.
     world: &'a Communicator,
     window: Window<M>,
-    places: Places,
-    /// Whether its epochs are passive or post and start; a fence goes with both.
+    displacements: Displacements,
+    /// Whether its epochs are passive, otherwise post and start. Both kinds mix with fences.
     passive: bool,
     model: Vec<Vec<T>>,
 }
 
-impl<T: Number, M> Ground<'_, T, M> {
-    /// Two ranks put to one place in one epoch: the same, so that all know what is there.
+impl<T: Number, M> Modelled<'_, T, M> {
+    /// Plants a conflict: two ranks put to one element in one epoch. Both put the same value, so
+    /// that the model stays exact.
     fn plant(&mut self, random: &mut Random) -> Result<()> {
         let (target, at) = (random.below(self.model.len()), random.below(LEN));
         let (me, value) = (self.world.rank(), [T::from(7)]);
         let number = self.rank.commit(&T::datatype())?;
-        let place = self.places.at(target, at);
+        let place = self.displacements.at(target, at);
         self.window.fence(|epoch| match me {
             0 | 1 => epoch.put(&value, target as i32, place, 1, &number),
             _ => Ok(()),
@@ -189,7 +197,7 @@ impl<T: Number, M> Ground<'_, T, M> {
         Ok(())
     }
 
-    /// A round of operations in some kind of epoch.
+    /// Makes a round of operations in a random kind of epoch, and compares with the model.
     fn round(&mut self, random: &mut Random) -> Result<()> {
         let world = self.world;
         let all = transfers::<T>(random, world.size())?;
@@ -200,8 +208,8 @@ impl<T: Number, M> Ground<'_, T, M> {
         for transfer in here {
             let datatype = self.rank.commit(&transfer.datatype)?;
             let room = vec![T::from(0); transfer.places.len()];
-            let place = self.places.at(transfer.target as usize, transfer.at);
-            mine.push(Mine { transfer, place, datatype, room });
+            let displacement = self.displacements.at(transfer.target as usize, transfer.at);
+            mine.push(Mine { transfer, displacement, datatype, room });
         }
         let kind = match self.passive {
             true => *random.one_of(&["fence", "lock", "lock_all", "flush", "requests"]),
@@ -267,34 +275,35 @@ impl<T: Number, M> Ground<'_, T, M> {
         if self.passive {
             self.window.lock(me, LockType::Shared, |epoch| epoch.sync())?;
         }
-        self.window.read(self.places.at(me as usize, 0), &mut found)?;
+        self.window.read(self.displacements.at(me as usize, 0), &mut found)?;
         let expected = &self.model[me as usize];
         assert!(found == *expected, "rank {me} after {kind}: {found:?}, not {expected:?}");
         world.barrier()
     }
 }
 
-/// Rounds on a window; gives it back.
+/// Makes all rounds on a window and returns the window.
 fn live<T: Number, M>(
     rank: &Rank,
     world: &Communicator,
     random: &mut Random,
     window: Window<M>,
-    places: Places,
+    displacements: Displacements,
 ) -> Result<Window<M>> {
     let model = vec![vec![T::from(0); LEN]; world.size() as usize];
-    let mut ground = Ground { rank, world, window, places, passive: random.below(2) == 0, model };
+    let passive = random.below(2) == 0;
+    let mut modelled = Modelled { rank, world, window, displacements, passive, model };
     let planted = std::env::var("PLANTED").is_ok().then(|| random.below(ROUNDS as usize) as u64);
     for number in 0..ROUNDS {
-        ground.round(random)?;
+        modelled.round(random)?;
         if planted == Some(number) {
-            ground.plant(random)?;
+            modelled.plant(random)?;
         }
     }
-    Ok(ground.window)
+    Ok(modelled.window)
 }
 
-/// Messages around a ring, of any length, and everyone's to everyone.
+/// Sends messages of a random length around a ring, and gathers values of all ranks.
 fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
     let (me, size) = (world.rank(), world.size());
     let len = *random.one_of(&[0, 1, 100, 600, 20_000]);
@@ -319,7 +328,8 @@ fn talk<T: Number>(world: &Communicator, random: &mut Random) -> Result<()> {
     copy.free()
 }
 
-/// Tickets out of a counter, each to be had once, and a word that is set by who finds it as it expects.
+/// Draws unique tickets from a counter by fetch_and_op, and takes turns by compare_and_swap on a
+/// word.
 fn draw(world: &Communicator, random: &mut Random) -> Result<()> {
     const DRAWN: i64 = 5;
     let (me, size) = (world.rank(), world.size());
@@ -339,7 +349,7 @@ fn draw(world: &Communicator, random: &mut Random) -> Result<()> {
             break;
         }
         assert!((0..i64::from(me)).contains(&before), "rank {me} found {before}");
-        // Who computes meanwhile lets others run.
+        // Sleep, so that other ranks can run.
         thread::sleep(Duration::from_micros(100));
     }
     mine = world.allgather(&mine)?;
@@ -348,15 +358,15 @@ fn draw(world: &Communicator, random: &mut Random) -> Result<()> {
     window.free()
 }
 
-/// What a rank and its job have of the system.
+/// The system resources of a rank and its job.
 #[derive(Debug)]
 struct Usage {
     descriptors: usize,
     threads: usize,
     mappings: usize,
-    /// Resident bytes, but for what is shared.
+    /// Resident bytes that are not shared.
     resident: usize,
-    /// Bytes of the job's segment that were ever touched, and are not given back.
+    /// Bytes of the job's segment that are backed by memory.
     shared: u64,
 }
 
@@ -381,12 +391,12 @@ impl Usage {
         }
     }
 
-    /// Nothing has grown since.
+    /// Checks that no resource has grown since `since` beyond the limits.
     fn check(&self, since: &Usage, ranks: i32) {
-        // Strangers at the listener may hold descriptors for a while.
+        // Connections of processes outside of the job may hold descriptors for a while.
         let besieged = std::env::var("BESIEGED").is_ok();
         let pairs = u64::from(ranks.unsigned_abs()).pow(2);
-        // What an emulator of a processor translates stays in its memory.
+        // A processor emulator keeps its translated code in memory.
         let translated = !cfg!(any(target_arch = "x86", target_arch = "x86_64"));
         let grown = self.descriptors > since.descriptors && !besieged
             // The progress thread comes with the first window that needs it.
@@ -401,7 +411,7 @@ impl Usage {
 fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<()> {
     let unit = size_of::<T>() as i64;
     let world = rank.world();
-    // All pairs have touched their rings, which share a MiB of each rank, and all ranks their barrier.
+    // Touch the rings of all pairs first. The rings of a rank take a MiB together.
     let (me, size) = (world.rank(), world.size());
     let data = vec![0u8; (1 << 20) / size.clamp(4, 64) as usize * 2];
     let mut room = data.clone();
@@ -411,38 +421,38 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
     }
     let mut start = None;
     for number in 0..windows {
-        // Each part has its own windows, which take as many draws as they like.
+        // Each part has its own windows, and so its own random numbers.
         let parts = [1, 1, 2][random.below(3)];
         let mut own = Random(random.next());
         let part = world.split(Some(world.rank() % parts), 0)?;
         let part = part.expect("all ranks have a part");
         let info = Info::default();
-        let places = Places { first: vec![0; part.size() as usize], step: 1 };
+        let displacements = Displacements { first: vec![0; part.size() as usize], step: 1 };
         let here = part.split_type(Some(SplitType::Shared), 0)?.expect("all ranks have a host");
         let one_host = here.size() == part.size();
         here.free()?;
         match own.below(4) {
             flavor @ 0..=1 if flavor == 0 || !one_host => {
                 let window = Window::allocate(&part, LEN as i64 * unit, unit, &info)?;
-                live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
+                live::<T, _>(rank, &part, &mut own, window, displacements)?.free()?;
             }
             0 | 1 => {
                 let window = Window::allocate_shared(&part, LEN as i64 * unit, unit, &info)?;
-                live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
+                live::<T, _>(rank, &part, &mut own, window, displacements)?.free()?;
             }
             2 => {
                 let window = Window::create_dynamic(&part, &info)?;
                 let memory = window.attach(rank.buffer::<T>(LEN)?)?;
                 let first = part.allgather(&[memory.address()])?;
-                let places = Places { first, step: unit };
-                let window = live::<T, _>(rank, &part, &mut own, window, places)?;
+                let displacements = Displacements { first, step: unit };
+                let window = live::<T, _>(rank, &part, &mut own, window, displacements)?;
                 assert_eq!(window.detach(memory)?.len(), LEN);
                 window.free()?;
             }
             _ => {
                 let memory: Buffer<T> = rank.buffer(LEN)?;
                 let window = Window::create(&part, memory, unit, &info)?;
-                let memory = live::<T, _>(rank, &part, &mut own, window, places)?.free()?;
+                let memory = live::<T, _>(rank, &part, &mut own, window, displacements)?.free()?;
                 assert_eq!(memory.len(), LEN);
             }
         }
@@ -450,7 +460,7 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
         part.free()?;
         talk::<T>(world, random)?;
         if number > 0 {
-            // All have left what they had.
+            // All ranks have freed their windows.
             world.barrier()?;
             let now = Usage::now();
             world.barrier()?;
@@ -463,7 +473,7 @@ fn play<T: Number>(rank: &Rank, random: &mut Random, windows: usize) -> Result<(
     Ok(())
 }
 
-/// Not a test but the ranks' program, where SOAK says so.
+/// The program of the ranks if SOAK is set; otherwise it does nothing.
 #[test]
 fn rank() {
     let Ok(job) = std::env::var("SOAK") else { return };
@@ -487,7 +497,7 @@ fn rank() {
 /// Runs one random job.
 fn soak(seed: u64) {
     let mut random = Random(seed);
-    // Far more than there are cores, now and then.
+    // Some jobs have far more ranks than cores.
     let size = if random.below(12) == 0 { 32 } else { 2 + random.below(5) };
     let archs: Vec<&str> = (0..size)
         .map(|_| *random.one_of(&["native", "native", "s390x", "i686", "m68k", "win64", "aarch64"]))
@@ -513,7 +523,7 @@ fn soak(seed: u64) {
     let windows = if size > 6 { 1 + random.below(3) } else { 1 + random.below(6) };
     let parts: Vec<(usize, Option<String>, &str)> = match real {
         false => vec![(size, (!like).then(|| archs.join(",")), &program)],
-        // One of each at least, where there are as many ranks.
+        // Use each foreign build at least once, if there are enough ranks.
         true => (0..size)
             .map(|rank| match rank.checked_sub(1) {
                 None => (1, None, &*program),
@@ -541,7 +551,7 @@ fn soak(seed: u64) {
         let victim = random.below(size).to_string();
         let pids = run.running();
         let pid = pids.into_iter().find(|&pid| variable(pid, "PMI_RANK") == victim);
-        // It may have ended before.
+        // The rank may have ended already.
         killed = pid.is_some_and(|pid| kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok());
     }
     let status = run.finish().status;
@@ -551,7 +561,7 @@ fn soak(seed: u64) {
 }
 
 #[test]
-fn a_planted_conflict_is_found_processes() {
+fn a_planted_conflict_is_reported_processes() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     for (archs, check, failed) in [
@@ -579,7 +589,7 @@ fn a_planted_conflict_is_found_processes() {
 }
 
 #[test]
-fn random_jobs_processes() {
+fn random_jobs_match_the_model_processes() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let limit = Duration::from_secs(number("LONGSHORE_SOAK_SECONDS").unwrap_or(3));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();

@@ -1,4 +1,5 @@
-//! Ranks that wait for each other in a circle, seen by one of them (rules 7 and 8). What each does and waits for is in the segment.
+//! Circles of ranks that wait for each other, found by one of these ranks (rules 7 and 8). The
+//! segment contains the current call of each rank, and the rank for which it waits.
 
 use std::time::{Duration, Instant};
 
@@ -6,19 +7,19 @@ use longshore_transport::{Note, Segment};
 
 use crate::job::Activity;
 
-/// How long all of a circle's ranks have to be in the same call, and nothing move: longer than a frame under way takes to be noticed on a busy
-/// machine.
+/// A circle is reported after all its ranks have been in the same call for this time. On a busy
+/// machine, a frame that is under way may end a call late.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Each rank of it, with what it does.
-pub(crate) struct Circle {
+/// A circle: its ranks, each with its current call.
+pub(crate) struct WaitCycle {
     ranks: Vec<(u32, Note)>,
     since: Instant,
 }
 
-impl Circle {
-    /// The circle that a rank is part of, if it is.
-    pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<Circle> {
+impl WaitCycle {
+    /// The circle that contains a rank, if there is one.
+    pub(crate) fn of(segment: &Segment, me: u32, size: u32) -> Option<WaitCycle> {
         let mut ranks = Vec::new();
         let mut rank = me;
         while ranks.len() < size as usize {
@@ -27,15 +28,19 @@ impl Circle {
             let next = note.waits_for.filter(|next| waits && *next < size)?;
             ranks.push((rank, note));
             if next == me {
-                return Some(Circle { ranks, since: Instant::now() });
+                return Some(WaitCycle { ranks, since: Instant::now() });
             }
             rank = next;
         }
         None
     }
 
-    /// Remembers the circle if it is another one than before; its calls and its text, once it has lasted.
-    pub(crate) fn has_lasted(self, seen: &mut Option<Circle>) -> Option<(Vec<(u32, u32)>, String)> {
+    /// Keeps the circle in `seen` if it is a new one. Returns its calls and text after it has
+    /// lasted long enough.
+    pub(crate) fn has_lasted(
+        self,
+        seen: &mut Option<WaitCycle>,
+    ) -> Option<(Vec<(u32, u32)>, String)> {
         match seen {
             Some(before) if before.ranks == self.ranks => {
                 let lasts = before.since.elapsed() >= PATIENCE;
@@ -48,7 +53,7 @@ impl Circle {
         }
     }
 
-    /// Its ranks, with the number of each one's call.
+    /// The ranks of the circle, with the numbers of their calls.
     fn calls(&self) -> Vec<(u32, u32)> {
         self.ranks.iter().map(|(rank, note)| (*rank, note.calls)).collect()
     }

@@ -1,24 +1,24 @@
-//! What a rank knows of the others' past: vector clocks.
+//! Vector clocks: the part of each rank's past that a rank knows.
 
-/// How much of each rank's past is known, by rank in the job.
+/// The known part of each rank's past, by rank in the job.
 ///
-/// A rank's own number grows whenever it tells others of its past. What it did, and saw done, under one number is known to
-/// whoever knows that number.
+/// A rank's own number grows whenever it sends its clock to others. A rank that knows a number
+/// knows everything that its owner did, or saw done, under that number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock(Vec<u64>);
 
 impl Clock {
-    /// What is known at the start of a job: nothing.
+    /// The clock at the start of a job, when nothing is known.
     pub(crate) fn new(ranks: u32) -> Clock {
         Clock(vec![0; ranks as usize])
     }
 
-    /// How much is known of a rank.
+    /// The known number of a rank.
     pub(crate) fn of(&self, rank: u32) -> u64 {
         self.0.get(rank as usize).copied().unwrap_or(0)
     }
 
-    /// What a peer said of its knowledge.
+    /// A clock that a peer sent.
     pub(crate) fn from_numbers(numbers: Vec<u64>) -> Clock {
         Clock(numbers)
     }
@@ -27,7 +27,7 @@ impl Clock {
         &self.0
     }
 
-    /// Adds what another knows; true if that is more.
+    /// Adopts another clock: each number becomes the greater one. Returns whether any number grew.
     pub(crate) fn join(&mut self, other: &Clock) -> bool {
         let mut grown = false;
         if self.0.len() < other.0.len() {
@@ -40,7 +40,7 @@ impl Clock {
         grown
     }
 
-    /// The next stretch of a rank's own past begins.
+    /// Starts the next number of a rank's own past.
     pub(crate) fn advance(&mut self, rank: u32) {
         if let Some(number) = self.0.get_mut(rank as usize) {
             *number += 1;

@@ -1,61 +1,65 @@
-//! The bytes of a window that an access touches, and whether two accesses touch a byte in common.
+//! The bytes of a window that an access touches, and the question whether two accesses have a byte
+//! in common.
 //!
-//! A footprint is kept as the strided runs of its form's program, however many bytes they are. Two runs, repeated in
-//! dimensions, meet where a sum of strides, each a bounded number of times, falls into an interval:
+//! A footprint consists of the strided runs (*stretches*) of its form's program, so its size
+//! doesn't depend on the number of bytes. Two stretches meet if a sum of strides, each taken a
+//! bounded number of times, falls into an interval:
 //!
-//! 1. Dimensions of one stride on both sides are one: what counts is how many steps they are apart.
-//! 2. From the longest stride to the shortest, only those numbers of steps are tried from which the shorter ones still reach
-//!    the interval; and none if no multiple of the strides' common divisor lies in it.
+//! 1. Dimensions of equal stride on both sides are combined: only the difference of their steps
+//!    counts.
+//! 2. From the longest stride to the shortest, only numbers of steps are tried from which the
+//!    shorter strides can still reach the interval. None are tried if the interval contains no
+//!    multiple of the strides' common divisor.
 //!
-//! The number of steps tried falls with every stride, and is bounded for both together: beyond [`TRIES`] the question is given
-//! up.
+//! Each level has fewer strides left than the one above. The steps tried in all levels together are
+//! bounded by [`TRIES`]; beyond it, the question remains open.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use shipable::{Program, Stretch};
 
-/// Stretches that are kept of an access; the rest isn't looked at.
+/// The number of stretches that are kept of an access. The others aren't compared.
 pub(crate) const STRETCHES: usize = 4096;
 
-/// Steps after which it is left open whether two accesses meet.
+/// The number of steps after which the comparison of two accesses is given up.
 const TRIES: u32 = 1 << 18;
 
 /// The bytes that an access touches, relative to its displacement 0.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    /// By their start.
+pub(crate) struct StretchSet {
+    /// The stretches, ordered by start.
     stretches: Box<[Stretch]>,
-    /// The greatest end of any stretch up to each.
+    /// For each stretch, the greatest end of it and those before it.
     ends: Box<[i64]>,
-    /// Whether these are all.
+    /// Whether no stretch was left out.
     whole: bool,
 }
 
-/// A shape at its place in a window.
+/// The bytes that an access touches, at their position in a window.
 #[derive(Clone, Debug)]
 pub(crate) struct Footprint {
-    shape: Arc<Shape>,
+    shape: Arc<StretchSet>,
     base: i64,
 }
 
-/// Whether two footprints have bytes in common.
+/// The result of the comparison of two footprints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Overlap {
     No,
-    /// Such as these.
+    /// Both touch these bytes, and perhaps others.
     At(Range<i64>),
-    /// It takes too long to tell.
+    /// The comparison was given up.
     Open,
 }
 
-impl Shape {
-    pub(crate) fn new(program: &Program, count: u64) -> Shape {
+impl StretchSet {
+    pub(crate) fn new(program: &Program, count: u64) -> StretchSet {
         let (stretches, whole) = program.stretches(count, STRETCHES);
-        Shape::of(stretches, whole)
+        StretchSet::of(stretches, whole)
     }
 
-    fn of(mut stretches: Vec<Stretch>, whole: bool) -> Shape {
+    fn of(mut stretches: Vec<Stretch>, whole: bool) -> StretchSet {
         stretches.sort_by_key(|stretch| stretch.start);
         let mut last = i64::MIN;
         let ends = stretches.iter().map(|stretch| {
@@ -63,34 +67,34 @@ impl Shape {
             last
         });
         let ends = ends.collect();
-        Shape { stretches: stretches.into(), ends, whole }
+        StretchSet { stretches: stretches.into(), ends, whole }
     }
 }
 
 impl Footprint {
-    pub(crate) fn new(shape: Arc<Shape>, base: i64) -> Footprint {
+    pub(crate) fn new(shape: Arc<StretchSet>, base: i64) -> Footprint {
         Footprint { shape, base }
     }
 
-    /// One run of bytes.
+    /// The footprint of one run of bytes.
     pub(crate) fn run(bytes: Range<i64>) -> Footprint {
         let len = bytes.end.abs_diff(bytes.start);
         let run = Stretch { start: 0, len, dims: Vec::new() };
-        Footprint { shape: Arc::new(Shape::of(vec![run], true)), base: bytes.start }
+        Footprint { shape: Arc::new(StretchSet::of(vec![run], true)), base: bytes.start }
     }
 
-    /// From the first byte to past the last; nothing where there is none.
+    /// The range from the first byte to the last; `None` if the footprint is empty.
     pub(crate) fn bounds(&self) -> Option<Range<i64>> {
         let (first, end) = (self.shape.stretches.first()?, self.shape.ends.last()?);
         Some(first.start.saturating_add(self.base)..end.saturating_add(self.base))
     }
 
-    /// Whether all of its bytes are looked at.
+    /// Whether the footprint contains all bytes of the access.
     pub(crate) fn is_whole(&self) -> bool {
         self.shape.whole
     }
 
-    /// Its bytes, if they are one run.
+    /// The bytes, if they are one contiguous run.
     pub(crate) fn as_run(&self) -> Option<Range<i64>> {
         match &*self.shape.stretches {
             [run] if run.dims.is_empty() => self.bounds(),
@@ -98,21 +102,21 @@ impl Footprint {
         }
     }
 
-    /// Whether both are the same bytes in the same order.
+    /// Whether both footprints describe the same bytes in the same order.
     pub(crate) fn is(&self, other: &Footprint) -> bool {
         self.base == other.base
             && (Arc::ptr_eq(&self.shape, &other.shape)
                 || self.shape.stretches == other.shape.stretches)
     }
 
-    /// Bytes that both touch.
+    /// Compares two footprints.
     pub(crate) fn overlap(&self, other: &Footprint) -> Overlap {
         let apart = i128::from(self.base) - i128::from(other.base);
         let (ours, theirs) = (&self.shape, &other.shape);
         let (mut tries, mut open) = (TRIES, false);
         for one in &ours.stretches {
             let reach = i128::from(one.start) + apart..i128::from(one.end()) + apart;
-            // Of those that start before this one's end, the ends grow: none before the first that reaches it does.
+            // The ends are monotonic, so a binary search finds the first stretch that can overlap.
             let first = theirs.ends.partition_point(|end| i128::from(*end) <= reach.start);
             let until = theirs.stretches.partition_point(|it| i128::from(it.start) < reach.end);
             for two in theirs.stretches.get(first..until).unwrap_or_default() {
@@ -132,7 +136,7 @@ impl Footprint {
     }
 }
 
-/// Steps of one stride: how many more one side takes than the other.
+/// A stride that is common to both sides, and the range of the difference between their steps.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     stride: i128,
@@ -142,7 +146,7 @@ struct Term {
     divisor: i128,
 }
 
-/// Bytes that two stretches touch, the first of which starts at `start` where the second one's displacements count.
+/// Compares two stretches. The first starts at `start`, in the displacements of the second.
 fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Overlap {
     let mut terms = terms(&one.dims, &two.dims);
     terms.sort_by_key(|term| -term.stride);
@@ -151,7 +155,7 @@ fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Overlap {
         divisor = gcd(divisor, term.stride);
         term.divisor = divisor;
     }
-    // The first starts so far behind the second, at most and at least, where they meet.
+    // The stretches meet if the first starts within this interval from the second.
     let apart = start - i128::from(two.start);
     let wanted = 1 - i128::from(one.len) - apart..i128::from(two.len) - apart;
     let mut steps = vec![0; terms.len()];
@@ -167,7 +171,8 @@ fn meet(one: &Stretch, start: i128, two: &Stretch, tries: &mut u32) -> Overlap {
     }
 }
 
-/// Steps of either side, those of one stride together: sums of whole intervals are whole intervals.
+/// The terms of both sides. Steps of equal strides are combined, since the sum of two intervals is
+/// an interval.
 fn terms(ours: &[(u64, i64)], theirs: &[(u64, i64)]) -> Vec<Term> {
     let mut terms: Vec<Term> = Vec::new();
     let mut add = |stride: i64, least: i128, most: i128| {
@@ -185,7 +190,7 @@ fn terms(ours: &[(u64, i64)], theirs: &[(u64, i64)]) -> Vec<Term> {
     terms
 }
 
-/// Finds steps whose sum lies in an interval; none if the tries run out.
+/// Finds steps whose sum lies in `wanted`. Returns `None` if the tries run out.
 fn solve(terms: &[Term], wanted: Range<i128>, steps: &mut [i128], tries: &mut u32) -> Option<bool> {
     let Some((term, rest)) = terms.split_first() else { return Some(wanted.contains(&0)) };
     let multiple = -(-wanted.start).div_euclid(term.divisor) * term.divisor;
@@ -194,7 +199,7 @@ fn solve(terms: &[Term], wanted: Range<i128>, steps: &mut [i128], tries: &mut u3
     }
     let least: i128 = rest.iter().map(|term| term.stride * term.least).sum();
     let most: i128 = rest.iter().map(|term| term.stride * term.most).sum();
-    // stride * step + (what the rest adds) is in the interval.
+    // stride * step + (the sum of the shorter strides) must lie in the interval.
     let first = -(most - wanted.start).div_euclid(term.stride);
     let last = (wanted.end - 1 - least).div_euclid(term.stride);
     for step in first.max(term.least)..=last.min(term.most) {
@@ -208,11 +213,11 @@ fn solve(terms: &[Term], wanted: Range<i128>, steps: &mut [i128], tries: &mut u3
     Some(false)
 }
 
-/// Where two runs lie that are these steps apart.
+/// The starts of two runs whose steps differ by `steps`.
 fn places(terms: &[Term], steps: &[i128], first: i128, second: i128) -> (i128, i128) {
     let (mut first, mut second) = (first, second);
     for (term, &step) in terms.iter().zip(steps) {
-        // As few steps as there can be: ahead by the first side's, behind by the second's.
+        // The fewest possible steps: positive ones are the first side's, negative the second's.
         first += term.stride * step.max(0);
         second += term.stride * (-step).max(0);
     }
@@ -227,7 +232,7 @@ fn gcd(a: i128, b: i128) -> i128 {
 mod tests {
     use super::*;
 
-    /// Bytes one by one.
+    /// All bytes, one by one.
     fn bytes(footprint: &Footprint) -> Vec<i64> {
         let mut all = Vec::new();
         for stretch in &footprint.shape.stretches {
@@ -258,7 +263,7 @@ mod tests {
         fn footprint(&mut self) -> Footprint {
             let stretches = (0..1 + self.below(3)).map(|_| self.stretch()).collect();
             let base = self.below(200) as i64;
-            Footprint::new(Arc::new(Shape::of(stretches, true)), base)
+            Footprint::new(Arc::new(StretchSet::of(stretches, true)), base)
         }
     }
 
@@ -302,7 +307,7 @@ mod tests {
         let column = |base, count| {
             let column = Stretch { start: 0, len: 8, dims: vec![(1_000_000_000, 80)] };
             let rows = Stretch { dims: vec![(count, 1 << 40), (1_000_000_000, 80)], ..column };
-            Footprint::new(Arc::new(Shape::of(vec![rows], true)), base)
+            Footprint::new(Arc::new(StretchSet::of(vec![rows], true)), base)
         };
         assert_eq!(column(0, 3).overlap(&column(8, 3)), Overlap::No);
         assert_eq!(column(8, 3).overlap(&column(0, 3)), Overlap::No);
@@ -313,7 +318,7 @@ mod tests {
         // No multiple of 24 and none of 16 are 4 apart.
         let every = |base, stride| {
             let all = Stretch { start: 0, len: 4, dims: vec![(1 << 40, stride)] };
-            Footprint::new(Arc::new(Shape::of(vec![all], true)), base)
+            Footprint::new(Arc::new(StretchSet::of(vec![all], true)), base)
         };
         assert_eq!(every(0, 24).overlap(&every(4, 16)), Overlap::No);
         assert_eq!(every(0, 24).overlap(&every(8, 16)), Overlap::At(24..28));

@@ -1,13 +1,17 @@
-//! The accesses to one rank's window that a later one may conflict with (rules 22 and 23).
+//! The past accesses to one rank's window with which a later one may conflict (rules 22 and 23).
 //!
-//! An access is *settled* once its origin has seen that it is done, by a flush, an unlock, a fence and the like, and the target
-//! knows of that, with the number that the origin's clock then had. It comes before another access exactly if it is settled and
-//! that one's origin knows so much of the first one's past. Two accesses conflict where they have bytes in common, neither comes before the
-//! other, and they aren't of kinds that go together.
+//! An access is *settled* once its origin has seen it complete (by a flush, an unlock, a fence and
+//! so on) and the target knows of that. It is recorded with the number of the origin's clock at
+//! that time. It is ordered before another access exactly if it is settled and the other's origin
+//! knows that number.
 //!
-//! An access that arrives is compared with those here: one that comes before it has arrived, one that it comes before can't
-//! have. Forgotten is what everyone knows to be settled, by [`History::forget_known`]; beyond [`LIMIT`] accesses the oldest
-//! are, settled ones first, and then conflicts with them go unseen.
+//! Two accesses conflict if they have bytes in common, neither is ordered before the other, and
+//! their kinds may not be concurrent.
+//!
+//! A new access is compared with the recorded ones. All accesses ordered before it have arrived,
+//! and none ordered after it can have arrived. [`History::forget_known`] drops the accesses that
+//! all ranks know to be settled. Beyond [`LIMIT`] accesses, the oldest are dropped, settled ones
+//! first, and conflicts with them go unseen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,47 +24,50 @@ use shipable::reduce::Op;
 use super::clock::Clock;
 use super::footprint::{Footprint, Overlap};
 
-/// Accesses to a window that are remembered at a time.
+/// The limit of recorded accesses to one window.
 pub(crate) const LIMIT: usize = 16_384;
 
-/// Conflicts of one access that are told of.
+/// The limit of reported conflicts of one access.
 const TOLD: usize = 4;
 
-/// Granules whose accumulates are told apart.
+/// The limit of granules with a clock of their own for accumulates.
 const GRANULES: usize = 4096;
 
-/// Bytes of the longest access that is told apart by granules.
+/// The longest access, in bytes, that is recorded by granules.
 const SHORT: i64 = 64;
 
-/// Where a call stands in its program.
+/// The source location of a call.
 pub(crate) type Site = Arc<str>;
 
-/// What an access does.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     Put,
     Get,
-    /// An accumulate or one of its kin, on items of a predefined type; without an operation, a compare and swap.
+    /// An accumulate of any kind, with the predefined type of its items. A compare and swap has no
+    /// operation.
     Accumulate(Option<Op>, Leaf),
-    /// By the window's owner.
+    /// A load by the window's owner.
     Load,
+    /// A store by the window's owner.
     Store,
 }
 
 impl Deed {
-    /// Whether two at one place are a conflict, and with which rule. `same_op` is the window's `accumulate_ops=same_op`.
+    /// The rule that two concurrent accesses to the same bytes break, if any. `same_op` is the
+    /// window's `accumulate_ops=same_op`.
     fn conflicts(self, other: Deed, same_op: bool) -> Option<u8> {
         use Deed::*;
         match (self, other) {
             (Get | Load, Get | Load) => None,
-            // Whoever looks at a place until it changes does that.
+            // The owner may poll a value that others accumulate to.
             (Accumulate(..), Load) | (Load, Accumulate(..)) => None,
             (Accumulate(_, one), Accumulate(_, two)) if one != two => Some(22),
             (Accumulate(Some(one), _), Accumulate(Some(two), _)) => {
                 let idle = !same_op && (one == Op::NoOp || two == Op::NoOp);
                 (one != two && !idle).then_some(22)
             }
-            // A lock needs a compare and swap, and something that replaces.
+            // A spin lock needs both a compare and swap and a replace.
             (Accumulate(..), Accumulate(..)) => None,
             _ => Some(23),
         }
@@ -80,36 +87,37 @@ impl fmt::Display for Deed {
     }
 }
 
-/// One access, or several that are alike and one after the other.
+/// One access, or several consecutive ones of the same kind and source location.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Its rank in the job.
+    /// The origin, by its rank in the job.
     pub origin: u32,
     pub deed: Deed,
     pub site: Site,
     pub footprint: Footprint,
-    /// The origin's number of the operation: operations are settled in this order, but for those that are waited for one by one.
+    /// The origin's number of the operation. Operations settle in this order, except those with a
+    /// request of their own.
     pub number: u64,
-    /// Whether it may be settled by itself.
+    /// Whether the operation has a request, so that it may settle out of order.
     pub alone: bool,
-    /// The origin's clock when it is settled.
+    /// The origin's clock number when the access settled.
     pub settled: Option<u64>,
 }
 
 impl Access {
-    /// Whether it comes before what a rank does that knows so much.
+    /// Whether the access is ordered before the actions of a rank with this clock.
     fn is_before(&self, known: &Clock) -> bool {
         self.settled.is_some_and(|settled| known.of(self.origin) >= settled)
     }
 
-    /// Whether this one, right after another, says all that both do.
+    /// Whether this access makes the record of the one right before it redundant.
     fn replaces(&self, last: &Access) -> bool {
         let alike = self.origin == last.origin && self.deed == last.deed && self.site == last.site;
         alike && (last.settled.is_some() || !last.alone && !self.alone)
     }
 }
 
-/// Two accesses in conflict.
+/// A recorded access that conflicts with a new one, and bytes that both touch.
 #[derive(Clone, Debug)]
 pub(crate) struct Conflict {
     pub rule: u8,
@@ -117,20 +125,21 @@ pub(crate) struct Conflict {
     pub bytes: Range<i64>,
 }
 
-/// The accesses to a window that count.
+/// The recorded accesses to a window.
 pub(crate) struct History {
     pub same_op: bool,
-    /// By age.
+    /// The accesses, by age.
     accesses: BTreeMap<u64, Access>,
-    /// By the power of two above their length, and by start: the ages of all.
+    /// The ages of all accesses by start, in classes by length (see [`class`]).
     places: BTreeMap<u32, BTreeSet<(i64, u64)>>,
-    /// By origin, the ages of what isn't settled.
+    /// The origins and ages of accesses that aren't settled.
     pending: BTreeSet<(u32, u64)>,
-    /// What those know who have accumulated at a place of 8 bytes, and anywhere.
+    /// The joined clocks of origins that accumulated to each granule of 8 bytes.
     atomics: BTreeMap<i64, Clock>,
+    /// The joined clocks of the origins of all other accumulates.
     anywhere: Clock,
     next: u64,
-    /// Accesses, or parts of them, with which conflicts go unseen.
+    /// The number of accesses, or parts of them, with which conflicts go unseen.
     pub missed: u64,
 }
 
@@ -148,7 +157,8 @@ impl History {
         }
     }
 
-    /// Takes an access in, by an origin that knows so much: the conflicts with earlier ones, some of them if there are many.
+    /// Records an access by an origin with this clock. Returns conflicts with earlier accesses, at
+    /// most [`TOLD`].
     pub(crate) fn add(&mut self, access: Access, known: &Clock) -> Vec<Conflict> {
         let Some(bounds) = access.footprint.bounds() else { return Vec::new() };
         self.missed += u64::from(!access.footprint.is_whole());
@@ -161,7 +171,7 @@ impl History {
             }
             let Some(rule) = access.deed.conflicts(earlier.deed, self.same_op) else { continue };
             let ours = access.origin == earlier.origin;
-            // What one rank accumulates is ordered, and so are its own loads and stores.
+            // Accumulates of one rank are ordered, and so are its own loads and stores.
             if earlier.is_before(known) || ours && rule == 22 || conflicts.len() == TOLD {
                 continue;
             }
@@ -182,7 +192,7 @@ impl History {
         conflicts
     }
 
-    /// With the access before it in age, if both are one longer run.
+    /// Joins the access with the last recorded one, if both together are one run of bytes.
     fn joined(&mut self, access: Access) -> Access {
         let Some((&age, last)) = self.accesses.last_key_value() else { return access };
         let runs = access.footprint.as_run().zip(last.footprint.as_run());
@@ -201,7 +211,7 @@ impl History {
         }
     }
 
-    /// The ages of accesses whose bounds overlap these.
+    /// The ages of the accesses whose bounds overlap `bounds`.
     fn near(&self, bounds: &Range<i64>) -> Vec<u64> {
         let mut ages = Vec::new();
         for (&class, places) in &self.places {
@@ -237,7 +247,7 @@ impl History {
         }
     }
 
-    /// Forgets an eighth of what there may be.
+    /// Drops an eighth of [`LIMIT`] accesses.
     fn make_room(&mut self) {
         let ages = |settled: bool| {
             let of = self.accesses.iter().filter(move |(_, it)| it.settled.is_some() == settled);
@@ -248,7 +258,8 @@ impl History {
         oldest.into_iter().for_each(|age| self.remove(age));
     }
 
-    /// An origin has seen all of its operations up to a number done, or that one alone; its clock has this number.
+    /// Settles the operations of an origin up to `number`, or with `alone` only that one. `clock`
+    /// is the origin's clock number.
     pub(crate) fn settle(&mut self, origin: u32, number: u64, alone: bool, clock: u64) {
         let meant = |access: &Access| match alone {
             true => access.number == number,
@@ -265,7 +276,7 @@ impl History {
         }
     }
 
-    /// Forgets what all ranks know to be settled.
+    /// Drops the accesses that all ranks know to be settled.
     pub(crate) fn forget_known(&mut self, by_all: &Clock) {
         let known: Vec<_> = self
             .accesses
@@ -276,7 +287,8 @@ impl History {
         known.into_iter().for_each(|age| self.remove(age));
     }
 
-    /// What the origins of accumulates at these bytes knew: whoever fetches from them, knows it too.
+    /// The joined clocks of the accumulates to these bytes. A rank that fetches from them adopts
+    /// it.
     pub(crate) fn acquired(&self, bytes: &Range<i64>) -> Clock {
         let mut known = self.anywhere.clone();
         for clock in self.atomics.range(granules(bytes)).map(|(_, clock)| clock) {
@@ -285,7 +297,7 @@ impl History {
         known
     }
 
-    /// An origin that knows so much accumulates at these bytes.
+    /// Records the clock of an origin that accumulates to these bytes.
     pub(crate) fn released(&mut self, bytes: &Range<i64>, known: &Clock) {
         if bytes.end - bytes.start > SHORT || self.atomics.len() >= GRANULES {
             self.anywhere.join(known);
@@ -301,7 +313,7 @@ fn granules(bytes: &Range<i64>) -> Range<i64> {
     bytes.start >> 3..((bytes.end - 1) >> 3) + 1
 }
 
-/// The power of two that isn't below its length.
+/// The class of a length: the exponent of the least power of two that isn't below it.
 fn class(bounds: &Range<i64>) -> u32 {
     bounds.end.abs_diff(bounds.start).next_power_of_two().trailing_zeros()
 }
@@ -332,7 +344,7 @@ mod tests {
         }
     }
 
-    /// Every access, byte by byte, for ever.
+    /// The reference implementation: compares every byte with every earlier access.
     #[derive(Default)]
     struct Naive(Vec<(Access, Range<i64>)>);
 
@@ -349,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_those_of_every_byte_and_access() {
+    fn conflicts_equal_those_of_the_reference() {
         let mut random = Random(3);
         let cases = std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|it| it.parse().ok());
         let (mut quiet, mut loud) = (0, 0);
@@ -416,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_is_remembered_as_one_and_what_is_too_much_is_counted() {
+    fn similar_accesses_are_joined_and_the_excess_is_counted() {
         let mut history = History::new(false);
         let known = Clock::new(RANKS);
         for at in 0..1000 {
@@ -429,7 +441,7 @@ mod tests {
         }
         assert!(history.accesses.len() <= LIMIT);
         assert_eq!(history.missed, LIMIT as u64 / 8);
-        // What is younger is found all the same.
+        // Conflicts with younger accesses are still found.
         let last = 10_000 + 24 * (LIMIT as i64 - 1);
         let other = Access { origin: 1, ..put(1, last + 4..last + 5) };
         assert_eq!(history.add(other, &known)[0].bytes, last + 4..last + 5);

@@ -1,18 +1,21 @@
-//! `--check`: what a rank records of who reaches its windows, and what it makes of it (rules 7, 8, 9, 22 and 23).
+//! The checks of `--check`: a rank records the accesses to its windows and reports violations of
+//! rules 7, 8, 9, 22 and 23.
 //!
-//! - Conflicting accesses ([`history`]) are found at the target, from the bytes that a form gives ([`footprint`]). What comes before
-//!   what is told by vector clocks ([`clock`]), which travel with all that MPI lets a program order accesses by: messages,
-//!   collective calls, posts and completes, locks, and accumulates that somebody fetches. So nothing is reported that is
-//!   ordered, whatever the timing, and what isn't is reported even if it went well this time.
-//! - Before a collective call all its ranks announce it to each other ([`order`]).
-//! - What starts say is compared with what posts said.
+//! - Conflicting accesses ([`history`]) are found at the target. The bytes of an access come from
+//!   its form ([`footprint`]). Vector clocks ([`clock`]) decide whether one access is ordered
+//!   before another. They travel with every operation by which MPI lets a program order accesses:
+//!   messages, collective calls, posts and completes, locks, and accumulates whose result is
+//!   fetched. Ordered accesses are therefore never reported, whatever the timing, and unordered
+//!   ones are reported even if they did no harm in this run.
+//! - Before a collective call, its ranks announce it to each other ([`order`]).
+//! - The asserts of starts are compared with those of the matching posts.
 //!
-//! All operations go by message, so the target sees them. Without `--check` nothing of this exists but an `Option` that is
-//! none, looked at where the engine or a wait is involved anyway.
+//! Under `--check` all operations travel by message, so the target sees them. Without it, the cost
+//! is one test of an `Option`, in places that involve the engine anyway.
 //!
-//! Bounded are the accesses that a window remembers, the stretches of one of them, the steps of a comparison and the reports; the
-//! summary counts what was left out for it. What is left out is never reported: there may be conflicts that go unseen, and none are
-//! made up.
+//! There are limits for the accesses that a window remembers, the stretches of one access, the
+//! steps of a comparison, and the reports. The summary counts what exceeded them. Beyond a limit a
+//! conflict may go unseen, but no report is ever wrong.
 
 pub(crate) mod circle;
 pub(crate) mod clock;
@@ -33,69 +36,69 @@ use clock::Clock;
 use history::{Access, Deed, History, Site};
 use report::{Reports, Tally};
 
-/// A call's place in the program.
+/// The source location of a call.
 pub(crate) type Caller = &'static Location<'static>;
 
-/// Where a call stands, in words.
+/// The source location of a call, as text.
 pub(crate) fn site(caller: Option<Caller>) -> String {
     caller.map_or_else(|| "an unknown place".to_owned(), Location::to_string)
 }
 
-/// What a rank knows and has recorded.
+/// The state of the checks at one rank.
 pub(crate) struct Check {
     me: u32,
     clock: Clock,
-    /// Grows with the clock.
+    /// Grows whenever the clock does.
     version: u64,
     peers: Vec<Peer>,
     windows: HashMap<u32, Watched>,
     reports: Reports,
-    /// A circle that another rank has found, with each rank's call.
+    /// A circle of waiting ranks that another rank found, with each rank's call number.
     circle: Option<(Vec<(u32, u32)>, String)>,
-    /// Accesses missed in windows that are gone.
+    /// Accesses that were missed in windows freed since.
     missed: u64,
 }
 
-/// What is known of and to a peer.
+/// The checks' state about one peer.
 #[derive(Clone, Default)]
 struct Peer {
-    /// The version of this rank's clock that it was told last.
+    /// The version of this rank's clock that the peer was sent last.
     told: u64,
-    /// What it has said that it knows.
+    /// The peer's clock, as it sent it last.
     heard: Clock,
-    /// Where the call of its next operation stands.
+    /// The source location of the peer's next operation.
     calls: Option<Site>,
 }
 
-/// A window of this rank's.
+/// The checks' state about one window of this rank.
 struct Watched {
-    /// Its ranks in the job.
+    /// The members of the window, by rank in the job.
     members: Vec<u32>,
     history: History,
-    /// What those knew who have given its lock back: who had it alone, and who shared it.
+    /// The joined clocks of past holders of its lock: of exclusive and of shared holders.
     alone: Clock,
     shared: Clock,
-    /// This rank's exposure of it.
+    /// The current exposure by this rank.
     post: Option<Posted>,
-    /// The last posts of others.
+    /// The last posts of other ranks.
     posts: HashMap<u32, Posted>,
-    /// The numbers up to which this rank's operations on targets are known there to be settled.
+    /// For each target, the number up to which it knows this rank's operations to be settled.
     confirmed: HashMap<u32, u64>,
 }
 
-/// A post.
+/// A post, as it was announced to the ranks of its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Posted {
     pub nocheck: bool,
     pub site: String,
-    /// Ranks of the job.
+    /// The group, by ranks in the job.
     pub group: Vec<u32>,
 }
 
 impl Check {
     pub(crate) fn new(me: u32, ranks: u32) -> Check {
         let mut clock = Clock::new(ranks);
-        // What nobody was told of has a number that nobody knows.
+        // No other rank may know this number yet, so that unpublished accesses aren't ordered.
         clock.advance(me);
         Check {
             me,
@@ -122,7 +125,7 @@ impl Check {
         self.windows.insert(window, watched);
     }
 
-    /// The window's `accumulate_ops` is another from now on.
+    /// Changes the window's `accumulate_ops`.
     pub(crate) fn set_same_op(&mut self, window: u32, same_op: bool) {
         if let Some(watched) = self.windows.get_mut(&window) {
             watched.history.same_op = same_op;
@@ -135,42 +138,44 @@ impl Check {
         }
     }
 
-    /// This rank's number: what it sees done now, is known to whoever hears of its past after this.
+    /// This rank's own clock number. Accesses that it sees done now are known to all ranks that
+    /// learn a later number.
     pub(crate) fn now(&self) -> u64 {
         self.clock.of(self.me)
     }
 
-    /// What this rank knows, if a peer hasn't been told. Operations carry it, to be compared; it isn't passed on.
+    /// This rank's clock, if the peer hasn't been sent it yet. Operations carry it to be compared
+    /// with; the target doesn't adopt it.
     pub(crate) fn news_for(&mut self, peer: u32) -> Option<Vec<u64>> {
         let told = &mut self.peers[peer as usize].told;
         (std::mem::replace(told, self.version) != self.version)
             .then(|| self.clock.numbers().to_vec())
     }
 
-    /// What this rank did is known to others from here on: what it does next isn't.
+    /// Starts a new clock number, after the clock was sent: later accesses aren't covered by it.
     pub(crate) fn released(&mut self) {
         self.clock.advance(self.me);
         self.version += 1;
     }
 
-    /// What this rank knows, as a collective call tells all.
+    /// The clock that a collective call sends to all ranks.
     pub(crate) fn release_to_all(&mut self) -> Vec<u64> {
         let known = self.clock.numbers().to_vec();
         self.released();
         known
     }
 
-    /// This rank comes to know what another did.
+    /// Adopts another rank's clock: its past is now known here.
     pub(crate) fn learn(&mut self, known: &Clock) {
         self.version += u64::from(self.clock.join(known));
     }
 
-    /// What a peer says that it knows.
+    /// Stores the clock that a peer sent, without adopting it.
     pub(crate) fn hear(&mut self, peer: u32, known: Clock) {
         self.peers[peer as usize].heard = known;
     }
 
-    /// This rank comes to know what a peer said that it knows.
+    /// Adopts the clock that the peer sent last.
     pub(crate) fn learn_from(&mut self, peer: u32) {
         let Some(known) = self.peers.get_mut(peer as usize) else { return };
         let heard = std::mem::take(&mut known.heard);
@@ -178,7 +183,8 @@ impl Check {
         self.peers[peer as usize].heard = heard;
     }
 
-    /// All of these ranks know so much: what is settled by it need not be remembered in windows that are theirs alone.
+    /// Adopts a clock that all these ranks adopt. Windows whose members are all among them can
+    /// forget the accesses that it covers.
     pub(crate) fn learn_with(&mut self, ranks: &[u32], known: &Clock) {
         self.learn(known);
         for watched in self.windows.values_mut() {
@@ -188,18 +194,19 @@ impl Check {
         }
     }
 
-    /// A peer's next operation is called here.
+    /// Stores the source location of a peer's next operation.
     pub(crate) fn hear_of_call(&mut self, peer: u32, site: String) {
         self.peers[peer as usize].calls = Some(site.into());
     }
 
-    /// Where the call of the operation that has arrived stands.
+    /// The source location of the peer's operation that has just arrived.
     pub(crate) fn take_call(&mut self, peer: u32) -> Site {
         let calls = self.peers[peer as usize].calls.take();
         calls.unwrap_or_else(|| Arc::from(site(None).as_str()))
     }
 
-    /// A peer's operation reaches a window of this rank. Gives what it comes to know, if it fetches.
+    /// Records a peer's access to a window of this rank. If the access fetches, returns the clock
+    /// that the origin adopts.
     pub(crate) fn access(
         &mut self,
         window: u32,
@@ -232,14 +239,14 @@ impl Check {
         granted
     }
 
-    /// This rank loads from its own window, or stores to it.
+    /// Records a load or store of this rank in its own window.
     pub(crate) fn touch(&mut self, window: u32, bytes: Range<i64>, stores: bool, caller: Caller) {
         if bytes.is_empty() {
             return;
         }
         let deed = if stores { Deed::Store } else { Deed::Load };
         if let (Some(watched), false) = (self.windows.get(&window), stores) {
-            // Whoever looks until a value changes, knows what its accumulates knew.
+            // A rank that polls a value learns the clocks of the accumulates to it.
             let acquired = watched.history.acquired(&bytes);
             self.learn(&acquired);
         }
@@ -256,27 +263,27 @@ impl Check {
         self.record(window, access, &known, false);
     }
 
-    /// Whether a target isn't known to know that this rank's operations up to a number are done.
+    /// Whether the target may not know yet that this rank's operations up to `issued` are done.
     pub(crate) fn is_unconfirmed(&self, window: u32, target: u32, issued: u64) -> bool {
         let Some(watched) = self.windows.get(&window) else { return false };
         watched.confirmed.get(&target).copied().unwrap_or(0) < issued
     }
 
-    /// They are, up to this number.
+    /// Records that the target knows this rank's operations to be done, up to this number.
     pub(crate) fn confirmed(&mut self, window: u32, target: u32, number: u64) {
         if let Some(watched) = self.windows.get_mut(&window) {
             watched.confirmed.insert(target, number);
         }
     }
 
-    /// A peer has seen its operations done.
+    /// Records that a peer has seen its operations done.
     pub(crate) fn settle(&mut self, window: u32, peer: u32, number: u64, alone: bool, clock: u64) {
         if let Some(watched) = self.windows.get_mut(&window) {
             watched.history.settle(peer, number, alone, clock);
         }
     }
 
-    /// What a rank knows that gets a window's lock.
+    /// The clock that a rank adopts when it gets a window's lock.
     pub(crate) fn lock_known(&self, window: u32, sharing: Sharing) -> Option<Clock> {
         let watched = self.windows.get(&window)?;
         let mut known = watched.alone.clone();
@@ -293,13 +300,13 @@ impl Check {
         }
     }
 
-    /// A peer gives a window's lock back.
+    /// A peer releases the lock of this rank's window.
     pub(crate) fn unlock(&mut self, window: u32, peer: u32, sharing: Sharing) {
         let known = self.peers[peer as usize].heard.clone();
         self.unlock_with(window, sharing, &known);
     }
 
-    /// This rank gives the lock of its own window back.
+    /// This rank releases the lock of its own window.
     pub(crate) fn unlock_own(&mut self, window: u32, sharing: Sharing) {
         let known = self.clock.clone();
         self.unlock_with(window, sharing, &known);
@@ -315,26 +322,26 @@ impl Check {
         }
     }
 
-    /// This rank exposes its window, or ends that.
+    /// Records that this rank exposes its window, or that the exposure ends.
     pub(crate) fn expose(&mut self, window: u32, post: Option<Posted>) {
         if let Some(watched) = self.windows.get_mut(&window) {
             watched.post = post;
         }
     }
 
-    /// A peer exposes its window to some ranks.
+    /// Records a peer's post.
     pub(crate) fn hear_of_post(&mut self, window: u32, peer: u32, post: Posted) {
         if let Some(watched) = self.windows.get_mut(&window) {
             watched.posts.insert(peer, post);
         }
     }
 
-    /// A peer's last post.
+    /// The last post of a peer.
     pub(crate) fn post_of(&self, window: u32, peer: u32) -> Option<&Posted> {
         self.windows.get(&window)?.posts.get(&peer)
     }
 
-    /// Rule 7 at the origin: this rank has started to a peer whose post it has heard.
+    /// Checks rule 7 at the origin, for a start that matches a peer's post.
     pub(crate) fn started(&mut self, window: u32, peer: u32, nocheck: bool, site: &str) {
         let me = self.me;
         let Some(post) = self.post_of(window, peer).filter(|post| post.nocheck != nocheck) else {
@@ -344,20 +351,21 @@ impl Check {
         self.differ(window, (me, nocheck, site), (peer, &post));
     }
 
-    /// Rule 7 at the target: a peer ends its access, which it began with or without NOCHECK.
+    /// Checks rule 7 at the target, when a peer completes an access that it started with or without
+    /// NOCHECK.
     pub(crate) fn completed(&mut self, window: u32, peer: u32, nocheck: bool, site: &str) {
         let me = self.me;
         let Some(watched) = self.windows.get(&window) else { return };
         let post = watched.post.clone().filter(|post| post.group.contains(&peer));
         match post {
-            // Its start has seen to it.
+            // The start has checked this case.
             Some(_) if !nocheck => {}
             Some(post) if post.nocheck => {}
             Some(post) => self.differ(window, (peer, nocheck, site), (me, &post)),
             None => self.reports.tell(format!("7 unposted {site}"), || {
                 let had = watched.post.as_ref().map_or_else(
                     || "has exposed it to nobody".to_owned(),
-                    |post| format!("has exposed it to {} alone, at {}", ranks(&post.group), post.site),
+                    |post| format!("has exposed it only to {}, at {}", ranks(&post.group), post.site),
                 );
                 format!(
                     "check: rule 7, window {window}: a start to rank {me}, which hasn't posted to its rank\n\
@@ -389,23 +397,23 @@ impl Check {
         });
     }
 
-    /// A peer has found a circle.
+    /// Stores a circle that a peer has found.
     pub(crate) fn hear_of_circle(&mut self, calls: Vec<(u32, u32)>, text: String) {
         self.circle = Some((calls, text));
     }
 
-    /// The circle that this rank is in with its call of this number, if one was found.
+    /// The circle that contains this rank's call with this number, if a peer found one.
     pub(crate) fn take_circle(&mut self, call: u32) -> Option<String> {
         let (calls, text) = self.circle.take()?;
         calls.contains(&(self.me, call)).then_some(text)
     }
 
-    /// Tells of something that this rank found elsewhere.
+    /// Reports a fault that was found outside this module.
     pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
         self.reports.tell(kind, text);
     }
 
-    /// What was told so far.
+    /// The texts of all reports so far.
     pub(crate) fn texts(&self) -> &[String] {
         self.reports.texts()
     }
@@ -416,7 +424,7 @@ impl Check {
     }
 }
 
-/// Ranks in words.
+/// A list of ranks as text.
 pub(crate) fn ranks(ranks: &[u32]) -> String {
     let names: Vec<_> = ranks.iter().take(16).map(u32::to_string).collect();
     let more = if ranks.len() > 16 { ", ..." } else { "" };

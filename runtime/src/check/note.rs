@@ -1,30 +1,33 @@
-//! What ranks tell each other besides, under `--check`: in streams of their own, each in front of what it is about.
+//! Notes: messages of `--check` between ranks. Each travels in a stream of its own, before the
+//! frame that it describes.
 
 use serde::{Deserialize, Serialize};
 
-/// The longest note in a job of so many ranks, encoded.
+/// The longest encoded note in a job of `ranks` ranks.
 pub(crate) fn longest(ranks: u32) -> usize {
     8192 + 16 * ranks as usize
 }
 
-/// What a note says. The header of its stream names the window and the operation, where it is about one.
+/// A note. The header of its stream contains the window and the operation, if the note is about
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// What the sender knows.
+    /// The sender's clock.
     Knows(Vec<u64>),
-    /// What the receiver knows once it has what comes next: a lock, or what it fetched.
+    /// The clock that the receiver adopts with the next frame: a lock grant or a fetched value.
     Grants(Vec<u64>),
-    /// Where the call of the next operation stands.
+    /// The source location of the next operation.
     Calls(String),
-    /// The sender has seen its operations up to this number done, or this one alone, its clock having this number. To be
-    /// answered: as an operation of the header's number, or where it is about one alone by a note.
+    /// The sender has seen its operations up to `number` done, or with `alone` only that one.
+    /// `clock` is its clock number. The receiver acknowledges it: as an operation with the header's
+    /// number, or with [`Confirmed`](Note::Confirmed) if `alone` is set.
     Settled { number: u64, alone: bool, clock: u64 },
-    /// The receiver may say that an operation is done.
+    /// The receiver may report the operation as complete.
     Confirmed,
     /// The sender exposes its window to these ranks of the job.
     Posts { nocheck: bool, site: String, group: Vec<u32> },
-    /// These ranks, each in this call, wait for each other: none of the calls can end.
+    /// These ranks, each in its call of this number, wait for each other in a circle.
     Circle { calls: Vec<(u32, u32)>, text: String },
-    /// The sender ends its access to the receiver's window.
+    /// The sender completes its access to the receiver's window.
     Completes { nocheck: bool, site: String },
 }

@@ -1,38 +1,38 @@
-//! Whether all ranks make the same collective call (rule 8), with the promises that must be the same (rule 9): a pure
-//! function of what they announce.
+//! Pure functions that compare the announcements of a collective call: the call itself (rule 8),
+//! and the asserts that all ranks must give alike (rule 9).
 
 use serde::{Deserialize, Serialize};
 
 use super::report::Tally;
 use crate::assert::Assert;
 
-/// What a rank says of a collective call before it makes it.
+/// A rank's announcement of the collective call that it is about to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Announcement {
-    /// In words, with the window.
+    /// The name of the call, with its window.
     pub call: String,
     pub site: String,
-    /// A fence's promises, as MPI numbers them.
+    /// The asserts of a fence, as MPI numbers them.
     pub promises: u32,
-    /// What the rank knows.
+    /// The rank's vector clock.
     pub clock: Vec<u64>,
     pub tally: Tally,
 }
 
-/// What is wrong with calls that should be the same.
+/// A difference between calls that must be the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Disagreement {
     pub rule: u8,
-    /// What is like it.
+    /// The key under which faults of one kind are reported once.
     pub kind: String,
     pub text: String,
 }
 
-/// The promises that all ranks make, or none.
+/// The asserts of a fence that all ranks must give, or none.
 const SHARED: [(Assert, &str); 2] =
     [(Assert::NOPRECEDE, "NOPRECEDE"), (Assert::NOSUCCEED, "NOSUCCEED")];
 
-/// Compares what the ranks announce, by their ranks in the job.
+/// Compares the announcements of these ranks of the job. Returns the first difference.
 pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreement> {
     if let Some(other) = said.iter().position(|it| it.call != said[0].call) {
         return Some(Disagreement {
@@ -43,7 +43,7 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
                 ranks,
                 said,
                 |it| it.call.clone(),
-                "check:   nobody can end such a call, so all return an error; make the same calls in the same order\n",
+                "check:   such a call can't end, so all ranks return an error; make the same calls in the same order\n",
             ),
         });
     }
@@ -66,7 +66,8 @@ pub(crate) fn compare(ranks: &[u32], said: &[Announcement]) -> Option<Disagreeme
     })
 }
 
-/// One line for each thing said, with the first rank to say so and how many others do.
+/// Formats a report with one line for each different announcement, its first rank, and the number
+/// of further ranks.
 fn sides(
     head: &str,
     ranks: &[u32],
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_do_is_right() {
+    fn equal_calls_agree() {
         let all = vec![said("barrier", "a.rs:1", Assert::NONE); 3];
         assert_eq!(compare(&[0, 1, 2], &all), None);
         let all = [
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_differs_is_named() {
+    fn differing_calls_are_reported_with_their_ranks() {
         let mut all = vec![said("barrier", "a.rs:1", Assert::NONE); 4];
         all[2] = said("fence of window 1", "b.rs:2", Assert::NONE);
         let found = compare(&[0, 1, 5, 6], &all).unwrap();

@@ -1,4 +1,4 @@
-//! What `--check` says: a block for each thing found, told once however often it comes.
+//! The reports of `--check`. Each kind of fault is reported once, however often it occurs.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::history::{Access, Conflict};
 use crate::log;
 
-/// Different reports that are told by one rank.
+/// The limit of different reports of one rank.
 const DIFFERENT: usize = 200;
 
-/// How much a rank found.
+/// The numbers of a rank's reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tally {
-    /// Reports.
+    /// Faults reported.
     pub told: u64,
-    /// Findings like one that was reported.
+    /// Faults of a kind that was reported already.
     pub alike: u64,
-    /// Accesses, or parts of them, that were forgotten before everyone knew of them, or not compared.
+    /// Accesses, or parts of them, that were forgotten early or not compared.
     pub missed: u64,
 }
 
@@ -30,7 +30,8 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// Tells of something, unless it is like what was told before: of one kind, by the same calls.
+    /// Reports a fault, unless one of its kind was reported already. The kind names the rule and
+    /// the calls.
     pub(crate) fn tell(&mut self, kind: String, text: impl FnOnce() -> String) {
         if let Some(times) = self.known.get_mut(&kind) {
             *times += 1;
@@ -57,14 +58,14 @@ impl Reports {
     }
 }
 
-/// The kind of a conflict: rule and calls, whoever made them and wherever.
+/// The kind of a conflict: its rule and calls, whichever ranks and windows are involved.
 pub(crate) fn kind(later: &Access, Conflict { rule, earlier, .. }: &Conflict) -> String {
     let mut sides = [earlier, later].map(|access| format!("{} {}", access.deed, access.site));
     sides.sort_unstable();
     format!("{rule} {} {}", sides[0], sides[1])
 }
 
-/// What is said of a conflict in a rank's window.
+/// The report of a conflict in a rank's window.
 pub(crate) fn describe(window: u32, owner: u32, later: &Access, conflict: &Conflict) -> String {
     let Conflict { rule, earlier, bytes } = conflict;
     let (what, advice) = match rule {
@@ -95,11 +96,12 @@ pub(crate) fn describe(window: u32, owner: u32, later: &Access, conflict: &Confl
     )
 }
 
-/// What is said at the start of a job on several hosts: what a rank waits for stands in its own host's segment alone.
+/// The notice at the start of a job on several hosts. A host's segment contains only the calls of
+/// its own ranks.
 pub(crate) const SEVERAL_HOSTS: &str = "check: several hosts: ranks that wait for each other in a circle (rules 7 and 8) are \
-    found where they share a host, and left to longshore run's watchdog where they don't\n";
+    found only if they share a host; longshore run's watchdog reports the others\n";
 
-/// What is said at the end of a job.
+/// The summary at the end of a job.
 pub(crate) fn summary(tallies: &[Tally]) -> String {
     let sum = |what: fn(&Tally) -> u64| tallies.iter().map(what).sum::<u64>();
     let (told, alike, missed) = (sum(|it| it.told), sum(|it| it.alike), sum(|it| it.missed));

@@ -1,4 +1,4 @@
-//! Collective calls as they are announced under `--check`, before they are made (rules 8 and 9).
+//! The announcement of a collective call under `--check`, before the call is made (rules 8 and 9).
 
 use super::Communicator;
 use crate::check::clock::Clock;
@@ -9,14 +9,15 @@ use crate::check::{Caller, site};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log;
 
-/// The tag of announcements.
+/// The tag of announcements in the communicator's internal channel.
 const CALLS: i32 = 5;
 
 impl Communicator {
-    /// Tells all ranks which call this one makes, and hears theirs. Everyone comes to know what all did before.
+    /// Sends all ranks the name of this rank's call, and compares it with theirs. It also makes all
+    /// earlier accesses of all ranks known to each of them. Does nothing without `--check`.
     ///
     /// # Errors
-    /// At all ranks, where they don't make the same call: RMA_SYNC.
+    /// RMA_SYNC at all ranks if they make different calls.
     #[inline]
     pub(crate) fn announce(&self, call: impl FnOnce() -> String, caller: Caller) -> Result<()> {
         match self.process().checks() {
@@ -25,7 +26,8 @@ impl Communicator {
         }
     }
 
-    /// Likewise, with a fence's promises, where uses of windows are checked. Gives what each rank has found.
+    /// Announces a call under `--check`, with the asserts that a fence was given. Returns each
+    /// rank's count of reports.
     #[cold]
     pub(crate) fn announce_with(
         &self,
@@ -34,22 +36,23 @@ impl Communicator {
         caller: Option<Caller>,
     ) -> Result<Vec<Tally>> {
         let process = self.process();
-        let (clock, tally) = match &mut process.engine().state().check {
+        let (clock, tally) = match process.engine().state().check() {
             Some(check) => (check.release_to_all(), check.tally()),
             None => return Ok(Vec::new()),
         };
         let mine = Announcement { call: call(), site: site(caller), promises, clock, tally };
         let ranks = self.group().processes();
-        let said = self.circle(CALLS).tell_within(&mine, longest(process.me().size))?;
+        let said =
+            self.participants(CALLS).allgather_values_within(&mine, longest(process.me().size))?;
         let mut known = Clock::default();
         for it in &said {
             known.join(&Clock::from_numbers(it.clock.clone()));
         }
         let mut engine = process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             check.learn_with(ranks, &known);
             if let Some(Disagreement { rule, kind, text }) = compare(ranks, &said) {
-                // All see the same; one says it.
+                // All ranks come to this result, so only one of them reports it.
                 if self.rank() == 0 {
                     check.tell(kind, || text.clone());
                 }
@@ -61,11 +64,11 @@ impl Communicator {
         Ok(said.into_iter().map(|it| it.tally).collect())
     }
 
-    /// The last announcement of a job, and what was found in it: an error, of class OTHER, if it is to be one. It is the same
-    /// at all ranks.
+    /// Announces finalize, the last call of a job. Under `--check=fail`, returns an error of class
+    /// OTHER at all ranks if there were reports.
     ///
     /// # Errors
-    /// As [`announce`](Communicator::announce).
+    /// RMA_SYNC at all ranks if they make different calls.
     pub(crate) fn announce_end(&self, caller: Caller) -> Result<Option<Error>> {
         if !self.process().checks() {
             return Ok(None);

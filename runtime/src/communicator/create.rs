@@ -1,15 +1,17 @@
-//! New communicators out of old ones, and their end (MPI-5.0 section 7.4).
+//! Creation and freeing of communicators (MPI-5.0 section 7.4).
 //!
-//! Every rank tells all others what it proposes, or what is wrong with it; all look at the same proposals, so all come to
-//! the same end. A context is a number that none of the ranks which agree on it has had before; ranks that know nothing of
-//! each other may have the same one.
+//! Each rank sends its proposal, or its error, to all others. All ranks evaluate the same
+//! proposals, so all of them reach the same result.
+//!
+//! A context is a number that none of the agreeing ranks has used before. Two disjoint sets of
+//! ranks may choose the same number.
 
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::agree::{Circle, told};
+use super::participants::{Participants, told};
 use super::{Communicator, FIRST, FREED, Shared};
 use crate::engine::{Channel, Context};
 use crate::error::{Error, ErrorKind, Result};
@@ -17,28 +19,29 @@ use crate::group::Group;
 use crate::job::Activity;
 use crate::object::Card;
 
-/// What ranks have to have in common to be together (MPI-5.0 section 7.4.2).
+/// The property that ranks of a new communicator have in common (MPI-5.0 section 7.4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SplitType {
-    /// They can share memory: MPI_COMM_TYPE_SHARED.
+    /// The ranks can share memory: MPI_COMM_TYPE_SHARED.
     Shared,
-    /// One data representation: between them no conversion is needed, and locale-specific types are right. Not in MPI.
+    /// The ranks have one data representation. They exchange data without conversion, and a
+    /// locale-specific type of one is right at all. This type isn't in MPI.
     Architecture,
 }
 
-/// What a rank brings to the making of communicators.
+/// A rank's contribution to the creation of communicators.
 #[derive(Debug, Serialize, Deserialize)]
 struct Proposal {
-    /// The lowest context that this rank hasn't had.
+    /// The lowest context that this rank hasn't used.
     context: u32,
-    /// Which of the new communicators it will belong to, if to any.
+    /// The new communicator to which the rank will belong, as a color; `None` for no communicator.
     part: Option<u64>,
-    /// Its place there.
+    /// The rank's sort key in the new communicator.
     key: i32,
-    /// How many have to be there, if that is known.
+    /// The number of members that the rank expects, if it knows it.
     due: Option<u32>,
-    /// The class and text of what is wrong at this rank.
+    /// The class and text of this rank's error.
     error: Option<(u8, String)>,
 }
 
@@ -47,11 +50,12 @@ impl Proposal {
         Proposal { context: 0, part, key, due: None, error: None }
     }
 
-    /// To be one of a group, or of none.
+    /// A proposal to join the communicator of this group. Its color is a hash of the group.
     fn of(group: &Group) -> Proposal {
         match group.rank() {
             Some(rank) => {
-                // FNV-1a, process by process: the same on every machine, and with every compiler.
+                // FNV-1a over the processes. It must be the same on every machine and with every
+                // compiler.
                 let step = |hash: u64, process: &u32| {
                     (hash ^ u64::from(*process)).wrapping_mul(0x0000_0100_0000_01b3)
                 };
@@ -64,12 +68,12 @@ impl Proposal {
     }
 }
 
-/// The tag of what all ranks of a communicator agree on.
+/// The tag of proposals in the communicator's internal channel.
 const ALL: i32 = 3;
 
 impl Communicator {
-    /// The same ranks in a context of their own (MPI-5.0 section 7.4.2), with what the copy callbacks make of the attributes.
-    /// Collective.
+    /// Makes a communicator of the same ranks with a context of its own (MPI-5.0 section 7.4.2).
+    /// The copy callbacks decide which attributes it gets. Collective.
     ///
     /// ```
     /// use longshore::Comparison;
@@ -83,7 +87,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// What a copy callback returns, at all ranks; PROC_ABORTED where a rank died.
+    /// The error of a copy callback, at all ranks. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn dup(&self) -> Result<Communicator> {
         let card = Card::new(self.process().names());
@@ -97,22 +101,22 @@ impl Communicator {
         Ok(Communicator::with_card(self.process().clone(), *context, group.clone(), *rank, card))
     }
 
-    /// As many communicators as there are colors: this rank is with those that give the same, in the order of their keys,
-    /// then of their ranks here; with none, if it gives none (MPI_UNDEFINED). Collective (MPI-5.0 section 7.4.2).
+    /// Divides the ranks by color (MPI-5.0 section 7.4.2). The ranks with equal colors form a new
+    /// communicator, ordered by key, and by their rank here where keys are equal. A rank without a
+    /// color (MPI_UNDEFINED) gets no communicator. Collective.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// // Odd and even ranks, the last one first.
+    /// // Odd and even ranks, in reverse order.
     /// let parity = world.split(Some(world.rank() % 2), -world.rank())?.unwrap();
     /// parity.barrier()?;
     /// parity.free()?;
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
-    ///
     /// # Errors
-    /// ARG for a negative color, at all ranks; PROC_ABORTED where a rank died.
+    /// ARG at all ranks if a color is negative. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn split(&self, color: Option<i32>, key: i32) -> Result<Option<Communicator>> {
         self.make("split", || {
@@ -127,13 +131,14 @@ impl Communicator {
         })
     }
 
-    /// As [`split`](Communicator::split), by what the ranks have in common.
+    /// Divides the ranks by a common property (MPI-5.0 section 7.4.2): see
+    /// [`split`](Communicator::split). Collective.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// use longshore::SplitType;
     ///
-    /// // Those that share memory, and of them those that need no conversion.
+    /// // The ranks that share memory, and among them those that exchange data without conversion.
     /// let host = rank.world().split_type(Some(SplitType::Shared), 0)?.unwrap();
     /// let alike = host.split_type(Some(SplitType::Architecture), 0)?.unwrap();
     /// assert!(alike.size() <= host.size());
@@ -144,7 +149,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// PROC_ABORTED where a rank died.
+    /// PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn split_type(&self, kind: Option<SplitType>, key: i32) -> Result<Option<Communicator>> {
         self.make("split_type", || {
@@ -154,15 +159,17 @@ impl Communicator {
                     let process = self.process();
                     Some(process.hosts().of(process.me().rank).into())
                 }
-                // The first that is like this rank; in the other half of the numbers.
+                // The color is the first rank with this representation. Bit 32 keeps it apart from
+                // host numbers.
                 Some(SplitType::Architecture) => Some((1 << 32) + u64::from(self.first_alike())),
             };
             Ok(Proposal::new(part, key))
         })
     }
 
-    /// A communicator of a part of the ranks (MPI-5.0 section 7.4.2). Collective over all of this one: those that aren't in
-    /// the group they give get none. Several at once are made where ranks give groups that have no rank in common.
+    /// Makes a communicator of some of the ranks (MPI-5.0 section 7.4.2). Collective over all ranks
+    /// of this communicator. A rank outside the group that it passes gets no communicator. If ranks
+    /// pass disjoint groups, one call makes a communicator of each group.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -179,21 +186,21 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// GROUP for one with ranks from elsewhere, and where a member gave another group, at all ranks; PROC_ABORTED where a
-    /// rank died.
+    /// GROUP at all ranks if a group contains a process outside this communicator, or if a member
+    /// of a group passed another group. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn create(&self, group: &Group) -> Result<Option<Communicator>> {
         self.make("create", || self.check_part(group).map(|()| Proposal::of(group)))
     }
 
-    /// As [`create`](Communicator::create), collective over the group alone; `tag` tells apart calls that are made at the
-    /// same time (MPI-5.0 section 7.4.2).
+    /// Makes a communicator of some of the ranks, collective only over the group (MPI-5.0 section
+    /// 7.4.2). The tag distinguishes calls that are made at the same time.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
     /// if world.rank() == 0 {
-    ///     // Nobody else calls.
+    ///     // The other ranks don't call it.
     ///     let group = world.group().incl(&[0])?;
     ///     world.create_group(&group, 0)?.free()?;
     /// }
@@ -202,30 +209,32 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// GROUP for one without this rank, or with ranks from elsewhere; TAG; PROC_ABORTED where a rank of the group died.
+    /// GROUP for a group without this rank, or with a process outside this communicator. TAG for a
+    /// negative tag. PROC_ABORTED if a rank of the group died.
     pub fn create_group(&self, group: &Group, tag: i32) -> Result<Communicator> {
         let made = || -> Result<Option<Communicator>> {
             self.ready()?;
             if tag < 0 {
                 return Err(ErrorKind::Tag(tag).into());
             }
-            // Nobody else is asked, so nobody else learns of it.
+            // Other ranks aren't involved, so an error needn't be sent to them.
             self.check_part(group)?;
             let rank = group.rank().ok_or_else(|| self.absent())? as u32;
             let context = self.context(Channel::Groups);
-            let circle = Circle::new(self.process(), group, rank, context, tag);
-            self.agree(&circle, group, Proposal::of(group))
+            let participants = Participants::new(self.process(), group, rank, context, tag);
+            self.agree(&participants, group, Proposal::of(group))
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.and_then(|made| made.ok_or_else(|| self.absent()))
             .map_err(|error| self.raise(error.at(|| self.place("create_group"))))
     }
 
-    /// Ends the communicator (MPI-5.0 section 7.4.3) and deletes its attributes. Collective. Windows made on it go on.
+    /// Frees the communicator and deletes its attributes (MPI-5.0 section 7.4.3). Collective.
+    /// Windows made on it remain usable.
     ///
     /// # Errors
-    /// COMM for the communicators that are there from the start, and one that is freed. What a delete callback of this rank
-    /// returns, and the communicator is gone all the same; PROC_ABORTED where a rank died.
+    /// COMM for the two initial communicators, and if it is freed already. PROC_ABORTED if a rank
+    /// died. The error of a delete callback of this rank; the communicator is freed all the same.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         let caller = Location::caller();
@@ -235,7 +244,7 @@ impl Communicator {
                 return Err(FIRST.into());
             }
             self.announce(|| "free of a communicator".to_owned(), caller)?;
-            // The others count on this rank, whatever its callbacks say.
+            // The other ranks wait for this one, so it must go on even if a callback failed.
             let cleared = self.clear_attributes();
             if self.shared.freed.swap(true, Ordering::Relaxed) {
                 return Err(FREED.into());
@@ -265,17 +274,17 @@ impl Communicator {
                     (Proposal { error: error.as_ref().map(told), ..Proposal::new(None, 0) }, error)
                 }
             };
-            let made = self.agree(&self.circle(ALL), self.group(), proposal);
+            let made = self.agree(&self.participants(ALL), self.group(), proposal);
             wrong.map_or(made, Err)
         };
         let made = self.process().during(Activity::MakeCommunicator, 0, made);
         made.map_err(|error| self.raise(error.at(|| self.place(call))))
     }
 
-    /// Makes the communicator that this rank belongs to by everyone's proposals, `asked` being who makes them.
+    /// Evaluates the proposals of the ranks in `asked`, and makes the communicator of this rank.
     fn agree(
         &self,
-        circle: &Circle<'_>,
+        participants: &Participants<'_>,
         asked: &Group,
         proposal: Proposal,
     ) -> Result<Option<Communicator>> {
@@ -284,7 +293,8 @@ impl Communicator {
         let busy = making.as_ref().err().map(told);
         let proposal = Proposal { error: proposal.error.or(busy), ..proposal };
         let part = proposal.part;
-        let proposals = circle.tell(&Proposal { context: process.next_context(), ..proposal })?;
+        let proposals = participants
+            .allgather_values(&Proposal { context: process.next_context(), ..proposal })?;
         if let Some((rank, (class, text))) =
             (0..).zip(&proposals).find_map(|(rank, proposal)| Some((rank, proposal.error.clone()?)))
         {
@@ -311,7 +321,7 @@ impl Communicator {
             .filter(|(_, other)| other.part == Some(part))
             .map(|(rank, other)| (other.key, asked.process(rank)))
             .collect();
-        // By key, and where keys are equal in the order that they have here.
+        // A stable sort: members with equal keys stay in the order of their ranks here.
         members.sort_by_key(|(key, _)| *key);
         let members = members.into_iter().map(|(_, process)| process).collect();
         let group = Group::new(members, process.me().rank);
@@ -322,7 +332,7 @@ impl Communicator {
         Ok(Some(made))
     }
 
-    /// Refuses a group that isn't a part of this communicator's.
+    /// Refuses a group with processes outside this communicator.
     fn check_part(&self, group: &Group) -> Result<()> {
         self.group().check_own(group)?;
         let outside = group.processes().iter().find(|process| !self.group().contains(**process));
@@ -335,7 +345,7 @@ impl Communicator {
         }
     }
 
-    /// The first rank whose representation is this one's.
+    /// The first rank whose data representation equals this rank's.
     fn first_alike(&self) -> u32 {
         let process = self.process();
         let mine = process.me().architecture;
@@ -348,7 +358,7 @@ impl Communicator {
         first.unwrap_or_default() as u32
     }
 
-    /// The error of a rank that is to be in a group, and isn't.
+    /// The error of a rank that isn't in the group it must belong to.
     fn absent(&self) -> Error {
         let what = format!("process {} isn't in the group", self.process().me().rank);
         ErrorKind::Group(what).into()

@@ -1,11 +1,14 @@
-//! Communicators: groups of ranks in contexts of their own (MPI-5.0 chapter 7).
+//! Communicators: groups of ranks, each with a context of its own (MPI-5.0 chapter 7).
 //!
-//! Left out: intercommunicators, infos and virtual topologies (MPI-5.0 sections 7.4.4, 7.6 and chapter 8), nonblocking dup.
+//! Left out: intercommunicators (MPI-5.0 section 7.6), info of communicators (section 7.4.4),
+//! virtual topologies (chapter 8), and nonblocking dup.
 
-mod agree;
 mod announce;
 mod collective;
 mod create;
+mod message;
+mod participants;
+mod reduction;
 mod varying;
 
 use std::panic::Location;
@@ -22,27 +25,32 @@ use crate::job::Activity;
 use crate::object::{Cacheable, Card, attributes, error_handling, sealed};
 use crate::process::{Meeting, Process};
 
-pub(crate) use agree::told;
 pub use create::SplitType;
+pub(crate) use participants::told;
 
-/// In a receive: from any rank.
+/// As the source of a receive: a message from any rank matches.
 pub const ANY_SOURCE: i32 = -2;
 
-/// In a receive: with any tag.
+/// As the tag of a receive: a message with any tag matches.
 pub const ANY_TAG: i32 = -1;
 
-/// A group of ranks that talk to each other, and to nobody else: what is sent on one communicator is received on that one.
+/// A group of ranks that communicate in a context of their own: a message sent on one communicator
+/// is received only on that communicator.
 ///
-/// [`Rank::world`](crate::Rank::world) is all ranks of the job. Others are made of it: [`dup`](Communicator::dup),
-/// [`split`](Communicator::split), [`create`](Communicator::create) and their like. Ranks are those of the communicator in
-/// all calls. The two that are there from the start are named MPI_COMM_WORLD and MPI_COMM_SELF. One that is dropped without [`free`](Communicator::free) keeps its shared memory until the end of the job.
+/// [`Rank::world`](crate::Rank::world) is the communicator of all ranks of the job. Further ones
+/// are derived from it by [`dup`](Communicator::dup), [`split`](Communicator::split),
+/// [`create`](Communicator::create) and similar calls. In all calls, ranks are numbered in the
+/// communicator. The two initial communicators are named MPI_COMM_WORLD and MPI_COMM_SELF.
+///
+/// Communicators should be freed with [`free`](Communicator::free). A communicator that is only
+/// dropped keeps its shared memory until the job ends.
 ///
 /// ```
 /// let rank = longshore::init()?;
 /// let world = rank.world();
 /// let squares = world.allgather(&[world.rank() * world.rank()])?;
 /// assert_eq!(squares.len(), world.size() as usize);
-/// // The ranks of like architecture among themselves.
+/// // The ranks that have the representation of this rank.
 /// let alike = world.split_type(Some(longshore::SplitType::Architecture), 0)?.unwrap();
 /// assert!(alike.size() <= world.size());
 /// alike.free()?;
@@ -59,19 +67,19 @@ pub(crate) const FIRST: ErrorKind = ErrorKind::CommunicatorHandle(
     "there from the start: only communicators that were made can be freed",
 );
 
-/// What a communicator shares with the windows that are made on it.
+/// The state that a communicator shares with the windows made on it.
 struct Shared {
     process: Arc<Process>,
     context: Context,
     group: Group,
     /// This process's rank.
     rank: u32,
-    /// Where the ranks meet; made when they first do.
+    /// The barrier of the ranks; made at its first use.
     meeting: OnceLock<Meeting>,
-    /// What packed buffers are in; found when it is first asked for.
+    /// The representation of packed buffers; determined at its first use.
     packed: OnceLock<Architecture>,
     card: Card,
-    /// Whether it is freed, for those that share it.
+    /// Whether the communicator is freed. Windows made on it go on.
     freed: AtomicBool,
 }
 
@@ -87,7 +95,7 @@ impl Communicator {
         world
     }
 
-    /// The communicator of this process alone.
+    /// MPI_COMM_SELF of this process.
     pub(crate) fn alone(process: Arc<Process>) -> Communicator {
         let me = process.me().rank;
         let alone = Self::new(process, Context::SELF, Group::new(vec![me], me), 0);
@@ -123,12 +131,12 @@ impl Communicator {
         self.card().clear(None)
     }
 
-    /// The same communicator, for what is made on it and outlives the caller's.
+    /// Another reference to the communicator, for a window that may outlive the caller's.
     pub(crate) fn share(&self) -> Communicator {
         Communicator { shared: self.shared.clone() }
     }
 
-    /// Whether calls can be made on it.
+    /// Returns an error if the communicator is freed or the rank is finalized.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
         match self.shared.freed.load(Ordering::Relaxed) {
@@ -137,17 +145,17 @@ impl Communicator {
         }
     }
 
-    /// This process's rank.
+    /// The rank of this process in the communicator.
     pub fn rank(&self) -> i32 {
         self.shared.rank as i32
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> i32 {
         self.shared.group.size()
     }
 
-    /// Its processes, in the order of their ranks (MPI-5.0 section 7.3.2).
+    /// The processes of the communicator, in the order of their ranks (MPI-5.0 section 7.3.2).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -160,8 +168,11 @@ impl Communicator {
         &self.shared.group
     }
 
-    /// How it relates to another one of this process (MPI-5.0 section 7.4.1): [`Comparison::Ident`] if they are one and the
-    /// same, [`Comparison::Congruent`] or [`Comparison::Similar`] by their groups, else [`Comparison::Unequal`].
+    /// Compares this communicator with another one of this process (MPI-5.0 section 7.4.1).
+    ///
+    /// Returns [`Comparison::Ident`] for the same communicator, [`Comparison::Congruent`] for equal
+    /// groups, [`Comparison::Similar`] for the same processes in another order, and
+    /// [`Comparison::Unequal`] otherwise.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -188,22 +199,22 @@ impl Communicator {
         &self.shared.process
     }
 
-    /// What it is called in the job, by its members.
+    /// The number of the communicator's context, which its members use as its name.
     pub(crate) fn number(&self) -> u32 {
         self.shared.context.number()
     }
 
-    /// The context of a channel of this communicator.
+    /// The context id of one channel of this communicator.
     pub(crate) fn context(&self, channel: Channel) -> u32 {
         self.shared.context.of(channel)
     }
 
-    /// The process with a rank of this communicator, or none for PROC_NULL (rule 27).
+    /// The process at a rank of this communicator; `None` for PROC_NULL (rule 27).
     pub(crate) fn member(&self, rank: i32) -> Result<Option<u32>> {
         self.shared.group.member(rank)
     }
 
-    /// Returns once all ranks have called it (MPI-5.0 section 6.3).
+    /// Returns after all ranks have called it (MPI-5.0 section 6.3). Collective.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -213,7 +224,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// A rank that died before it came here: PROC_ABORTED.
+    /// PROC_ABORTED if a rank died before it called `barrier`. COMM if the communicator is freed.
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         self.barrier_as(Activity::Barrier, Location::caller())
@@ -228,7 +239,8 @@ impl Communicator {
                     Activity::Finalize => self.announce_end(caller)?,
                     _ => self.announce(|| "barrier".to_owned(), caller).map(|()| None)?,
                 };
-                // Who leaves before has left those that still wait for its announcement.
+                // A rank that leaves the barrier early can't affect the announcements of the
+                // others.
                 self.meet(self.meeting()?)?;
                 found.map_or(Ok(()), Err)
             })
@@ -236,7 +248,7 @@ impl Communicator {
         met().map_err(|error| self.raise(error.at(|| self.place("barrier"))))
     }
 
-    /// Where the ranks meet. All have to ask for it together the first time.
+    /// The communicator's barrier. The first call is collective, since it makes the barrier.
     fn meeting(&self) -> Result<&Meeting> {
         match self.shared.meeting.get() {
             Some(meeting) => Ok(meeting),
@@ -247,17 +259,17 @@ impl Communicator {
         }
     }
 
-    /// Returns once all ranks have come to this meeting.
+    /// Returns after all ranks have entered this barrier.
     pub(crate) fn meet(&self, meeting: &Meeting) -> Result<()> {
         self.process().meet(meeting, self.group(), self.rank() as u32)
     }
 
-    /// Has the communicator's error handler deal with an error of a call on it.
+    /// Passes an error of a call on this communicator to its error handler.
     pub(crate) fn raise(&self, error: Error) -> Error {
         self.card().raise(self.process(), error)
     }
 
-    /// The same with its place.
+    /// Adds the place to an error and passes it to the communicator's error handler.
     pub(crate) fn raised(&self, error: Error, call: &'static str) -> Error {
         self.raise(error.at(|| self.place(call)))
     }
@@ -266,7 +278,7 @@ impl Communicator {
         Place { call, rank: self.process().me().rank, ..Place::default() }
     }
 
-    /// Where a call that was to reach a rank failed.
+    /// The place of a failed call that addressed a rank.
     pub(crate) fn toward(&self, call: &'static str, target: i32) -> Place {
         let process = self.member(target).ok().flatten();
         Place { target: Some(target), process, ..self.place(call) }
@@ -280,7 +292,7 @@ mod tests {
     use crate::window::{Info, Window};
 
     #[test]
-    fn what_is_freed_gives_its_memory_back() {
+    fn free_returns_the_memory_of_a_barrier() {
         let body = |rank: Rank| {
             let world = rank.world();
             let next = || {
@@ -298,7 +310,7 @@ mod tests {
                 dup.barrier().unwrap();
                 dup.free().unwrap();
             };
-            // The first messages between two ranks take memory for good.
+            // The first messages between two ranks allocate memory that is never freed.
             make_and_free();
             let before = next();
             (0..3).for_each(|_| make_and_free());

@@ -1,7 +1,8 @@
-//! Collective calls in which each rank has its own number of elements (MPI-5.0 sections 6.5 to 6.8).
+//! Collective calls in which each rank has its own number of elements (MPI-5.0 sections 6.5 to
+//! 6.8).
 //!
-//! Where MPI has a count and a displacement for each rank, these have a range: the elements of the buffer, counted from its
-//! first, that are that rank's.
+//! MPI describes each rank's block by a count and a displacement. These calls take a range instead:
+//! indices of elements in the buffer.
 
 use std::ops::Range;
 
@@ -10,15 +11,17 @@ use crate::error::Result;
 use crate::origin::{Destination, Origin};
 
 impl Communicator {
-    /// As [`gather`](Communicator::gather), rank r's data becoming the elements `ranges[r]` of the root's room (MPI-5.0 section
-    /// 6.5). Others' `room` and `ranges` aren't looked at.
+    /// Collects a block of data from each rank at `root` (MPI-5.0 section 6.5). The blocks may
+    /// differ in length: rank r's data becomes the elements `ranges[r]` of the root's `room`. At
+    /// other ranks, `room` and `ranges` are ignored.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let (me, size) = (rank.world().rank(), rank.world().size());
-    /// // Rank r has r + 1 numbers; between any two ranks' there is a gap.
+    /// // Rank r sends r + 1 numbers; the root leaves a gap after each block.
     /// let start = |rank: i32| i64::from(rank * (rank + 3) / 2);
-    /// let ranges: Vec<_> = (0..size).map(|rank| start(rank)..start(rank) + i64::from(rank) + 1).collect();
+    /// let range = |rank: i32| start(rank)..start(rank) + i64::from(rank) + 1;
+    /// let ranges: Vec<_> = (0..size).map(range).collect();
     /// let mut room = vec![-1; start(size) as usize];
     /// rank.world().gatherv(&vec![me; me as usize + 1], &mut room, &ranges, 0)?;
     /// assert!(me != 0 || room[..2] == [0, -1]);
@@ -27,8 +30,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`gather`](Communicator::gather); at the root, COUNT for a range that doesn't lie in the room, and for another number of
-    /// ranges than ranks.
+    /// At the root, COUNT for a range outside the room, or if the number of ranges isn't the number
+    /// of ranks. Otherwise the errors of [`gather`](Communicator::gather).
     #[track_caller]
     pub fn gatherv<'a, 'b>(
         &self,
@@ -40,13 +43,15 @@ impl Communicator {
         self.gather_as("gatherv", data.into(), room.into(), Some(ranges), root)
     }
 
-    /// As [`gatherv`](Communicator::gatherv), to all ranks (MPI-5.0 section 6.7).
+    /// Collects blocks of different lengths from all ranks at every rank (MPI-5.0 section 6.7).
+    /// Rank r's data becomes the elements `ranges[r]` of each rank's `room`.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// // Only rank 0 has something to say.
-    /// let ranges: Vec<_> = (0..world.size()).map(|rank| if rank == 0 { 0..2 } else { 2..2 }).collect();
+    /// // Only rank 0 contributes elements.
+    /// let range = |rank| if rank == 0 { 0..2 } else { 2..2 };
+    /// let ranges: Vec<_> = (0..world.size()).map(range).collect();
     /// let data = if world.rank() == 0 { vec![1.5, 2.5] } else { vec![] };
     /// let mut room = [0.0; 2];
     /// world.allgatherv(&data, &mut room, &ranges)?;
@@ -56,7 +61,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`gatherv`](Communicator::gatherv), at all ranks.
+    /// Those of [`gatherv`](Communicator::gatherv), at all ranks.
     #[track_caller]
     pub fn allgatherv<'a, 'b>(
         &self,
@@ -67,13 +72,14 @@ impl Communicator {
         self.allgather_as("allgatherv", data.into(), room.into(), Some(ranges))
     }
 
-    /// As [`scatter`](Communicator::scatter), rank r's block being the elements `ranges[r]` of the root's data (MPI-5.0 section
-    /// 6.6). Ranges may overlap. Others' `data` and `ranges` aren't looked at.
+    /// Sends each rank a block of the root's data (MPI-5.0 section 6.6). Rank r receives the
+    /// elements `ranges[r]`. The ranges may overlap. At other ranks, `data` and `ranges` are
+    /// ignored.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let (me, size) = (i64::from(rank.world().rank()), i64::from(rank.world().size()));
-    /// // Each has what its neighbour to the right has, too.
+    /// // Each rank also receives the first element of its right neighbour.
     /// let data: Vec<i64> = (0..=size).collect();
     /// let ranges: Vec<_> = (0..size).map(|rank| rank..rank + 2).collect();
     /// let mut mine = [-1i64; 2];
@@ -84,8 +90,8 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`scatter`](Communicator::scatter); COUNT for a range that doesn't lie in the data, and for another number of ranges
-    /// than ranks, at all ranks.
+    /// COUNT at all ranks for a range outside the data, or if the number of ranges isn't the number
+    /// of ranks. Otherwise the errors of [`scatter`](Communicator::scatter).
     #[track_caller]
     pub fn scatterv<'a, 'b>(
         &self,
@@ -97,13 +103,14 @@ impl Communicator {
         self.scatter_as("scatterv", data.into(), Some(ranges), room.into(), root)
     }
 
-    /// As [`alltoall`](Communicator::alltoall): the elements `given[j]` of rank i's data become the elements `taken[i]` of rank j's
-    /// room (MPI-5.0 section 6.8). With [`IN_PLACE`](crate::IN_PLACE) as data, `given` isn't looked at.
+    /// Sends a block from each rank to each rank (MPI-5.0 section 6.8). The elements `given[j]` of
+    /// rank i's data become the elements `taken[i]` of rank j's room. If the data is
+    /// [`IN_PLACE`](crate::IN_PLACE), `given` is ignored.
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let (me, size) = (i64::from(rank.world().rank()), i64::from(rank.world().size()));
-    /// // Rank i gives rank j j numbers.
+    /// // Each rank sends j numbers to rank j.
     /// let given: Vec<_> = (0..size).map(|to| 0..to).collect();
     /// let taken: Vec<_> = (0..size).map(|from| from * me..(from + 1) * me).collect();
     /// let mut room = vec![-1i64; (size * me) as usize];
@@ -114,7 +121,7 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`allgatherv`](Communicator::allgatherv).
+    /// Those of [`allgatherv`](Communicator::allgatherv).
     #[track_caller]
     pub fn alltoallv<'a, 'b>(
         &self,

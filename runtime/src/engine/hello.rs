@@ -1,41 +1,86 @@
-//! How ranks introduce themselves, before anything else: each comes to know all, and says hello to few.
+//! Hellos: the introductions of ranks, which come before all other frames. Each rank comes to know
+//! all others, and sends only ceil(log2 n) hellos.
 //!
 //! 1. Before step k a rank knows the `held = 2^k` ranks from itself on.
-//! 2. It introduces as many of them as are missing there to the rank `held` before it, and hears from the one `held` after.
+//! 2. It introduces as many of them as are missing there to the rank `held` before it, and hears
+//!    from the one `held` after.
 //!
-//! So a job of n ranks takes n ceil(log2 n) hellos, over the connections that collective calls use later.
+//! So a job of n ranks takes n ceil(log2 n) hellos, over the connections that collective calls use
+//! later. A hello also carries the protocol's version and the job's secret, which prove that its
+//! sender belongs to the job.
 
 use std::collections::HashMap;
 
 use shipable::Architecture;
 
-use super::outbox::{Outgoing, Purpose, Source};
-use super::peer::ROOM;
-use super::{State, forms};
-use crate::error::{ErrorKind, Result};
+use super::outbox::{CREDIT, Outbox, Outgoing, Purpose, Source};
+use super::peers::Peers;
+use super::target::LONGEST_FORM;
+use crate::error::{Error, ErrorKind, Result};
 use crate::wire::{Founding, Header, Hello, Introduction, Kind, PROTOCOL, hello_limit};
 
-/// Whom this rank knows.
-#[derive(Default)]
-pub(super) struct Greetings {
-    /// So many ranks, from itself on.
+/// The introductions that this rank has heard.
+pub(super) struct Introductions {
+    /// The job's secret.
+    secret: Vec<u8>,
+    /// Known at rank 0 from the start, and at the others once they have heard of rank 0.
+    founding: Option<Founding>,
+    /// The number of ranks, from this one on, that are known.
     held: u32,
-    /// Of what kind they are: so many at a time that are alike.
+    /// Their introductions, in runs of ranks that are alike.
     ranks: Vec<(u32, Introduction)>,
-    /// Hellos that came before their turn, by sender.
+    /// Hellos that arrived before their step, by sender.
     early: HashMap<u32, Hello>,
 }
 
-impl Greetings {
-    fn add(&mut self, introduction: &Introduction) {
+impl Introductions {
+    pub(super) fn new(secret: Vec<u8>, founding: Option<Founding>) -> Introductions {
+        Introductions { secret, founding, held: 0, ranks: Vec::new(), early: HashMap::new() }
+    }
+
+    /// The job's identity; 0 until it is known.
+    pub(super) fn job(&self) -> u128 {
+        self.founding.map_or(0, |founding| founding.job)
+    }
+
+    /// Introduces this rank to itself, and sends its first hello.
+    ///
+    /// # Errors
+    /// A hello is longer than the wire allows.
+    pub(super) fn start(&mut self, peers: &mut Peers, out: &mut Outbox) -> Result<()> {
+        let me = *peers.me();
+        let mine = Introduction {
+            architecture: me.architecture.descriptor(),
+            emulated: me.emulated,
+            room: CREDIT,
+            form_limit: LONGEST_FORM,
+        };
+        let introduced = self.introduce(me.rank, &mine, peers, out);
+        let said = introduced.and_then(|()| self.say_hello(peers, out));
+        said.map_err(|what| ErrorKind::Protocol { peer: me.rank, what }.into())
+    }
+
+    /// Takes a rank's introduction in. Ranks come in ascending order from this one on.
+    fn introduce(
+        &mut self,
+        rank: u32,
+        introduction: &Introduction,
+        peers: &mut Peers,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
+        let architecture = Architecture::from_descriptor(&introduction.architecture);
+        let architecture = architecture.map_err(|error| error.to_string())?;
+        peers.introduce(rank, architecture, introduction);
+        out.grant_credit(rank, introduction.room);
         self.held += 1;
         match self.ranks.last_mut() {
             Some((run, last)) if last == introduction => *run += 1,
             _ => self.ranks.push((1, introduction.clone())),
         }
+        Ok(())
     }
 
-    /// The first `count` ranks.
+    /// The introductions of the first `count` ranks, in runs.
     fn first(&self, mut count: u32) -> Vec<(u32, Introduction)> {
         let mut ranks = Vec::new();
         for (run, introduction) in &self.ranks {
@@ -47,60 +92,38 @@ impl Greetings {
         }
         ranks
     }
-}
 
-impl State {
-    /// Introduces this rank to itself, and sets off its hellos.
-    pub(crate) fn start_hello(&mut self) -> Result<()> {
-        let mine = Introduction {
-            architecture: self.me.architecture.descriptor(),
-            emulated: self.me.emulated,
-            room: ROOM,
-            form_limit: forms::LONGEST,
-        };
-        let introduced = self.introduce(self.me.rank, &mine);
-        introduced.map_err(|what| self.no_hello(what))?;
-        self.say_hello().map_err(|what| self.no_hello(what))
-    }
-
-    fn no_hello(&self, what: String) -> crate::error::Error {
-        ErrorKind::Protocol { peer: self.me.rank, what }.into()
-    }
-
-    /// A peer is of this kind.
-    fn introduce(&mut self, rank: u32, introduction: &Introduction) -> Result<(), String> {
-        let architecture = Architecture::from_descriptor(&introduction.architecture);
-        let architecture = architecture.map_err(|error| error.to_string())?;
-        self.peers[rank as usize].meet(architecture, introduction);
-        self.greetings.add(introduction);
-        Ok(())
-    }
-
-    /// How many ranks the rank `held` before this one is missing, where this one knows `held`.
-    fn missing(&self, held: u32) -> u32 {
-        held.min(self.me.size - held)
-    }
-
-    /// The next hello, unless this rank knows all.
-    fn say_hello(&mut self) -> Result<(), String> {
-        let held = self.greetings.held;
-        if held >= self.me.size {
+    /// Sends the hello of the next step, unless this rank knows all others.
+    fn say_hello(&mut self, peers: &Peers, out: &mut Outbox) -> Result<(), String> {
+        let (me, held) = (peers.me(), self.held);
+        if held >= me.size {
             return Ok(());
         }
-        let ranks = self.greetings.first(self.missing(held));
+        let ranks = self.first(missing(held, me.size));
         let (secret, founding) = (self.secret.clone(), self.founding);
         let hello = Hello { protocol: PROTOCOL, secret, founding, ranks };
-        let bytes = shipable::codec::encode(&hello, hello_limit(self.me.size));
+        let bytes = shipable::codec::encode(&hello, hello_limit(me.size));
         let bytes = bytes.map_err(|error| error.to_string())?;
         let header = Header { length: bytes.len() as u64, ..Header::new(Kind::Hello) };
-        let peer = (self.me.rank + self.me.size - held) % self.me.size;
-        self.push(peer, Outgoing::new(header, Source::Bytes(bytes.into()), Purpose::None));
+        let peer = (me.rank + me.size - held) % me.size;
+        out.push(peer, Outgoing::new(header, Source::Bytes(bytes.into()), Purpose::None));
         Ok(())
     }
 
-    /// Checks who speaks; nothing else of a peer is listened to before it is known, but that it is there.
-    pub(super) fn handle_hello(&mut self, peer: u32, bytes: &[u8]) -> Result<(), String> {
-        let hello: Hello = shipable::codec::decode(bytes, hello_limit(self.me.size))
+    /// Takes in a `Hello`. Before a rank is known, this and `Meet` are the only kinds of frame that
+    /// it may send.
+    ///
+    /// # Errors
+    /// The sender isn't of this job or of this version, or the hello isn't one of the steps.
+    pub(super) fn handle_hello(
+        &mut self,
+        peer: u32,
+        bytes: &[u8],
+        peers: &mut Peers,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
+        let me = *peers.me();
+        let hello: Hello = shipable::codec::decode(bytes, hello_limit(me.size))
             .map_err(|error| error.to_string())?;
         if hello.protocol != PROTOCOL {
             return Err(format!(
@@ -111,54 +134,65 @@ impl State {
         if hello.secret != self.secret {
             return Err("it can't prove that it belongs to this job".to_owned());
         }
-        let distance = (peer + self.me.size - self.me.rank) % self.me.size;
+        let distance = (peer + me.size - me.rank) % me.size;
         if !distance.is_power_of_two() {
-            return Err(format!("a hello to rank {}, which is {distance} before it", self.me.rank));
+            return Err(format!(
+                "a hello to rank {}, which is {distance} ranks before it",
+                me.rank
+            ));
         }
         let introduced: u64 = hello.ranks.iter().map(|(run, _)| u64::from(*run)).sum();
-        if introduced != u64::from(self.missing(distance)) {
-            return Err(format!("a hello for {introduced} ranks, not {}", self.missing(distance)));
+        let missing = missing(distance, me.size);
+        if introduced != u64::from(missing) {
+            return Err(format!("a hello for {introduced} ranks, not {missing}"));
         }
-        if self.greetings.early.insert(peer, hello).is_some() || self.representation(peer).is_some()
-        {
+        if self.early.insert(peer, hello).is_some() || peers.is_known(peer) {
             return Err("it said hello twice".to_owned());
         }
-        self.advance_hellos()
+        self.advance(peers, out)
     }
 
-    /// Takes in what has come, in the order of the steps.
-    fn advance_hellos(&mut self) -> Result<(), String> {
-        loop {
-            let awaited = self.awaited_hello();
-            let Some(hello) = awaited.and_then(|peer| self.greetings.early.remove(&peer)) else {
-                return Ok(());
-            };
+    /// Takes in the hellos that have arrived, in the order of the steps.
+    fn advance(&mut self, peers: &mut Peers, out: &mut Outbox) -> Result<(), String> {
+        while let Some(peer) = self.awaited(peers) {
+            let Some(hello) = self.early.remove(&peer) else { break };
             self.founding = self.founding.or(hello.founding);
+            let me = *peers.me();
             for (run, introduction) in &hello.ranks {
                 for _ in 0..*run {
-                    let next = (self.me.rank + self.greetings.held) % self.me.size;
-                    self.introduce(next, introduction)?;
+                    let next = (me.rank + self.held) % me.size;
+                    self.introduce(next, introduction, peers, out)?;
                 }
             }
-            self.say_hello()?;
+            self.say_hello(peers, out)?;
         }
+        Ok(())
     }
 
-    /// The rank whose hello comes next; none once all are known.
-    pub(crate) fn awaited_hello(&self) -> Option<u32> {
-        let held = self.greetings.held;
-        (held < self.me.size).then(|| (self.me.rank + held) % self.me.size)
+    /// The rank whose hello is due next; `None` once all ranks are known.
+    pub(super) fn awaited(&self, peers: &Peers) -> Option<u32> {
+        let (me, held) = (peers.me(), self.held);
+        (held < me.size).then(|| (me.rank + held) % me.size)
     }
 
-    /// What the job begins with, once all are known; an error if someone never will be.
-    pub(crate) fn take_hello(&mut self) -> Option<Result<Founding>> {
-        if let Some(gone) = (0..self.me.size).find_map(|rank| self.gone(rank)) {
+    /// The job's founding, once all ranks are known.
+    ///
+    /// # Errors
+    /// A rank is gone, so it may never be known; or rank 0 sent no founding.
+    pub(super) fn take(&self, peers: &Peers) -> Option<Result<Founding>> {
+        if let Some(gone) = (0..peers.me().size).find_map(|rank| peers.gone(rank)) {
             return Some(Err(gone));
         }
-        if self.awaited_hello().is_some() {
+        if self.awaited(peers).is_some() {
             return None;
         }
-        let missing = || ErrorKind::Protocol { peer: 0, what: "it founded no job".to_owned() };
-        Some(self.founding.ok_or_else(|| missing().into()))
+        let missing =
+            || ErrorKind::Protocol { peer: 0, what: "it sent no founding of the job".to_owned() };
+        Some(self.founding.ok_or_else(|| Error::from(missing())))
     }
+}
+
+/// The number of ranks that the rank `held` before this one is missing, if this one knows `held`.
+fn missing(held: u32, size: u32) -> u32 {
+    held.min(size - held)
 }

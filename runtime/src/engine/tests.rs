@@ -1,4 +1,4 @@
-//! What a rank does with frames that no correct peer sends: the target's own checks, and the protocol's.
+//! The engine's reactions to frames, those of a broken peer included.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::wire::{
     Brief, CONTROL_LIMIT, Frame, Header, Hello, Introduction, Kind, PROTOCOL, Refusal,
 };
 
-/// A rank 0 with a window of 80 bytes, and a link by which the test plays rank 1.
+/// Rank 0 with a window of 80 bytes, and the link by which the test plays rank 1.
 struct Pair {
     engine: Engine,
     peer: SimLink,
@@ -64,7 +64,7 @@ impl Pair {
         Pair { engine, peer: cluster.link(1).unwrap(), _cluster: cluster }
     }
 
-    /// Sends a frame as rank 1, and lets rank 0 take it in.
+    /// Sends a frame as rank 1, and lets rank 0 handle it.
     fn send(&mut self, bytes: &[u8]) {
         let mut frame = self.peer.reserve(0, bytes.len()).unwrap();
         frame.copy_from_slice(bytes);
@@ -72,7 +72,7 @@ impl Pair {
         while self.engine.progress() {}
     }
 
-    /// What rank 0 sent to rank 1 since.
+    /// The frames that rank 0 has sent to rank 1 since the last call.
     fn received(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while let Some(frame) = self.peer.receive().unwrap() {
@@ -81,7 +81,7 @@ impl Pair {
         frames
     }
 
-    /// Sends a frame as rank 1, and ends.
+    /// Sends a frame as rank 1, which ends before rank 0 handles it.
     fn send_last(&mut self, bytes: &[u8], end: RankState) {
         let mut frame = self.peer.reserve(0, bytes.len()).unwrap();
         frame.copy_from_slice(bytes);
@@ -100,7 +100,7 @@ impl Pair {
         self.send(&[&header.encode()[..], form].concat());
     }
 
-    /// Puts one double by a form, and gives the class and text of the refusal, if it was one.
+    /// Puts one double by form 7. Returns the class and text of the refusal, if rank 0 refuses it.
     fn put(&mut self, change: impl FnOnce(&mut Header)) -> Option<(Class, String)> {
         let signature = Signature::of(&Datatype::double()).hash;
         let mut header = Header {
@@ -167,7 +167,7 @@ fn refused(outcome: Option<(Class, String)>, class: Class, word: &str) {
 }
 
 #[test]
-fn the_target_checks_what_the_origin_should_have() {
+fn the_target_refuses_operations_that_violate_rules() {
     let mut pair = Pair::new();
     refused(pair.put(|_| {}), Class::Type, "never defined");
     pair.define(7, 1, 1, &double());
@@ -183,8 +183,9 @@ fn the_target_checks_what_the_origin_should_have() {
     let other = |put: &mut Header| (put.small, put.signature) = (true, put.signature ^ 1);
     refused(pair.put(other), Class::Type, "signatures differ");
     refused(pair.put(|put| (put.small, put.count) = (true, 2)), Class::Type, "signatures differ");
-    // Everything else had left the window as it was.
-    let Opened::Whole(window) = &pair.engine.state().windows[&1].opened else { panic!() };
+    // Only the admitted puts have changed the window.
+    let exposure = pair.engine.state().target.exposures().get(1).unwrap();
+    let Opened::Whole(window) = &exposure.opened else { panic!() };
     let window = window.span();
     let mut bytes = [0; 80];
     assert!(window.read(0, &mut bytes));
@@ -196,7 +197,7 @@ fn the_target_checks_what_the_origin_should_have() {
 }
 
 #[test]
-fn rule_t6_the_target_decides_by_the_tag() {
+fn rule_t6_the_target_admits_a_form_by_its_tag() {
     let mut pair = Pair::new();
     pair.define(7, 3, 1, &double());
     refused(pair.put(|_| {}), Class::Type, "unknown tag 3");
@@ -213,7 +214,7 @@ fn rule_t6_the_target_decides_by_the_tag() {
 }
 
 #[test]
-fn a_stranger_is_not_listened_to() {
+fn a_peer_without_a_valid_hello_is_lost() {
     let wrong: [fn(&mut Hello); 4] = [
         |hello| hello.protocol += 1,
         |hello| hello.secret[0] ^= 1,
@@ -235,7 +236,7 @@ fn a_stranger_is_not_listened_to() {
 }
 
 #[test]
-fn frames_of_any_bytes_do_no_harm() {
+fn frames_of_random_bytes_do_not_panic() {
     let mut state = 1u64;
     let mut random = move || {
         state =
@@ -260,7 +261,7 @@ fn frames_of_any_bytes_do_no_harm() {
     }
 }
 
-/// A receive from rank 1 whose message has begun to come in: 8 of 16 bytes.
+/// A receive from rank 1, of whose message 8 of 16 bytes have arrived.
 fn half_received() -> (Pair, u64) {
     let mut pair = Pair::new();
     let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
@@ -276,12 +277,12 @@ fn killed() -> RankState {
     RankState::Dead(Cause::Signal(9))
 }
 
-fn class_of(received: Option<crate::Result<super::mail::Delivery>>) -> Option<Class> {
+fn class_of(received: Option<crate::Result<super::Delivery>>) -> Option<Class> {
     received.and_then(Result::err).map(|error| error.class())
 }
 
 #[test]
-fn a_message_cut_by_death_is_an_error() {
+fn a_receive_fails_if_its_sender_dies() {
     let (mut pair, number) = half_received();
     pair.engine.state().handle_rank_state(1, killed());
     let received = pair.engine.state().take_received(number);
@@ -289,7 +290,7 @@ fn a_message_cut_by_death_is_an_error() {
 }
 
 #[test]
-fn who_receives_a_message_that_is_cut_hears_why() {
+fn a_receive_of_a_cut_message_reports_the_reason() {
     for (reason, class) in [(0, Class::Conversion), (1, Class::Other), (2, Class::ProcAborted)] {
         let (mut pair, number) = half_received();
         pair.send(&Brief { kind: Kind::Cut, context: reason, operation: 0, value: 8 }.encode());
@@ -299,9 +300,9 @@ fn who_receives_a_message_that_is_cut_hears_why() {
     }
 }
 
-/// One of no bytes is whole all the same; of another the receiver hears that it is cut.
+/// The data of a message of no bytes are whole even so. Those of another one are cut.
 #[test]
-fn a_send_that_is_given_up_ends_once_it_is_asked_for_and_leaves_nothing() {
+fn an_abandoned_send_ends_when_it_is_cleared() {
     for length in [0, 900] {
         let mut pair = Pair::new();
         let bytes: Arc<[u8]> = vec![0; length].into();
@@ -323,16 +324,16 @@ fn a_send_that_is_given_up_ends_once_it_is_asked_for_and_leaves_nothing() {
         let (bulk, cut) = (Kind::Bulk as u8, Kind::Cut as u8);
         assert_eq!(kinds, if length == 0 { vec![bulk] } else { vec![bulk, cut] });
         let state = pair.engine.state();
-        assert!(!state.is_sent(operation), "nobody takes it");
-        // Nor is what has ended remembered.
+        assert!(!state.is_sent(operation), "no call takes its outcome");
+        // A send that has ended leaves nothing either.
         state.forget_send(operation);
         state.abandon(operation);
-        assert!(state.mail.remembers_no_send());
+        assert!(state.messages.remembers_no_send());
     }
 }
 
 #[test]
-fn a_message_cut_by_nonsense_is_an_error() {
+fn a_receive_fails_if_its_sender_breaks_the_protocol() {
     for (value, data) in [(9, &[0; 7][..]), (8, &[0; 9])] {
         let (mut pair, number) = half_received();
         let more = Brief { kind: Kind::More, context: 0, operation: 0, value };
@@ -343,7 +344,7 @@ fn a_message_cut_by_nonsense_is_an_error() {
 }
 
 #[test]
-fn what_a_rank_sent_before_its_end_counts() {
+fn frames_sent_before_the_end_of_a_rank_are_taken_in() {
     for end in [RankState::Finalized, killed()] {
         let mut pair = Pair::new();
         let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
@@ -356,9 +357,10 @@ fn what_a_rank_sent_before_its_end_counts() {
     }
 }
 
-/// From another host the news of its end may come by a faster way than its last frame: the one that lets others leave.
+/// The end of a rank of another host may be known here before its last frame arrives. That frame
+/// may be the one that lets others leave.
 #[test]
-fn the_last_words_of_a_rank_that_has_finalized_may_come_late() {
+fn late_frames_of_a_finalized_rank_are_taken_in() {
     let mut pair = Pair::new();
     let venue = Venue::Communicator(0);
     pair.engine.state().enter_meeting(venue, &Group::of_job(2, 0), 0);
@@ -370,9 +372,9 @@ fn the_last_words_of_a_rank_that_has_finalized_may_come_late() {
     assert!(pair.engine.state().is_flushed());
 }
 
-/// Nor does who waits for them give up.
+/// A receive that waits for a late frame of a finalized rank goes on waiting.
 #[test]
-fn a_rank_that_has_finalized_is_gone_behind_its_last_words() {
+fn a_finalized_rank_is_gone_after_its_last_frame() {
     let faults = Faults { delay: 1000, ..Faults::default() };
     let mut pair = Pair::strangers_by(|link| Box::new(Faulty::new(link, faults)));
     let pattern = Pattern { context: 0, sender: Sender::One(1), tag: None };
@@ -395,9 +397,9 @@ fn a_rank_that_has_finalized_is_gone_behind_its_last_words() {
     }
 }
 
-/// It was announced in time, but its sender's death was heard of first.
+/// The announcement was sent before the death, but arrives after the death is known.
 #[test]
-fn a_dead_rank_has_no_message_to_wait_for() {
+fn a_receive_of_a_message_announced_by_a_dead_rank_fails() {
     let mut pair = Pair::new();
     pair.engine.state().handle_rank_state(1, killed());
     pair.send(&Header { operation: 5, length: 16, ..Header::new(Kind::Announce) }.encode());
@@ -409,12 +411,12 @@ fn a_dead_rank_has_no_message_to_wait_for() {
     }
 }
 
-/// A put on its way without a request, behind it one with a request that hasn't left yet.
+/// A put without a request that is sent, and after it a put with a request that isn't.
 #[test]
-fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
+fn every_operation_on_a_dead_rank_fails() {
     let mut pair = Pair::new();
     let state = pair.engine.state();
-    let ledger = state.ledgers[&1].clone();
+    let ledger = state.operations.ledger(1);
     ledger.issue(1);
     let operation = Operation { target: 1, window: 1, number: ledger.issue(1) };
     let ticket = Arc::new(Ticket::default());
@@ -429,17 +431,17 @@ fn each_operation_on_a_rank_that_dies_has_failed_for_whoever_waits_for_it() {
     }
 }
 
-/// Begins to fetch a number, as the quick way does.
+/// Begins to fetch one element, as a call that waits for it by itself does.
 fn fetch(pair: &mut Pair, ticket: &Arc<Ticket>) -> u64 {
     let state = pair.engine.state();
-    let operation = Operation { target: 1, window: 1, number: state.ledgers[&1].issue(1) };
+    let operation = Operation { target: 1, window: 1, number: state.operations.ledger(1).issue(1) };
     let (span, keep) = (ticket.room().span::<i64>(), Keep::Waiter(ticket.clone()));
     let run = Some((0, 8));
     state.expect(operation, Fetch { origin: None, count: 1, run, span, keep, bytes: (0, 8) });
     operation.number
 }
 
-/// The answer to it, in one frame.
+/// The answer to an operation that fetches, in one frame.
 fn answer(operation: u64, bytes: &[u8]) -> Vec<u8> {
     let reply = Header { context: 1, operation, ..Header::new(Kind::Reply) };
     let mut frame = vec![0; Header::SMALL_SIZE];
@@ -449,18 +451,18 @@ fn answer(operation: u64, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
+fn a_reply_settles_a_ticket_which_can_be_renewed() {
     let mut pair = Pair::new();
     let ticket = Arc::new(Ticket::default());
     for number in [3i64, 4] {
         let operation = fetch(&mut pair, &ticket);
-        assert!(!ticket.is_done() && !Ticket::renew(&ticket), "the engine has it");
+        assert!(!ticket.is_done() && !Ticket::renew(&ticket), "the engine holds the ticket");
         pair.send(&answer(operation, &number.to_ne_bytes()));
         assert!(ticket.is_done() && ticket.take_failure().is_none());
         assert_eq!(ticket.room().span::<i64>().peek(0), Some(number));
         assert!(Ticket::renew(&ticket) && !ticket.is_done());
     }
-    // Several at a time, answered in another order.
+    // Several operations at a time, answered in another order.
     let others = [1, 2, 3].map(|_| Arc::new(Ticket::default()));
     let operations = others.each_ref().map(|ticket| fetch(&mut pair, ticket));
     for at in [1, 2, 0] {
@@ -468,11 +470,11 @@ fn who_waits_for_a_number_alone_is_told_and_may_wait_for_the_next() {
         assert!(others[at].is_done() && Arc::strong_count(&others[at]) == 1);
         assert_eq!(others[at].room().span::<i64>().peek(0), Some(at as i64));
     }
-    assert_eq!(pair.engine.state().ledgers[&1].outstanding(1), 0);
+    assert_eq!(pair.engine.state().operations.ledger(1).outstanding(1), 0);
 }
 
 #[test]
-fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
+fn a_failure_goes_to_the_ticket_or_if_forsaken_to_the_ledger() {
     let refusal = Refusal { class: Class::RmaRange.wire(), text: "no".to_owned(), bytes: None };
     let refusal = shipable::codec::encode(&refusal, CONTROL_LIMIT).unwrap();
     type End<'a> = &'a dyn Fn(&mut Pair, u64);
@@ -498,7 +500,7 @@ fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
     ];
     for (end, class) in ends {
         let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         let operation = fetch(&mut pair, &ticket);
         end(&mut pair, operation);
         assert!(ticket.is_done() && ledger.outstanding(1) == 0);
@@ -506,9 +508,9 @@ fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
         assert_eq!(failure.class(), class, "{failure}");
         assert!(Ticket::renew(&ticket) && ticket.take_failure().is_none());
 
-        // Whoever waited lets go of it before that is heard of, or behind.
+        // A call forsakes the ticket before the failure arrives, and after.
         let (mut pair, ticket) = (Pair::new(), Arc::new(Ticket::default()));
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         let operation = fetch(&mut pair, &ticket);
         assert!(ticket.forsake().is_none());
         end(&mut pair, operation);
@@ -521,14 +523,14 @@ fn what_went_wrong_with_a_number_goes_to_who_waits_for_it_else_to_the_window() {
 }
 
 #[test]
-fn no_more_is_done_than_was_asked_for() {
+fn acknowledging_more_than_was_issued_breaks_the_protocol() {
     let answers = [
         Brief { kind: Kind::Ack, context: 1, operation: 0, value: 2 },
         Brief { kind: Kind::Done, context: 1, operation: 1, value: 0 },
     ];
     for (answer, asked) in answers.into_iter().zip([1, 0]) {
         let mut pair = Pair::new();
-        let ledger = pair.engine.state().ledgers[&1].clone();
+        let ledger = pair.engine.state().operations.ledger(1);
         (0..asked).for_each(|_| _ = ledger.issue(1));
         pair.send(&answer.encode());
         let gone = pair.engine.state().gone(1).unwrap().to_string();
@@ -536,14 +538,14 @@ fn no_more_is_done_than_was_asked_for() {
     }
 }
 
-/// Who spoke nonsense once is as good as dead, whatever it says later: it can't lock a window for ever.
+/// A lost peer must not lock a window for ever.
 #[test]
-fn a_rank_that_broke_the_protocol_is_not_listened_to() {
+fn frames_after_a_broken_protocol_are_ignored() {
     let mut pair = Pair::new();
     let greeting = hello(greeting());
     pair.send(&greeting);
     assert!(pair.engine.state().gone(1).unwrap().to_string().contains("hello twice"));
     let lock = Brief { kind: Kind::Lock, context: 1, operation: 1, value: 2 };
     pair.send(&lock.encode());
-    assert_eq!(pair.engine.state().windows[&1].control.locker(0), None);
+    assert_eq!(pair.engine.state().target.exposures().get(1).unwrap().control.locker(0), None);
 }

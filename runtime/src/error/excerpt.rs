@@ -1,11 +1,11 @@
-//! What is shown in errors of long types and sequences.
+//! Excerpts of long types and sequences for error texts.
 
 use std::fmt::Display;
 
-/// How many letters of a sequence or of a type are shown.
+/// The number of characters of a type or sequence that an error text shows.
 pub(crate) const SHOWN: usize = 120;
 
-/// A type in an error: its beginning, since it may have millions of blocks.
+/// The beginning of a type's text. The whole text may describe millions of blocks.
 pub(crate) fn excerpt(datatype: &dyn Display) -> String {
     shipable::excerpt::excerpt(datatype, SHOWN)
 }

@@ -1,4 +1,4 @@
-//! What was wrong: the kinds of errors, their texts, and the MPI error class of each.
+//! The kinds of errors, with the text and the MPI error class of each.
 
 use shipable::datatype::Combiner;
 use shipable::{Class, Datatype, Form};
@@ -8,21 +8,25 @@ use crate::flavor::Flavor;
 use crate::job;
 use crate::pointer::address_space;
 
-/// What was wrong. The rules are numbered as in docs/rules.md. Ranks and processes that are named here are ranks in the job, but for [`Rank`](ErrorKind::Rank) and [`RankTwice`](ErrorKind::RankTwice).
-/// Of a long type the beginning is shown.
+/// The fault of an [`Error`](crate::Error), with its values. Rules are numbered as in
+/// docs/rules.md.
+///
+/// Rank numbers are ranks in the job, except in [`Rank`](ErrorKind::Rank),
+/// [`RankTwice`](ErrorKind::RankTwice), [`Root`](ErrorKind::Root) and
+/// [`LockedWindow`](ErrorKind::LockedWindow). Of a long type only the beginning is shown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A call before `init` has ended.
+    /// A call was made before `init` had ended.
     #[error("the rank isn't initialized yet: call init first")]
     NotInitialized,
-    /// A call after `finalize`.
+    /// A call was made after `finalize`.
     #[error("the rank is finalized: make all calls before finalize")]
     Finalized,
-    /// The process can't join its job.
+    /// The process couldn't join its job.
     #[error(transparent)]
     Job(#[from] job::Error),
-    /// A datatype or form is refused.
+    /// A datatype or form was refused.
     #[error(transparent)]
     Datatype(#[from] shipable::Error),
     /// The link to a peer failed.
@@ -31,218 +35,221 @@ pub enum ErrorKind {
     /// Shared memory failed.
     #[error(transparent)]
     Segment(#[from] longshore_transport::SegmentError),
-    /// A rank outside of the group (rule 27).
+    /// The rank isn't in the communicator or group (rule 27).
     #[error(
         "no rank {rank} in a communicator or group of {size}: use one from 0 up and below {size}{}",
         if *null { ", or PROC_NULL" } else { "" }
     )]
     Rank {
-        /// What was given.
+        /// The rank that was passed.
         rank: i32,
         /// The communicator's or group's size.
         size: u32,
-        /// Whether the call takes PROC_NULL too.
+        /// Whether the call also accepts PROC_NULL.
         null: bool,
     },
-    /// A rank that is to be in a group, or out of it, twice.
+    /// A group call names the same rank twice.
     #[error("rank {0} is named twice: name each once")]
     RankTwice(i32),
-    /// A range of ranks without an end.
+    /// A range of ranks has stride 0.
     #[error("a range of ranks with stride 0: use another stride")]
     Stride,
-    /// A group that the call can't take.
-    #[error("{0}: give the same group of the communicator's own ranks at all of its members")]
+    /// The call can't use this group.
+    #[error("{0}: pass the same group of the communicator's ranks at every member of the group")]
     Group(String),
-    /// A group for a post or start with a process that the window hasn't.
+    /// The group of a post or start contains a process outside the window's group.
     #[error(
-        "process {process} of the group isn't in the window's group: name ranks of its communicator alone"
+        "process {process} of the group isn't in the window's group: name only ranks of its communicator"
     )]
     Outside {
-        /// Who: a rank in the job, whatever its rank in a communicator is.
+        /// The process, by its rank in the job.
         process: u32,
     },
-    /// A communicator that can't be used.
+    /// The communicator can't be used.
     #[error("the communicator is {0}")]
     CommunicatorHandle(&'static str),
-    /// Packed data of an architecture that can't be read here.
+    /// The packed data is in the representation of an architecture that this rank doesn't know.
     #[error(
-        "the communicator's data are of an architecture that isn't recognised here: let its ranks pack external32"
+        "the communicator's data is in the representation of an architecture that isn't known here: \
+         let its ranks pack external32"
     )]
     Unrecognised,
-    /// Data without a buffer.
-    #[error("data need a buffer: only datatypes and communicators are packed without")]
+    /// Data were to be packed or unpacked without a buffer.
+    #[error("data needs a buffer: only datatypes and communicators are packed without one")]
     NoBuffer,
-    /// Null handles that say neither what to pack or unpack, nor what to do with it.
+    /// The arguments of a pack or unpack call contradict each other.
     #[error("{0}")]
     PackArguments(String),
-    /// A root outside of the communicator.
+    /// The root isn't in the communicator.
     #[error(
         "no root {root} in a communicator of {size}: use one from 0 up and below {size}, the same at all ranks"
     )]
     Root {
-        /// What was given.
+        /// The root that was passed.
         root: i32,
         /// The communicator's size.
         size: u32,
     },
-    /// Elements that can't be dealt out.
+    /// The elements can't be divided into equal blocks.
     #[error(
-        "{count} elements aren't {size} equal blocks, one for each rank: pass a multiple of {size}"
+        "{count} elements don't divide into {size} equal blocks, one for each rank: pass a multiple of {size}"
     )]
     Blocks {
-        /// How many elements there are.
+        /// The number of elements.
         count: u64,
-        /// How many ranks.
+        /// The number of ranks.
         size: u64,
     },
-    /// Blocks of elements that don't lie in their memory, or not one for each rank.
-    #[error("{0}: give each rank's elements as a range of those that are there")]
+    /// The ranges don't lie within the buffer, or there isn't one for each rank.
+    #[error("{0}: give each rank a range of the elements in the buffer")]
     Ranges(String),
-    /// A buffer that is to be another, in a call that doesn't allow it.
+    /// `IN_PLACE` was passed to a call that doesn't accept it.
     #[error(
-        "IN_PLACE: only collective calls take it, and those with a root at their root alone; pass a buffer"
+        "IN_PLACE isn't allowed here: only collective calls take it, and rooted ones only at the root; \
+         pass a buffer"
     )]
     InPlace,
-    /// Operands of a reduction that have several types.
+    /// The operands of a reduction consist of several predefined types.
     #[error(
-        "{datatype} isn't made of one predefined type: reduce what is of one type in a call of its own"
+        "{datatype} isn't made of one predefined type: reduce the items of each type in a call of their own"
     )]
     NotReducible {
         /// The type.
         datatype: String,
     },
-    /// Operations that are for windows.
+    /// The operation is only for windows.
     #[error("MPI_REPLACE and MPI_NO_OP are for windows: use another operation in a reduction")]
     NotReducing,
-    /// What came in a collective call is of no call of this version.
+    /// The message of a collective call can't be decoded.
     #[error(
-        "what a rank sent in a collective call can't be read: call the same one at all ranks, of one version"
+        "the message of another rank in a collective call can't be decoded: make the same call at all \
+         ranks, with the same version of Longshore"
     )]
     Collective,
-    /// A color that is none.
+    /// The color of a split is negative.
     #[error("color {0} is negative: use 0 or more, or none")]
     Color(i32),
-    /// There are no more contexts.
+    /// All communicator contexts are in use.
     #[error("no context is left for another communicator: make fewer")]
     Contexts,
-    /// Two threads of a rank that make communicators or windows.
+    /// Two threads of a rank make communicators or windows at the same time.
     #[error(
         "another thread of this rank is making a communicator or window: make one at a time at each rank"
     )]
     MakingTwo,
-    /// A negative count (rule 27).
+    /// The count is negative (rule 27).
     #[error("count {0} is negative: use 0 or more")]
     Count(i64),
-    /// More elements than there is room for, or than can be counted.
+    /// There are more elements than memory or a 64-bit count can hold.
     #[error(
         "{count} of {datatype} are more than memory, or a count of 64 bits, can hold: use fewer"
     )]
     TooLarge {
-        /// How many.
+        /// The number of elements.
         count: u64,
-        /// Their type.
+        /// The type of the elements.
         datatype: String,
     },
-    /// A tag that isn't one.
+    /// The tag is invalid.
     #[error("tag {0} is negative: use 0 to {max}, or ANY_TAG in a receive", max = i32::MAX)]
     Tag(i32),
-    /// Rule T2.
+    /// The target type is locale-specific (rule T2).
     #[error(
-        "{datatype} is locale-specific{}, right on this rank alone, hence no target type: {remedy}, or let the target build \
-         it and send it with type_send{hint}",
-        made_so(culprit, datatype)
+        "{datatype} is locale-specific{}: it is right only on this rank, so it can't be a target type; \
+         {remedy}, or let the target build it and send it with type_send{hint}",
+        locale_cause(culprit, datatype)
     )]
     LocaleTarget {
         /// The type, in text notation.
         datatype: String,
-        /// The part whose constructor made it locale-specific, perhaps itself.
+        /// The component whose constructor made the type locale-specific, possibly the type itself.
         culprit: String,
-        /// What to build in place of that part.
+        /// The portable replacement for that component.
         remedy: &'static str,
-        /// What the window's policy has to do with it.
+        /// The effect of the window's target type policy, if there is one.
         hint: &'static str,
     },
-    /// Rule T3.
+    /// A foreign type is used for something other than the target type (rule T3).
     #[error(
-        "{datatype} is foreign, built at process {builder}: it can be the target type of an operation on that process and \
-         nothing else, not {role}"
+        "{datatype} is foreign, built at process {builder}: it can only be the target type of an operation \
+         on that process, not {role}"
     )]
     ForeignElsewhere {
-        /// The type's form in text.
+        /// The type's form, in text notation.
         datatype: String,
         /// The process that built it.
         builder: u32,
-        /// What it was used as.
+        /// The role in which it was used.
         role: &'static str,
     },
-    /// Rule T4.
+    /// The target didn't build the foreign type (rule T4).
     #[error(
-        "{datatype} was built at process {builder} and is right there alone, but the target is process {target}: ask \
-         process {target} to build the type and send it with type_send, or use a portable one"
+        "{datatype} was built at process {builder} and is right only there, but the target is process \
+         {target}: ask process {target} to build the type and send it with type_send, or use a portable one"
     )]
     ForeignTarget {
-        /// The type's form in text.
+        /// The type's form, in text notation.
         datatype: String,
         /// The process that built it.
         builder: u32,
-        /// The process that was to interpret it.
+        /// The target of the operation.
         target: u32,
     },
-    /// Rule T6.
+    /// A form has a tag that this version doesn't know (rule T6).
     #[error("a form with the unknown tag {0}: origin and target are different versions")]
     UnknownTag(u8),
-    /// Rule 18.
+    /// The type handle can't be used (rule 18).
     #[error("the type handle is {0}")]
     TypeHandle(&'static str),
-    /// A keyval that can't be used.
+    /// The keyval can't be used.
     #[error("the keyval is {0}")]
     Keyval(&'static str),
-    /// An attribute's callback failed.
+    /// An attribute callback failed.
     #[error("the {which} callback of an attribute failed: {error}")]
     Callback {
         /// `copy` or `delete`.
         which: &'static str,
-        /// What it returned.
+        /// The error that the callback returned.
         #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Rule 19.
+    /// The type signatures at origin and target differ (rule 19).
     #[error("the signatures differ: {origin} at the origin, {target} at the target: {remedy}")]
     Signature {
         /// Count and basic types at the origin.
         origin: String,
         /// Count and basic types at the target.
         target: String,
-        /// What to write instead.
+        /// The correct call.
         remedy: String,
     },
-    /// Rule 21, in one type.
+    /// A type of an accumulate consists of several predefined types (rule 21).
     #[error(
-        "{datatype} isn't made of one predefined type, as an accumulate wants on all sides, but is the {role}'s: accumulate \
-         what is of one type in a call of its own{}", if *pairs { ", and use MPI's pair types for pairs" } else { "" }
+        "{datatype}, the {role}'s type, isn't made of one predefined type, as an accumulate requires: \
+         accumulate the items of each type in a call of their own{}", if *pairs { ", and use MPI's pair types for pairs" } else { "" }
     )]
     MixedTypes {
         /// The type.
         datatype: String,
-        /// Whose it is.
+        /// The argument that has this type.
         role: &'static str,
-        /// Whether the operation is one on pairs.
+        /// Whether the operation works on pairs.
         pairs: bool,
     },
-    /// Rule 21, between the sides.
+    /// The sides of an accumulate have different predefined types (rule 21).
     #[error(
-        "an accumulate is of one predefined type on all sides, but {datatype} is of {found} where the target's is of \
-         {wanted}: use the same, pair types included"
+        "an accumulate has one predefined type on all sides, but {datatype} is of {found} and the target's \
+         type is of {wanted}: use the same, pair types included"
     )]
     OtherType {
-        /// The type at this rank.
+        /// The type at the origin.
         datatype: String,
-        /// What it is made of.
+        /// Its predefined type.
         found: String,
-        /// What the target type is made of.
+        /// The predefined type of the target type.
         wanted: String,
     },
-    /// Rule 21, of what takes one element.
+    /// The call takes one element of a predefined type, and this type isn't one (rule 21).
     #[error(
         "{call} takes one element of a predefined type, and {datatype} isn't one: use a number or one of the types of `c` and \
          `fortran`, or get_accumulate"
@@ -253,287 +260,288 @@ pub enum ErrorKind {
         /// The type.
         datatype: String,
     },
-    /// Rule 21: MPI_NO_OP where nothing is fetched.
+    /// MPI_NO_OP was passed to a call that fetches nothing (rule 21).
     #[error(
-        "MPI_NO_OP accumulates nothing: use it in get_accumulate and fetch_and_op, which return what is there"
+        "MPI_NO_OP accumulates nothing: use it in get_accumulate or fetch_and_op, which return the target's elements"
     )]
     NoOp,
-    /// An operation that this version doesn't know.
+    /// This version doesn't know the operation of an accumulate.
     #[error(
         "an accumulate with the unknown operation {0}: origin and target are different versions"
     )]
     UnknownOperation(u8),
-    /// Rule 13.
+    /// A request was misused (rule 13).
     #[error("{0}")]
     Request(&'static str),
-    /// Rule 20.
+    /// The items of a type that is written to overlap (rule 20).
     #[error(
         "{count} of {datatype} touch a byte twice: a type that is written to must not overlap itself"
     )]
     Overlap {
-        /// How many.
+        /// The number of elements.
         count: i64,
         /// The type.
         datatype: String,
     },
-    /// Rule 14, the displacement itself.
+    /// The target displacement is negative (rule 14).
     #[error(
         "target displacement {0} is negative: use 0 or more, in the target's displacement units"
     )]
     Displacement(i64),
-    /// Rule 14, the bytes reached.
+    /// The operation reaches bytes outside the window (rule 14).
     #[error(
         "bytes {start} to {end} lie outside of {} window of {size} bytes (displacement {displacement} in units of {unit} \
-         bytes): stay within it", whose(*own)
+         bytes): stay within it", owner(*own)
     )]
     Range {
-        /// First byte.
+        /// The first byte.
         start: i128,
-        /// End.
+        /// The byte after the last.
         end: i128,
         /// The window's size.
         size: u64,
-        /// As given.
+        /// The displacement that was passed.
         displacement: i64,
         /// The target's displacement unit.
         unit: u32,
         /// Whether the window is the caller's own.
         own: bool,
     },
-    /// Rule 29.
+    /// The address doesn't fit the target's pointers (rule 29).
     #[error(
-        "displacement {displacement} in units of {unit} bytes lies beyond what the target's pointers of {pointer} bytes reach: {}",
-        within(*size, *pointer)
+        "displacement {displacement} in units of {unit} bytes lies beyond the reach of the target's pointers of {pointer} bytes: {}",
+        address_remedy(*size, *pointer)
     )]
     Address {
-        /// As given.
+        /// The displacement that was passed.
         displacement: i64,
         /// The target's displacement unit.
         unit: u32,
-        /// The window's size; of a dynamic one what its pointers reach.
+        /// The window's size. For a dynamic window: the size of the target's address space.
         size: u64,
-        /// Bytes in the target's pointers.
+        /// The size of the target's pointers in bytes.
         pointer: u8,
     },
-    /// The caller's own buffer is smaller than what it is said to hold.
+    /// The caller's buffer is smaller than count and type require.
     #[error(
         "{count} of {datatype} reach bytes {start} to {end} of a buffer of {size}: pass a longer one"
     )]
     Buffer {
-        /// How many.
+        /// The number of elements.
         count: i64,
         /// The type.
         datatype: String,
-        /// First byte.
+        /// The first byte.
         start: i128,
-        /// End.
+        /// The byte after the last.
         end: i128,
         /// The buffer's size.
         size: u64,
     },
-    /// An explicit type that picks what lies between the members of a slice's elements.
+    /// An explicit type selects padding between the members of a slice's elements.
     #[error(
-        "{datatype} picks byte {byte} of a slice of {element}, which is padding and holds nothing: describe members only, or \
-         use a Buffer, which has all its bytes"
+        "{datatype} selects byte {byte} of a slice of {element}, which is padding: describe members only, or \
+         use a Buffer, all of whose bytes are initialized"
     )]
     Padding {
         /// The type.
         datatype: String,
         /// The type of the slice's elements.
         element: String,
-        /// The byte, from the slice's start.
+        /// The offset of the byte from the slice's start.
         byte: u64,
     },
-    /// A slice where memory of an emulated representation is due.
+    /// A slice is in the machine's representation, but the rank emulates another architecture.
     #[error(
         "this rank emulates {architecture}, but a Vec or slice is in this machine's representation: make it with \
          Rank::buffer, or pass bytes"
     )]
     Emulated {
-        /// What it emulates.
+        /// The emulated architecture.
         architecture: String,
     },
-    /// Rules 1 to 6, 9, 11, 12 and 25: the epoch doesn't allow it.
+    /// The state of the epoch doesn't allow the call (rules 1 to 6, 9, 11, 12 and 25).
     #[error("{0}")]
     Epoch(&'static str),
-    /// Rule 6, at the owner.
+    /// A window can't be exposed while it is locked (rule 6); found at the target.
     #[error(
-        "a post while rank {by} has the window locked, or is about to: a window is either exposed or locked, not both at a \
+        "a post while rank {by} has the window locked, or is about to: a window can't be exposed and locked at the same \
          time (rule 6); post after its unlock"
     )]
     LockedWindow {
-        /// Who, as a rank of the window.
+        /// The rank that holds the lock, numbered in the window's group.
         by: u32,
     },
-    /// Rule 10: bits that aren't asserts of the call.
+    /// The call doesn't take these asserts (rule 10).
     #[error("{call} takes no assert of bits {unknown:#x}: leave them out (rule 10)")]
     Assert {
         /// The call.
         call: &'static str,
-        /// The bits.
+        /// The bits that the call doesn't take.
         unknown: u32,
     },
-    /// Rule 10: a number that is no lock type.
-    #[error("lock type {0} is none: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
+    /// The lock type is unknown (rule 10).
+    #[error("lock type {0} doesn't exist: use LOCK_SHARED or LOCK_EXCLUSIVE (rule 10)")]
     LockType(i32),
-    /// Rule 25: the window is gone.
-    #[error("the window is freed: nothing can be done with it any more")]
+    /// The window is freed (rule 25).
+    #[error("the window is freed: make all calls on it before free")]
     WindowFreed,
-    /// Rule 26.
+    /// An argument of a call that makes a window is wrong (rule 26).
     #[error("{problem}")]
     WindowArgument {
-        /// SIZE, DISP, BASE or ARG.
+        /// The MPI error class: SIZE, DISP, BASE or ARG.
         class: Class,
-        /// What is wrong.
+        /// The fault and its remedy.
         problem: String,
     },
-    /// Rule 16.
-    #[error("{call} is for a window of flavor {wanted}, and this one's is {flavor}: make the window with `{}`", wanted.call())]
+    /// The call isn't for windows of this flavor (rule 16).
+    #[error("{call} is for a window of flavor {wanted}, but this window has flavor {flavor}: make the window with `{}`", wanted.call())]
     Flavor {
         /// The call.
         call: &'static str,
-        /// The window's flavor.
+        /// The flavor of the window.
         flavor: Flavor,
-        /// The one that the call takes.
+        /// The flavor that the call requires.
         wanted: Flavor,
     },
-    /// Rule 15: memory that is attached already.
+    /// The memory is attached already (rule 15).
     #[error(
-        "bytes {start:#x} to {end:#x} overlap {:#x} to {:#x}, which is attached already: detach it first (rule 15)", there.0, there.1
+        "bytes {start:#x} to {end:#x} overlap {:#x} to {:#x}, which are attached already: detach those first (rule 15)", there.0, there.1
     )]
     AttachedTwice {
-        /// First byte.
+        /// The first byte.
         start: u64,
-        /// End.
+        /// The byte after the last.
         end: u64,
-        /// The range that is attached.
+        /// The range that is attached already.
         there: (u64, u64),
     },
-    /// Rule 15: an operation outside of what is attached.
+    /// An operation reaches memory outside an attachment (rule 15).
     #[error(
         "bytes {start:#x} to {end:#x} don't lie in one attachment of {}{}: use addresses of memory that is attached \
          (rule 15)", if *own { "this rank" } else { "the target" }, touched.map(|(start, end)| format!(" (one has {start:#x} to {end:#x})")).unwrap_or_default()
     )]
     NotAttached {
-        /// First byte.
+        /// The first byte.
         start: i128,
-        /// End.
+        /// The byte after the last.
         end: i128,
-        /// An attachment that has some of them.
+        /// An attachment that contains some of the bytes.
         touched: Option<(u64, u64)>,
         /// Whether the window is the caller's own.
         own: bool,
     },
-    /// Rule 15: memory that isn't attached to this window.
+    /// The memory isn't attached to this window (rule 15).
     #[error(
-        "what is to be detached isn't attached to this window: detach it from its own, once (rule 15)"
+        "the memory to detach isn't attached to this window: detach it once, from the window it is attached to (rule 15)"
     )]
     Detached,
-    /// Rules 15 and 29: memory without an address.
+    /// An emulated rank's address space has no room for the memory (rules 15 and 29).
     #[error(
-        "{size} bytes have no place among the addresses of this rank, of {pointer} bytes: attach less, or detach some (rule 15)"
+        "{size} bytes don't fit the address space of this rank's pointers of {pointer} bytes: attach less, or detach some (rule 15)"
     )]
     NoAddress {
-        /// Its size.
+        /// The size of the memory in bytes.
         size: u64,
-        /// Bytes in the rank's pointers.
+        /// The size of the rank's pointers in bytes.
         pointer: u8,
     },
-    /// Rule 17.
+    /// The ranks can't share the window's memory (rule 17).
     #[error(
-        "{0}: make the window on ranks that can map all of it (split_type), or let it be smaller (rule 17)"
+        "{0}: make the window on ranks that can map all of it (split_type), or make it smaller (rule 17)"
     )]
     NotShared(String),
-    /// A value for an info key that the key doesn't take.
+    /// The info key doesn't take this value.
     #[error("info {key}={value}: expected {expected}")]
     Info {
-        /// The key.
+        /// The info key.
         key: &'static str,
-        /// The value given.
+        /// The value that was passed.
         value: String,
-        /// What it takes.
+        /// The values that the key takes.
         expected: &'static str,
     },
-    /// Rule 28.
-    #[error("{0}; that item and all after it are left unwritten")]
+    /// A value doesn't fit the representation of the receiving side (rule 28).
+    #[error("{0}; this item and all later ones aren't written")]
     Conversion(String),
-    /// A message longer than the buffer of its receive.
+    /// The message is longer than the buffer of its receive.
     #[error("a message of {length} bytes for a receive of at most {room}: pass a longer buffer")]
     Truncate {
-        /// Bytes in the message, packed.
+        /// The packed size of the message in bytes.
         length: u64,
-        /// Bytes that the buffer takes, packed.
+        /// The packed size that the buffer takes, in bytes.
         room: u64,
     },
-    /// The other side refused the operation.
-    #[error("rank {by} refused it: {text}")]
+    /// Another rank refused the operation.
+    #[error("rank {by} refused the operation: {text}")]
     Refused {
-        /// Who.
+        /// The rank that refused.
         by: u32,
-        /// The class of its error.
+        /// The MPI class of the rank's error.
         class: Class,
-        /// Its text.
+        /// The text of the rank's error.
         text: String,
     },
-    /// A collective call failed at another rank, so it failed everywhere.
-    #[error("it failed at rank {by}, so it failed at all: {text}")]
+    /// A collective call failed at another rank, so it failed at all ranks.
+    #[error("the call failed at rank {by}, so it failed at all ranks: {text}")]
     Elsewhere {
-        /// Where.
+        /// The rank where it failed first.
         by: u32,
-        /// The class of its error.
+        /// The MPI class of that rank's error.
         class: Class,
-        /// Its text.
+        /// The text of that rank's error.
         text: String,
     },
-    /// A rank that the call needs is gone.
+    /// A rank that the call needs is dead or has left the job.
     #[error("rank {rank} is gone: {state}")]
     Gone {
-        /// Who.
+        /// The rank that is gone.
         rank: u32,
-        /// What became of it.
+        /// How it ended.
         state: String,
     },
-    /// Data of which no more come: the sender's call failed.
-    #[error("rank {by} gave up sending the data, since its call failed: see its error")]
+    /// The sender's call failed, so the rest of the data won't arrive.
+    #[error("rank {by} stopped sending the data, because its call failed: see its error")]
     GivenUp {
-        /// Who.
+        /// The sender.
         by: u32,
     },
-    /// The job is being ended.
-    #[error("the job is being ended{}", by.map(|rank| format!(" by rank {rank}")).unwrap_or_default())]
+    /// The job is being aborted.
+    #[error("the job is being aborted{}", by.map(|rank| format!(" by rank {rank}")).unwrap_or_default())]
     Aborting {
-        /// Who asked for it; the launcher where none.
+        /// The rank that asked for it; `None` if it was the launcher.
         by: Option<u32>,
     },
-    /// Rule 8, where uses of windows are checked: the report.
+    /// `--check` found that the ranks make different collective calls (rule 8). Contains the
+    /// report.
     #[error("ranks make different collective calls on one communicator (rule 8):\n{0}")]
     OutOfOrder(String),
-    /// Ranks that wait for each other, where uses of windows are checked.
-    #[error("ranks wait for each other in a circle, so that none of their calls can end:\n{0}")]
+    /// `--check` found ranks that wait for each other. Contains the report.
+    #[error("ranks wait for each other in a circle, so none of their calls can end:\n{0}")]
     Circle(String),
-    /// What was found, where that is to be an error.
-    #[error("--check found {0} things to report: see standard error")]
+    /// `--check=fail` found faults in the job.
+    #[error("--check reported {0} faults: see standard error")]
     Found(u64),
-    /// A peer sent what no peer of this version sends.
+    /// A peer sent a frame that no correct peer of this version sends.
     #[error("rank {peer} broke the protocol: {what}")]
     Protocol {
-        /// Who.
+        /// The peer.
         peer: u32,
-        /// What was wrong.
+        /// The fault.
         what: String,
     },
-    /// A form that a peer shipped, or was to be shipped, can't be used.
+    /// A form can't be used, received from the peer or to be sent to it.
     #[error("a form between this rank and rank {peer} can't be used: {what}")]
     Form {
-        /// Who.
+        /// The peer.
         peer: u32,
-        /// What was wrong.
+        /// The fault.
         what: String,
     },
 }
 
 impl ErrorKind {
-    /// What another rank said of its error.
+    /// The error of a collective call that failed at rank `by`, decoded from that rank's message.
     pub(crate) fn elsewhere(by: u32, class: u8, text: String) -> ErrorKind {
         ErrorKind::Elsewhere { by, class: Class::from_wire(class).unwrap_or(Class::Unknown), text }
     }
@@ -612,7 +620,8 @@ impl ErrorKind {
     }
 }
 
-/// Rules T1 and T2, of a type that isn't portable.
+/// The error of rules T1 and T2 for a target type that isn't portable. It names the component that
+/// made the type locale-specific, and the portable constructor to use instead.
 pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str) -> ErrorKind {
     let culprit = form.culprit();
     let remedy = match culprit.map(Datatype::combiner) {
@@ -636,19 +645,20 @@ pub(crate) fn locale_target(datatype: &Datatype, form: &Form, hint: &'static str
     ErrorKind::LocaleTarget { datatype: excerpt(datatype), culprit, remedy, hint }
 }
 
-/// What made a type locale-specific, unless it is the type itself.
-fn made_so(culprit: &str, datatype: &str) -> String {
+/// The component that made a type locale-specific, in parentheses, unless it is the type itself.
+fn locale_cause(culprit: &str, datatype: &str) -> String {
     if culprit == datatype { String::new() } else { format!(" ({culprit} made it so)") }
 }
 
-fn whose(own: bool) -> &'static str {
+/// The owner of a window, seen from the caller.
+fn owner(own: bool) -> &'static str {
     if own { "this rank's" } else { "the target's" }
 }
 
-/// What to do about a displacement that pointers don't reach.
-fn within(size: u64, pointer: u8) -> String {
+/// The remedy for a displacement beyond the reach of the target's pointers.
+fn address_remedy(size: u64, pointer: u8) -> String {
     match size == address_space(pointer) {
-        true => "give an address of what it attached".to_owned(),
+        true => "give an address of memory that the target attached".to_owned(),
         false => format!("stay within its window of {size} bytes"),
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, where it did, and the MPI error class of each.
+//! Errors: the kind of each, the place where it occurred, and its MPI error class.
 
 mod excerpt;
 mod kind;
@@ -14,9 +14,10 @@ pub(crate) use kind::locale_target;
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error: what was wrong, and the place: rank, window, target, bytes, epoch.
+/// An error of a call of this crate: what was wrong, and the [`Place`] where it was found.
 ///
-/// Its text says what was wrong, with which values, and what to do instead. [`class`](Error::class) is MPI's class for it.
+/// The text states the fault, the values involved, and the remedy. [`class`](Error::class) is the
+/// MPI error class.
 pub struct Error(Box<Report>);
 
 struct Report {
@@ -26,20 +27,20 @@ struct Report {
     raised: bool,
 }
 
-/// Where an operation failed.
+/// The call, ranks, window and bytes of a failed operation. Its text ends that of the error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The call, in MPI's words.
+    /// The name of the call, such as `put`.
     pub call: &'static str,
-    /// The rank that made it: its rank in the job.
+    /// The rank that made the call, numbered in the job.
     pub rank: u32,
-    /// The rank that it was to reach, in its communicator.
+    /// The rank that the call addressed, numbered in its communicator.
     pub target: Option<i32>,
-    /// That rank's process: its rank in the job.
+    /// The addressed rank, numbered in the job.
     pub process: Option<u32>,
     /// The window's number.
     pub window: Option<u32>,
-    /// The bytes of the target's window that it was to touch.
+    /// The bytes of the target's window that the operation addressed: start and end.
     pub bytes: Option<(i128, i128)>,
     /// The state of the window's epoch.
     pub epoch: Option<String>,
@@ -64,17 +65,17 @@ impl Error {
         self.0.kind.class()
     }
 
-    /// What was wrong.
+    /// The fault, with its values.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// Where, if the call has a place.
+    /// The place of the failed call, if one is known.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }
 
-    /// The same error, met in the window of the rank that is told of it.
+    /// Turns the error of a remote operation into one about this rank's own window.
     pub(crate) fn at_home(mut self) -> Error {
         if let ErrorKind::Range { own, .. } | ErrorKind::NotAttached { own, .. } = &mut self.0.kind
         {
@@ -83,7 +84,7 @@ impl Error {
         self
     }
 
-    /// The same error, met within an epoch of which only the window knew.
+    /// Adds the epoch's state to the place, for callers that don't know the epoch themselves.
     pub(crate) fn within(mut self, epoch: impl FnOnce() -> String) -> Error {
         if let Some(place) = &mut self.0.place {
             place.epoch.get_or_insert_with(epoch);
@@ -91,19 +92,19 @@ impl Error {
         self
     }
 
-    /// Notes that an error handler deals with it; whether it is the first one.
+    /// Marks the error as handled by an error handler. Returns whether it wasn't marked before.
     pub(crate) fn first_raised(&mut self) -> bool {
         !std::mem::replace(&mut self.0.raised, true)
     }
 
-    /// The same error with its place; the first place stays.
+    /// Adds a place, unless the error has one already.
     pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Error {
         self.0.place.get_or_insert_with(place);
         self
     }
 }
 
-/// Rule 28 where a program found it.
+/// Turns a conversion error of a compiled program into the error of rule 28.
 pub(crate) fn conversion(error: shipable::Error) -> Error {
     match error {
         shipable::Error::Conversion(value) => ErrorKind::Conversion(value.to_string()).into(),
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_its_place_once() {
+    fn the_first_place_of_an_error_stays() {
         let place = |call| Place { call, rank: 2, target: Some(1), ..Place::default() };
         let error = Error::from(ErrorKind::Count(-1)).at(|| place("put")).at(|| place("fence"));
         assert_eq!(error.class(), Class::Count);

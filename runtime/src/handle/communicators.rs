@@ -1,4 +1,5 @@
-//! Communicators by handle: those of the job, and those that were unpacked, which can be compared and nothing else.
+//! Communicators by handle: those of the job, and unpacked ones, which can only be compared and
+//! freed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +10,12 @@ use crate::communicator::{Communicator, FIRST, FREED};
 use crate::error::{ErrorKind, Result};
 use crate::rank::Rank;
 
-/// Names a communicator. Numbers aren't used again.
+/// A handle of a communicator. The numbers of freed handles aren't reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CommunicatorHandle(u64);
 
 impl CommunicatorHandle {
-    /// Names none: MPI_COMM_NULL.
+    /// Refers to no communicator: MPI_COMM_NULL.
     pub const NULL: CommunicatorHandle = CommunicatorHandle(0);
     /// MPI_COMM_WORLD.
     pub const WORLD: CommunicatorHandle = CommunicatorHandle(1);
@@ -28,13 +29,13 @@ enum Named {
 }
 
 struct Table {
-    /// By handle, of those that aren't freed.
+    /// The communicators whose handles aren't freed, by handle.
     rows: BTreeMap<u64, Named>,
-    /// The last handle given out.
+    /// The last handle that was returned.
     last: u64,
 }
 
-/// The communicators that a rank has handles of.
+/// The table of communicators for which a rank has handles.
 ///
 /// ```
 /// use longshore::Comparison;
@@ -54,7 +55,7 @@ pub struct Communicators {
 }
 
 impl Communicators {
-    /// A table for a rank, with its two first communicators.
+    /// A table for a rank, which contains its two initial communicators.
     pub fn new(rank: &Rank) -> Communicators {
         let first =
             [(CommunicatorHandle::WORLD, rank.world()), (CommunicatorHandle::SELF, rank.alone())];
@@ -63,7 +64,7 @@ impl Communicators {
         Communicators { table: Mutex::new(table) }
     }
 
-    /// A handle of a communicator.
+    /// Returns a handle of a communicator.
     pub fn insert(&self, communicator: Communicator) -> CommunicatorHandle {
         self.push(Named::Own(communicator))
     }
@@ -75,7 +76,7 @@ impl Communicators {
         self.push(Named::Unpacked(description))
     }
 
-    /// The communicator, for any use but comparison.
+    /// The communicator, for any use except comparison.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -88,7 +89,7 @@ impl Communicators {
     /// ```
     ///
     /// # Errors
-    /// COMM for a handle that is null, freed, or of a communicator that was unpacked.
+    /// COMM for a handle that is null, freed, or of an unpacked communicator.
     pub fn own(&self, handle: CommunicatorHandle) -> Result<Communicator> {
         match self.table().find(handle)? {
             Named::Own(communicator) => Ok(communicator.share()),
@@ -96,7 +97,8 @@ impl Communicators {
         }
     }
 
-    /// How two relate (MPI-5.0 section 7.4.1; seed 001, where one was unpacked).
+    /// Compares two communicators (MPI-5.0 section 7.4.1; for unpacked ones, proposal 1
+    /// (docs/proposals.md)).
     ///
     /// # Errors
     /// COMM for a handle that is null or freed.
@@ -115,10 +117,11 @@ impl Communicators {
         }
     }
 
-    /// Frees a communicator, with all its ranks, or one that was unpacked, alone.
+    /// Frees a communicator. Collective, unless it was unpacked.
     ///
     /// # Errors
-    /// COMM for a handle that is null, freed, or one of the first two; as [`Communicator::free`].
+    /// COMM for a handle that is null, freed, or of an initial communicator. Otherwise the errors
+    /// of [`Communicator::free`].
     pub fn free(&self, handle: CommunicatorHandle) -> Result<()> {
         if handle == CommunicatorHandle::WORLD || handle == CommunicatorHandle::SELF {
             return Err(FIRST.into());
@@ -128,7 +131,7 @@ impl Communicators {
             table.find(handle)?;
             table.rows.remove(&handle.0)
         };
-        // Others are waited for, and callbacks asked, without the lock.
+        // Waits for other ranks and runs callbacks, so the lock is released.
         match freed {
             Some(Named::Own(communicator)) => communicator.free(),
             _ => Ok(()),
@@ -162,5 +165,5 @@ impl Table {
 const NULL: ErrorKind = ErrorKind::CommunicatorHandle("null");
 const UNKNOWN: ErrorKind = ErrorKind::CommunicatorHandle("unknown to this rank");
 const UNPACKED: ErrorKind = ErrorKind::CommunicatorHandle(
-    "unpacked: it can be compared with others and freed, and nothing else, since its ranks may be gone",
+    "unpacked: it can only be compared and freed, since its ranks may be gone",
 );

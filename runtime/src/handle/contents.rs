@@ -1,4 +1,5 @@
-//! Types taken apart by handle: envelope, contents (seed 002; MPI-5.0 section 5.1.13), and the accessors of seed 000.
+//! The constructor of a type, by handle: envelope and contents (proposal 2 (docs/proposals.md);
+//! MPI-5.0 section 5.1.13), and the accessors of proposal 0 (docs/proposals.md).
 
 use shipable::Datatype;
 use shipable::contents::{self, Counts, Elements, Envelope};
@@ -7,21 +8,22 @@ use shipable::datatype::{Combiner, Node};
 use super::{Handle, Types};
 use crate::error::Result;
 
-/// Where [`Types::contents`] writes the arguments of a constructor; arrays may be longer than they need to be.
+/// The arrays that receive a constructor's arguments from [`Types::contents`]. They may be longer
+/// than necessary.
 #[derive(Debug, Default)]
 pub struct Arrays<'a> {
     /// `array_of_integers`.
     pub integers: &'a mut [i32],
     /// `array_of_addresses`.
     pub addresses: &'a mut [i64],
-    /// `array_of_large_counts`; unused in the version with ints.
+    /// `array_of_large_counts`; unused with [`Counts::Int`].
     pub large_counts: &'a mut [i64],
     /// `array_of_datatypes`.
     pub datatypes: &'a mut [Handle],
 }
 
 impl Types {
-    /// How many arguments of each kind the type's constructor had.
+    /// The number of arguments of each kind of the type's constructor (MPI_Type_get_envelope).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -29,7 +31,8 @@ impl Types {
     /// use longshore::shipable::contents::Counts;
     ///
     /// let types = Types::new(&rank);
-    /// let column = types.insert(longshore::Datatype::vector(8, 1, 10, &longshore::Datatype::double())?)?;
+    /// let column = longshore::Datatype::vector(8, 1, 10, &longshore::Datatype::double())?;
+    /// let column = types.insert(column)?;
     /// let envelope = types.envelope(column, Counts::Int)?;
     /// assert_eq!((envelope.integers, envelope.datatypes), (3, 1));
     /// assert_eq!(types.type_count(column)?, 8);
@@ -38,17 +41,20 @@ impl Types {
     /// ```
     ///
     /// # Errors
-    /// TYPE for a handle that is null, freed or foreign, and where an argument doesn't fit the version of the calls.
+    /// TYPE for a handle that is null, freed or foreign, and if an argument doesn't fit the
+    /// integers that `counts` selects.
     pub fn envelope(&self, handle: Handle, counts: Counts) -> Result<Envelope> {
         let (_, datatype) = self.built_here(handle, TAKEN_APART)?;
         Ok(datatype.envelope(counts)?)
     }
 
-    /// Writes the arguments of the type's constructor to arrays, in the order of the table in [`shipable::contents`].
+    /// Writes the arguments of the type's constructor to arrays (MPI_Type_get_contents). The table
+    /// in [`shipable::contents`] defines their order.
     ///
-    /// A handle of a derived type that is returned is a new reference to the type that the constructor was given, if that
-    /// is still there, with the same name and attributes; it is to be freed as any other. Types that were freed meanwhile come
-    /// back with an empty cache. A predefined type comes back as itself.
+    /// Each returned handle of a derived type is a new reference, to be freed by the caller. If the
+    /// type that the constructor was given still exists, the handle refers to it, with the same
+    /// name and attributes. Otherwise it refers to a new type without attributes. A predefined type
+    /// is returned as itself.
     ///
     /// ```
     /// use longshore::handle::{Arrays, Handle, Types};
@@ -59,7 +65,8 @@ impl Types {
     /// let types = Types::new(&rank);
     /// let column = types.insert(Datatype::vector(8, 1, 10, &Datatype::double())?)?;
     /// let (mut integers, mut datatypes) = ([0; 3], [Handle::NULL]);
-    /// let arrays = Arrays { integers: &mut integers, datatypes: &mut datatypes, ..Arrays::default() };
+    /// let mut arrays = Arrays { integers: &mut integers, ..Arrays::default() };
+    /// arrays.datatypes = &mut datatypes;
     /// types.contents(column, Counts::Int, arrays)?;
     /// assert_eq!((integers, datatypes), ([8, 1, 10], [Handle::predefined(Basic::Double)]));
     /// # rank.finalize()?;
@@ -67,8 +74,9 @@ impl Types {
     /// ```
     ///
     /// # Errors
-    /// TYPE for a handle that is null, freed or foreign, or of a named type, and where an argument doesn't fit the version
-    /// of the calls; ARG for the first array that is too short. Nothing is written then, and nothing to be freed.
+    /// TYPE for a handle that is null, freed, foreign, or of a named type, and if an argument
+    /// doesn't fit the integers that `counts` selects. ARG for the first array that is too short.
+    /// Nothing is written then, and no handle needs to be freed.
     pub fn contents(&self, handle: Handle, counts: Counts, arrays: Arrays<'_>) -> Result<()> {
         let (_, datatype) = self.built_here(handle, TAKEN_APART)?;
         let contents = datatype.contents(counts)?;
@@ -86,7 +94,8 @@ impl Types {
         Ok(())
     }
 
-    /// How many entries the type has (MPI_Type_count of 1995): see [`shipable::contents`].
+    /// The number of entries of the type (MPI_Type_count of proposal 0 (docs/proposals.md)): see
+    /// [`shipable::contents`].
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed or foreign.
@@ -95,10 +104,12 @@ impl Types {
         Ok(contents::type_count(&datatype))
     }
 
-    /// Writes at most the first `count` entries of the type to arrays, and sets `count` to how many there are of them
-    /// (MPI_Type_elements of 1995); gives the combiner. A `count` of zero touches no array. What is in which array, the table of
-    /// the accessors in [`shipable::contents`] says; entries of arrays that it doesn't name are left alone. Handles are new
-    /// references, as in [`contents`](Types::contents).
+    /// Writes at most `count` entries of the type to arrays, and sets `count` to their number.
+    /// Returns the combiner (MPI_Type_elements of proposal 0 (docs/proposals.md)).
+    ///
+    /// With a `count` of zero, no array is accessed. The table of the accessors in
+    /// [`shipable::contents`] defines the contents of each array; other arrays are left unchanged.
+    /// The handles are new references, as in [`contents`](Types::contents).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -118,8 +129,8 @@ impl Types {
     /// ```
     ///
     /// # Errors
-    /// TYPE for a handle that is null, freed or foreign; COUNT for a negative count; ARG for an array that is too short.
-    /// Nothing is written then.
+    /// TYPE for a handle that is null, freed or foreign. COUNT for a negative count. ARG for an
+    /// array that is too short. Nothing is written then.
     pub fn type_elements(
         &self,
         handle: Handle,
@@ -145,14 +156,14 @@ impl Types {
         Ok(elements.combiner)
     }
 
-    /// New references, all or none.
+    /// New references to all of these types, or to none of them.
     fn references(&self, datatypes: &[Datatype]) -> Result<Vec<Handle>> {
         let mut references = Vec::with_capacity(datatypes.len());
         for datatype in datatypes {
             match self.reference(datatype) {
                 Ok(handle) => references.push(handle),
                 Err(error) => {
-                    // The caller never had them, so nobody is told.
+                    // The caller never had these references, so free handlers aren't called.
                     references.into_iter().for_each(|handle| self.remove(handle));
                     return Err(error);
                 }
@@ -161,7 +172,8 @@ impl Types {
         Ok(references)
     }
 
-    /// A new reference to a type that was built of this very tree, if one is there; else a new type.
+    /// A new reference to a type of exactly this datatype tree, if one exists. Otherwise a new
+    /// type.
     fn reference(&self, datatype: &Datatype) -> Result<Handle> {
         let known = self.table().oldest(datatype).cloned();
         match known {

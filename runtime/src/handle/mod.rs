@@ -1,12 +1,16 @@
-//! Types by handle, below the Rust types that make misuse impossible: the rules that a C edge relies on.
+//! Types by handle, for an interface in C, where the compiler can't enforce the rules that Rust
+//! types enforce.
 //!
-//! A handle is a number: null, one of a predefined type, or the row of a table. A row is a pair of what the type is and of
-//! its name and attributes, as James Cownie proposed it to the MPI Forum: dup makes a new row with the same first half, and a
-//! reference that [`Types::contents`] returns is a new row with both halves the same. Rule 18 (committed, not freed, not null)
-//! and rule T3 (a foreign type is a target type and nothing else) are checked here, for every use that a type has.
+//! A handle is a number: null, that of a predefined type, or that of a row of a table. A row has
+//! two parts, the type itself and its card (name and attributes), as in proposal 3
+//! (docs/proposals.md). A dup is a new row with the same type and a new card. A handle returned by
+//! [`Types::contents`] is a new row with the same type and the same card.
 //!
-//! Calls take the table by shared reference and hold no lock while callbacks and free handlers run, so these may use the
-//! handle that they are told of.
+//! Rule 18 (the type is committed, not freed and not null) and rule T3 (a foreign type is only a
+//! target type) are checked here for every use of a type.
+//!
+//! Calls take the table by shared reference, and hold no lock while callbacks and free handlers
+//! run. These may therefore use the handle that they are passed.
 
 mod communicators;
 mod contents;
@@ -32,7 +36,7 @@ use crate::process::Process;
 use crate::rank::Rank;
 use crate::types::{Compiled, ForeignType, OTHER_RANK, TargetType, Type};
 
-/// What a handle names. A clone is another reference to the same.
+/// The type of a row. A clone is another reference to the same type.
 #[derive(Clone)]
 enum Named {
     Built(Datatype, Arc<Card>),
@@ -40,18 +44,18 @@ enum Named {
     Foreign(ForeignType),
 }
 
-/// What a committed type is used as, other than target type.
+/// The role of a committed type in a call, other than that of the target type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The origin type of an operation.
     Origin,
-    /// Of what is sent.
+    /// The type of data that is sent.
     Send,
-    /// Of what is received.
+    /// The type of data that is received.
     Receive,
-    /// Sent itself, by type_send.
+    /// A type that is itself sent, by type_send.
     TypeSend,
-    /// Of what is packed or unpacked.
+    /// The type of data that is packed or unpacked.
     Pack,
 }
 
@@ -61,18 +65,18 @@ impl Role {
             Role::Origin => "an origin type",
             Role::Send => "the type of a send",
             Role::Receive => "the type of a receive",
-            Role::TypeSend => "what type_send sends",
+            Role::TypeSend => "the type that type_send sends",
             Role::Pack => "the type of a pack",
         }
     }
 }
 
-/// A type of either kind, as a target type: what [`Types::target`] gives.
+/// A target type, own or foreign, as [`Types::target`] returns it.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Committed here.
+    /// A type committed here.
     Own(Type),
-    /// Built at another process.
+    /// A type built at another process.
     Foreign(ForeignType),
 }
 
@@ -85,7 +89,7 @@ impl<'a> From<&'a Target> for TargetType<'a> {
     }
 }
 
-/// The types that a rank has handles of.
+/// The table of types for which a rank has handles.
 ///
 /// ```
 /// use longshore::{Class, Datatype, handle::{Handle, Role, Types}};
@@ -93,7 +97,8 @@ impl<'a> From<&'a Target> for TargetType<'a> {
 /// let rank = longshore::init()?;
 /// let types = Types::new(&rank);
 /// let pair = types.insert(Datatype::contiguous(2, &Datatype::double())?)?;
-/// assert_eq!(types.as_own(pair, Role::Origin).unwrap_err().class(), Class::Type); // not committed
+/// // The type isn't committed yet.
+/// assert_eq!(types.as_own(pair, Role::Origin).unwrap_err().class(), Class::Type);
 /// types.commit(pair)?;
 /// assert_eq!(types.extent(pair)?, 16);
 /// types.free(pair)?;
@@ -111,8 +116,9 @@ impl<'a> From<&'a Target> for TargetType<'a> {
 /// let row = types.insert(Datatype::contiguous(5, &Datatype::double())?)?;
 /// types.set_name(row, "row")?;
 /// assert_eq!(types.name(row)?, "row");
-/// assert_eq!((types.size(row)?, types.bounds(row)?.extent(), types.signature(row)?.count), (40, 40, 5));
-/// // A dup has the attributes whose keyvals say so, and no name.
+/// assert_eq!((types.size(row)?, types.bounds(row)?.extent()), (40, 40));
+/// assert_eq!(types.signature(row)?.count, 5);
+/// // A dup gets the attributes that its keyvals share, and no name.
 /// let level: Keyval<Type, u32> = rank.create_keyval(Callbacks::default().share())?;
 /// types.set_attr(row, &level, 1u32)?;
 /// let dup = types.dup(row)?;
@@ -120,7 +126,7 @@ impl<'a> From<&'a Target> for TargetType<'a> {
 /// assert!(types.delete_attr(dup, &level)?);
 /// assert_eq!(types.print(dup)?, "U1(D:U2(5d))");
 /// assert_eq!(types.datatype(dup)?.signature(), types.signature(row)?);
-/// // What was committed or received otherwise gets a handle, too.
+/// // Types that were committed or received without a handle can get one.
 /// let own = types.insert_own(rank.type_of::<f64>()?)?;
 /// assert_eq!(types.extent(own)?, 8);
 /// rank.world().type_send(&rank.type_of::<f64>()?, rank.world().rank(), 0)?;
@@ -136,26 +142,28 @@ pub struct Types {
 
 #[derive(Default)]
 struct Table {
-    /// By handle, of those that aren't freed.
+    /// The rows of handles that aren't freed, by handle.
     rows: BTreeMap<u64, Named>,
-    /// The last handle given out.
+    /// The last handle that was returned.
     last: u64,
-    /// The rows of types that were built here and aren't freed, by the address of their tree, which a row keeps alive.
+    /// The rows of types built here that aren't freed, by the address of the datatype tree, which
+    /// the row keeps alive.
     by_tree: HashMap<usize, BTreeSet<u64>>,
-    /// The predefined types that were asked for.
+    /// The predefined types that were used, compiled at their first use.
     basics: HashMap<Basic, Type>,
-    /// Fortran's parametrised types, of which there is one for each choice of parameters.
+    /// Fortran's parametrised types. There is one for each choice of parameters.
     kinds: HashMap<Leaf, Handle>,
 }
 
 impl Types {
-    /// A table for a rank, empty but for the predefined types.
+    /// A table for a rank. It contains only the predefined types.
     pub fn new(rank: &Rank) -> Types {
         Types { process: rank.process().clone(), table: Mutex::default() }
     }
 
-    /// A handle of a datatype, to be committed, with a name and attributes of its own. A predefined type has its handle
-    /// already, and one of Fortran's parametrised types the same whenever it is asked for.
+    /// Returns a handle of a datatype that isn't committed yet, with a name and attributes of its
+    /// own. A predefined type has its handle already. A parametrised type of Fortran always gets
+    /// the same handle.
     ///
     /// # Errors
     /// TYPE for a parametrised type that this rank's architecture lacks.
@@ -180,7 +188,8 @@ impl Types {
         }
     }
 
-    /// A handle of a committed type, with the type's name and attributes; of a predefined type the one that it has.
+    /// Returns a handle of a committed type, with the type's name and attributes. A predefined type
+    /// has its handle already.
     ///
     /// # Errors
     /// TYPE for a type of another rank.
@@ -194,7 +203,7 @@ impl Types {
         }
     }
 
-    /// A handle of a type that another process sent.
+    /// Returns a handle of a type that another process sent.
     ///
     /// # Errors
     /// TYPE for a type that another rank received.
@@ -205,10 +214,10 @@ impl Types {
         }
     }
 
-    /// Commits a type, for all references to it; does nothing if it is committed.
+    /// Commits a type, for all handles that refer to it. Does nothing if it is committed already.
     ///
     /// # Errors
-    /// TYPE for a null, freed or foreign handle, and as [`Rank::commit`].
+    /// TYPE for a null, freed or foreign handle. Otherwise the errors of [`Rank::commit`].
     pub fn commit(&self, handle: Handle) -> Result<()> {
         let (datatype, card) = match self.find(handle)? {
             Named::Built(datatype, card) => (datatype, card),
@@ -220,12 +229,13 @@ impl Types {
         Ok(())
     }
 
-    /// Frees a handle. What uses its type goes on, and so do other references to it. Free handlers are told of it first,
-    /// with the handle still valid; if it was the last reference, its attributes are deleted.
+    /// Frees a handle (MPI-5.0 section 5.1.9). Operations in progress and other handles of the type
+    /// remain valid. Free handlers are called first, while the handle is valid. If it was the last
+    /// handle, the attributes are deleted.
     ///
     /// # Errors
-    /// TYPE for a handle that is null, freed or of a predefined type; what a delete callback returns, and then the handle
-    /// stays valid.
+    /// TYPE for a handle that is null, freed, or of a predefined type. The error of a delete
+    /// callback; the handle stays valid then.
     pub fn free(&self, handle: Handle) -> Result<()> {
         let named = self.find(handle)?;
         let kind =
@@ -235,7 +245,7 @@ impl Types {
         }
         let card = named.card();
         self.process.names().tell_free_handlers(&Holder::new(card, Some(handle)));
-        // The row's, and this one.
+        // Two references are this row's and `named`'s.
         if Arc::strong_count(card) <= 2 {
             card.clear(Some(handle))?;
         }
@@ -243,7 +253,7 @@ impl Types {
         Ok(())
     }
 
-    /// Empties a row, unless it is of a type that can't be freed.
+    /// Removes a row, unless its type can't be freed.
     fn remove(&self, handle: Handle) {
         let Ok(named) = self.find(handle) else { return };
         let mut table = self.table();
@@ -253,16 +263,17 @@ impl Types {
             None => {}
         }
         let row = table.rows.remove(&handle.0);
-        // What may be the last reference ends after the lock.
+        // Perhaps the last references: they are dropped after the lock is released.
         drop(table);
         drop((row, named));
     }
 
-    /// A handle of a new type that is the same, committed if this one is (MPI-5.0 section 5.1.10): its attributes are what the
-    /// copy callbacks make of this one's, its name is empty.
+    /// Duplicates a type (MPI-5.0 section 5.1.10). The new type is committed if the old one is. The
+    /// copy callbacks decide which attributes it gets; its name is empty.
     ///
     /// # Errors
-    /// TYPE for a handle that is null, freed or foreign; what a copy callback returns, and then there is no new type.
+    /// TYPE for a handle that is null, freed or foreign. The error of a copy callback; no type is
+    /// made then.
     pub fn dup(&self, handle: Handle) -> Result<Handle> {
         let (old, datatype) = self.built_here(handle, "a type to duplicate")?;
         let datatype = Datatype::dup(&datatype)?;
@@ -277,10 +288,10 @@ impl Types {
         Ok(self.table().push(new))
     }
 
-    /// The attribute under a keyval, if the type has one.
+    /// The attribute under a keyval; `None` if the type has none.
     ///
     /// # Errors
-    /// TYPE for a null or freed handle; as [`Type::attr`].
+    /// TYPE for a null or freed handle. Otherwise the errors of [`Type::attr`].
     pub fn attr<T: Any + Send + Sync>(
         &self,
         handle: Handle,
@@ -289,10 +300,10 @@ impl Types {
         self.find(handle)?.card().get(keyval)
     }
 
-    /// Sets the attribute under a keyval, for all references to the type.
+    /// Sets the attribute under a keyval, for all handles that refer to the type.
     ///
     /// # Errors
-    /// TYPE for a null or freed handle; as [`Type::set_attr`].
+    /// TYPE for a null or freed handle. Otherwise the errors of [`Type::set_attr`].
     pub fn set_attr<T: Any + Send + Sync>(
         &self,
         handle: Handle,
@@ -302,10 +313,10 @@ impl Types {
         self.find(handle)?.card().set(keyval, value.into(), Some(handle))
     }
 
-    /// Deletes the attribute under a keyval; false if there is none.
+    /// Deletes the attribute under a keyval. Returns false if there is none.
     ///
     /// # Errors
-    /// TYPE for a null or freed handle; as [`Type::delete_attr`].
+    /// TYPE for a null or freed handle. Otherwise the errors of [`Type::delete_attr`].
     pub fn delete_attr<T: Any + Send + Sync>(
         &self,
         handle: Handle,
@@ -314,7 +325,7 @@ impl Types {
         self.find(handle)?.card().delete(keyval, Some(handle))
     }
 
-    /// Its name: a predefined type's is MPI's, another's is empty at first.
+    /// The type's name. A predefined type has its MPI name; another type's name is empty at first.
     ///
     /// # Errors
     /// TYPE for a null or freed handle.
@@ -322,7 +333,7 @@ impl Types {
         Ok(self.find(handle)?.card().name())
     }
 
-    /// Gives the type a name, for all references to it.
+    /// Sets the type's name, for all handles that refer to it.
     ///
     /// # Errors
     /// TYPE for a null or freed handle.
@@ -331,7 +342,7 @@ impl Types {
         Ok(())
     }
 
-    /// The type for any use but that of a target type.
+    /// The type, for any use except that of a target type.
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed, not committed (rule 18), or foreign (rule T3).
@@ -343,7 +354,7 @@ impl Types {
         }
     }
 
-    /// The type as a target type.
+    /// The type, for use as a target type.
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed or not committed (rule 18).
@@ -355,7 +366,7 @@ impl Types {
         }
     }
 
-    /// The datatype, to build another one with it.
+    /// The datatype, from which another one can be built.
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed or foreign.
@@ -363,7 +374,7 @@ impl Types {
         Ok(self.built_here(handle, "a type to build another with")?.1)
     }
 
-    /// Its bounds, in the rank's memory.
+    /// The type's bounds in the rank's memory.
     ///
     /// # Errors
     /// TYPE for a handle that is null, freed or foreign.
@@ -374,32 +385,32 @@ impl Types {
         }
     }
 
-    /// Its extent, in the rank's memory.
+    /// The type's extent in the rank's memory.
     ///
     /// # Errors
-    /// As [`bounds`](Types::bounds).
+    /// Those of [`bounds`](Types::bounds).
     pub fn extent(&self, handle: Handle) -> Result<i64> {
         self.bounds(handle).map(|bounds| bounds.extent())
     }
 
-    /// Bytes of data in it.
+    /// The type's size: the number of bytes of its data.
     ///
     /// # Errors
-    /// As [`bounds`](Types::bounds).
+    /// Those of [`bounds`](Types::bounds).
     pub fn size(&self, handle: Handle) -> Result<i64> {
         self.bounds(handle).map(|bounds| bounds.size)
     }
 
-    /// Its signature.
+    /// The type's signature.
     ///
     /// # Errors
-    /// As [`bounds`](Types::bounds).
+    /// Those of [`bounds`](Types::bounds).
     pub fn signature(&self, handle: Handle) -> Result<Signature> {
         let (_, datatype) = self.built_here(handle, "a type to ask the signature of")?;
         Ok(datatype.signature())
     }
 
-    /// How a person reads it; any type that isn't freed has a text.
+    /// The type in text notation. Foreign types have one too.
     ///
     /// # Errors
     /// TYPE for a null or freed handle.
@@ -411,24 +422,24 @@ impl Types {
         }
     }
 
-    /// Its flat form.
+    /// The type's flat form.
     fn flat(&self, handle: Handle) -> Result<String> {
         let (_, datatype) = self.built_here(handle, Role::Pack.name())?;
         Ok(shipable::flat::pack(&datatype, &self.process.me().architecture)?)
     }
 
-    /// A committed type out of its flat form.
+    /// Unpacks a type from its flat form and commits it.
     fn unpack(&self, packed: &[u8], position: &mut u64) -> Result<Handle> {
         let mut after = *position;
         let datatype = flat::unpack_datatype(&self.process, packed, &mut after)?;
         let handle = self.insert(datatype)?;
-        // A handle that can't be used isn't given out.
+        // A type that can't be committed gets no handle.
         self.commit(handle).inspect_err(|_| self.remove(handle))?;
         *position = after;
         Ok(handle)
     }
 
-    /// What a handle names, and its tree, which a foreign type hasn't got.
+    /// The type of a handle and its datatype. A foreign type has no datatype, so it is refused.
     fn built_here(&self, handle: Handle, role: &'static str) -> Result<(Named, Datatype)> {
         let named = self.find(handle)?;
         match &named {
@@ -450,12 +461,12 @@ impl Types {
         &self.process
     }
 
-    /// Locked for as long as no callback can run.
+    /// Locks the table. The lock must be released before any callback runs.
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a handle names.
+    /// The type of a handle.
     fn find(&self, handle: Handle) -> Result<Named> {
         if let Some(basic) = handle.as_predefined() {
             if let Some(known) = self.table().basics.get(&basic) {
@@ -506,13 +517,13 @@ impl Table {
         handle
     }
 
-    /// The oldest row of this very tree.
+    /// The oldest row with this datatype tree.
     fn oldest(&self, datatype: &Datatype) -> Option<&Named> {
         let rows = self.by_tree.get(&datatype.key().addr())?;
         self.rows.get(rows.first()?)
     }
 
-    /// Commits all references to a type.
+    /// Commits all rows with this datatype and card.
     fn commit(&mut self, datatype: &Datatype, card: &Arc<Card>, committed: &Type) {
         let same_tree = self.by_tree.get(&datatype.key().addr()).into_iter().flatten();
         for number in same_tree {

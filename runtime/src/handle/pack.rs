@@ -1,17 +1,18 @@
-//! MPI_Pack_size, MPI_Pack and MPI_Unpack by handle, of data, of datatypes and of communicators (seed 001).
+//! MPI_Pack_size, MPI_Pack and MPI_Unpack by handle, of data, datatypes and communicators (proposal
+//! 1 (docs/proposals.md)).
 //!
-//! What is packed depends on which handles are null:
+//! The null handles decide which kind of object is packed:
 //!
 //! | count | datatype | communicator | |
 //! |---|---|---|---|
-//! | any, 0 or more | valid | valid | data, as MPI-1 has it |
+//! | 0 or more | valid | valid | data, as in MPI-1 |
 //! | 1 | valid | null | the datatype |
 //! | 1 | null | valid | the communicator |
-//! | another | one of them null | | an error |
+//! | not 1 | one of them null | | an error |
 //! | any | null | null | an error |
 //!
-//! To unpack an object is to give a place for its handle, which has to hold a null one, instead of the handle. A buffer is
-//! needed for data alone, and only where they take any bytes.
+//! To unpack an object, pass a reference to a null handle in its place, which is then set. Only
+//! data needs a buffer, and only if it takes any bytes.
 
 use shipable::Class;
 
@@ -22,23 +23,23 @@ use crate::flat;
 use crate::origin::{Destination, Origin, RankMemory, RankMemoryMut};
 use crate::types::Type;
 
-/// A handle given to [`unpack`].
+/// A handle that is passed to [`unpack`].
 #[derive(Debug)]
 pub enum Argument<'a, H> {
-    /// Of what is there.
+    /// The handle of an existing object.
     In(H),
-    /// The place for the handle of what is unpacked.
+    /// The null handle that is set to the unpacked object.
     Out(&'a mut H),
 }
 
-/// What the null handles ask for.
+/// The kind of object that the handles select.
 enum Object {
     Data(Type, Communicator),
     Datatype(Handle),
     Communicator(CommunicatorHandle),
 }
 
-/// Reads the table above.
+/// Selects the kind of object by the table in the module's documentation.
 fn object(
     types: &Types,
     communicators: &Communicators,
@@ -49,7 +50,7 @@ fn object(
     let one = |object| match count {
         1 => Ok(object),
         _ => Err(wrong(format!(
-            "a count of {count} with a null handle: one datatype or communicator is packed at a time, give 1"
+            "a count of {count} with a null handle: one datatype or communicator is packed at a time, pass 1"
         ))),
     };
     match (datatype == Handle::NULL, communicator == CommunicatorHandle::NULL) {
@@ -62,7 +63,7 @@ fn object(
     }
 }
 
-/// The bytes that [`pack`] takes at most for the same arguments.
+/// The greatest number of bytes that [`pack`] needs for these arguments.
 ///
 /// ```
 /// # let rank = longshore::init()?;
@@ -77,8 +78,8 @@ fn object(
 /// ```
 ///
 /// # Errors
-/// ARG for arguments that aren't in the table; TYPE, COMM for handles that can't be used so; as
-/// [`Communicator::pack_size`].
+/// ARG for arguments that aren't in the table above. TYPE or COMM for an unusable handle. Otherwise
+/// the errors of [`Communicator::pack_size`].
 pub fn pack_size(
     types: &Types,
     communicators: &Communicators,
@@ -93,18 +94,20 @@ pub fn pack_size(
     }
 }
 
-/// Packs data, a datatype or a communicator to `packed` from `position` on, and moves the position past it.
+/// Packs data, a datatype or a communicator into `packed` from `position` on, and advances the
+/// position.
 ///
 /// ```
 /// # let rank = longshore::init()?;
-/// use longshore::handle::{Argument, CommunicatorHandle, Communicators, Handle, Types, pack, unpack};
+/// use longshore::handle::{Argument, CommunicatorHandle, Communicators, Handle, Types};
+/// use longshore::handle::{pack, unpack};
 /// use longshore::shipable::Basic;
 ///
 /// let (types, communicators) = (Types::new(&rank), Communicators::new(&rank));
 /// let (tables, double) = ((&types, &communicators), Handle::predefined(Basic::Double));
 /// let (world, none) = (CommunicatorHandle::WORLD, CommunicatorHandle::NULL);
 /// let (values, mut packed, mut position) = ([1.5, 2.5], [0; 200], 0);
-/// // The type of the data, and the data.
+/// // Packs the type of the data, then the data.
 /// pack(tables, None::<&[f64]>, 1, double, &mut packed, &mut position, none)?;
 /// pack(tables, Some(&values[..]), 2, double, &mut packed, &mut position, world)?;
 ///
@@ -120,8 +123,8 @@ pub fn pack_size(
 /// ```
 ///
 /// # Errors
-/// As [`pack_size`] and [`Communicator::pack`]; BUFFER where data are to be packed and there is no buffer. Nothing is packed
-/// then.
+/// Those of [`pack_size`] and [`Communicator::pack`]. BUFFER if there is data but no buffer.
+/// Nothing is packed then.
 pub fn pack<'a, M: RankMemory<'a>>(
     (types, communicators): (&Types, &Communicators),
     buffer: Option<M>,
@@ -163,12 +166,14 @@ pub fn pack<'a, M: RankMemory<'a>>(
     Ok(())
 }
 
-/// Unpacks data, a datatype or a communicator from `position` of `packed` on, and moves the position past it. A datatype is
-/// committed; a communicator can be compared and freed, and nothing else.
+/// Unpacks data, a datatype or a communicator from `position` of `packed` on, and advances the
+/// position. An unpacked datatype is committed. An unpacked communicator can only be compared and
+/// freed.
 ///
 /// # Errors
-/// ARG for arguments that aren't in the table, and for a place that holds a handle already; TYPE, COMM for handles that can't
-/// be used so; as [`Communicator::unpack`], [`Rank::unpack_type`](crate::Rank::unpack_type) and
+/// ARG for arguments that aren't in the table above, and if a handle to be set isn't null. TYPE or
+/// COMM for an unusable handle. Otherwise the errors of [`Communicator::unpack`],
+/// [`Rank::unpack_type`](crate::Rank::unpack_type) and
 /// [`Rank::unpack_communicator`](crate::Rank::unpack_communicator).
 pub fn unpack<'a, M: RankMemoryMut<'a>>(
     (types, communicators): (&Types, &Communicators),
@@ -182,10 +187,8 @@ pub fn unpack<'a, M: RankMemoryMut<'a>>(
     use Argument::{In, Out};
     let free = |null: bool| match null {
         true if count == 1 => Ok(()),
-        true => Err(wrong(format!("a count of {count}: one object is unpacked at a time, give 1"))),
-        false => {
-            Err(wrong("the handle to be filled names something already: let it be null".into()))
-        }
+        true => Err(wrong(format!("a count of {count}: one object is unpacked at a time, pass 1"))),
+        false => Err(wrong("the handle to be set isn't null: set it to null first".into())),
     };
     match (datatype, communicator) {
         (Out(place), In(CommunicatorHandle::NULL)) => {
@@ -200,7 +203,7 @@ pub fn unpack<'a, M: RankMemoryMut<'a>>(
             Ok(())
         }
         (Out(_), _) | (_, Out(_)) => Err(wrong(
-            "a place for one handle and no null for the other: give a null beside what is unpacked"
+            "one handle is to be set, but the other isn't null: pass a null handle beside the one to be set"
                 .into(),
         )),
         (In(Handle::NULL), In(CommunicatorHandle::NULL)) => Err(both_null()),
@@ -219,7 +222,7 @@ pub fn unpack<'a, M: RankMemoryMut<'a>>(
     }
 }
 
-/// Data that take no bytes need no buffer.
+/// Refuses data without a buffer, unless it takes no bytes.
 fn check_no_data(communicator: &Communicator, count: i64, datatype: &Type) -> Result<()> {
     match communicator.pack_size(count, datatype)? {
         0 => Ok(()),
@@ -232,5 +235,5 @@ fn wrong(what: String) -> crate::Error {
 }
 
 fn both_null() -> crate::Error {
-    wrong("datatype and communicator are both null: one of them says what to pack or unpack".into())
+    wrong("datatype and communicator are both null: one of them must select the object to pack or unpack".into())
 }

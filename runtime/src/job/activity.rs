@@ -1,8 +1,9 @@
-//! What a rank is doing: a note that it leaves in the segment, for the launcher's message about its end.
+//! The current activity of a rank. The rank notes it in the segment, and the launcher reports it
+//! when the rank ends or gets stuck.
 
 macro_rules! activities {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
-        /// What a rank is doing. In shared memory it is a code and an argument.
+        /// The activity of a rank. In shared memory, it is a code and an argument.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u32)]
         pub enum Activity {
@@ -10,7 +11,7 @@ macro_rules! activities {
         }
 
         impl Activity {
-            /// The one with code `code`.
+            /// The activity with this code, if there is one.
             pub fn from_code(code: u32) -> Option<Activity> {
                 match code {
                     $($code => Some(Activity::$name),)*
@@ -27,9 +28,9 @@ macro_rules! activities {
     };
 }
 
-// A code keeps its meaning for ever: ranks and launcher may be different builds.
+// A code never changes its meaning, because ranks and launcher may be different builds.
 activities! {
-    /// The program's own work, or nothing yet.
+    /// Outside of calls: the program's own work.
     Computing = 0, "its own work";
     /// In `init`, waiting for the others.
     Init = 1, "init";
@@ -43,7 +44,7 @@ activities! {
     Send = 5, "a send to rank {}";
     /// Receiving from rank *argument*.
     Receive = 6, "a receive from rank {}";
-    /// Making a window.
+    /// Creating a window.
     CreateWindow = 7, "the making of a window";
     /// Freeing window *argument*.
     FreeWindow = 8, "the freeing of window {}";
@@ -53,17 +54,17 @@ activities! {
     Put = 10, "a put to rank {}";
     /// A get from rank *argument*.
     Get = 11, "a get from rank {}";
-    /// Making a communicator.
+    /// Creating a communicator.
     MakeCommunicator = 12, "the making of a communicator";
     /// Freeing a communicator.
     FreeCommunicator = 13, "the freeing of a communicator";
-    /// Waiting for the lock of rank *argument*.
+    /// Waiting for the window lock of rank *argument*.
     Lock = 14, "a lock of rank {}";
-    /// Waiting for operations on rank *argument*.
+    /// Waiting for the completion of operations on rank *argument*.
     Flush = 15, "a flush to rank {}";
-    /// Waiting for the posts of a start on window *argument*.
+    /// In a start on window *argument*, waiting for the matching posts.
     Start = 16, "a start on window {}";
-    /// Waiting for the end of an exposure of window *argument*.
+    /// In a wait on window *argument*, for the end of its exposure epoch.
     Wait = 17, "a wait on window {}";
     /// In a broadcast.
     Broadcast = 18, "a broadcast";
@@ -73,31 +74,31 @@ activities! {
     Scatter = 20, "a scatter";
     /// In an alltoall.
     Alltoall = 21, "an alltoall";
-    /// In a reduce, or an allreduce.
+    /// In a reduce or an allreduce.
     Reduce = 22, "a reduction";
-    /// In a scan, or an exscan.
+    /// In a scan or an exscan.
     Scan = 23, "a scan";
-    /// Waiting for a message of rank *argument*.
+    /// In a probe for a message of rank *argument*.
     Probe = 24, "a probe for rank {}";
-    /// An accumulate to rank *argument*, or one of its kin.
+    /// An accumulate, get_accumulate, fetch_and_op or compare_and_swap on rank *argument*.
     Accumulate = 32, "an accumulate to rank {}";
-    /// Waiting for one operation on rank *argument*.
+    /// Waiting for the request of one operation on rank *argument*.
     Request = 33, "a wait for an operation on rank {}";
-    /// Waiting for operations on what is detached from window *argument*.
+    /// In a detach from window *argument*, waiting for operations on the memory.
     Detach = 34, "a detach from window {}";
-    /// Setting infos of window *argument*.
+    /// Setting the info of window *argument*.
     SetInfo = 35, "the setting of infos of window {}";
-    /// Waiting, before a post, for an unlock by rank *argument*.
+    /// In a post, waiting for an unlock by rank *argument*.
     Post = 36, "a post, for an unlock by rank {}";
 }
 
 impl Activity {
-    /// Its code in shared memory.
+    /// The code in shared memory.
     pub fn code(self) -> u32 {
         self as u32
     }
 
-    /// In words, with its argument. A rank below 0, as ANY_SOURCE is, is any rank.
+    /// A description with the argument. A negative rank, such as ANY_SOURCE, is any rank.
     pub fn describe(self, argument: u32) -> String {
         match argument as i32 {
             0.. => self.text().replace("{}", &argument.to_string()),

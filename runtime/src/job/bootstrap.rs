@@ -1,16 +1,18 @@
-//! What ranks share that another launcher started: a segment on each host, and the job's secret.
+//! Under launchers other than `longshore run`, the ranks themselves set up a segment on each host
+//! and the job's secret.
 //!
-//! 1. Every rank publishes its host: the kernel that it runs under, and the network that it sees there.
-//! 2. After a barrier rank 0 reads them all, and publishes who shares a host with whom, many ranks in one value: a launcher answers all
-//!    ranks one after the other, so that a request for each pair of ranks would hold up a large job.
-//! 3. After a barrier all read that. The first rank of each host makes the host's segment, and publishes its process and the
-//!    segment's descriptor there; rank 0 makes the secret.
-//! 4. After a barrier the others open their host's through /proc.
-//! 5. After a barrier the first ranks may close it.
+//! 1. Every rank publishes its host's name: the identities of its kernel and its network namespace.
+//! 2. After a barrier, rank 0 reads all names and publishes the host of every rank, many ranks in
+//!    one value. A launcher answers requests one at a time, so that one request for each pair of
+//!    ranks would delay a large job.
+//! 3. After a barrier, all ranks read these values. The first rank of each host creates the host's
+//!    segment and publishes the process and the descriptor that hold it. Rank 0 creates the secret.
+//! 4. After a barrier, the other ranks open the segment of their host through /proc.
+//! 5. After a barrier, the first ranks may close their descriptors.
 //!
-//! Two containers on one host see each other's network, or they count as two hosts.
+//! Two containers on one machine with separate network namespaces count as two hosts.
 //!
-//! Left out: ranks that see the same network but not each other in /proc.
+//! Not supported: ranks in the same network namespace that can't see each other in /proc.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -27,10 +29,11 @@ const HOST: &str = "host";
 const SEGMENT: &str = "segment";
 const SECRET: &str = "secret";
 
-/// The hosts of how many ranks are published together: of 11 bytes at most each, where PMI-1 takes 1024.
-const TOGETHER: usize = 93;
+/// The number of ranks whose hosts share one published value. PMI-1 limits a value to 1024 bytes,
+/// and each rank takes at most 11: ten digits and a comma.
+const RANKS_PER_VALUE: usize = 93;
 
-/// This host's segment, the job's secret, and who is where. Collective.
+/// Sets up and returns this host's segment, the job's secret and the host of each rank. Collective.
 pub(super) fn share(
     rank: u32,
     size: u32,
@@ -43,8 +46,8 @@ pub(super) fn share(
         let segment =
             Segment::create(size).map_err(|error| Error::Segment(io::Error::other(error)))?;
         let descriptor = segment.as_fd().try_clone_to_owned().map_err(Error::Segment)?;
-        let place = format!("{}/{}", std::process::id(), descriptor.as_raw_fd());
-        launcher.publish(SEGMENT, &place).map_err(Error::Launcher)?;
+        let value = format!("{}/{}", std::process::id(), descriptor.as_raw_fd());
+        launcher.publish(SEGMENT, &value).map_err(Error::Launcher)?;
         Some(descriptor)
     } else {
         None
@@ -64,7 +67,7 @@ pub(super) fn share(
     Ok((descriptor, secret, hosts))
 }
 
-/// Who shares a host with whom. Hosts are named by their first rank.
+/// Finds the host of each rank. The number of a host is its first rank.
 fn find_hosts(rank: u32, size: u32, host: &str, launcher: &mut Exchange) -> Result<Hosts, Error> {
     launcher.publish(HOST, host).map_err(Error::Launcher)?;
     launcher.barrier().map_err(Error::Launcher)?;
@@ -76,54 +79,57 @@ fn find_hosts(rank: u32, size: u32, host: &str, launcher: &mut Exchange) -> Resu
             .zip(&names)
             .map(|(peer, name)| *first_of.entry(name).or_insert(peer))
             .collect();
-        for (number, firsts) in firsts.chunks(TOGETHER).enumerate() {
+        for (number, firsts) in firsts.chunks(RANKS_PER_VALUE).enumerate() {
             let firsts: Vec<_> = firsts.iter().map(u32::to_string).collect();
-            launcher.publish(&together(number), &firsts.join(",")).map_err(Error::Launcher)?;
+            launcher.publish(&value_name(number), &firsts.join(",")).map_err(Error::Launcher)?;
         }
     }
     launcher.barrier().map_err(Error::Launcher)?;
     let mut hosts = Vec::new();
-    for number in 0..(size as usize).div_ceil(TOGETHER) {
-        let told = launcher.get(0, &together(number)).map_err(Error::Launcher)?;
-        read_hosts(&told, size, &mut hosts).ok_or_else(|| malformed(0, &told))?;
+    for number in 0..(size as usize).div_ceil(RANKS_PER_VALUE) {
+        let value = launcher.get(0, &value_name(number)).map_err(Error::Launcher)?;
+        read_hosts(&value, size, &mut hosts).ok_or_else(|| malformed(0, &value))?;
     }
     Ok(Hosts::new(hosts))
 }
 
-/// Under which rank 0 publishes the hosts of several ranks.
-fn together(number: usize) -> String {
+/// The name of the `number`-th value with which rank 0 publishes hosts.
+fn value_name(number: usize) -> String {
     format!("{HOST}-{number}")
 }
 
-/// Reads the hosts of the ranks that come next.
-fn read_hosts(told: &str, size: u32, hosts: &mut Vec<u32>) -> Option<()> {
-    let here = TOGETHER.min(size as usize - hosts.len());
+/// Parses a published value and appends the hosts of the next ranks. Returns `None` if it is
+/// malformed.
+fn read_hosts(value: &str, size: u32, hosts: &mut Vec<u32>) -> Option<()> {
+    let expected = RANKS_PER_VALUE.min(size as usize - hosts.len());
     let before = hosts.len();
-    for first in told.split(',') {
+    for first in value.split(',') {
         let first = first.parse().ok()?;
-        // A host's first rank is on it itself.
+        // The number of a host is its first rank, so that rank must have the number too.
         let is_known = hosts.get(first as usize) == Some(&first) || first as usize == hosts.len();
         hosts.push(Some(first).filter(|_| is_known)?);
     }
-    (hosts.len() - before == here).then_some(())
+    (hosts.len() - before == expected).then_some(())
 }
 
-/// Opens the descriptor at `place`, which the first rank of this host published.
-fn open(rank: u32, first: u32, place: &str) -> Result<OwnedFd, Error> {
-    let mut words = place.split('/');
+/// Opens the segment's descriptor. The first rank of this host published it as
+/// `PROCESS/DESCRIPTOR`.
+fn open(rank: u32, first: u32, published: &str) -> Result<OwnedFd, Error> {
+    let mut words = published.split('/');
     let (Some(process), Some(descriptor), None) = (words.next(), words.next(), words.next()) else {
-        return Err(malformed(first, place));
+        return Err(malformed(first, published));
     };
-    let number = |word: &str| word.parse::<u32>().map_err(|_| malformed(first, place));
+    let number = |word: &str| word.parse::<u32>().map_err(|_| malformed(first, published));
     let path = format!("/proc/{}/fd/{}", number(process)?, number(descriptor)?);
     let opened = File::options().read(true).write(true).open(&path);
     opened.map(OwnedFd::from).map_err(|error| {
-        let message = format!("rank {rank} can't open rank {first}'s, {path}: {error}");
+        let message = format!("rank {rank} can't open rank {first}'s segment, {path}: {error}");
         Error::Segment(io::Error::new(error.kind(), message))
     })
 }
 
-/// What no two hosts share: the identity of the running kernel, and that of the network as seen from here.
+/// A name that no other host has: the identities of the running kernel and of the network
+/// namespace.
 fn host() -> io::Result<String> {
     let kernel = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let network = fs::read_link("/proc/self/ns/net").ok();
@@ -133,7 +139,7 @@ fn host() -> io::Result<String> {
 }
 
 fn malformed(rank: u32, value: &str) -> Error {
-    let message = format!("rank {rank} published \"{value}\"");
+    let message = format!("rank {rank} published a malformed value, \"{value}\"");
     Error::Launcher(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
@@ -148,7 +154,7 @@ mod tests {
     use super::*;
     use crate::job::pmi::{Client, word};
 
-    /// What a launcher of PMI-1 keeps for its ranks.
+    /// The state of a launcher that serves PMI-1.
     struct Launcher {
         store: Mutex<HashMap<String, String>>,
         barrier: Barrier,
@@ -164,18 +170,18 @@ mod tests {
         fn serve(&self, rank: &UnixStream) {
             for line in BufReader::new(rank).lines() {
                 let line = line.unwrap();
-                let said = |key| word(&line, key).unwrap_or_default().to_owned();
-                let reply = match said("cmd").as_str() {
+                let field = |key| word(&line, key).unwrap_or_default().to_owned();
+                let reply = match field("cmd").as_str() {
                     "init" => "cmd=response_to_init rc=0".to_owned(),
                     "get_my_kvsname" => "cmd=my_kvsname kvsname=kvs".to_owned(),
                     "put" => {
-                        assert!(said("key").len() <= 64 && said("value").len() <= 1024);
-                        self.store.lock().unwrap().insert(said("key"), said("value"));
+                        assert!(field("key").len() <= 64 && field("value").len() <= 1024);
+                        self.store.lock().unwrap().insert(field("key"), field("value"));
                         "cmd=put_result rc=0".to_owned()
                     }
                     "get" => {
                         self.reads.fetch_add(1, Ordering::Relaxed);
-                        match self.store.lock().unwrap().get(&said("key")) {
+                        match self.store.lock().unwrap().get(&field("key")) {
                             Some(value) => format!("cmd=get_result rc=0 value={value}"),
                             None => "cmd=get_result rc=-1 value=unknown".to_owned(),
                         }
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn all_learn_who_shares_a_host_by_few_requests() {
+    fn all_ranks_find_their_hosts_with_few_requests() {
         const SIZE: u32 = 150;
         let launcher = Launcher::new(SIZE);
         let found: Vec<_> = thread::scope(|scope| {
@@ -215,10 +221,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_hosts_is_checked() {
-        let read = |told: &str| {
+    fn malformed_lists_of_hosts_are_refused() {
+        let read = |value: &str| {
             let mut hosts = Vec::new();
-            read_hosts(told, 4, &mut hosts).map(|()| hosts)
+            read_hosts(value, 4, &mut hosts).map(|()| hosts)
         };
         assert_eq!(read("0,1,0,3"), Some(vec![0, 1, 0, 3]));
         for wrong in
@@ -226,11 +232,11 @@ mod tests {
         {
             assert_eq!(read(wrong), None, "{wrong}");
         }
-        assert_eq!(["4294967295"; TOGETHER].join(",").len(), 1022);
+        assert_eq!(["4294967295"; RANKS_PER_VALUE].join(",").len(), 1022);
     }
 
     #[test]
-    fn places_are_checked() {
+    fn malformed_segment_locations_are_refused() {
         let segment = Segment::create(2).unwrap();
         let (process, descriptor) = (std::process::id(), segment.as_fd().as_raw_fd());
         let opened = open(1, 0, &format!("{process}/{descriptor}")).unwrap();
@@ -244,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn this_host_has_one_name_without_blanks() {
+    fn the_host_name_is_stable_and_has_no_blanks() {
         let name = host().unwrap();
         assert_eq!(host().unwrap(), name);
         assert!(name.len() > 30 && !name.contains([' ', '=', '\n']), "{name}");

@@ -1,22 +1,23 @@
-//! What ranks tell each other before they can speak: values that each publishes under a name, for all to read after a barrier.
+//! The exchange of values through the launcher, before the ranks have links to each other.
 //!
-//! The launcher carries them, by PMI-1 or by PMIx.
+//! Each rank publishes values under names, and after a barrier every rank can read them. The
+//! protocol is PMI-1 or PMIx.
 
 use std::io;
 
 use super::{pmi, pmix};
 
-/// A launcher that carries values between the ranks of a job.
+/// A connection to the launcher of the job.
 #[derive(Debug)]
 pub(super) enum Exchange {
-    /// One that speaks PMI-1 with this rank.
+    /// PMI-1, with this process's rank.
     Pmi(pmi::Client, u32),
-    /// One that speaks PMIx.
+    /// PMIx.
     Pmix(pmix::Client),
 }
 
 impl Exchange {
-    /// Publishes `value`, without blanks and up to 1024 bytes, as this rank's under `name`.
+    /// Publishes this rank's `value` under `name`. A value has at most 1024 bytes and no blanks.
     pub(super) fn publish(&mut self, name: &str, value: &str) -> io::Result<()> {
         match self {
             Exchange::Pmi(client, rank) => client.put(&key(name, *rank), value),
@@ -24,13 +25,14 @@ impl Exchange {
         }
     }
 
-    /// What `rank` published under `name` before the last barrier.
+    /// The value that `rank` published under `name` before the last barrier; an error if there is
+    /// none.
     pub(super) fn get(&mut self, rank: u32, name: &str) -> io::Result<String> {
         let nothing = || io::Error::other(format!("rank {rank} published no {name}"));
         self.find(rank, name)?.ok_or_else(nothing)
     }
 
-    /// Likewise, or nothing where it published none.
+    /// The value that `rank` published under `name` before the last barrier, if there is one.
     pub(super) fn find(&mut self, rank: u32, name: &str) -> io::Result<Option<String>> {
         match self {
             Exchange::Pmi(client, _) => client.find(&key(name, rank)),
@@ -38,7 +40,7 @@ impl Exchange {
         }
     }
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have called it.
     pub(super) fn barrier(&mut self) -> io::Result<()> {
         match self {
             Exchange::Pmi(client, _) => client.barrier(),
@@ -46,7 +48,7 @@ impl Exchange {
         }
     }
 
-    /// Tells the launcher that this process may end now without being missed.
+    /// Notifies the launcher that this process has finalized, so that its exit is no failure.
     pub(super) fn finalize(&mut self) -> io::Result<()> {
         match self {
             Exchange::Pmi(client, _) => client.finalize(),
@@ -54,7 +56,7 @@ impl Exchange {
         }
     }
 
-    /// Asks the launcher to end the whole job with status `code`. It answers by a signal.
+    /// Asks the launcher to end the whole job with status `code`. The launcher then sends signals.
     pub(super) fn abort(&mut self, code: i32) -> io::Result<()> {
         match self {
             Exchange::Pmi(client, _) => client.abort(code),
@@ -62,7 +64,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the launcher is gone. Doesn't block.
+    /// Whether the launcher has ended. Doesn't block.
     pub(super) fn hung_up(&self) -> bool {
         match self {
             Exchange::Pmi(client, _) => client.hung_up(),
@@ -71,7 +73,7 @@ impl Exchange {
     }
 }
 
-/// PMI-1 has one space of keys for all ranks.
+/// The key of a rank's value. It contains the rank, because in PMI-1 all ranks share one key space.
 fn key(name: &str, rank: u32) -> String {
     format!("longshore-{name}-{rank}")
 }

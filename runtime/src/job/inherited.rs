@@ -1,4 +1,4 @@
-//! Descriptors that a launcher hands down by number.
+//! Inherited descriptors, whose numbers the launcher puts into the environment.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,17 +6,18 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-/// An owned duplicate of descriptor `number`, closed on exec, and marks the original so too: the
-/// children of a rank are no ranks.
+/// Returns an owned duplicate of descriptor `number`, and sets close-on-exec on both: the children
+/// of a rank are not ranks and must not inherit them.
 ///
-/// The original stays open until the process ends, since another part of the program may hold the
+/// The original stays open until the process ends, because another part of the program may use the
 /// same number.
 pub(super) fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     if number < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the number isn't -1, the one value that the type excludes. Whether it is open is for
-    // the first call below to say, and nothing in this process closes an inherited descriptor.
+    // SAFETY: the number isn't -1, the only value that the type excludes. If the descriptor isn't
+    // open, the `fcntl` below fails and the borrow ends. This process never closes an inherited
+    // descriptor, so an open one stays open for the time of the borrow.
     let original = unsafe { BorrowedFd::borrow_raw(number) };
     fcntl(original, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     original.try_clone_to_owned()

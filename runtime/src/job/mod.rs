@@ -1,8 +1,9 @@
-//! How a process finds its job: its rank, the other ranks, and what they share.
+//! The job of a process: its rank, the job's size, the shared segment, the secret and the options.
 //!
-//! [`Environment::from_env`] reads what a launcher left in the environment. `longshore run` leaves
-//! everything; another launcher that speaks PMI-1 or PMIx leaves rank and size, and the ranks share the rest among
-//! themselves. Ranks of several hosts learn by way of the launcher where the others listen.
+//! [`Environment::from_env`] reads the environment that a launcher set up. `longshore run` provides
+//! all of it. Other launchers provide rank and size by PMI-1 or PMIx, and the ranks agree on the
+//! rest through the launcher's key-value store. Ranks on several hosts exchange their network
+//! addresses through that store too.
 
 mod activity;
 mod bootstrap;
@@ -30,7 +31,7 @@ pub use activity::Activity;
 pub use secret::Secret;
 pub use words::UnknownWord;
 
-/// What a launched process knows of its job.
+/// The job of a launched process.
 #[derive(Debug)]
 pub struct Environment {
     /// This process's rank.
@@ -39,98 +40,102 @@ pub struct Environment {
     pub size: u32,
     /// The segment that all ranks on this host share.
     pub segment: OwnedFd,
-    /// Proof of membership.
+    /// The secret by which ranks prove that they belong to the job.
     pub secret: Secret,
-    /// Which routes operations may take.
+    /// The routes that operations may take.
     pub routes: Routes,
     /// Whether a thread of this rank answers its peers while the program computes.
     pub progress: bool,
-    /// What another rank's death does to this one.
+    /// The reaction to another rank's death.
     pub on_death: OnDeath,
-    /// Whether uses of windows are checked that MPI leaves undefined.
+    /// Whether this rank checks for uses of windows that MPI leaves undefined.
     pub check: Checking,
-    /// Which ranks share a host.
+    /// The host of each rank.
     pub(crate) hosts: Hosts,
-    /// The way to those that don't share this one's, until its link is made.
+    /// The network to ranks on other hosts, until the link takes it over.
     pub(crate) network: Option<Network>,
     launcher: Exchange,
 }
 
-/// Which routes operations may take.
+/// The routes that operations may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Routes {
-    /// The best for each pair of ranks.
+    /// The best route for each pair of ranks.
     #[default]
     Best,
-    /// Messages only: the route that always works.
+    /// Messages only: the route that works for every pair.
     Message,
 }
 
 /// Whether a thread of each rank answers its peers while the program computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Progress {
-    /// One does, where peers reach a window of the rank by messages. It sleeps while nothing comes.
+    /// A thread answers if peers reach a window of the rank by messages. It sleeps while no message
+    /// arrives.
     #[default]
     On,
-    /// None does: peers are answered while the rank is inside a call.
+    /// No thread answers: peers get answers only while the rank is inside a call.
     Off,
 }
 
-/// Whether uses of windows are looked for that MPI leaves undefined, and reported on standard error (rules 7, 8, 9, 22 and 23). The same at all ranks.
-/// While they are, all operations go by message. Loads and stores are seen that a rank makes of its own memory by accessors, not by
-/// pointer.
+/// Whether ranks check for uses of windows that MPI leaves undefined, and report them on standard
+/// error (rules 7, 8, 9, 22 and 23).
+///
+/// All ranks must have the same value. With checking, all operations travel as messages. The check
+/// sees the loads and stores of a rank to its own window memory through accessors, but not those
+/// through pointers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checking {
-    /// They aren't.
+    /// No check.
     #[default]
     Off,
-    /// They are, and the job goes on.
+    /// Report undefined uses and continue.
     Report,
-    /// Likewise, and `finalize` fails at all ranks where any was found at any.
+    /// Report undefined uses and continue, but `finalize` fails at all ranks after any report.
     Fail,
 }
 
-/// What the death of a rank does to the others.
+/// The effect of a rank's death on the other ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDeath {
-    /// It ends the job.
+    /// The job ends.
     #[default]
     End,
-    /// The survivors' calls that involve it return an error.
+    /// The survivors' calls that involve the dead rank return an error.
     Report,
 }
 
-/// Why a process can't join its job.
+/// The reason why a process can't join its job.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A variable is missing, or holds what it can't.
+    /// An environment variable is missing or has an invalid value.
     #[error("{name}={value:?} in the environment: expected {expected}")]
     Variable {
-        /// Its name.
+        /// The variable's name.
         name: &'static str,
-        /// What it holds; empty where it is missing.
+        /// The variable's value; empty if the variable is missing.
         value: String,
-        /// What it should hold.
+        /// A description of valid values.
         expected: &'static str,
     },
-    /// The launcher can't be spoken to.
-    #[error("speaking with the launcher: {0}")]
+    /// The communication with the launcher failed.
+    #[error("communicating with the launcher: {0}")]
     Launcher(#[source] io::Error),
-    /// The segment can't be made, found or opened.
+    /// The segment can't be created, found or opened.
     #[error("the job's shared segment: {0}")]
     Segment(#[source] io::Error),
     /// The progress thread can't be started.
     #[error("starting the progress thread: {0}")]
     Thread(#[source] io::Error),
-    /// Ranks are on several hosts, and this build has no link between hosts.
+    /// Ranks are on several hosts, but this build has no link between hosts.
     #[error(
         "rank {rank} and rank {other} run on different hosts: build the program with the cargo feature `fabric`, \
-         longshore = {{ ..., features = [\"fabric\"] }}, which needs libfabric (ci/libfabric brings it), or start all ranks on one"
+         longshore = {{ ..., features = [\"fabric\"] }}, which needs libfabric (ci/libfabric installs it), or start all ranks on one"
     )]
     SeveralHosts {
-        /// The rank that found out.
+        /// The rank that reports the error.
         rank: u32,
-        /// One of another host.
+        /// A rank on another host.
         other: u32,
     },
     /// The network between hosts can't be used.
@@ -138,17 +143,17 @@ pub enum Error {
     Network(String),
 }
 
-/// The adversary's seed, where the environment has one.
+/// The adversary's seed from the environment, if it is set.
 pub(crate) fn adversary() -> Result<Option<u64>, Error> {
     optional(env::ADVERSARY, "a number, the adversary's seed")
 }
 
-/// Whether uses of windows are checked, by the environment.
+/// The environment's choice of checking for undefined uses of windows.
 pub(crate) fn checking() -> Result<Checking, Error> {
     Ok(optional(env::CHECK, "off, report or fail")?.unwrap_or_default())
 }
 
-/// The representation to emulate, where the environment names one.
+/// The representation to emulate from the environment, if one is set.
 pub(crate) fn architecture() -> Result<Option<Architecture>, Error> {
     let known = |name: String| Architecture::by_name(&name);
     let found = text(env::ARCH).map(known).transpose();
@@ -157,24 +162,25 @@ pub(crate) fn architecture() -> Result<Option<Architecture>, Error> {
     })
 }
 
-/// Which routes operations may take, by the environment.
+/// The environment's choice of routes.
 pub(crate) fn routes() -> Result<Routes, Error> {
     Ok(optional(env::ROUTE, "best or message")?.unwrap_or_default())
 }
 
-/// How much is to be told on standard error, where the environment says.
+/// The log level for standard error from the environment, if it is set.
 pub(crate) fn log_level() -> Result<Option<LevelFilter>, Error> {
     optional(env::LOG, "off, error, warn, info, debug or trace")
 }
 
 impl Environment {
-    /// This process's job, or `None` for a process that no launcher started.
+    /// The job of this process, or `None` if no launcher started the process.
     ///
-    /// Under `longshore run` on one host this costs two short exchanges with the launcher. On several, and under another
-    /// launcher, it is collective: all ranks of the job have to call it.
+    /// Under `longshore run` on one host, the call makes two short exchanges with the launcher. On
+    /// several hosts, and under any other launcher, it is collective: all ranks must call it.
     ///
     /// # Errors
-    /// A malformed or incomplete environment, a launcher that doesn't answer, several hosts without a network between.
+    /// The environment is malformed or incomplete, the launcher doesn't answer, or no network
+    /// connects the job's hosts.
     pub fn from_env() -> Result<Option<Environment>, Error> {
         let Some((mut launcher, rank, size)) = connect()? else { return Ok(None) };
         if rank >= size {
@@ -197,7 +203,8 @@ impl Environment {
         };
         let routes = routes()?;
         let check = checking()?;
-        // An adversary and what is checked want messages.
+        // Memory is accessed over the network only if operations may take routes other than
+        // messages. The adversary and the checks work on messages only.
         let accesses = routes == Routes::Best && check == Checking::Off && adversary()?.is_none();
         let network = match hosts.is_one() {
             true => None,
@@ -219,13 +226,15 @@ impl Environment {
         }))
     }
 
-    /// Whether the launcher is gone, killed outright perhaps. A rank that waits asks now and then, and
-    /// ends: its launcher can't end it any more. Doesn't block.
+    /// Whether the launcher has ended, for example by SIGKILL. Doesn't block.
+    ///
+    /// A waiting rank must ask from time to time and exit if so, because such a launcher can't end
+    /// its ranks any more.
     pub fn is_orphaned(&self) -> bool {
         self.launcher.hung_up()
     }
 
-    /// Tells the launcher that this rank has finalized: from here on its end is no failure.
+    /// Notifies the launcher that this rank has finalized. Its exit is no failure after this call.
     pub fn finalize(&mut self) -> Result<(), Error> {
         self.launcher.finalize().map_err(Error::Launcher)
     }
@@ -236,10 +245,10 @@ impl Environment {
     }
 }
 
-const HOSTS: &str = "numbers of ranks with ',' between, PMI_SIZE together";
-const RANK: &str = "a rank, from 0 and below PMI_SIZE";
+const HOSTS: &str = "the number of ranks on each host, separated by ',', with the sum PMI_SIZE";
+const RANK: &str = "a rank from 0 to PMI_SIZE - 1";
 
-/// The launcher, and this process's rank and the job's size.
+/// The connection to the launcher, with this process's rank and the job's size.
 fn connect() -> Result<Option<(Exchange, u32, u32)>, Error> {
     if let Some(number) = optional::<RawFd>(env::PMI_FD, "an open descriptor")? {
         let size = required(env::PMI_SIZE, "the number of ranks, from 1")?;

@@ -1,4 +1,5 @@
-//! How the ranks of several hosts reach each other: each listens, publishes where, and hears where the others do.
+//! The network between ranks on several hosts: each rank listens, publishes its addresses, and
+//! reads the addresses of the others.
 
 use longshore_transport::shm::ShmLink;
 use longshore_transport::{Link, Segment};
@@ -10,7 +11,7 @@ use crate::hosts::Hosts;
 #[cfg(feature = "fabric")]
 pub(crate) use over_fabric::Network;
 
-/// A build without libfabric has none.
+/// A build without libfabric has no network, so there is no value of this type.
 #[cfg(not(feature = "fabric"))]
 #[derive(Debug)]
 pub(crate) enum Network {}
@@ -58,33 +59,36 @@ mod over_fabric {
     use crate::endpoint::{self, Endpoint};
     use crate::job::{env, optional, text};
 
-    /// The provider that serves every pair of machines.
+    /// The default provider. It works between any two machines.
     const PROVIDER: &str = "tcp";
 
-    /// Under which a rank publishes where it listens.
+    /// The name under which a rank publishes its addresses.
     const ADDRESS: &str = "address";
 
-    /// Said of a rank that has published none: it died before.
+    /// Stands for the addresses of a rank that died before it published any.
     const NOWHERE: &str = "-";
 
-    /// How many of them are published together: of 70 bytes at most each, where PMI-1 takes 1024.
-    const TOGETHER: usize = 14;
+    /// The number of addresses in one published value. PMI-1 limits a value to 1024 bytes, and each
+    /// address takes at most 70 with its comma.
+    const ADDRESSES_PER_VALUE: usize = 14;
 
-    /// How long another host may be silent: longer than a switch takes to find a new way.
+    /// The time without a sign of life after which another host is lost. Switches need less time to
+    /// find a new route.
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A rank that listens, and knows where its peers do.
+    /// The listener of this rank, and the addresses of its peers.
     pub(crate) struct Network {
         listener: Listener,
-        /// By rank; none of those that share this one's host, and of those that died before they listened.
+        /// By rank. `None` for ranks on this host, and for ranks that died before they listened.
         addresses: Vec<Option<Addresses>>,
     }
 
-    /// Where a rank is reached: `10.0.0.1:4711`, or `10.0.0.1:4711/4712`.
+    /// The addresses of a rank: `10.0.0.1:4711`, or `10.0.0.1:4711/4712` with a port for its
+    /// memory.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Addresses {
         frames: SocketAddr,
-        /// The port, on the same interface, by which its memory is accessed, if it is.
+        /// The port on the same interface for accesses to the rank's memory, if it allows them.
         memory: Option<u16>,
     }
 
@@ -109,11 +113,14 @@ mod over_fabric {
         }
     }
 
-    /// Where the ranks of other hosts listen, now that each has published that for itself. Collective.
+    /// Reads the addresses of the ranks on other hosts, after every rank has published its own.
+    /// Collective.
     ///
-    /// 1. The first rank of each host reads those of its host, and publishes several in one value.
-    /// 2. After a barrier all read these values, of other hosts: a launcher answers all ranks one after the other, so that one request
-    ///    for each pair of ranks would hold up a large job.
+    /// 1. The first rank of each host reads the addresses of its host and publishes several in one
+    ///    value.
+    /// 2. After a barrier, all ranks read these values of the other hosts. A launcher answers
+    ///    requests one at a time, so that one request for each pair of ranks would delay a large
+    ///    job.
     fn gather(
         rank: u32,
         hosts: &Hosts,
@@ -125,36 +132,38 @@ mod over_fabric {
         }
         let own = members.remove(&hosts.of(rank)).unwrap_or_default();
         if own.first() == Some(&rank) {
-            for (number, peers) in own.chunks(TOGETHER).enumerate() {
-                let told: io::Result<Vec<_>> =
+            for (number, peers) in own.chunks(ADDRESSES_PER_VALUE).enumerate() {
+                let texts: io::Result<Vec<_>> =
                     peers.iter().map(|&peer| find(launcher, peer)).collect();
-                launcher.publish(&together(number), &told?.join(","))?;
+                launcher.publish(&value_name(number), &texts?.join(","))?;
             }
         }
         launcher.barrier()?;
         let mut addresses = vec![None; hosts.size() as usize];
         for members in members.values() {
-            for (number, peers) in members.chunks(TOGETHER).enumerate() {
-                let told: Vec<_> = match launcher.find(members[0], &together(number))? {
-                    Some(told) => told.split(',').map(str::to_owned).collect(),
-                    // It died before.
+            for (number, peers) in members.chunks(ADDRESSES_PER_VALUE).enumerate() {
+                let texts: Vec<_> = match launcher.find(members[0], &value_name(number))? {
+                    Some(value) => value.split(',').map(str::to_owned).collect(),
+                    // The first rank of that host died before it published the value.
                     None => {
                         let each = peers.iter().map(|&peer| find(launcher, peer));
                         each.collect::<io::Result<Vec<_>>>()?
                     }
                 };
-                let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-                if told.len() != peers.len() {
-                    let (first, count, all) = (members[0], told.len(), peers.len());
+                let wrong = |message| io::Error::new(io::ErrorKind::InvalidData, message);
+                if texts.len() != peers.len() {
+                    let (first, count, all) = (members[0], texts.len(), peers.len());
                     return Err(wrong(format!(
-                        "rank {first} tells where {count} ranks listen, not {all}"
+                        "rank {first} published {count} addresses for the {all} ranks of its host"
                     )));
                 }
-                for (&peer, told) in peers.iter().zip(told) {
-                    let wrong = |()| wrong(format!("rank {peer} listens at \"{told}\""));
-                    addresses[peer as usize] = match told.as_str() {
+                for (&peer, text) in peers.iter().zip(texts) {
+                    let wrong = |()| {
+                        wrong(format!("rank {peer} published a malformed address, \"{text}\""))
+                    };
+                    addresses[peer as usize] = match text.as_str() {
                         NOWHERE => None,
-                        told => Some(told.parse().map_err(wrong)?),
+                        text => Some(text.parse().map_err(wrong)?),
                     };
                 }
             }
@@ -162,17 +171,19 @@ mod over_fabric {
         Ok(addresses)
     }
 
-    /// Under which the first rank of a host publishes where several of its ranks listen.
-    fn together(number: usize) -> String {
+    /// The name of the `number`-th value with which the first rank of a host publishes the
+    /// addresses of its host.
+    fn value_name(number: usize) -> String {
         format!("{ADDRESS}-{number}")
     }
 
-    /// What a rank has published of where it listens.
+    /// The published addresses of a rank as text, or [`NOWHERE`].
     fn find(launcher: &mut Exchange, rank: u32) -> io::Result<String> {
         Ok(launcher.find(rank, ADDRESS)?.unwrap_or_else(|| NOWHERE.to_owned()))
     }
 
-    /// Opens access to this rank's memory, and to that of others, if some peer of its kind might have a use for it.
+    /// Opens access to this rank's memory, and for this rank to the memory of others. Returns the
+    /// port, or `None` if peers of the same architecture wouldn't use it or if it can't be opened.
     fn memory(listener: &mut Listener, provider: &str) -> Option<u16> {
         let (serves, why) =
             endpoint::choose(provider, &Architecture::NATIVE, &Architecture::NATIVE);
@@ -196,8 +207,10 @@ mod over_fabric {
     }
 
     impl Network {
-        /// Listens, publishes where, and learns where all others listen. Collective. Whether there are accesses to memory at all is
-        /// said here: nobody listens for them otherwise.
+        /// Listens, publishes the addresses of this rank, and reads those of all others.
+        /// Collective.
+        ///
+        /// Without `accesses`, the rank opens no port for accesses to its memory.
         pub(in super::super) fn meet(
             rank: u32,
             hosts: &Hosts,
@@ -216,11 +229,12 @@ mod over_fabric {
             launcher.publish(ADDRESS, &own.to_string()).map_err(Error::Launcher)?;
             launcher.barrier().map_err(Error::Launcher)?;
             let addresses = gather(rank, hosts, launcher).map_err(Error::Launcher)?;
-            tracing::debug!(rank, provider, addresses = %own, "listens for ranks of other hosts");
+            tracing::debug!(rank, provider, addresses = %own, "listens for ranks on other hosts");
             Ok(Network { listener, addresses })
         }
 
-        /// The link to all ranks: those of this host in the segment, the others over the network.
+        /// Makes the link to all ranks: through the segment to ranks on this host, over the network
+        /// to all others.
         pub(crate) fn join(
             self,
             segment: &Segment,
@@ -245,15 +259,16 @@ mod over_fabric {
         }
     }
 
-    /// The address of the interface that is asked for, by address or name, or else of the first that isn't the loopback.
+    /// The address of the interface with the address or name `wanted`; otherwise of the first
+    /// interface that isn't the loopback.
     fn interface(wanted: Option<&str>) -> Result<IpAddr, Error> {
         if let Some(address) = wanted.and_then(|wanted| wanted.parse::<IpAddr>().ok()) {
             let nowhere = address.is_unspecified() || address.is_multicast();
-            let what = format!(
+            let message = format!(
                 "{}={address}: peers can't reach a rank there: give an address of one interface",
                 env::INTERFACE
             );
-            return if nowhere { Err(Error::Network(what)) } else { Ok(address) };
+            return if nowhere { Err(Error::Network(message)) } else { Ok(address) };
         }
         let all = getifaddrs().map_err(|errno| Error::Network(format!("getifaddrs: {errno}")))?;
         let found = all
@@ -270,17 +285,19 @@ mod over_fabric {
                 format!("{}={name}: no interface of this name has an address", env::INTERFACE)
             }
             None => format!(
-                "no interface but the loopback has an address; {} names one",
+                "no interface but the loopback has an address: name one in {}",
                 env::INTERFACE
             ),
         };
-        best(found).ok_or_else(|| Error::Network(none() + BEYOND))
+        best(found).ok_or_else(|| Error::Network(none() + LINK_LOCAL))
     }
 
-    /// Said where no address is good enough.
-    const BEYOND: &str = " (those of IPv6 that begin with fe80 are good on their link alone)";
+    /// The end of the message if no address is usable.
+    const LINK_LOCAL: &str =
+        " (IPv6 addresses that begin with fe80 don't count: they work on one link only)";
 
-    /// The first that peers can use as it stands: of IPv4, if there is one.
+    /// The first IPv4 address, or the first other address, that peers can use. Link-local addresses
+    /// are excluded, because peers would need to know their own interface for them.
     fn best(addresses: impl Iterator<Item = IpAddr>) -> Option<IpAddr> {
         let is_local =
             |address: &IpAddr| matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
@@ -308,10 +325,10 @@ mod over_fabric {
         }
 
         #[test]
-        fn so_many_addresses_have_room_in_a_value() {
+        fn the_longest_addresses_fit_into_a_value() {
             let longest = "[1111:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535/65535";
             assert_eq!(longest.parse::<Addresses>().unwrap().to_string(), longest);
-            assert!((longest.len() + 1) * TOGETHER <= 1024);
+            assert!((longest.len() + 1) * ADDRESSES_PER_VALUE <= 1024);
         }
 
         #[test]
@@ -328,7 +345,7 @@ mod over_fabric {
         }
 
         #[test]
-        fn an_address_is_chosen_that_peers_can_use() {
+        fn the_chosen_address_is_one_that_peers_can_use() {
             let choose = |all: &[&str]| {
                 best(all.iter().map(|text| text.parse().unwrap())).map(|found| found.to_string())
             };

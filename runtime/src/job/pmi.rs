@@ -1,6 +1,7 @@
-//! A client of PMI-1, the text protocol by which most launchers introduce a process to its job.
+//! A client of PMI-1, the text protocol with which most launchers serve the processes of a job.
 //!
-//! One line of `key=value` words goes out, one comes back. Left out: name publishing and spawning.
+//! A request is one line of `key=value` words, and so is a reply. Name publishing and spawning are
+//! not supported.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
@@ -10,7 +11,7 @@ use std::os::fd::OwnedFd;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::os::fd::AsFd;
 
-/// The longest line that a client accepts: a value of 1024 bytes and what stands around it.
+/// The longest line that a client accepts: a value of 1024 bytes and the other words of a reply.
 const LINE_LIMIT: usize = 2048;
 
 /// A connection to the launcher.
@@ -21,15 +22,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// Speaks to the server at the other end of `socket`.
+    /// Makes a client of the server at the other end of `socket`.
     pub fn open(socket: OwnedFd) -> io::Result<Client> {
         let mut client = Client::new(socket);
         client.initialize()?;
         Ok(client)
     }
 
-    /// Connects to the server at `address` (`host:port`) as process `id`, and gives back what it says of
-    /// the process as well: its rank, and the job's size.
+    /// Connects to the server at `address` (`host:port`) as process `id`. Returns the client, the
+    /// process's rank and the job's size.
     pub fn connect(address: &str, id: &str) -> io::Result<(Client, u32, u32)> {
         Client::introduce(OwnedFd::from(TcpStream::connect(address)?), id)
     }
@@ -39,7 +40,7 @@ impl Client {
         client.call(&format!("cmd=initack pmiid={id}"), "initack")?;
         let (mut rank, mut size) = (None, None);
         for _ in 0..3 {
-            let line = client.reply("set")?; // size, rank and debug, a line each
+            let line = client.reply("set")?; // one line each for size, rank and debug
             rank = rank.or_else(|| word(&line, "rank")?.parse().ok());
             size = size.or_else(|| word(&line, "size")?.parse().ok());
         }
@@ -62,13 +63,14 @@ impl Client {
         Ok(())
     }
 
-    /// Publishes `value`, without blanks and up to 1024 bytes, under `key`, up to 64 bytes.
+    /// Publishes `value` under `key`. A value has at most 1024 bytes and no blanks, a key at most
+    /// 64.
     pub fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
         let request = format!("cmd=put kvsname={} key={key} value={value}", self.store);
         self.call(&request, "put_result").map(drop)
     }
 
-    /// What some process put under `key` before the last barrier, or nothing where none has.
+    /// The value that a process put under `key` before the last barrier, if any did.
     pub fn find(&mut self, key: &str) -> io::Result<Option<String>> {
         let request = format!("cmd=get kvsname={} key={key}", self.store);
         self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
@@ -81,24 +83,24 @@ impl Client {
         }
     }
 
-    /// Waits until all processes of the job are here.
+    /// Waits until all processes of the job have called it.
     pub fn barrier(&mut self) -> io::Result<()> {
         self.call("cmd=barrier_in", "barrier_out").map(drop)
     }
 
-    /// Tells the launcher that this process may end now without being missed.
+    /// Notifies the launcher that this process has finalized, so that its exit is no failure.
     pub fn finalize(&mut self) -> io::Result<()> {
         self.call("cmd=finalize", "finalize_ack").map(drop)
     }
 
-    /// Asks the launcher to end the whole job with status `code`. It answers by a signal.
+    /// Asks the launcher to end the whole job with status `code`. The launcher then sends signals.
     pub fn abort(&mut self, code: i32) -> io::Result<()> {
         self.stream.get_mut().write_all(format!("cmd=abort exitcode={code}\n").as_bytes())
     }
 
-    /// Whether the server is gone, and with it the launcher. Doesn't block.
+    /// Whether the server, and with it the launcher, has ended. Doesn't block.
     pub fn hung_up(&self) -> bool {
-        // A connection by TCP whose other end is closed has hung up on one side alone.
+        // Over TCP, a closed peer is only half of a hang-up: POLLHUP alone wouldn't report it.
         let closed = PollFlags::from_bits_retain(libc::POLLRDHUP);
         let mut polled = [PollFd::new(self.stream.get_ref().as_fd(), closed)];
         matches!(poll(&mut polled, PollTimeout::ZERO), Ok(1..))
@@ -109,7 +111,7 @@ impl Client {
         self.reply(expected)
     }
 
-    /// The next reply, which has to be one of success.
+    /// Reads the next reply. A reply of failure is an error.
     fn reply(&mut self, expected: &str) -> io::Result<String> {
         let line = self.line(expected)?;
         match word(&line, "rc").is_some_and(|code| code != "0") {
@@ -118,7 +120,7 @@ impl Client {
         }
     }
 
-    /// The next reply.
+    /// Reads the next reply. A reply to another command is an error.
     fn line(&mut self, expected: &str) -> io::Result<String> {
         let mut line = Vec::new();
         io::Read::take(&mut self.stream, LINE_LIMIT as u64).read_until(b'\n', &mut line)?;
@@ -155,8 +157,8 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// The client's end of a server that answers with `replies`, one for each line that it reads, and
-    /// then hangs up.
+    /// Starts a server and returns the client's end. The server sends one of `replies` for each
+    /// line that it reads, and then hangs up.
     fn server(replies: &'static [&'static str]) -> io::Result<OwnedFd> {
         let (ours, theirs) = UnixStream::pair()?;
         thread::spawn(move || {
@@ -165,7 +167,7 @@ mod tests {
                 lines.next();
                 (&theirs).write_all(reply.as_bytes()).unwrap();
             }
-            lines.next(); // the request that the hang-up answers
+            lines.next(); // the hang-up is the answer to this request
         });
         Ok(ours.into())
     }
@@ -185,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_put_is_not_found() {
+    fn a_value_that_was_never_put_is_not_found() {
         const NONE: &str = "cmd=get_result rc=-1 msg=key_not_found value=unknown\n";
         let mut client = client(&[INIT, STORE, NONE]).unwrap();
         assert_eq!(client.find("key").unwrap(), None);
     }
 
     #[test]
-    fn a_server_by_address_tells_rank_and_size() {
+    fn a_server_by_address_provides_rank_and_size() {
         let introduce = |replies| Client::introduce(server(replies).unwrap(), "2");
         const ACK: &str = "cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=2\ncmd=set debug=0\n";
         let (_, rank, size) = introduce(&[ACK, INIT, STORE]).unwrap();
@@ -202,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_surprises_and_hang_ups_are_errors() {
+    fn refusals_wrong_replies_and_hang_ups_are_errors() {
         assert!(client(&["cmd=response_to_init rc=-1\n"]).is_err());
         assert!(client(&["cmd=barrier_out\n"]).is_err());
         assert!(client(&["\u{0}\n"]).is_err());
@@ -236,12 +238,12 @@ mod tests {
         (&theirs).write_all(format!("{INIT}{STORE}").as_bytes()).unwrap();
         let client = Client::open(ours.into()).unwrap();
         assert!(!client.hung_up());
-        // Unread requests would have the connection reset.
+        // Read the requests first: closing a socket with unread bytes resets the connection.
         assert_eq!(BufReader::new(&theirs).lines().take(2).count(), 2);
         drop(theirs);
         let start = Instant::now();
         while !client.hung_up() {
-            assert!(start.elapsed() < Duration::from_secs(20), "it isn't seen");
+            assert!(start.elapsed() < Duration::from_secs(20), "the hang-up isn't seen");
             thread::yield_now();
         }
     }

@@ -4,29 +4,29 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Thirty-two random bytes that every rank of a job holds, and nobody else.
+/// Thirty-two random bytes that only the ranks of a job and their launcher know.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// A new one, from the system's generator.
+    /// A new secret from the system's random number generator.
     pub fn generate() -> io::Result<Secret> {
         let mut bytes = [0; 32];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         Ok(Secret(bytes))
     }
 
-    /// The bytes, to prove membership with.
+    /// The bytes, with which a rank proves that it belongs to the job.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// As 64 hexadecimal digits, for the environment.
+    /// The secret as 64 hexadecimal digits, for the environment.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The reverse of [`to_hex`](Secret::to_hex); `None` for anything else.
+    /// Parses the text of [`to_hex`](Secret::to_hex); `None` for any other text.
     pub fn from_hex(text: &str) -> Option<Secret> {
         let digits = text.as_bytes();
         if digits.len() != 64 {
@@ -42,7 +42,7 @@ impl Secret {
     }
 }
 
-/// Never shows the bytes: a log is no place for them.
+/// Doesn't show the bytes, so that no log can contain them.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hex_round_trip() {
+    fn hexadecimal_digits_round_trip_and_debug_hides_the_bytes() {
         let secret = Secret::generate().unwrap();
         assert_eq!(Secret::from_hex(&secret.to_hex()), Some(secret.clone()));
         assert_ne!(Secret::generate().unwrap(), secret);

@@ -1,16 +1,16 @@
-//! The words by which options say what is asked for.
+//! The words for the values of the job's options, on the command line and in the environment.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{Checking, OnDeath, Progress, Routes};
 
-/// A word that is none of a type's names.
+/// A word that names no value of the option. The message lists the words that do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
 pub struct UnknownWord(&'static str);
 
-/// A word for each value of a type, by which it is printed, and others that are read as well.
+/// Implements `Display` and `FromStr` by one word for each value, and further words for `FromStr`.
 macro_rules! words {
     ($type:ident, $expected:literal: $($value:ident = $word:literal $(or $other:literal)*),+) => {
         impl FromStr for $type {

@@ -1,8 +1,9 @@
-//! The agent of a host: what `longshore run` starts there, by ssh or another command, to start the ranks of that host.
+//! The agent of a host: `longshore run` starts it there, by ssh or another start command, and the
+//! agent starts the host's ranks.
 //!
-//! It listens to the launcher on its standard input, tells it on its standard output what happens, and decides nothing. When
-//! either end of that goes, it ends the ranks, and then itself. A signal it passes on to them, and tells of their ends before its
-//! own.
+//! It takes the launcher's commands from its standard input, reports events on its standard output,
+//! and makes no decisions. When the launcher closes either one, the agent kills the ranks and
+//! exits. It forwards a signal to the ranks and reports their ends before it exits itself.
 
 use std::collections::HashMap;
 use std::io::{self, Stdin, Stdout, Write};
@@ -16,20 +17,23 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 
 use super::guard::Control;
+use super::local::{LocalRanks, LocalSource};
 use super::message::{Command, Event, Inbox, Orders, Outbox};
-use super::station::{self, Station};
 
-/// How much of the ranks' output may be under way to the launcher; with more they wait.
+/// The most bytes of output on the way to the launcher. At this limit, the agent stops reading it.
 const OUTPUT_WINDOW: usize = 256 << 10;
-/// What the ranks get to end at a signal, and then the launcher to take what is left to be told.
+/// The time that the ranks have to end after a signal, and then the launcher to take the last
+/// events.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Serves as the agent of a host, for the launcher at the other end of standard input and output, and gives back a status.
+/// Serves as the agent of this host, for the launcher at the other end of standard input and
+/// output. Returns the exit status.
 pub fn serve(control: &Control) -> u8 {
     match Agent::new().run(control) {
         Ok(status) => status,
         Err(error) => {
-            // Of standard error nothing may be left either, and that is no reason to leave ranks' processes behind.
+            // Not `eprintln!`: it panics if standard error is closed too, and the caller must still
+            // kill the processes that the ranks left running.
             let _ = writeln!(io::stderr(), "longshore: the agent of this host: {error}");
             1
         }
@@ -41,42 +45,43 @@ struct Agent {
     stdout: Stdout,
     inbox: Inbox,
     outbox: Outbox,
-    /// Output that was sent and isn't taken yet.
+    /// Bytes of output that were sent and that the launcher hasn't taken yet.
     under_way: usize,
-    /// What ranks noted when the launcher heard of it last.
+    /// The notes of ranks that were last reported to the launcher.
     noted: HashMap<u32, Note>,
-    /// When to look what they note.
+    /// The time of the next look at the ranks' notes.
     look: Option<Instant>,
     events: Vec<Event>,
-    /// The first signal that came, and when to end for it though ranks live.
+    /// The first signal that arrived, and the time to end for it even if ranks live.
     signalled: Option<(Signal, Instant)>,
 }
 
-/// What a look found.
+/// The result of one poll.
 #[derive(Default)]
-struct Found {
-    /// What happened at the station.
-    sources: Vec<station::Source>,
+struct Polled {
+    /// The ready descriptors of the ranks.
+    sources: Vec<LocalSource>,
     /// The first signal.
     signal: Option<Signal>,
-    /// The launcher or the process in front is gone.
+    /// The launcher or the front process has ended.
     ends: bool,
 }
 
-impl Found {
-    /// Whether it is time to end, where there are no ranks.
+impl Polled {
+    /// Whether the agent has to end, given that it has no ranks.
     fn is_end(&self) -> bool {
         self.ends || self.signal.is_some()
     }
 }
 
+/// A descriptor that poll(2) can report as ready.
 #[derive(Clone, Copy)]
-enum Source {
+enum AgentSource {
     Stdin,
     Stdout,
     Signals,
     Front,
-    Station(station::Source),
+    Local(LocalSource),
 }
 
 impl Agent {
@@ -98,35 +103,35 @@ impl Agent {
 
     fn run(mut self, control: &Control) -> io::Result<u8> {
         let Some(orders) = self.await_orders(control)? else { return Ok(self.status()) };
-        let mut station = match Station::start(&orders, true) {
-            Ok(station) => station,
+        let mut local = match LocalRanks::start(&orders, true) {
+            Ok(local) => local,
             Err(error) => {
                 let (status, reason) = (error.status(), error.to_string());
                 self.outbox.push(&Event::Refused { status, reason })?;
-                while !self.outbox.is_empty() && !self.await_something(None, control)?.is_end() {}
+                while !self.outbox.is_empty() && !self.poll_descriptors(None, control)?.is_end() {}
                 return Ok(self.status());
             }
         };
         self.look = orders.notes.and_then(|pause| Instant::now().checked_add(pause));
         loop {
-            // Some may have come with the orders.
+            // Taken before the poll, because commands may have arrived together with the orders.
             while let Some(command) = self.next()? {
                 match command {
                     Command::Taken(count) => {
                         self.under_way = self.under_way.saturating_sub(count as usize);
                     }
-                    command => station.act(command),
+                    command => local.act(command),
                 }
             }
-            let found = self.await_something(Some(&station), control)?;
-            if let Some(signal) = found.signal {
-                station.act(Command::Signal(signal as i32));
+            let polled = self.poll_descriptors(Some(&local), control)?;
+            if let Some(signal) = polled.signal {
+                local.act(Command::Signal(signal as i32));
             }
-            for source in found.sources {
-                station.handle(source, &mut self.events)?;
+            for source in polled.sources {
+                local.handle(source, &mut self.events)?;
             }
             if self.look.is_some_and(|look| look <= Instant::now()) {
-                self.note(&station);
+                self.note(&local);
                 self.look = orders.notes.and_then(|pause| Instant::now().checked_add(pause));
             }
             for event in std::mem::take(&mut self.events) {
@@ -136,22 +141,22 @@ impl Agent {
                 self.outbox.push(&event)?;
             }
             let is_over = self.signalled.is_some_and(|(_, until)| {
-                until <= Instant::now() || station.living().next().is_none()
+                until <= Instant::now() || local.living().next().is_none()
             });
-            if found.ends || is_over {
-                drop(station); // no rank waits for last words
+            if polled.ends || is_over {
+                drop(local); // kills the ranks before the last events are sent
                 self.send_rest();
                 return Ok(self.status());
             }
         }
     }
 
-    /// The exit status of an agent that ends well.
+    /// The exit status of an agent without an error.
     fn status(&self) -> u8 {
         self.signalled.map_or(0, |(signal, _)| 128 + signal as u8)
     }
 
-    /// Sends what is left to be told, as far as somebody takes it.
+    /// Sends the queued events, until the launcher takes no more or the time is over.
     fn send_rest(&mut self) {
         let until = Instant::now() + LAST_WORDS;
         while !self.outbox.is_empty() {
@@ -168,7 +173,7 @@ impl Agent {
 
     fn await_orders(&mut self, control: &Control) -> io::Result<Option<Orders>> {
         loop {
-            if self.await_something(None, control)?.is_end() {
+            if self.poll_descriptors(None, control)?.is_end() {
                 return Ok(None);
             }
             if let Some(orders) = self.next()? {
@@ -181,36 +186,36 @@ impl Agent {
         self.inbox.next().map_err(io::Error::other)
     }
 
-    /// Waits until something happened, reads and writes.
-    fn await_something(
+    /// Waits until a descriptor is ready or a time is due. Reads commands and writes events.
+    fn poll_descriptors(
         &mut self,
-        station: Option<&Station>,
+        local: Option<&LocalRanks>,
         control: &Control,
-    ) -> io::Result<Found> {
+    ) -> io::Result<Polled> {
         let mut sources = Vec::new();
         let mut polled: Vec<PollFd<'_>> = Vec::new();
         let mut watch = |source, descriptor, events| {
             sources.push(source);
             polled.push(PollFd::new(descriptor, events));
         };
-        watch(Source::Stdin, self.stdin.as_fd(), PollFlags::POLLIN);
-        // Without anything to write it says whether the other end is there.
+        watch(AgentSource::Stdin, self.stdin.as_fd(), PollFlags::POLLIN);
+        // Polled without events, the descriptor still reports that its reader has gone.
         let writable = match self.outbox.is_empty() {
             true => PollFlags::empty(),
             false => PollFlags::POLLOUT,
         };
-        watch(Source::Stdout, self.stdout.as_fd(), writable);
+        watch(AgentSource::Stdout, self.stdout.as_fd(), writable);
         if let Some(signals) = &control.signals {
-            watch(Source::Signals, signals.as_fd(), PollFlags::POLLIN);
+            watch(AgentSource::Signals, signals.as_fd(), PollFlags::POLLIN);
         }
         if let Some(front) = &control.front {
-            watch(Source::Front, front.as_fd(), PollFlags::POLLIN);
+            watch(AgentSource::Front, front.as_fd(), PollFlags::POLLIN);
         }
-        if let Some(station) = station {
-            station.watch(
+        if let Some(local) = local {
+            local.watch(
                 self.under_way < OUTPUT_WINDOW,
                 |source, descriptor: BorrowedFd<'_>, events| {
-                    watch(Source::Station(source), descriptor, events);
+                    watch(AgentSource::Local(source), descriptor, events);
                 },
             );
         }
@@ -221,7 +226,7 @@ impl Agent {
         });
         match poll(&mut polled, left) {
             Ok(_) => {}
-            Err(Errno::EINTR) => return Ok(Found::default()),
+            Err(Errno::EINTR) => return Ok(Polled::default()),
             Err(error) => return Err(error.into()),
         }
         let happened: Vec<_> = sources
@@ -230,34 +235,35 @@ impl Agent {
             .filter_map(|(source, polled)| Some((source, polled.revents()?)))
             .filter(|(_, events)| !events.is_empty())
             .collect();
-        let mut found = Found::default();
+        let mut result = Polled::default();
         for (source, events) in happened {
             match source {
-                Source::Stdin => found.ends |= !self.inbox.read(&self.stdin)?,
-                Source::Stdout if events.contains(PollFlags::POLLOUT) => {
-                    found.ends |= self.outbox.write(&self.stdout).is_err();
+                AgentSource::Stdin => result.ends |= !self.inbox.read(&self.stdin)?,
+                AgentSource::Stdout if events.contains(PollFlags::POLLOUT) => {
+                    result.ends |= self.outbox.write(&self.stdout).is_err();
                 }
-                // Nobody reads it any more, or whoever killed the process in front wants this one to end.
-                Source::Stdout | Source::Front => found.ends = true,
-                Source::Signals => {
-                    found.signal = control.signals.as_ref().map_or(Ok(None), first_signal)?;
+                // The launcher has closed the pipe, or the front process was killed: end the job.
+                AgentSource::Stdout | AgentSource::Front => result.ends = true,
+                AgentSource::Signals => {
+                    result.signal = control.signals.as_ref().map_or(Ok(None), first_signal)?;
                 }
-                Source::Station(source) => found.sources.push(source),
+                AgentSource::Local(source) => result.sources.push(source),
             }
         }
-        match (found.signal, self.signalled) {
+        match (result.signal, self.signalled) {
             (Some(signal), None) => self.signalled = Some((signal, Instant::now() + LAST_WORDS)),
-            // One intention, perhaps of several senders.
-            (Some(_), Some(_)) => found.signal = None,
+            // Several senders may signal for the same reason, so only the first signal is
+            // forwarded.
+            (Some(_), Some(_)) => result.signal = None,
             (None, _) => {}
         }
-        Ok(found)
+        Ok(result)
     }
 
-    /// Tells what the ranks note, where that is new.
-    fn note(&mut self, station: &Station) {
-        for rank in station.living() {
-            let note = station.noted(rank);
+    /// Reports the notes of ranks that have changed.
+    fn note(&mut self, local: &LocalRanks) {
+        for rank in local.living() {
+            let note = local.noted(rank);
             if self.noted.insert(rank, note) != Some(note) {
                 self.events.push(Event::Noted(rank, note));
             }
@@ -265,7 +271,7 @@ impl Agent {
     }
 }
 
-/// The first of the signals that came.
+/// Reads all pending signals and returns the first.
 fn first_signal(signals: &SignalFd) -> io::Result<Option<Signal>> {
     let mut first = None;
     while let Some(information) = signals.read_signal()? {

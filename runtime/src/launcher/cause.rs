@@ -1,4 +1,4 @@
-//! How a rank's process ended, and what that means.
+//! The cause of the end of a rank's process, with its exit status and description.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -8,18 +8,18 @@ use nix::sys::signal::Signal;
 
 use super::server::Standing;
 
-/// How a rank ended.
+/// The cause of a rank's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// With status 0, and after finalize where it had joined.
+    /// Exit status 0, after finalize or without init.
     Finished,
-    /// With another status.
+    /// An exit status other than 0.
     Exited(u8),
-    /// By signal.
+    /// A signal.
     Killed(i32),
-    /// With status 0, but without finalize.
+    /// Exit status 0 after init, but without finalize.
     Unfinalized,
-    /// With status 0 and without init, while others wait for it in theirs.
+    /// Exit status 0 without init, while other ranks wait for this rank in their init.
     Absent,
 }
 
@@ -33,7 +33,7 @@ impl Cause {
         }
     }
 
-    /// The job's exit status where this is its first failure, as mpiexec and shells have it.
+    /// The exit status of a job whose first failure this is: the one that mpiexec and shells use.
     pub(super) fn status(self) -> u8 {
         match self {
             Cause::Finished => 0,
@@ -59,7 +59,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// How a process ended that is no rank.
+/// Describes the end of a process that is not a rank.
 pub(super) fn describe(status: ExitStatus) -> String {
     match status.success() {
         true => "exited with status 0".to_owned(),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_and_their_statuses() {
+    fn each_cause_has_a_status_and_a_description() {
         for (raw, standing, status, text) in [
             (0, Standing::Outside, 0, "finished"),
             (0, Standing::Finalized, 0, "finished"),

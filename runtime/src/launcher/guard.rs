@@ -1,13 +1,14 @@
-//! Two processes that watch each other, so that a job ends with its launcher, however that ends.
+//! Two processes that watch each other, so that a job ends when its launcher ends for any reason.
 //!
-//! The process that the user started forks and stands *in front*: it passes signals on, waits, and
-//! leaves with the launcher's status. Its child is the launcher proper. Both are subreapers: whatever a
-//! rank started and left behind becomes a child of the launcher, or of the front once the launcher is
-//! gone, and is killed there.
+//! The process that the user started forks. It becomes the *front*: it forwards signals to its
+//! child, waits for it, and exits with its status. The child is the launcher proper. Both are
+//! subreapers: processes that ranks started and left running become children of the launcher, or of
+//! the front if the launcher has ended, and that parent kills them.
 //!
-//! - The front is killed: the launcher sees it and kills the ranks and what they left.
-//! - The launcher is killed: the kernel kills the ranks, and the front what they left.
-//! - Both are killed at once: the kernel kills the ranks; their children see a closed connection.
+//! - If the front is killed, the launcher notices and kills the ranks and their leftover processes.
+//! - If the launcher is killed, the kernel kills the ranks, and the front kills the leftovers.
+//! - If both are killed at once, the kernel kills the ranks. Only leftovers can survive; a rank
+//!   behind a wrapper program notices the closed connection to the launcher and ends.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -23,9 +24,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid};
 
-use super::process::{Alone, Handle, fork_alone, keep_ended_children};
+use super::process::{PidFd, SingleThreaded, fork_single_threaded, keep_ended_children};
 
-/// Signals that the ranks get when the launcher gets them, but for those that it ignores.
+/// The signals that the launcher forwards to the ranks, except those that it ignores.
 const FORWARDED: [Signal; 6] = [
     Signal::SIGHUP,
     Signal::SIGINT,
@@ -35,44 +36,46 @@ const FORWARDED: [Signal; 6] = [
     Signal::SIGUSR2,
 ];
 
-/// How long a killed process may take to vanish before it is left behind.
+/// The longest time without an exit among killed processes before `sweep` abandons them.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// How a launcher is steered from outside: the signals sent to it, and the process in front of it.
+/// The outside influences on a launcher: the signals sent to it, and the end of its front process.
 #[derive(Default)]
 pub struct Control {
     pub(super) signals: Option<SignalFd>,
-    pub(super) front: Option<Handle>,
+    pub(super) front: Option<PidFd>,
 }
 
 impl Control {
-    /// None at all, for a launcher inside a larger program, such as a test or a bench.
+    /// No outside influence, for a launcher inside a larger program, such as a test or a bench.
     pub fn none() -> Control {
         Control::default()
     }
 }
 
-/// Runs `launch` in a child that the caller watches, and gives back the status that it returned.
-/// It returns in the caller alone.
+/// Runs `launch` in a child process that the caller watches, and returns the child's status.
+///
+/// Only the caller returns: the child exits when `launch` has finished.
 ///
 /// # Errors
 /// The process has other threads, can't fork, or can't be watched.
 pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
-    let alone = Alone::check()?;
-    keep_ended_children()?; // before there is one
-    // The kernel keeps a signal that is blocked for whoever reads it, also where it is ignored.
+    let checked = SingleThreaded::check()?;
+    keep_ended_children()?; // before the fork below makes the first child
+    // The launcher must not read signals that it ignores, but the kernel queues a blocked signal
+    // even if it is ignored.
     let ignored = ignored();
     let mask: SigSet =
         FORWARDED.into_iter().filter(|&each| ignored & 1 << (each as i32 - 1) == 0).collect();
-    mask.thread_block()?; // in both; ranks start with an empty mask again
-    // Input that a terminal has for another job is no input for this one, and no reason to stop.
+    mask.thread_block()?; // in front and launcher; `Process::start` clears the mask for ranks
+    // In the background, a read from the terminal must fail instead of stopping the launcher.
     SigSet::from_iter([Signal::SIGTTIN]).thread_block()?;
     let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-    let older = children(); // of whatever this process was, a shell perhaps, before it became a launcher
+    let older = children(); // made before this process, perhaps a shell, executed the launcher
     prctl::set_child_subreaper(true)?; // not inherited by the fork
     let front = getpid();
-    let forked = fork_alone(alone).inspect_err(|_| {
-        let _ = mask.thread_unblock(); // there is an error to return already
+    let forked = fork_single_threaded(checked).inspect_err(|_| {
+        let _ = mask.thread_unblock(); // the error of the fork matters more
     });
     let Some(launcher) = forked? else {
         let status = serve(front, signals, launch).unwrap_or_else(|error| {
@@ -82,7 +85,7 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
         sweep(&BTreeSet::new());
         std::process::exit(status.into());
     };
-    let end = Handle::open(launcher)?;
+    let end = PidFd::open(launcher)?;
     let status = loop {
         let mut polled = [
             PollFd::new(end.as_fd(), PollFlags::POLLIN),
@@ -105,25 +108,26 @@ pub fn guarded(launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     match status {
         WaitStatus::Exited(_, status) => Ok(status as u8),
         WaitStatus::Signaled(_, signal, _) => {
-            eprintln!("longshore: the launcher was killed by {signal}, and the ranks with it");
+            eprintln!("longshore: the launcher was killed by {signal}; its ranks have been killed");
             Ok(128 + signal as u8)
         }
         status => Err(io::Error::other(format!("waiting for the launcher: {status:?}"))),
     }
 }
 
-/// Whether this process ignores the signal of this number, as one that nohup started does SIGHUP.
+/// Whether this process ignores the signal with number `signal`. For example, a process that nohup
+/// started ignores SIGHUP.
 ///
 /// ```
 /// use longshore::launcher::is_ignored;
 ///
-/// assert!(!is_ignored(9)); // nobody can
+/// assert!(!is_ignored(9)); // no process can ignore SIGKILL
 /// ```
 pub fn is_ignored(signal: i32) -> bool {
     (1..=64).contains(&signal) && ignored() & 1 << (signal - 1) != 0
 }
 
-/// The signals that this process ignores, a bit each, the lowest for number 1.
+/// The signals that this process ignores, one bit each; the lowest bit is signal 1.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -132,23 +136,26 @@ fn ignored() -> u64 {
 
 fn serve(front: Pid, signals: SignalFd, launch: impl FnOnce(&Control) -> u8) -> io::Result<u8> {
     prctl::set_child_subreaper(true)?;
-    let handle = Handle::open(front);
+    let handle = PidFd::open(front);
     if getppid() != front {
-        return Err(io::Error::other("the process in front is gone"));
+        return Err(io::Error::other("the front process has ended"));
     }
     Ok(launch(&Control { signals: Some(signals), front: Some(handle?) }))
 }
 
-/// The signal, unless the kernel sent it: what is typed at a terminal reaches the whole foreground
-/// group, the ranks among them, and shouldn't reach them twice.
+/// The signal, or `None` if the kernel sent it. The kernel sends the signals of the terminal to the
+/// whole foreground process group. It includes the ranks, and they must not get them twice.
 pub(super) fn to_forward(information: &siginfo) -> Option<Signal> {
     const SI_KERNEL: i32 = 0x80;
     let signal = Signal::try_from(information.ssi_signo as i32).ok()?;
     (information.ssi_code != SI_KERNEL).then_some(signal)
 }
 
-/// Kills the processes that ranks left behind, now children of this process as those `older` than the job are, and their
-/// children as they follow. Each is reaped, so that no number is used twice.
+/// Kills and reaps the processes that ranks left running, which are now children of this process.
+///
+/// The children in `older` existed before the job and stay. The children of a killed process become
+/// children of this process, so the loop continues until none is left. A number can't be reused
+/// before its process is reaped, so `kill` can't hit another process.
 fn sweep(older: &BTreeSet<Pid>) {
     let mut end = Instant::now() + SWEEP;
     loop {
@@ -157,12 +164,13 @@ fn sweep(older: &BTreeSet<Pid>) {
             return;
         }
         for child in left {
-            let _ = kill(child, Signal::SIGKILL); // it may be another user's by now
+            let _ = kill(child, Signal::SIGKILL); // fails if the child has changed its user
             if !matches!(waitpid(child, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
                 end = Instant::now() + SWEEP;
             }
         }
-        // Behind a look at all: this process may have been held up itself.
+        // Checked after a pass over all children, because this process itself may have been
+        // suspended past the deadline.
         if end <= Instant::now() {
             return;
         }
@@ -170,9 +178,9 @@ fn sweep(older: &BTreeSet<Pid>) {
     }
 }
 
-/// This process's children, as /proc tells.
+/// The children of this process, from /proc.
 fn children() -> BTreeSet<Pid> {
-    // Mostly there are none, which the kernel says sooner.
+    // Most often there are none, and waitid finds that out faster than a scan of /proc.
     let ended = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     if waitid(Id::All, ended) == Err(Errno::ECHILD) {
         return BTreeSet::new();
@@ -184,7 +192,7 @@ fn children() -> BTreeSet<Pid> {
         .filter_map(|entry| {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-            // "pid (name) state parent ...", and a name may hold anything
+            // "pid (name) state parent ...", where the name may contain blanks and parentheses.
             let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
             (words.nth(1)? == parent).then(|| Pid::from_raw(pid))
         })
@@ -196,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_with_threads_is_told_so() {
+    fn a_process_with_threads_is_refused() {
         let error = thread::spawn(|| guarded(|_| 0)).join().unwrap().unwrap_err();
         assert!(error.to_string().contains("before its process makes threads"), "{error}");
     }

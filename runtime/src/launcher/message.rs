@@ -1,7 +1,10 @@
-//! What the launcher and the agent of a host tell each other over the agent's standard input and output.
+//! Messages between the launcher and the agent of a host, over the agent's standard input and
+//! output.
 //!
-//! The agent greets first. Then frames go both ways, a length in four bytes and a message behind it; the launcher's first one
-//! holds the orders. Both are as old as each other, which the greeting says: a message has no version.
+//! The agent first sends a greeting with its version. Then frames travel in both directions: a
+//! length of four bytes, little-endian, and the message. The first frame of the launcher contains
+//! the [`Orders`]. The greeting ensures equal versions on both sides, so that messages need no
+//! version.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,35 +18,35 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use shipable::codec;
 
-use super::output::{Sink, write_piece};
+use super::output::{OutputStream, write_piece};
 
-/// How the agent greets, after what a login may print in front; its version and the end of a line follow.
+/// The agent's greeting. Output of the login may precede it; the version and a line end follow.
 const GREETING: &str = "\nlongshore agent ";
-/// What a login may print in front of the greeting.
+/// The most bytes that a login may print before the greeting.
 const CHATTER_LIMIT: usize = 64 << 10;
-/// The longest message.
+/// The length of the longest message.
 const LIMIT: usize = 16 << 20;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the ranks of one host are, and what they share. It has no `Debug`: a log is no place for the secret.
+/// The ranks to start on one host. There is no `Debug`, so that no log can contain the secret.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Orders {
-    /// The ranks of the job.
+    /// The number of ranks of the whole job.
     pub(super) size: u32,
-    /// The programs of its parts.
+    /// The programs of the job's parts.
     pub(super) programs: Vec<Program>,
     /// The ranks of this host.
     pub(super) members: Vec<Member>,
-    /// The environment of all, the job's secret in it.
+    /// Environment variables of all ranks, including the job's secret.
     pub(super) environment: Vec<(OsString, OsString)>,
-    /// The folder to start them in; none: the launcher's own.
+    /// The working directory of the ranks; `None`: the launcher's own.
     pub(super) folder: Option<OsString>,
-    /// How often to tell what the ranks note.
+    /// The interval at which to report the ranks' notes; `None`: never.
     pub(super) notes: Option<Duration>,
 }
 
 impl Orders {
-    /// Whether what names something else names something that there is.
+    /// Whether every member's rank and part exist.
     pub(super) fn is_consistent(&self) -> bool {
         let mut members = self.members.iter();
         members
@@ -63,59 +66,60 @@ pub(super) struct Program {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Member {
     pub(super) rank: u32,
-    /// The part it belongs to, from 0.
+    /// The number of the rank's part, from 0.
     pub(super) part: u32,
-    /// The representation that it emulates.
+    /// The representation that the rank emulates.
     pub(super) arch: Option<String>,
 }
 
-/// What the launcher wants of a host.
+/// A command of the launcher to the ranks of one host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Command {
     /// Send this line of PMI-1 to a rank.
     Reply(u32, String),
-    /// Close the connection of a rank, which doesn't speak PMI-1.
+    /// Close the connection of a rank that violated PMI-1.
     HangUp(u32),
-    /// Note how a rank, of any host, died.
+    /// Record in the host's segment how a rank of any host died.
     Mark(u32, #[serde(with = "DeathForm")] Death),
-    /// Note that a rank, of another host too, has finalized and ended, so that it needn't be waited for.
+    /// Record in the host's segment that a rank of any host finalized and ended, so that no rank
+    /// waits for it.
     Finalized(u32),
-    /// Tell the ranks that the job ends with this code.
+    /// Record in the host's segment that the job ends with this code.
     Abort(i32),
-    /// Send the ranks a signal.
+    /// Send a signal to all ranks.
     Signal(i32),
-    /// Nobody reads what the ranks write there.
-    Close(Sink),
-    /// Rank 0's standard input; empty: its end.
+    /// Close the launcher's end of this stream of all ranks: its reader has gone.
+    Close(OutputStream),
+    /// Write these bytes to rank 0's standard input; an empty list is its end.
     Input(Vec<u8>),
-    /// So many more bytes of output are wanted.
+    /// Flow control: the launcher has taken this many bytes of output.
     Taken(u32),
 }
 
-/// What happened on a host.
+/// An event on a host, reported to the launcher.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Event {
-    /// The ranks can't be started there; none is left running.
+    /// The host's ranks can't be started. None of them is left running.
     Refused {
-        /// The job's exit status.
+        /// The exit status for the job.
         status: u8,
-        /// Why.
+        /// The error.
         reason: String,
     },
-    /// A rank printed this.
-    Output(u32, Sink, Vec<u8>),
+    /// A rank printed these bytes.
+    Output(u32, OutputStream, Vec<u8>),
     /// A rank sent a line of PMI-1.
     Line(u32, String),
-    /// A rank's process ended, with a status as wait(2) gives it; what it noted last.
+    /// A rank's process ended, with the status of wait(2) and the rank's last note.
     Ended(u32, i32, #[serde(with = "NoteForm")] Note),
-    /// What a rank notes, where that changed.
+    /// A rank's note, after it changed.
     Noted(u32, #[serde(with = "NoteForm")] Note),
-    /// So many more bytes of input are wanted.
+    /// Flow control: rank 0 has taken this many bytes of input.
     Taken(u32),
 }
 
 impl Event {
-    /// The rank that it is about.
+    /// The rank that the event is about.
     pub(super) fn rank(&self) -> Option<u32> {
         match self {
             Event::Refused { .. } | Event::Taken(_) => None,
@@ -144,19 +148,22 @@ struct NoteForm {
     moves: u32,
 }
 
-/// What waits to be sent.
+/// Encoded messages that wait to be sent.
 #[derive(Default)]
 pub(super) struct Outbox {
     bytes: VecDeque<u8>,
 }
 
 impl Outbox {
+    /// Appends the greeting.
     pub(super) fn greet(&mut self) {
         self.bytes.extend(format!("{GREETING}{VERSION}\n").as_bytes());
     }
 
+    /// Appends a message.
+    ///
     /// # Errors
-    /// The message is longer than its reader allows.
+    /// The message is longer than its reader accepts.
     pub(super) fn push<T: Serialize>(&mut self, message: &T) -> io::Result<()> {
         let bytes = codec::encode(message, LIMIT).map_err(io::Error::other)?;
         self.bytes.extend((bytes.len() as u32).to_le_bytes());
@@ -176,7 +183,7 @@ impl Outbox {
     }
 }
 
-/// What came and wasn't read yet.
+/// Received bytes that don't form a whole message yet, or whose message wasn't taken yet.
 #[derive(Default)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
@@ -184,7 +191,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// The inbox of one who is not greeted.
+    /// The agent's inbox, which expects no greeting.
     pub(super) fn ungreeted() -> Inbox {
         Inbox { bytes: Vec::new(), greeted: true }
     }
@@ -193,7 +200,7 @@ impl Inbox {
         self.greeted
     }
 
-    /// Reads once from what polls readable. `false` once it has ended.
+    /// Reads once from a descriptor that polls readable. Returns `false` at its end.
     pub(super) fn read(&mut self, from: impl AsFd) -> io::Result<bool> {
         let mut bytes = [0; 16 << 10];
         match nix::unistd::read(from, &mut bytes) {
@@ -207,10 +214,10 @@ impl Inbox {
         }
     }
 
-    /// The next message, once it is here as a whole.
+    /// The next message, or `None` until it has arrived completely.
     ///
     /// # Errors
-    /// What came isn't what an agent of this version says.
+    /// The bytes are no message of this version, or the greeting is missing or of another version.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         if !self.greeted && !self.take_greeting()? {
             return Ok(None);
@@ -231,21 +238,21 @@ impl Inbox {
         let Some(at) = self.bytes.windows(start.len()).position(|window| window == start) else {
             return match self.bytes.len() {
                 ..=CHATTER_LIMIT => Ok(false),
-                _ => Err(format!("instead of an agent's greeting it says {:?}", self.chatter())),
+                _ => Err(format!("it sent no agent's greeting, but {:?}", self.chatter())),
             };
         };
         let version = &self.bytes[at + start.len()..];
         let Some(end) = version.iter().position(|&byte| byte == b'\n') else { return Ok(false) };
         let version = String::from_utf8_lossy(&version[..end]).into_owned();
         if version != VERSION {
-            return Err(format!("its longshore is of version {version}, this one of {VERSION}"));
+            return Err(format!("it runs longshore {version}, the launcher runs {VERSION}"));
         }
         self.bytes.drain(..at + start.len() + end + 1);
         self.greeted = true;
         Ok(true)
     }
 
-    /// The start of what isn't a greeting.
+    /// The start of the bytes that arrived in place of a greeting.
     pub(super) fn chatter(&self) -> String {
         String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(200)]).trim().to_owned()
     }
@@ -260,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn messages_follow_the_greeting_and_what_a_login_prints() {
+    fn messages_follow_login_output_and_the_greeting() {
         let mut outbox = Outbox::default();
         outbox.greet();
         let note = Note { code: 1, detail: 2, calls: 3, waits_for: Some(4), moves: 5 };
         outbox.push(&Event::Ended(7, 9, note)).unwrap();
         outbox.push(&Event::Line(7, "cmd=init".to_owned())).unwrap();
         let sent = [b"Welcome to b!\n", &*outbox.bytes.make_contiguous()].concat();
-        // In pieces of any size.
+        // The bytes may arrive in pieces of any size.
         for split in 0..sent.len() {
             let mut inbox = inbox(&sent[..split]);
             let mut events = Vec::new();
@@ -286,10 +293,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_agent_is_told_so() {
+    fn bytes_that_no_agent_sends_are_refused() {
         let fails = |bytes: &[u8]| inbox(bytes).next::<Event>().unwrap_err();
         assert!(fails(b"\nlongshore agent 0.0.9\n").contains("0.0.9"));
-        assert!(fails(&b"yes\n".repeat(CHATTER_LIMIT)).contains("it says \"yes"));
+        assert!(fails(&b"yes\n".repeat(CHATTER_LIMIT)).contains("but \"yes"));
         let greeted = format!("{GREETING}{VERSION}\n");
         assert!(fails(&[greeted.as_bytes(), &[0xff; 8]].concat()).contains("4294967295 bytes"));
         assert!(!fails(&[greeted.as_bytes(), &[1, 0, 0, 0, 0xff]].concat()).is_empty());

@@ -1,39 +1,43 @@
-//! Starting a job's ranks, and standing by until the last has ended.
+//! Starts the ranks of a job and supervises them until the last has ended.
 //!
-//! [`run`] does what `longshore run` does: it starts the ranks of a [`Job`], serves them PMI-1, forwards
-//! what they print, and when one dies ends the others, or tells them. One thread does all of it in one
-//! poll loop, and the ranks die with that thread. [`guarded`] is for programs that are nothing but a
-//! launcher: it forwards signals, and leaves nothing running even when the launcher itself is killed.
+//! [`run`] implements `longshore run`: it starts the ranks of a [`Job`], serves PMI-1 to them and
+//! forwards their output. When a rank dies, it ends the other ranks or reports the death to them.
+//! One thread does all of this in one poll loop, and the ranks die with that thread. [`guarded`] is
+//! for programs that are only a launcher: it also forwards signals, and it leaves no process
+//! running even if the launcher itself is killed.
 //!
 //! | the job's status | when |
 //! |---|---|
-//! | 0 | all ranks exited with 0, those that called init after finalize |
-//! | the first failing rank's | it exited with another status |
-//! | 128 + signal | the first failing rank was killed |
-//! | 1 | the first failing rank exited with 0, but without finalize, or without an init that others waited for |
-//! | 1 | standard output or error can't be written, for another reason than that nobody reads it |
-//! | the code | a rank aborted the job with it |
+//! | 0 | every rank exited with 0, and every rank that called init also called finalize |
+//! | the first failing rank's status | that rank exited with a status other than 0 |
+//! | 128 + signal | the first failing rank was killed by a signal |
+//! | 1 | the first failing rank exited with 0 without finalize |
+//! | 1 | a rank exited with 0 without the init that other ranks were waiting for |
+//! | 1 | writing standard output or error failed, except because its reader has gone |
+//! | the code | a rank aborted the job with that code |
 //! | 124 | the job took longer than its timeout |
 //! | 126, 127 | a program can't be started, or isn't found ([`Error::status`]) |
-//! | 1 | a host can't be reached, or its agent is gone |
+//! | 1 | a host can't be reached, or its agent has gone |
 //!
-//! Ranks on other hosts are started, listened to and ended by an *agent* on each, of which [`serve`] is the whole: a start command
-//! such as ssh runs it, and what the launcher and it tell each other, the job's secret included, goes over its standard input and
-//! output. Launcher and agent use the same station (module `station`), which does and doesn't decide; the launcher decides.
+//! On every other host an *agent* starts, watches and ends the ranks; [`serve`] is the agent's
+//! whole program. A start command such as ssh runs the agent. Launcher and agent exchange all
+//! messages, including the job's secret, over the agent's standard input and output. Both use the
+//! module `local` for the processes of their own host. That module makes no decisions; the launcher
+//! makes all of them.
 //!
-//! A rank's environment gets the variables in [`job::env`](crate::job::env); its standard input is the
-//! launcher's for rank 0 and empty for the others.
+//! A rank's environment gets the variables in [`job::env`](crate::job::env). Rank 0 inherits the
+//! launcher's standard input; the standard input of every other rank is empty.
 
 mod agent;
 mod cause;
 mod guard;
+mod local;
 mod message;
 mod output;
 mod plan;
 mod process;
 mod remote;
 mod server;
-mod station;
 mod supervisor;
 mod watchdog;
 
@@ -46,16 +50,17 @@ pub use guard::{Control, guarded, is_ignored};
 
 use crate::job::{Checking, OnDeath, Progress, Routes};
 
-/// The start command where none is given: it asks for no password, and notices within half a minute that a host is gone.
+/// The default start command. It never asks for a password, and it notices within half a minute
+/// that a host has gone.
 pub const SSH: &str = "ssh -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=10";
 
-/// The status of a job that took longer than its timeout, as timeout(1) has it.
+/// The status of a job that took longer than its timeout: that of timeout(1).
 pub const TIMED_OUT: u8 = 124;
 
-/// After how long in one call `longshore run` reports who waits for whom, unless told otherwise.
+/// The default of [`Job::watchdog`] in `longshore run`.
 pub const WATCHDOG: Duration = Duration::from_secs(10);
 
-/// What to run.
+/// The programs of a job and the options of its launch.
 ///
 /// ```
 /// use longshore::launcher::{Control, Job, Part, run};
@@ -67,64 +72,68 @@ pub const WATCHDOG: Duration = Duration::from_secs(10);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// The programs, whose ranks follow each other in this order.
+    /// The programs. Ranks are numbered across them in this order.
     pub parts: Vec<Part>,
-    /// Where the ranks run, which fill the hosts in this order; empty: all here.
+    /// The hosts, which the ranks fill in this order. If empty, all ranks run on this host.
     pub hosts: Vec<Host>,
-    /// The words that start a program on a host, with the host's name behind them and then the program's own words: `ip netns
-    /// exec`, or [`SSH`], which none stand for. Standard input and output have to get through, and nothing else. Behind words of one's own
-    /// the agent's aren't quoted for a shell.
+    /// The words of the start command, such as `ip netns exec`; if empty, [`SSH`]. The launcher
+    /// appends the host's name and the agent's words. The command must pass standard input and
+    /// output through, and need not pass anything else. Only for [`SSH`] does the launcher quote
+    /// the agent's words for a shell.
     pub start: Vec<OsString>,
-    /// The words that start an agent on a host, which is a program that [serves](serve); none: those of this program there, with
-    /// `agent` behind.
+    /// The words that start an agent, a program that calls [`serve`], on a host. If empty: the path
+    /// of this executable and the word `agent`.
     pub agent: Vec<OsString>,
-    /// The folder that ranks start in; none: the launcher's own, or on hosts the one of that name.
+    /// The working directory of the ranks. If `None`: the launcher's, by its path on other hosts.
     pub folder: Option<OsString>,
     /// Whether each line of output starts with its rank.
     pub label: bool,
-    /// How long the job may take.
+    /// The longest time that the job may take; `None`: no limit.
     pub timeout: Option<Duration>,
-    /// What the death of a rank does to the others.
+    /// The reaction to the death of a rank.
     pub on_death: OnDeath,
-    /// Which routes operations may take.
+    /// The routes that operations may take.
     pub routes: Routes,
     /// The seed of an adversary, which [`ADVERSARY`](crate::job::env::ADVERSARY) describes.
     pub adversary: Option<u64>,
-    /// Whether each rank has a thread that answers its peers while the program computes; none: the environment decides.
+    /// Whether each rank has a thread that answers its peers while the program computes. If `None`,
+    /// the ranks' environment decides.
     pub progress: Option<Progress>,
-    /// Whether uses of windows are checked that MPI leaves undefined; none: the environment decides.
+    /// Whether the ranks check for uses of windows that MPI leaves undefined. If `None`, the ranks'
+    /// environment decides.
     pub check: Option<Checking>,
-    /// How long ranks may stay in one call before who waits for whom is reported; none: for ever.
+    /// The time that ranks may spend in one call without progress before the launcher reports which
+    /// rank waits for which; `None`: no reports.
     pub watchdog: Option<Duration>,
 }
 
-/// A host that ranks run on.
+/// A host and the number of ranks that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// What the start command calls it.
+    /// The host's name, as the start command takes it.
     pub name: OsString,
-    /// How many ranks it takes, above 0.
+    /// The number of ranks that the host takes, above 0.
     pub ranks: u32,
 }
 
-/// Ranks that run one program.
+/// One part of a job: consecutive ranks that run the same program.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// How many, above 0.
+    /// The number of ranks, above 0.
     pub ranks: u32,
-    /// The program, looked up in PATH where it has no slash.
+    /// The program. If it contains no slash, it is looked up in PATH.
     pub program: OsString,
-    /// Its arguments.
+    /// The program's arguments.
     pub arguments: Vec<OsString>,
-    /// Additions to its environment.
+    /// Variables that the ranks' environment has in addition.
     pub environment: Vec<(OsString, OsString)>,
-    /// Names of the representations that the part's ranks emulate, in turn from its first rank;
-    /// `native`, or none at all, for the machine's own.
+    /// Names of the data representations that the ranks emulate, assigned in turn from the part's
+    /// first rank. `native`, or an empty list, is the machine's own representation.
     pub archs: Vec<String>,
 }
 
 impl Part {
-    /// One rank of `program`, without arguments.
+    /// A part of one rank that runs `program` without arguments.
     pub fn new(program: impl Into<OsString>) -> Part {
         Part {
             ranks: 1,
@@ -136,61 +145,61 @@ impl Part {
     }
 }
 
-/// Why a job didn't start, or had to be given up.
+/// The reason why a job didn't start, or why the launcher gave it up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No part has a rank.
     #[error("a job needs at least one rank")]
     Empty,
-    /// More ranks than the hosts take.
+    /// The job has more ranks than its hosts take.
     #[error(
-        "{ranks} ranks, and the hosts take {room}: give --host more, or larger numbers behind ':'"
+        "the job has {ranks} ranks, but its hosts take only {room}: give --host more hosts, or larger numbers after ':'"
     )]
     Room {
-        /// The ranks of all parts.
+        /// The number of ranks of all parts.
         ranks: u32,
-        /// What the hosts take together.
+        /// The number of ranks that all hosts take together.
         room: u32,
     },
-    /// A host's start command can't be run.
+    /// The start command of a host can't be run.
     #[error("host {host}: can't run {}: {source}", command.to_string_lossy())]
     StartHost {
         /// The host.
         host: String,
         /// The first word of the start command.
         command: OsString,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is no such folder to start ranks in.
+    /// The working directory for the ranks doesn't exist or can't be entered.
     #[error("can't start ranks in the folder {}: {source}; --wdir names another", folder.to_string_lossy())]
     Folder {
         /// The folder.
         folder: OsString,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A program can't be started.
     #[error("part {part}: can't start {}: {source}", program.to_string_lossy())]
     Start {
-        /// The part of the job, from 1.
+        /// The number of the job's part, from 1.
         part: usize,
         /// The program.
         program: OsString,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The ranks' shared segment can't be made.
+    /// The segment that the ranks share can't be created.
     #[error("the job's shared segment: {0}")]
     Segment(#[from] longshore_transport::SegmentError),
-    /// The system refuses what a launcher needs.
+    /// A system call of the launcher failed.
     #[error("starting and watching the ranks: {0}")]
     System(#[from] io::Error),
 }
 
 impl Error {
-    /// The exit status for it, as shells have it: 127 for a program that isn't found, 126 for one that
-    /// can't be run, 1 for all else.
+    /// The exit status that shells use for this error: 127 for a program that isn't found, 126 for
+    /// a program that can't be run, 1 for all other errors.
     pub fn status(&self) -> u8 {
         match self {
             Error::Start { source, .. } | Error::StartHost { source, .. } => match source.kind() {
@@ -202,14 +211,14 @@ impl Error {
     }
 }
 
-/// Runs `job` until its last rank has ended, and gives back its exit status, as the table in the
-/// [module's documentation](self) has it.
+/// Runs `job` until its last rank has ended, and returns the job's exit status. The
+/// [module's documentation](self) lists the statuses.
 ///
-/// The ranks die with the calling thread. `control` says whether signals are forwarded: see
+/// The ranks die with the calling thread. `control` decides whether signals are forwarded; see
 /// [`guarded`].
 ///
 /// # Errors
-/// The job can't start, or the system fails the launcher. No rank is left running.
+/// The job can't start, or a system call of the launcher fails. No rank is left running.
 pub fn run(job: &Job, control: &Control) -> Result<u8, Error> {
     supervisor::Supervisor::start(job, control)?.supervise()
 }

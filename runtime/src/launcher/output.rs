@@ -1,4 +1,4 @@
-//! Passing on what the ranks print: whole lines, in the order in which they came.
+//! Forwards the output of ranks: whole lines, in the order in which they arrived.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,35 +7,35 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
-/// A line longer than this is forwarded in pieces, between which another rank's may come.
+/// A line longer than this is forwarded in pieces. Output of other ranks may come between them.
 const LINE_LIMIT: usize = 1 << 20;
-/// With this much waiting to be written, the ranks are left to wait as well.
+/// If this many bytes wait to be written, the launcher stops reading the ranks' output.
 const QUEUE_LIMIT: usize = 1 << 20;
-/// A pipe that polls writable takes this much without blocking (POSIX's PIPE_BUF, at Linux's value).
+/// A pipe that polls writable takes this many bytes without blocking (PIPE_BUF of POSIX on Linux).
 const PIECE: usize = 4096;
 
-/// Where a rank's output goes.
+/// One of the two standard streams for output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Sink {
+pub(super) enum OutputStream {
     Stdout,
     Stderr,
 }
 
-/// What comes by one of a rank's two pipes, gathered into lines.
+/// Splits the bytes from one pipe of a rank into lines.
 pub(super) struct Lines {
-    sink: Sink,
+    stream: OutputStream,
     label: String,
-    /// The start of a line whose end hasn't come yet.
+    /// The start of a line whose end hasn't arrived yet.
     partial: Vec<u8>,
 }
 
 impl Lines {
-    /// Lines, each after `label`, on their way to `sink`.
-    pub(super) fn new(sink: Sink, label: String) -> Lines {
-        Lines { sink, label, partial: Vec::new() }
+    /// Lines that go to `stream`, each prefixed with `label`.
+    pub(super) fn new(stream: OutputStream, label: String) -> Lines {
+        Lines { stream, label, partial: Vec::new() }
     }
 
-    /// Passes on the lines that end in `new`.
+    /// Adds `new` bytes and forwards the lines that are complete.
     pub(super) fn take(&mut self, new: &[u8], queue: &mut Queue) {
         match new.iter().rposition(|&byte| byte == b'\n') {
             Some(last) => {
@@ -51,7 +51,8 @@ impl Lines {
         }
     }
 
-    /// Passes on an unterminated last line; under a label, terminated, lest another label follow on it.
+    /// Forwards an unterminated last line. A labelled line gets a line end, so that the next label
+    /// starts a new line.
     pub(super) fn flush(&mut self, queue: &mut Queue) {
         if !self.partial.is_empty() && !self.label.is_empty() {
             self.partial.push(b'\n');
@@ -61,31 +62,32 @@ impl Lines {
 
     fn pass(&mut self, queue: &mut Queue) {
         if self.label.is_empty() {
-            queue.push(self.sink, &self.partial);
+            queue.push(self.stream, &self.partial);
         } else {
             for line in self.partial.split_inclusive(|&byte| byte == b'\n') {
-                queue.push(self.sink, self.label.as_bytes());
-                queue.push(self.sink, line);
+                queue.push(self.stream, self.label.as_bytes());
+                queue.push(self.stream, line);
             }
         }
         self.partial.clear();
     }
 }
 
-/// What waits to be written. One queue for both sinks keeps their common order.
+/// The output that waits to be written. One queue for both streams preserves their common order.
 #[derive(Default)]
 pub(super) struct Queue {
-    runs: VecDeque<(Sink, VecDeque<u8>)>,
+    /// Consecutive bytes for the same stream form one run.
+    runs: VecDeque<(OutputStream, VecDeque<u8>)>,
     len: usize,
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, sink: Sink, bytes: &[u8]) {
+    pub(super) fn push(&mut self, stream: OutputStream, bytes: &[u8]) {
         self.len += bytes.len();
         match self.runs.back_mut() {
-            Some((last, run)) if *last == sink => run.extend(bytes),
+            Some((last, run)) if *last == stream => run.extend(bytes),
             _ if bytes.is_empty() => {}
-            _ => self.runs.push_back((sink, bytes.iter().copied().collect())),
+            _ => self.runs.push_back((stream, bytes.iter().copied().collect())),
         }
     }
 
@@ -93,19 +95,19 @@ impl Queue {
         self.len >= QUEUE_LIMIT
     }
 
-    /// Where the next bytes go.
-    pub(super) fn next(&self) -> Option<Sink> {
-        self.runs.front().map(|(sink, _)| *sink)
+    /// The stream of the next bytes.
+    pub(super) fn next(&self) -> Option<OutputStream> {
+        self.runs.front().map(|(stream, _)| *stream)
     }
 
-    /// Writes once to the next sink, which polls writable. `Some` names a sink that takes nothing any more, and why;
-    /// what waited for it is dropped.
-    pub(super) fn write(&mut self) -> Option<(Sink, io::Error)> {
-        let (sink, run) = self.runs.front_mut()?;
+    /// Writes once to the next stream, which polls writable. Returns `Some` if the write failed;
+    /// all bytes that wait for that stream are dropped.
+    pub(super) fn write(&mut self) -> Option<(OutputStream, io::Error)> {
+        let (stream, run) = self.runs.front_mut()?;
         let bytes = run.as_slices().0;
-        let written = match sink {
-            Sink::Stdout => write_piece(io::stdout().as_fd(), bytes),
-            Sink::Stderr => write_piece(io::stderr().as_fd(), bytes),
+        let written = match stream {
+            OutputStream::Stdout => write_piece(io::stdout().as_fd(), bytes),
+            OutputStream::Stderr => write_piece(io::stderr().as_fd(), bytes),
         };
         match written {
             Ok(count) => {
@@ -117,8 +119,8 @@ impl Queue {
                 None
             }
             Err(error) => {
-                let closed = *sink;
-                self.runs.retain(|(sink, _)| *sink != closed);
+                let closed = *stream;
+                self.runs.retain(|(stream, _)| *stream != closed);
                 self.len = self.runs.iter().map(|(_, run)| run.len()).sum();
                 Some((closed, error))
             }
@@ -126,8 +128,9 @@ impl Queue {
     }
 }
 
-/// Writes the start of `bytes` to a descriptor that polls writable, and says how much of it: without blocking, and past the
-/// standard library's buffers, which would block for the rest of a line.
+/// Writes the start of `bytes` to a descriptor that polls writable, and returns the number of bytes
+/// written. Doesn't block. It bypasses the standard library's buffers, which would block for the
+/// rest of a line.
 pub(super) fn write_piece(to: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     match nix::unistd::write(to, &bytes[..bytes.len().min(PIECE)]) {
         Ok(count) => Ok(count),

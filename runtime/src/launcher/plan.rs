@@ -1,4 +1,4 @@
-//! Which rank runs where, and what each host is told to start.
+//! Assigns the ranks of a job to hosts, and composes the orders for each host.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,15 +10,15 @@ use super::{Error, Job, Part};
 use crate::hosts::Hosts;
 use crate::job::{Secret, env};
 
-/// How often agents tell what their ranks note, at the least.
+/// The longest interval at which agents report their ranks' notes.
 const NOTES: Duration = Duration::from_millis(500);
 
-/// What a place's ranks are to be started with.
+/// The orders for `host`: its ranks, their programs and their environment.
 pub(super) fn orders(
     job: &Job,
     size: u32,
     hosts: &Hosts,
-    place: u32,
+    host: u32,
     secret: &Secret,
 ) -> io::Result<Orders> {
     let is_away = !job.hosts.is_empty();
@@ -39,20 +39,20 @@ pub(super) fn orders(
     if let Some(check) = job.check {
         set(env::CHECK, check.to_string());
     }
-    // On this host ranks inherit everything.
-    let ours = std::env::vars_os()
-        .filter(|(name, _)| is_away && name.as_bytes().starts_with(b"LONGSHORE_"));
-    let ours: Vec<_> = ours.collect();
+    // Ranks that the launcher starts itself inherit its whole environment.
+    let inherited: Vec<_> = std::env::vars_os()
+        .filter(|(name, _)| is_away && name.as_bytes().starts_with(b"LONGSHORE_"))
+        .collect();
     let program = |part: &Part| Program {
         path: part.program.clone(),
         arguments: part.arguments.clone(),
-        environment: ours.iter().chain(&part.environment).cloned().collect(),
+        environment: inherited.iter().chain(&part.environment).cloned().collect(),
     };
     let mut members = Vec::new();
     let mut rank = 0;
     for (number, part) in (0..).zip(&job.parts) {
         for index in 0..part.ranks {
-            if hosts.of(rank) == place {
+            if hosts.of(rank) == host {
                 members.push(Member { rank, part: number, arch: arch(part, index) });
             }
             rank += 1;
@@ -73,8 +73,8 @@ pub(super) fn orders(
     })
 }
 
-/// Which rank runs where: they fill the hosts in order.
-pub(super) fn place(job: &Job, size: u32) -> Result<Hosts, Error> {
+/// Assigns ranks to hosts. Each host takes the next ranks until it is full.
+pub(super) fn place_ranks(job: &Job, size: u32) -> Result<Hosts, Error> {
     if job.hosts.is_empty() {
         return Ok(Hosts::one());
     }
@@ -88,7 +88,7 @@ pub(super) fn place(job: &Job, size: u32) -> Result<Hosts, Error> {
     Ok(Hosts::new(of.take(size as usize).collect()))
 }
 
-/// The representation that a part's rank emulates, `index` from the part's first.
+/// The representation that rank `index` of a part emulates, counted from the part's first rank.
 fn arch(part: &Part, index: u32) -> Option<String> {
     let name = part.archs.get(index as usize % part.archs.len().max(1))?;
     (name != "native").then(|| name.clone())

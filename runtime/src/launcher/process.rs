@@ -1,4 +1,4 @@
-//! Starting a rank's process so that it can't outlive its launcher.
+//! Starts processes that can't outlive their launcher.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -16,26 +16,26 @@ use nix::unistd::{ForkResult, Pid, fork, getpid, getppid, setsid};
 /// A running process.
 pub(super) struct Process {
     child: Child,
-    end: Handle,
+    end: PidFd,
     session: Session,
 }
 
-/// The limit on this process's open descriptors, of which a launcher needs some for each rank or host.
+/// The limit on this process's open descriptors. A launcher needs several for each rank or host.
 #[derive(Clone, Copy)]
 pub(super) enum Descriptors {
-    /// It was high enough.
+    /// The limit was high enough.
     Enough,
-    /// It was raised, for the launcher alone: programs that use select(2) count on a low one.
+    /// The limit was raised for the launcher only: programs that use select(2) rely on a low limit.
     Raised { from: rlim_t, most: rlim_t },
 }
 
 impl Descriptors {
-    /// What a child takes: its process, and three pipes, or a connection and two.
+    /// Descriptors for one child: its pidfd, and three pipes or a connection and two pipes.
     const CHILD: u32 = 4;
-    /// What a launcher has open besides, and while it starts a child.
+    /// Descriptors that a launcher uses itself, including those open while it starts a child.
     const SPARE: u32 = 64;
 
-    /// Raises the limit to what so many children need, or as far as it goes.
+    /// Raises the limit to the need of `children` children, or to the hard limit if that is lower.
     pub(super) fn allow(children: usize) -> io::Result<Descriptors> {
         let (from, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
         let children = u32::try_from(children).unwrap_or(u32::MAX);
@@ -49,25 +49,26 @@ impl Descriptors {
     }
 }
 
-/// The session of a started process, which decides whose signals reach it.
+/// The session of a started process. The session decides which signals reach the process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
-    /// The launcher's: a terminal's reach it, and all that it starts.
-    Ours,
-    /// Its own: a terminal's don't.
+    /// The launcher's session. Signals of the terminal reach the process and its children.
+    Launcher,
+    /// A session of its own, which no signals of the terminal reach.
     Own,
-    /// Likewise, and the launcher's reach all that it starts, as a terminal's would.
-    Whole,
+    /// A session of its own. [`Process::signal`] reaches the process and its whole process group,
+    /// as a signal of the terminal would.
+    OwnGroup,
 }
 
-/// A descriptor that is readable once a process has ended.
-pub(super) struct Handle(OwnedFd);
+/// A pidfd: a descriptor that becomes readable when a process has ended.
+pub(super) struct PidFd(OwnedFd);
 
 impl Process {
     /// Starts `command` with the descriptors `inherited` open under their own numbers.
     ///
-    /// The kernel kills it when the calling *thread* ends, however that happens; a prefix such as
-    /// qemu-user keeps that, since it survives exec.
+    /// The kernel kills the process when the calling *thread* ends for any reason. The setting
+    /// survives exec, so it also holds if a wrapper such as qemu-user starts the program.
     pub(super) fn start(
         command: &mut Command,
         inherited: &[BorrowedFd<'_>],
@@ -78,17 +79,18 @@ impl Process {
         let numbers: Vec<_> = inherited.iter().map(AsRawFd::as_raw_fd).collect();
         let prepare = move || {
             prctl::set_pdeathsig(Signal::SIGKILL)?;
-            // A guarded launcher blocks what it forwards, and a mask survives exec.
+            // A guarded launcher blocks the signals that it forwards, and the mask survives exec.
             SigSet::empty().thread_set_mask()?;
             if getppid() != launcher {
-                return Err(Errno::ESRCH.into()); // it died before the line above
+                return Err(Errno::ESRCH.into()); // the launcher died before `set_pdeathsig`
             }
             for &number in &numbers {
-                // SAFETY: `inherited` borrows it until the child has made its own copy by forking.
+                // SAFETY: this runs in the forked child, which has its own copy of the descriptor:
+                // `inherited` borrows the original until `spawn` below has forked.
                 let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
                 fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::empty()))?;
             }
-            if session != Session::Ours {
+            if session != Session::Launcher {
                 setsid()?;
             }
             if let Descriptors::Raised { from, most } = descriptors {
@@ -96,10 +98,11 @@ impl Process {
             }
             Ok(())
         };
-        // SAFETY: between fork and exec it makes a few system calls and neither allocates nor locks.
+        // SAFETY: `prepare` runs between fork and exec. It makes only system calls, and it neither
+        // allocates nor takes locks.
         unsafe { command.pre_exec(prepare) };
         let mut child = command.spawn()?;
-        match Handle::open(Pid::from_raw(child.id() as i32)) {
+        match PidFd::open(Pid::from_raw(child.id() as i32)) {
             Ok(end) => Ok(Process { child, end, session }),
             Err(error) => {
                 child.kill()?;
@@ -113,72 +116,77 @@ impl Process {
         &mut self.child
     }
 
-    /// Sends it a signal. One that has ended but wasn't reaped takes no notice.
+    /// Sends a signal to the process. A process that has ended but wasn't reaped ignores it.
     pub(super) fn signal(&self, signal: Signal) {
-        // Its number can't belong to another process before `reap`. The one failure left is a process
-        // that took on another user's identity, which is then beyond our reach.
+        // No other process can have this number before `reap`. The call can still fail if the
+        // process has changed its user, and then the launcher can't end it.
         let number = self.child.id() as i32;
-        let whom = if self.session == Session::Whole { -number } else { number };
-        let _ = kill(Pid::from_raw(whom), signal);
+        let recipient = if self.session == Session::OwnGroup { -number } else { number };
+        let _ = kill(Pid::from_raw(recipient), signal);
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(super) fn reap(mut self) -> io::Result<ExitStatus> {
         self.child.wait()
     }
 
-    pub(super) fn end(&self) -> &Handle {
+    pub(super) fn end(&self) -> &PidFd {
         &self.end
     }
 }
 
-impl Handle {
-    /// A handle of process `pid`, a child or the parent of the caller.
-    pub(super) fn open(pid: Pid) -> io::Result<Handle> {
-        // SAFETY: pidfd_open takes two integers and reads no memory of ours.
+impl PidFd {
+    /// Opens a pidfd of process `pid`, a child or the parent of the caller.
+    pub(super) fn open(pid: Pid) -> io::Result<PidFd> {
+        // SAFETY: pidfd_open takes two integers and accesses no memory of this process.
         let number = unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) };
         let number = Errno::result(number)?;
-        // SAFETY: the kernel just made this descriptor, and nothing else knows it.
-        Ok(Handle(unsafe { OwnedFd::from_raw_fd(number as i32) }))
+        // SAFETY: the kernel has just created this descriptor, and no other value owns it.
+        Ok(PidFd(unsafe { OwnedFd::from_raw_fd(number as i32) }))
     }
 }
 
-impl AsFd for Handle {
+impl AsFd for PidFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-/// Proof that the process has one thread.
-pub(super) struct Alone(());
+/// Proof that the process had only one thread when [`check`](SingleThreaded::check) ran.
+pub(super) struct SingleThreaded(());
 
-impl Alone {
+impl SingleThreaded {
+    /// Checks that the process has one thread.
+    ///
     /// # Errors
-    /// The process has other threads: a forked child would wait for ever for locks that they hold.
-    pub(super) fn check() -> io::Result<Alone> {
+    /// The process has other threads. A forked child would wait for ever for the locks they hold.
+    pub(super) fn check() -> io::Result<SingleThreaded> {
         match std::fs::read_dir("/proc/self/task")?.count() {
-            1 => Ok(Alone(())),
+            1 => Ok(SingleThreaded(())),
             threads => Err(io::Error::other(format!(
-                "a launcher starts before its process makes threads; here are {threads}"
+                "a launcher must start before its process makes threads; this process has {threads}"
             ))),
         }
     }
 }
 
-/// Has ended children wait to be reaped, also where whoever started this process ignores SIGCHLD, which survives exec.
+/// Sets SIGCHLD to its default, so that ended children remain until they are reaped.
+///
+/// A parent that ignores SIGCHLD passes that setting on through exec.
 pub(super) fn keep_ended_children() -> io::Result<()> {
-    // SAFETY: it installs no handler, so no code of ours runs in a signal's place.
+    // SAFETY: SIG_DFL installs no handler, so no code of this program runs in a signal context.
     unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) }?;
     Ok(())
 }
 
-/// Forks: `Some(child)` in the caller, `None` in the child, which goes on from here. The caller has made no thread since the
-/// check.
+/// Forks. Returns `Some(child)` in the caller and `None` in the child. The caller must not have
+/// made a thread since the check.
 ///
 /// # Errors
 /// The process can't fork.
-pub(super) fn fork_alone(_: Alone) -> io::Result<Option<Pid>> {
-    // SAFETY: this is the process's only thread, so the child's memory is in order.
+pub(super) fn fork_single_threaded(_: SingleThreaded) -> io::Result<Option<Pid>> {
+    // SAFETY: `SingleThreaded` proves that this is the only thread. No other thread can have held a
+    // lock at the fork, so the child may run any code.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(Some(child)),
         ForkResult::Child => Ok(None),

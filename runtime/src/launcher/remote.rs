@@ -1,4 +1,5 @@
-//! The launcher's end of another host's agent: the start command as a child, and messages over its pipes.
+//! The ranks of another host, as the launcher drives them: its child is the start command, and its
+//! messages to the host's agent go over that child's pipes.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,43 +13,47 @@ use longshore_transport::Note;
 use nix::poll::PollFlags;
 use nix::sys::signal::Signal;
 
+use super::local::LAST_READS;
 use super::message::{Command, Event, Inbox, Orders, Outbox};
-use super::output::{Lines, Queue, Sink};
+use super::output::{Lines, OutputStream, Queue};
 use super::process::{Descriptors, Process, Session};
-use super::station::LAST_READS;
 use super::{Error, Host, Job, SSH};
 
-/// The agent of a host, and what is known of it.
-pub(super) struct Remote {
+/// The ranks of another host and the connection to its agent.
+pub(super) struct RemoteRanks {
+    /// The host's name.
     name: String,
+    /// The start command; `None` after it has been reaped.
     process: Option<Process>,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
-    /// What the start command itself says, ssh perhaps.
+    /// The standard error of the start command itself, for example of ssh.
     words: Lines,
     ranks: Vec<u32>,
     inbox: Inbox,
     outbox: Outbox,
-    /// Output that came, and for which it hasn't been told that more is wanted.
+    /// Bytes of output that arrived and that the agent hasn't been credited for.
     owed: usize,
-    /// What its ranks noted when it told that last.
+    /// The last reported notes of the host's ranks.
     notes: HashMap<u32, Note>,
-    /// Why the ranks don't run there, or why it isn't listened to any more.
+    /// The first reason why the ranks can't run, or why messages of the agent are ignored, with the
+    /// job's status for it.
     trouble: Option<(u8, String)>,
+    /// The time of the call to [`close`](RemoteRanks::close).
     closed: Option<Instant>,
 }
 
-/// What can become ready.
+/// A descriptor that poll(2) can report as ready.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum RemoteSource {
     Stdin,
     Stdout,
     Stderr,
     End,
 }
 
-/// The word for a shell, as it is.
+/// Quotes a word for a shell.
 fn quoted(word: OsString) -> OsString {
     match shlex::bytes::try_quote(word.as_bytes()) {
         Ok(quoted) => OsString::from_vec(quoted.into_owned()),
@@ -56,9 +61,11 @@ fn quoted(word: OsString) -> OsString {
     }
 }
 
-impl Remote {
-    /// Runs the start command for a host, and sends the agent there its orders. What an agent has to know that nobody else may
-    /// goes by its standard input.
+impl RemoteRanks {
+    /// Runs the start command for a host and queues the orders for its agent.
+    ///
+    /// The orders go over standard input, because they include the secret: every user can read a
+    /// command line.
     ///
     /// # Errors
     /// The start command can't be run.
@@ -67,11 +74,11 @@ impl Remote {
         host: &Host,
         orders: &Orders,
         descriptors: Descriptors,
-    ) -> Result<Remote, Error> {
+    ) -> Result<RemoteRanks, Error> {
         let ssh: Vec<OsString> = SSH.split_whitespace().map(OsString::from).collect();
         let start = if job.start.is_empty() { &ssh } else { &job.start };
         let here = std::env::current_exe()?.into_os_string();
-        // ssh has a shell read what it joined.
+        // ssh joins the words, and a shell on the host splits them again.
         let here = if *start == ssh { quoted(here) } else { here };
         let here = [here, "agent".into()];
         let agent = if job.agent.is_empty() { &here[..] } else { &job.agent };
@@ -79,7 +86,8 @@ impl Remote {
         let mut program = Program::new(first);
         program.args(rest).arg(&host.name).args(agent);
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // In a session of its own: what is typed at the terminal is for the ranks, to which it is relayed, and would end ssh.
+        // The launcher forwards the terminal's signals to the ranks. In the launcher's session they
+        // would end ssh directly.
         let started = Process::start(&mut program, &[], descriptors, Session::Own);
         let name = host.name.to_string_lossy().into_owned();
         let mut process = started.map_err(|source| Error::StartHost {
@@ -92,8 +100,8 @@ impl Remote {
         let child = process.child();
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Remote {
-            words: Lines::new(Sink::Stderr, format!("{name}: ")),
+        Ok(RemoteRanks {
+            words: Lines::new(OutputStream::Stderr, format!("{name}: ")),
             ranks: orders.members.iter().map(|member| member.rank).collect(),
             name,
             process: Some(process),
@@ -109,54 +117,57 @@ impl Remote {
         })
     }
 
-    /// Adds what can happen to what is polled; what the start command says where `output` is wanted.
+    /// Calls `watch` for each descriptor to poll. The start command's standard error is included
+    /// only if `output`.
     pub(super) fn watch<'a>(
         &'a self,
         output: bool,
-        mut watch: impl FnMut(Source, BorrowedFd<'a>, PollFlags),
+        mut watch: impl FnMut(RemoteSource, BorrowedFd<'a>, PollFlags),
     ) {
         let Some(process) = &self.process else { return };
         if let Some(pipe) = self.stdin.as_ref().filter(|_| !self.outbox.is_empty()) {
-            watch(Source::Stdin, pipe.as_fd(), PollFlags::POLLOUT);
+            watch(RemoteSource::Stdin, pipe.as_fd(), PollFlags::POLLOUT);
         }
         if let Some(pipe) = &self.stdout {
-            watch(Source::Stdout, pipe.as_fd(), PollFlags::POLLIN);
+            watch(RemoteSource::Stdout, pipe.as_fd(), PollFlags::POLLIN);
         }
         if let Some(pipe) = self.stderr.as_ref().filter(|_| output) {
-            watch(Source::Stderr, pipe.as_fd(), PollFlags::POLLIN);
+            watch(RemoteSource::Stderr, pipe.as_fd(), PollFlags::POLLIN);
         }
-        watch(Source::End, process.end().as_fd(), PollFlags::POLLIN);
+        watch(RemoteSource::End, process.end().as_fd(), PollFlags::POLLIN);
     }
 
-    /// Takes in what happened at `source`. `Some` is how the start command ended, and with it all on that host.
+    /// Handles the readiness of `source` and appends the resulting events. Returns `Some` when the
+    /// start command, and with it the connection to the host, has ended.
     pub(super) fn handle(
         &mut self,
-        source: Source,
+        source: RemoteSource,
         queue: &mut Queue,
         events: &mut Vec<Event>,
     ) -> io::Result<Option<ExitStatus>> {
         match source {
-            Source::Stdin => {
+            RemoteSource::Stdin => {
                 let written = self.stdin.as_ref().map(|pipe| self.outbox.write(pipe));
                 if written.is_some_and(|written| written.is_err()) {
-                    self.stdin = None; // its end says why
+                    self.stdin = None; // the end of the start command gives the reason
                 }
             }
-            Source::Stdout => self.read(events),
-            Source::Stderr => self.hear(queue),
-            Source::End => {
+            RemoteSource::Stdout => self.read(events),
+            RemoteSource::Stderr => self.forward_stderr(queue),
+            RemoteSource::End => {
                 let Some(process) = self.process.take() else { return Ok(None) };
-                // What it said last is heard first; what it left behind may hold the other ends, and is not waited for.
+                // Read its last messages before its end is handled. The number of reads is limited,
+                // because a process that it left running may hold the pipes open.
                 for _ in 0..LAST_READS {
-                    let said = self.stdout.as_ref().is_some_and(is_readable);
-                    let printed = self.stderr.as_ref().is_some_and(is_readable);
-                    if said {
+                    let has_messages = self.stdout.as_ref().is_some_and(is_readable);
+                    let has_errors = self.stderr.as_ref().is_some_and(is_readable);
+                    if has_messages {
                         self.read(events);
                     }
-                    if printed {
-                        self.hear(queue);
+                    if has_errors {
+                        self.forward_stderr(queue);
                     }
-                    if !(said || printed) {
+                    if !(has_messages || has_errors) {
                         break;
                     }
                 }
@@ -180,7 +191,8 @@ impl Remote {
                 }
                 Ok(Some(Event::Noted(rank, note))) => drop(self.notes.insert(rank, note)),
                 Ok(Some(event)) if event.rank().is_some_and(|rank| !self.ranks.contains(&rank)) => {
-                    self.trouble.get_or_insert((1, "its agent speaks of a rank of another".into()));
+                    self.trouble
+                        .get_or_insert((1, "its agent reported a rank of another host".into()));
                     return self.close();
                 }
                 Ok(Some(event)) => {
@@ -200,8 +212,8 @@ impl Remote {
         }
     }
 
-    /// Passes on what the start command itself says.
-    fn hear(&mut self, queue: &mut Queue) {
+    /// Forwards the standard error of the start command itself.
+    fn forward_stderr(&mut self, queue: &mut Queue) {
         let Some(pipe) = &self.stderr else { return };
         let mut bytes = [0; 4096];
         match nix::unistd::read(pipe, &mut bytes) {
@@ -210,7 +222,7 @@ impl Remote {
         }
     }
 
-    /// Wants something of the agent.
+    /// Queues a command for the agent.
     pub(super) fn act(&mut self, command: &Command) {
         if self.stdin.is_some() {
             if let Err(error) = self.outbox.push(command) {
@@ -220,7 +232,7 @@ impl Remote {
         }
     }
 
-    /// Asks for as much more output as came.
+    /// Credits the agent with the bytes of output that have arrived, so that it sends more.
     pub(super) fn ask_for_output(&mut self) {
         match std::mem::take(&mut self.owed) {
             0 => {}
@@ -228,14 +240,15 @@ impl Remote {
         }
     }
 
-    /// Tells the agent to end, by ending what it listens to, and isn't interested in what it says. The start command ends with it.
+    /// Closes the pipes to and from the agent. The agent ends when its standard input ends, and the
+    /// start command ends with it.
     pub(super) fn close(&mut self) {
         (self.stdin, self.stdout) = (None, None);
         self.closed.get_or_insert(Instant::now());
     }
 
-    /// When it is to be given up, unless something comes before: it has to greet by `start`, and to end within `last_words` of being
-    /// closed.
+    /// The time at which to give up this host. A host must send its greeting by `start`. After
+    /// [`close`](RemoteRanks::close), it must end within `last_words`.
     pub(super) fn overdue(&self, start: Instant, last_words: Duration) -> Option<Instant> {
         self.process.as_ref()?;
         match self.closed {
@@ -244,7 +257,7 @@ impl Remote {
         }
     }
 
-    /// Ends the start command, whatever it does. An agent there ends when it finds the connection gone.
+    /// Kills the start command. The agent ends when it notices the closed connection.
     pub(super) fn give_up(&mut self, reason: &str) {
         self.trouble.get_or_insert_with(|| (1, format!("{reason}, the start command is given up")));
         if let Some(process) = &self.process {
@@ -256,7 +269,7 @@ impl Remote {
         self.process.is_some()
     }
 
-    /// Whether its ranks ran, as far as is known.
+    /// Whether the host's ranks ran, as far as the launcher knows.
     pub(super) fn has_run(&self) -> bool {
         self.has_greeted() && self.trouble.is_none()
     }
@@ -265,12 +278,13 @@ impl Remote {
         self.inbox.is_greeted()
     }
 
-    /// What a rank there noted when the agent told that last.
+    /// The last reported note of a rank of this host.
     pub(super) fn noted(&self, rank: u32) -> Note {
         self.notes.get(&rank).copied().unwrap_or_default()
     }
 
-    /// Why nothing runs there, now that the start command ended with `status`; and the status of a job for which that is the end.
+    /// The job's exit status and message for the end of this host, after the start command ended
+    /// with `status`.
     pub(super) fn describe_end(&self, status: ExitStatus) -> (u8, String) {
         let how = super::cause::describe(status);
         match &self.trouble {
@@ -283,12 +297,12 @@ impl Remote {
                 ),
             ),
             None => {
-                let said = match self.inbox.chatter() {
-                    said if said.is_empty() => String::new(),
-                    said => format!(", having said {said:?}"),
+                let output = match self.inbox.chatter() {
+                    output if output.is_empty() => String::new(),
+                    output => format!(", and printed {output:?}"),
                 };
                 let text = format!(
-                    "host {}: no agent could be started, the start command {how}{said}",
+                    "host {}: no agent could be started, the start command {how}{output}",
                     self.name
                 );
                 (1, text)
@@ -297,16 +311,17 @@ impl Remote {
     }
 }
 
-/// However it goes, the start command goes with it, and the agent finds its connection gone.
-impl Drop for Remote {
+/// Kills the start command, so that it doesn't outlive this value. The agent then notices the
+/// closed connection.
+impl Drop for RemoteRanks {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
             process.signal(Signal::SIGKILL);
-            let _ = process.reap(); // nothing is left to do about it
+            let _ = process.reap(); // an error leaves nothing to do
         }
     }
 }
 
 fn is_readable(pipe: &impl AsFd) -> bool {
-    super::station::is_readable(pipe.as_fd()).unwrap_or(false)
+    super::local::is_readable(pipe.as_fd()).unwrap_or(false)
 }

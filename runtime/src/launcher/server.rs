@@ -1,6 +1,6 @@
-//! The launcher's end of PMI-1: a pure state machine that takes lines and gives back replies.
+//! The PMI-1 server of the launcher: a pure state machine that takes lines and returns replies.
 //!
-//! Left out: spawning and name publishing, which are refused.
+//! It refuses spawning and name publishing, which it doesn't implement.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,45 +11,47 @@ const STORE: &str = "longshore";
 const KEY_LIMIT: usize = 64;
 const VALUE_LIMIT: usize = 1024;
 
-/// How far a rank got.
+/// The stage of a rank's life in the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It hasn't said a word: not a rank yet, or not a program that knows of jobs.
+    /// The rank has not called init. Its program may not use a job at all.
     Outside,
-    /// It is part of the job, and its end would be missed.
+    /// The rank has called init, and must call finalize before it ends.
     Joined,
-    /// It has finalized.
+    /// The rank has called finalize.
     Finalized,
-    /// It is dead.
+    /// The rank's process has ended.
     Dead,
 }
 
-/// What a line asks of the launcher.
+/// The launcher's reaction to a line, or to the death of a rank.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// Send this line back.
     Reply(String),
-    /// Nothing yet: the rank waits at the barrier.
+    /// Send nothing yet: the barrier is incomplete.
     Wait,
-    /// Send this line to each of these ranks: the barrier is complete.
+    /// The barrier is complete: send this line to each of these ranks.
     Release(Vec<u32>, String),
-    /// End the job with this status.
+    /// End the job with this code.
     Abort(i32),
-    /// It isn't PMI-1.
-    Nonsense,
+    /// The line isn't PMI-1.
+    Malformed,
 }
 
-/// The job as PMI-1 sees it.
+/// The state of the PMI-1 server of one job.
 pub(super) struct Server {
     standings: Vec<Standing>,
-    /// The part of the command line that each rank belongs to.
+    /// The number of each rank's part on the command line: PMI's appnum.
     parts: Vec<u32>,
+    /// The key-value store.
     store: HashMap<String, String>,
+    /// The ranks that wait at the barrier.
     waiting: Vec<u32>,
 }
 
 impl Server {
-    /// The ranks of these parts, which fill hosts of so many ranks each.
+    /// A server for ranks of the parts `parts`. Consecutive hosts take `hosts[i]` ranks each.
     pub(super) fn new(parts: Vec<u32>, hosts: &[u32]) -> Server {
         let mapping = ("PMI_process_mapping".to_owned(), mapping(hosts));
         Server {
@@ -64,19 +66,20 @@ impl Server {
         self.standings[rank as usize]
     }
 
-    /// The lowest rank with standing `standing`.
+    /// The lowest rank with this standing.
     pub(super) fn find(&self, standing: Standing) -> Option<u32> {
         self.standings.iter().position(|&each| each == standing).map(|rank| rank as u32)
     }
 
-    /// A rank died; a barrier that waited for it alone completes without it.
+    /// Records the death of a rank. If a barrier waited only for this rank, it completes without
+    /// it.
     pub(super) fn handle_death(&mut self, rank: u32) -> Answer {
         self.standings[rank as usize] = Standing::Dead;
         self.waiting.retain(|&waiting| waiting != rank);
         self.release()
     }
 
-    /// A line, without its end, from `rank`.
+    /// Handles a line from `rank`, without its line end.
     pub(super) fn handle_line(&mut self, rank: u32, line: &str) -> Answer {
         let size = self.standings.len();
         let standing = &mut self.standings[rank as usize];
@@ -114,7 +117,7 @@ impl Server {
                 let code = word(line, "exitcode").and_then(|code| code.parse().ok());
                 return Answer::Abort(code.unwrap_or(1));
             }
-            _ => return Answer::Nonsense,
+            _ => return Answer::Malformed,
         };
         Answer::Reply(reply)
     }
@@ -149,7 +152,9 @@ impl Server {
     }
 }
 
-/// How MPICH's ranks learn who shares a host with whom: the first node, the number of nodes, the ranks on each; and the next ones.
+/// The value of `PMI_process_mapping`, from which MPICH's ranks learn which ranks share a host.
+///
+/// Each `(a,b,c)` stands for `b` consecutive nodes of `c` ranks each, starting with node `a`.
 fn mapping(hosts: &[u32]) -> String {
     let (mut mapping, mut node) = ("(vector".to_owned(), 0);
     for alike in hosts.chunk_by(|a, b| a == b) {
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_puts_another_gets() {
+    fn a_value_put_by_one_rank_is_found_by_another() {
         let mut server = Server::new(vec![0; 2], &[2]);
         assert!(reply(&mut server, 0, "cmd=get kvsname=longshore key=a").contains("rc=-1"));
         assert!(
@@ -199,18 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_host_is_told() {
+    fn the_process_mapping_lists_the_ranks_of_each_host() {
         for (hosts, expected) in
             [(&[3][..], "(vector,(0,1,3))"), (&[2, 2, 1, 2], "(vector,(0,2,2),(2,1,1),(3,1,2))")]
         {
             let mut server = Server::new(vec![0; hosts.iter().sum::<u32>() as usize], hosts);
-            let told = reply(&mut server, 0, "cmd=get kvsname=longshore key=PMI_process_mapping");
-            assert!(told.ends_with(&format!("value={expected}")), "{told}");
+            let reply = reply(&mut server, 0, "cmd=get kvsname=longshore key=PMI_process_mapping");
+            assert!(reply.ends_with(&format!("value={expected}")), "{reply}");
         }
     }
 
     #[test]
-    fn a_barrier_waits_for_all_the_living() {
+    fn a_barrier_waits_for_every_living_rank() {
         let mut server = Server::new(vec![0; 3], &[3]);
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
         assert_eq!(server.handle_line(0, "cmd=barrier_in"), Answer::Wait);
@@ -224,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn abort_and_nonsense() {
+    fn an_abort_has_a_code_and_unknown_lines_are_malformed() {
         let mut server = Server::new(vec![0], &[1]);
         assert_eq!(server.handle_line(0, "cmd=abort exitcode=7"), Answer::Abort(7));
         assert_eq!(server.handle_line(0, "cmd=abort"), Answer::Abort(1));
-        assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Nonsense);
-        assert_eq!(server.handle_line(0, ""), Answer::Nonsense);
+        assert_eq!(server.handle_line(0, "mcmd=spawn"), Answer::Malformed);
+        assert_eq!(server.handle_line(0, ""), Answer::Malformed);
     }
 }

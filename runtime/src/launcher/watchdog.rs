@@ -1,12 +1,15 @@
-//! Who waits for whom, once nothing has moved for a while: a pure function of what the ranks note.
+//! Reports ranks that wait without progress: a pure state machine over the notes of the ranks.
 //!
-//! A rank that has been in one call for longer than the watchdog's patience, and taken nothing in or sent off meanwhile, is
-//! *stuck*: a transfer may take as long as it likes. That is reported
+//! A rank is *stuck* if it has been in one call for longer than the watchdog's *patience* and has
+//! neither received nor sent anything meanwhile. A long transfer is therefore never stuck. A report
+//! comes
 //!
-//! - at once, where the stuck ranks wait for each other in a circle, or where every rank is stuck: no call will end;
-//! - after six times the patience, where some rank is at its own work: it may well come to the others' call.
+//! - after the patience, if stuck ranks wait for each other in a circle or if every rank is stuck:
+//!   no call can end;
+//! - after six times the patience, if some rank is outside of calls: it may still make the call
+//!   that the others wait for.
 //!
-//! Nothing is ended. A call is reported once, with all that the others do.
+//! The watchdog ends no rank. It reports each call once, with the activities of all other ranks.
 
 use std::time::{Duration, Instant};
 
@@ -14,13 +17,13 @@ use longshore_transport::Note;
 
 use crate::job::Activity;
 
-/// How much longer stuck ranks are left alone while another one works.
-const BENEFIT: u32 = 6;
+/// The factor on the patience while some rank is not stuck.
+const COMPUTING_FACTOR: u32 = 6;
 
-/// Ranks that a report describes; of others it gives the number.
+/// The most ranks that a report describes. It gives only the number of all others.
 const SHOWN: usize = 16;
 
-/// Watches the ranks of a job.
+/// The state of the watchdog of one job.
 pub(super) struct Watchdog {
     patience: Duration,
     ranks: Vec<Watched>,
@@ -30,7 +33,7 @@ pub(super) struct Watchdog {
 struct Watched {
     note: Option<Note>,
     since: Instant,
-    /// When something moved last, or the call began.
+    /// The time of the last progress, or the start of the call.
     moved: Instant,
     reported: bool,
 }
@@ -54,12 +57,13 @@ impl Watchdog {
         Watchdog { patience, ranks: vec![Watched::since(now); ranks as usize] }
     }
 
-    /// When to look again.
+    /// The time of the next look.
     pub(super) fn next(&self, now: Instant) -> Option<Instant> {
         now.checked_add(self.patience / 4)
     }
 
-    /// What each rank notes, or nothing of one that is no part of the job: the lines of a report, if there is one.
+    /// Compares the notes of all ranks with earlier ones and returns the lines of a report, if one
+    /// is due. The note of a rank that has finalized or died is `None`.
     pub(super) fn look(&mut self, now: Instant, notes: &[Option<Note>]) -> Vec<String> {
         for (watched, note) in self.ranks.iter_mut().zip(notes) {
             let call = |note: &Option<Note>| note.map(|note| (note.code, note.detail, note.calls));
@@ -79,7 +83,7 @@ impl Watchdog {
         let circle = self.circle(&stuck);
         let others = self.ranks.iter().filter(|rank| rank.note.is_some()).count() - stuck.len();
         let longest = stuck.iter().map(|&rank| now - self.at(rank).moved).max().unwrap_or_default();
-        let due = circle.is_some() || others == 0 || longest >= self.patience * BENEFIT;
+        let due = circle.is_some() || others == 0 || longest >= self.patience * COMPUTING_FACTOR;
         if !due || stuck.iter().all(|&rank| self.at(rank).reported) {
             return Vec::new();
         }
@@ -93,14 +97,14 @@ impl Watchdog {
         &self.ranks[rank as usize]
     }
 
-    /// Stuck ranks each of which waits for the next, and the last for the first.
+    /// A circle of stuck ranks: each waits for the next, and the last waits for the first.
     fn circle(&self, stuck: &[u32]) -> Option<Vec<u32>> {
         let next = |rank: u32| {
             let waits_for = self.at(rank).note?.waits_for?;
             stuck.binary_search(&waits_for).is_ok().then_some(waits_for)
         };
-        // Who is on a circle comes back to itself within as many steps as there are ranks.
-        let back = |&start: &u32| {
+        // A rank is on a circle if and only if a walk of at most `stuck.len()` steps returns to it.
+        let circle_from = |&start: &u32| {
             let mut path = vec![start];
             let mut rank = next(start)?;
             while rank != start {
@@ -112,23 +116,23 @@ impl Watchdog {
             }
             Some(path)
         };
-        stuck.iter().find_map(back)
+        stuck.iter().find_map(circle_from)
     }
 
     fn report(&self, now: Instant, stuck: &[u32], circle: Option<&[u32]>) -> Vec<String> {
         let mut lines = vec![format!("no progress for {:.0?}:", self.patience)];
         let describe = |rank: u32| {
             let watched = self.at(rank);
-            let for_long = now - watched.since;
+            let duration = now - watched.since;
             let Some(note) = watched.note else { return format!("  rank {rank}: not in the job") };
-            let what = watched.activity().unwrap_or(Activity::Computing).describe(note.detail);
+            let call = watched.activity().unwrap_or(Activity::Computing).describe(note.detail);
             match (stuck.binary_search(&rank).is_ok(), note.waits_for) {
                 (true, Some(peer)) => {
-                    format!("  rank {rank}: in {what} for {for_long:.1?}, waits for rank {peer}")
+                    format!("  rank {rank}: in {call} for {duration:.1?}, waits for rank {peer}")
                 }
-                (true, None) => format!("  rank {rank}: in {what} for {for_long:.1?}"),
-                (false, _) if watched.is_waiting() => format!("  rank {rank}: in {what}"),
-                (false, _) => format!("  rank {rank}: at {what} for {for_long:.1?}"),
+                (true, None) => format!("  rank {rank}: in {call} for {duration:.1?}"),
+                (false, _) if watched.is_waiting() => format!("  rank {rank}: in {call}"),
+                (false, _) => format!("  rank {rank}: at {call} for {duration:.1?}"),
             }
         };
         let others = (0..self.ranks.len() as u32).filter(|rank| stuck.binary_search(rank).is_err());
@@ -140,7 +144,7 @@ impl Watchdog {
         if let Some(circle) = circle {
             let names: Vec<_> = circle.iter().map(|rank| format!("rank {rank}")).collect();
             lines.push(match circle {
-                [alone] => format!("rank {alone} waits for itself: its call can't end"),
+                [rank] => format!("rank {rank} waits for itself: its call can't end"),
                 _ => format!(
                     "they wait in a circle, so that no call can end: {}, {}",
                     names.join(", "),
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_is_given_time() {
+    fn a_report_is_delayed_while_a_rank_computes() {
         let mut job = Job::new(2);
         job.call(0, Activity::Barrier, 0, Some(1));
         assert_eq!(job.at(0), [""; 0]);
@@ -212,20 +216,20 @@ mod tests {
     }
 
     #[test]
-    fn who_moves_is_not_stuck() {
+    fn a_rank_that_makes_new_calls_is_not_stuck() {
         let mut job = Job::new(1);
         for second in 0..100 {
             job.call(0, Activity::Barrier, 0, None);
             assert_eq!(job.at(second), [""; 0]);
         }
         assert_eq!(job.at(108), [""; 0]);
-        // No circle, but nobody is left to end it.
+        // There is no circle, but every rank is stuck.
         assert_eq!(job.at(110)[1], "  rank 0: in a barrier for 11.0s");
     }
 
-    /// A transfer takes as long as it takes; its calls are as old as they are.
+    /// The calls get old, but their transfers make progress.
     #[test]
-    fn who_transfers_is_not_stuck() {
+    fn a_rank_that_transfers_is_not_stuck() {
         let mut job = Job::new(2);
         job.call(0, Activity::Send, 1, Some(1));
         job.call(1, Activity::Receive, 0, Some(0));
@@ -241,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_into_a_circle_is_not_on_it() {
+    fn a_circle_excludes_the_path_that_leads_into_it() {
         let mut job = Job::new(40);
         for rank in 0..40 {
             job.call(

@@ -1,50 +1,54 @@
-//! Attributes: what a program caches on types, communicators and windows under keys of its own (MPI-5.0 section 7.7).
+//! Attributes: values that a program caches on types, communicators and windows (MPI-5.0 section
+//! 7.7).
 //!
-//! A keyval belongs to a rank and to one kind of object. Its callbacks run on the thread that makes the call, with no lock
-//! held, so they may call whatever they like. Dup asks the copy callback of each attribute, in the order in which they were
-//! set, what the new object is to have. The delete callback is asked before an attribute goes: when it is deleted, when
-//! another value takes its place, which counts as setting it anew, and when its object ends, the last one set first. An error of a callback is the error
-//! of the call that asked it, which leaves that attribute as it was.
+//! A keyval belongs to a rank and to one kind of object. Its callbacks run on the calling thread
+//! without a lock held, so they may make any call.
 //!
-//! Left out: predefined attributes. Those of windows, such as MPI_WIN_BASE, are calls of their own.
+//! A dup calls the copy callback of each attribute, in the order in which the attributes were set.
+//! The delete callback is called before an attribute is removed: when it is deleted, when it is
+//! replaced, and when its object ends, the last one set first. A replacement counts as a new
+//! attribute. An error of a callback is the error of the call that ran it, and the attribute stays.
+//!
+//! Left out: predefined attributes. Those of windows, such as MPI_WIN_BASE, are methods of
+//! [`Window`](crate::Window).
 
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-
-use shipable::Datatype;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Card, Handle, Names};
+use super::{Holder, Names};
 use crate::error::{ErrorKind, Result};
 
-/// What a callback returns: any error will do.
+/// The result of a callback. It may fail with any error.
 pub type Outcome<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// A value, whatever it is.
+/// The value of an attribute, of any type.
 pub(super) type Value = Arc<dyn Any + Send + Sync>;
 
 type CopyCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<Option<Value>> + Send + Sync>;
 type DeleteCallback = Box<dyn Fn(&Holder<'_>, &Value) -> Outcome<()> + Send + Sync>;
 
-/// What attributes can be cached on: [`Type`](crate::Type) (and foreign types), [`Communicator`](crate::Communicator),
-/// [`Window`](crate::Window). Keyvals of one of them can't be used with another.
+/// The kinds of objects that have attributes: [`Type`](crate::Type) (foreign types too),
+/// [`Communicator`](crate::Communicator) and [`Window`](crate::Window). A keyval works with only
+/// one of them.
 pub trait Cacheable: sealed::Cacheable {}
 
 pub(crate) mod sealed {
     pub trait Cacheable {}
 }
 
-/// A key for attributes of type `T` on objects of kind `K`, made by [`Rank::create_keyval`](crate::Rank::create_keyval).
+/// A key for attributes of type `T` on objects of kind `K`, made by
+/// [`Rank::create_keyval`](crate::Rank::create_keyval).
 ///
-/// Cloning shares it. Dropping it leaves the attributes that were set with it where they are.
+/// A clone is the same key. Dropping the key doesn't affect attributes that were set with it.
 ///
 /// ```
 /// use longshore::{Callbacks, Datatype, Keyval, Type};
 ///
 /// let rank = longshore::init()?;
-/// // A flattened copy of a type, made once; what is made of the type by dup has it too.
+/// // A flattened copy of a type, made once; dups of the type share it.
 /// let flat: Keyval<Type, Vec<(i64, i64)>> = rank.create_keyval(Callbacks::default().share())?;
 /// let column = rank.commit(&Datatype::vector(8, 1, 10, &Datatype::double())?)?;
 /// let rows: Vec<_> = (0..8).map(|row| (row * 80, 8)).collect();
@@ -59,25 +63,27 @@ pub struct Keyval<K, T> {
 }
 
 pub(super) struct Key {
-    /// The rank that it belongs to.
+    /// The names of the rank to which the keyval belongs.
     pub(super) names: Arc<Names>,
     pub(super) copy: Option<CopyCallback>,
     delete: Option<DeleteCallback>,
     pub(super) freed: AtomicBool,
 }
 
-/// What is done with an attribute when its object is duplicated, and before it goes. By default a dup has nothing of it
-/// (MPI_TYPE_NULL_COPY_FN), and nobody is told of its end (MPI_TYPE_NULL_DELETE_FN); likewise for the other kinds.
+/// The callbacks of a keyval, which run when an object is duplicated and before an attribute is
+/// removed. By default a dup doesn't get the attribute (MPI_TYPE_NULL_COPY_FN and its
+/// counterparts), and removal runs no callback (MPI_TYPE_NULL_DELETE_FN and its counterparts).
 ///
 /// ```
 /// # let rank = longshore::init()?;
 /// use longshore::{Callbacks, Communicator, Keyval};
 ///
-/// // A dup has the level above; who is freed says so.
+/// // The level of a dup is one higher.
 /// let callbacks = Callbacks::default()
 ///     .copy(|_, level: &std::sync::Arc<u32>| Ok(Some(std::sync::Arc::new(**level + 1))))
 ///     .delete(|holder, _| {
-///         assert!(holder.handle().is_none() && holder.datatype().is_none()); // a communicator, not by handle
+///         // The object is a communicator, and has no handle.
+///         assert!(holder.handle().is_none() && holder.datatype().is_none());
 ///         Ok(())
 ///     });
 /// let level: Keyval<Communicator, u32> = rank.create_keyval(callbacks)?;
@@ -105,26 +111,28 @@ impl<T> Default for Callbacks<T> {
 }
 
 impl<T: Any + Send + Sync> Callbacks<T> {
-    /// A dup has the same value (MPI_TYPE_DUP_FN and the like).
+    /// A dup gets the same value (MPI_TYPE_DUP_FN and its counterparts).
     pub fn share(self) -> Self {
         let copy = |_: &Holder<'_>, value: &Value| Ok(Some(value.clone()));
         Callbacks { copy: Some(Box::new(copy)), ..self }
     }
 
-    /// A dup has what this gives, if it gives something: MPI's flag. It is given the object that is duplicated.
+    /// A dup gets the value that `copy` returns, or none (MPI's flag is false then). `copy` is
+    /// called with the original object.
     pub fn copy<F>(self, copy: F) -> Self
     where
         F: Fn(&Holder<'_>, &Arc<T>) -> Outcome<Option<Arc<T>>> + Send + Sync + 'static,
     {
         let copy = move |holder: &Holder<'_>, value: &Value| {
-            // A keyval's attributes are of its type.
+            // The downcast can't fail: all attributes of a keyval have its type.
             let Ok(value) = value.clone().downcast() else { return Ok(None) };
             Ok(copy(holder, &value)?.map(|copied| copied as Value))
         };
         Callbacks { copy: Some(Box::new(copy)), ..self }
     }
 
-    /// This is asked before the attribute goes; its error is the error of the call that would have removed it.
+    /// `delete` is called before the attribute is removed. If it fails, so does the call that would
+    /// remove the attribute.
     pub fn delete<F>(self, delete: F) -> Self
     where
         F: Fn(&Holder<'_>, &Arc<T>) -> Outcome<()> + Send + Sync + 'static,
@@ -144,8 +152,8 @@ impl<K: Cacheable, T: Any + Send + Sync> Keyval<K, T> {
         Keyval { key: Arc::new(key), types: PhantomData }
     }
 
-    /// Frees it (MPI-5.0 section 7.7.2): no call takes it, or a clone of it, any more. Attributes that were set with it stay, and
-    /// their callbacks are asked as before.
+    /// Frees the keyval (MPI-5.0 section 7.7.2). No call accepts it or a clone of it any more.
+    /// Existing attributes stay, and their callbacks still run.
     pub fn free(self) {
         self.key.freed.store(true, Ordering::Relaxed);
     }
@@ -163,45 +171,6 @@ impl<K, T> fmt::Debug for Keyval<K, T> {
     }
 }
 
-/// An object as the callbacks of its attributes, and free handlers, see it.
-#[derive(Clone, Copy)]
-pub struct Holder<'a> {
-    card: &'a Card,
-    handle: Option<Handle>,
-}
-
-impl<'a> Holder<'a> {
-    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
-        Holder { card, handle }
-    }
-
-    /// The object's name.
-    pub fn name(&self) -> String {
-        self.card.name()
-    }
-
-    /// The handle by which it was named in the call, if it was.
-    pub fn handle(&self) -> Option<Handle> {
-        self.handle
-    }
-
-    /// The datatype, if the object is a type that was built here.
-    pub fn datatype(&self) -> Option<&'a Datatype> {
-        self.card.datatype.as_ref()
-    }
-
-    /// Another attribute of the object.
-    ///
-    /// # Errors
-    /// KEYVAL for a freed keyval, or one of another rank.
-    pub fn attr<K: Cacheable, T: Any + Send + Sync>(
-        &self,
-        keyval: &Keyval<K, T>,
-    ) -> Result<Option<Arc<T>>> {
-        self.card.get(keyval)
-    }
-}
-
 impl Key {
     pub(super) fn ask_delete(&self, holder: &Holder<'_>, value: &Value) -> Result<()> {
         let Some(delete) = &self.delete else { return Ok(()) };
@@ -210,20 +179,20 @@ impl Key {
     }
 }
 
-/// The calls on names and attributes, for what has a [`Card`], and has errors of its calls `raised`.
+/// The public methods on names and attributes, for a type with the methods `card` and `raised`.
 macro_rules! attributes {
     ($kind:ty) => {
-        /// Its name (MPI-5.0 section 7.8), at this rank; empty if it has none.
+        /// The object's name at this rank (MPI-5.0 section 7.8); empty if it has none.
         pub fn name(&self) -> String {
             self.card().name()
         }
 
-        /// Gives it a name, for people.
+        /// Sets the object's name at this rank, which appears in diagnostics (MPI-5.0 section 7.8).
         pub fn set_name(&self, name: impl Into<String>) {
             self.card().set_name(name.into());
         }
 
-        /// The attribute under a keyval (MPI-5.0 section 7.7.2), if it has one.
+        /// The attribute under a keyval (MPI-5.0 section 7.7.2); `None` if there is none.
         ///
         /// # Errors
         /// KEYVAL for a freed keyval, or one of another rank.
@@ -234,10 +203,12 @@ macro_rules! attributes {
             self.card().get(keyval).map_err(|error| self.raised(error, "get_attr"))
         }
 
-        /// Sets the attribute under a keyval. One that is there already is deleted before, by its callback.
+        /// Sets the attribute under a keyval (MPI-5.0 section 7.7.2). An existing one is deleted
+        /// first, with its callback.
         ///
         /// # Errors
-        /// As [`attr`](Self::attr); what the delete callback returns, and then nothing is set.
+        /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback;
+        /// nothing is set then.
         pub fn set_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,
@@ -247,10 +218,12 @@ macro_rules! attributes {
             set.map_err(|error| self.raised(error, "set_attr"))
         }
 
-        /// Deletes the attribute under a keyval; false if there is none.
+        /// Deletes the attribute under a keyval (MPI-5.0 section 7.7.2). Returns false if there is
+        /// none.
         ///
         /// # Errors
-        /// As [`attr`](Self::attr); what the delete callback returns, and then the attribute stays.
+        /// KEYVAL for a freed keyval, or one of another rank. The error of the delete callback; the
+        /// attribute stays then.
         pub fn delete_attr<T: std::any::Any + Send + Sync>(
             &self,
             keyval: &$crate::Keyval<$kind, T>,

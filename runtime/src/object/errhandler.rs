@@ -1,8 +1,11 @@
-//! Error handlers: what is done about errors besides returning them (MPI-5.0 section 9.3).
+//! Error handlers (MPI-5.0 section 9.3).
 //!
-//! Every call on a window or communicator that fails has its object's handler deal with the error, once, and then returns it:
-//! an error that a scope's body passes on is not a new one. The making of a window is a call on its communicator. Handlers
-//! run on the caller's thread with no lock held, when the call has done all that it does.
+//! If a call on a window or communicator fails, its object's handler is called with the error, and
+//! the call then returns the error. Each error is handled once, even if the body of an epoch passes
+//! it on. A call that makes a window counts as a call on its communicator.
+//!
+//! Handlers run on the calling thread, without a lock held, after the call has done everything
+//! else.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +15,11 @@ use crate::error::Error;
 
 type Callback = Arc<dyn Fn(&Holder<'_>, &Error) + Send + Sync>;
 
-/// What is done about errors of calls on a window or communicator, before they are returned.
+/// The reaction to errors of calls on a window or communicator, before they are returned.
 ///
-/// Unlike MPI's, the default is [`Return`](ErrorHandler::Return): a `Result` that nobody looks at is a warning of the compiler.
-/// What is made of a communicator by dup, split and the like inherits its handler; windows begin with the default.
+/// The default is [`Return`](ErrorHandler::Return), unlike MPI's: the compiler warns about an
+/// unused `Result`. A communicator derived from another one inherits its handler. Windows begin
+/// with the default.
 ///
 /// ```
 /// use longshore::{ErrorHandler, Info, Window};
@@ -42,20 +46,21 @@ type Callback = Arc<dyn Fn(&Holder<'_>, &Error) + Send + Sync>;
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum ErrorHandler {
-    /// Nothing: MPI_ERRORS_RETURN.
+    /// Only returns the error: MPI_ERRORS_RETURN.
     #[default]
     Return,
-    /// The object's ranks are ended, and with them the job, of which none would be left whole: MPI_ERRORS_ABORT.
+    /// Aborts the object's ranks and with them the whole job: MPI_ERRORS_ABORT.
     Abort,
-    /// The job is ended, with the error's class as exit status: MPI_ERRORS_ARE_FATAL. Of ranks that share a process
-    /// ([`sim`](crate::sim)) the call returns its error, and later ones that wait for others fail.
+    /// Aborts the job, with the error's class as exit status: MPI_ERRORS_ARE_FATAL. If the ranks
+    /// share a process ([`sim`](crate::sim)), the call returns its error instead, and later calls
+    /// that wait for other ranks fail.
     Fatal,
-    /// A function of the program's own is called with the object and the error.
+    /// Calls a function of the program with the object and the error.
     Own(Callback),
 }
 
 impl ErrorHandler {
-    /// A function of the program's own (MPI_Win_create_errhandler and the like).
+    /// Makes a handler of a function (MPI_Win_create_errhandler and its counterparts).
     pub fn new(handler: impl Fn(&Holder<'_>, &Error) + Send + Sync + 'static) -> ErrorHandler {
         ErrorHandler::Own(Arc::new(handler))
     }
@@ -72,20 +77,20 @@ impl fmt::Debug for ErrorHandler {
     }
 }
 
-/// The calls on error handlers, for what has a [`Card`](super::Card) and a process.
+/// The public methods on error handlers, for a type with the methods `card` and `process`.
 macro_rules! error_handling {
     () => {
-        /// What is done about errors of calls on it (MPI-5.0 section 9.3).
+        /// The handler of errors of calls on this object (MPI-5.0 section 9.3).
         pub fn errhandler(&self) -> $crate::ErrorHandler {
             self.card().errhandler()
         }
 
-        /// Has errors of later calls on it dealt with by another handler, at this rank.
+        /// Sets the handler of errors of later calls on this object, at this rank.
         pub fn set_errhandler(&self, handler: $crate::ErrorHandler) {
             self.card().set_errhandler(handler);
         }
 
-        /// Has its handler deal with an error, whatever call it is of (MPI-5.0 section 9.5).
+        /// Calls the object's handler with an error of any call (MPI-5.0 section 9.5).
         pub fn call_errhandler(&self, error: &$crate::Error) {
             self.card().handle(self.process(), error);
         }

@@ -1,8 +1,8 @@
-//! The numbers by which types can be named.
+//! Handles: numbers that refer to types.
 
 use shipable::basic::Basic;
 
-/// Names a type. Numbers aren't used again.
+/// A handle of a type. The numbers of freed handles aren't reused.
 ///
 /// ```
 /// use longshore::{handle::Handle, shipable::Basic};
@@ -12,14 +12,15 @@ use shipable::basic::Basic;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(pub(crate) u64);
 
-/// Set in handles of predefined types; the rest is the type's wire code.
+/// The bit that is set in handles of predefined types. The other bits are the type's wire code.
 const PREDEFINED: u64 = 1 << 63;
 
 impl Handle {
-    /// Names none: MPI_DATATYPE_NULL.
+    /// Refers to no type: MPI_DATATYPE_NULL.
     pub const NULL: Handle = Handle(0);
 
-    /// The handle of a predefined type, at every rank: it is committed, and can't be freed.
+    /// The handle of a predefined type, valid at every rank. The type is committed and can't be
+    /// freed.
     pub const fn predefined(basic: Basic) -> Handle {
         Handle(PREDEFINED | basic.wire() as u64)
     }

@@ -1,5 +1,5 @@
-//! What types, communicators and windows have in common, the objects of MPI: a name, attributes and an error handler of the
-//! program's own, which stand on a card.
+//! The common part of MPI objects (types, communicators and windows): name, attributes and error
+//! handler. A [`Card`] contains them.
 
 mod attribute;
 mod errhandler;
@@ -15,14 +15,14 @@ use shipable::Datatype;
 use crate::error::{ErrorKind, Result};
 use attribute::{Key, Value};
 
-pub use attribute::{Cacheable, Callbacks, Holder, Keyval, Outcome};
+pub use attribute::{Cacheable, Callbacks, Keyval, Outcome};
 pub(crate) use attribute::{attributes, sealed};
 pub use errhandler::ErrorHandler;
 pub(crate) use errhandler::error_handling;
 pub use handle::Handle;
 pub(crate) use names::Names;
 
-/// The name, the attributes and the error handler of an object: the half of a handle that dup doesn't share.
+/// The name, attributes and error handler of an object. A dup gets a card of its own.
 pub(crate) struct Card {
     names: Arc<Names>,
     datatype: Option<Datatype>,
@@ -37,12 +37,51 @@ struct Entry {
     value: Value,
 }
 
+/// An object, as callbacks of attributes, free handlers and error handlers see it.
+#[derive(Clone, Copy)]
+pub struct Holder<'a> {
+    card: &'a Card,
+    handle: Option<Handle>,
+}
+
+impl<'a> Holder<'a> {
+    pub(crate) fn new(card: &'a Card, handle: Option<Handle>) -> Holder<'a> {
+        Holder { card, handle }
+    }
+
+    /// The object's name.
+    pub fn name(&self) -> String {
+        self.card.name()
+    }
+
+    /// The handle that the call used for the object, if it used one.
+    pub fn handle(&self) -> Option<Handle> {
+        self.handle
+    }
+
+    /// The datatype, if the object is a type that this rank built.
+    pub fn datatype(&self) -> Option<&'a Datatype> {
+        self.card.datatype.as_ref()
+    }
+
+    /// An attribute of the object.
+    ///
+    /// # Errors
+    /// KEYVAL for a freed keyval, or one of another rank.
+    pub fn attr<K: Cacheable, T: Any + Send + Sync>(
+        &self,
+        keyval: &Keyval<K, T>,
+    ) -> Result<Option<Arc<T>>> {
+        self.card.get(keyval)
+    }
+}
+
 impl Card {
     pub(crate) fn new(names: &Arc<Names>) -> Card {
         Card::with(names, None, String::new())
     }
 
-    /// Of a type. A predefined one has a name from the start.
+    /// The card of a type. A predefined type has its MPI name from the start.
     pub(crate) fn of(names: &Arc<Names>, datatype: &Datatype) -> Card {
         let name = datatype.as_basic().map_or("", |basic| basic.mpi_name()).to_owned();
         Card::with(names, Some(datatype.clone()), name)
@@ -71,7 +110,7 @@ impl Card {
 
     pub(crate) fn set_errhandler(&self, handler: ErrorHandler) {
         let mut errhandler = self.errhandler.lock().unwrap_or_else(PoisonError::into_inner);
-        // What it holds ends after the lock.
+        // The old handler is dropped after the lock is released: its drop may call in.
         let _replaced = std::mem::replace(&mut *errhandler, handler);
         drop(errhandler);
     }
@@ -96,7 +135,8 @@ impl Card {
         Some(entry.value.clone())
     }
 
-    /// What a value holds may ask for this object's attributes when it ends, so that is after the lock.
+    /// Removes an entry. The caller drops it after the lock is released, since the value's drop may
+    /// read attributes.
     fn take(&self, key: &Arc<Key>) -> Option<Entry> {
         take(&mut self.entries(), key)
     }
@@ -119,7 +159,8 @@ impl Card {
         if let Some(before) = self.find(&keyval.key) {
             keyval.key.ask_delete(&Holder::new(self, handle), &before)?;
         }
-        // As if it had been deleted first: the new one is the last one set. The old one ends after the lock, as in `take`.
+        // The old entry is deleted first, so the new one counts as the last one set. It is dropped
+        // after the lock is released, as in `take`.
         let _replaced = {
             let mut entries = self.entries();
             let replaced = take(&mut entries, &keyval.key);
@@ -129,7 +170,7 @@ impl Card {
         Ok(())
     }
 
-    /// Whether there was one.
+    /// Deletes an attribute. Returns whether there was one.
     pub(crate) fn delete<K: Cacheable, T: Any + Send + Sync>(
         &self,
         keyval: &Keyval<K, T>,
@@ -142,7 +183,7 @@ impl Card {
         Ok(true)
     }
 
-    /// Deletes all attributes, the last one set first, up to one whose callback fails.
+    /// Deletes all attributes, the last one set first. Stops at the first callback that fails.
     pub(crate) fn clear(&self, handle: Option<Handle>) -> Result<()> {
         loop {
             let last = self.entries().last().cloned();
@@ -152,7 +193,8 @@ impl Card {
         }
     }
 
-    /// Gives a dup what the copy callbacks make of these attributes. If one fails, the dup has none.
+    /// Copies the attributes to a dup, as their copy callbacks decide. If a callback fails, the dup
+    /// gets none.
     pub(crate) fn copy_to(&self, dup: &Card, handle: Option<Handle>) -> Result<()> {
         let entries = self.entries().clone();
         for Entry { key, value } in entries {
@@ -170,12 +212,12 @@ impl Card {
         Ok(())
     }
 
-    /// Lets go of all attributes, whatever their callbacks say.
+    /// Deletes all attributes, and ignores the errors of callbacks.
     fn end(&self) {
         loop {
             let last = self.entries().pop();
             let Some(Entry { key, value }) = last else { return };
-            // Nobody is left to hear of an error.
+            // The object is gone, so no call can return an error.
             let _ = key.ask_delete(&Holder::new(self, None), &value);
         }
     }

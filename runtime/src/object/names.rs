@@ -1,15 +1,17 @@
-//! What stands for a rank in its types and keyvals: the names that it gives to forms, and who is told of types that are freed.
+//! The identity of a rank in its types and keyvals, the ids that it gives to forms, and its free
+//! handlers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Holder;
 
-/// What is told of types that are freed; see [`Rank::type_free_handler`](crate::Rank::type_free_handler).
+/// A handler that is called when a type is freed; see
+/// [`Rank::type_free_handler`](crate::Rank::type_free_handler).
 pub(crate) type FreeHandler = Arc<dyn Fn(&Holder<'_>) + Send + Sync>;
 
-/// The names that a rank gives to forms, and those that have gone out of use. It stands for the rank: types and keyvals that
-/// have another one are another rank's.
+/// The ids of a rank's forms, with those that are no longer in use. The value also identifies the
+/// rank: types and keyvals with another one belong to another rank.
 #[derive(Default)]
 pub(crate) struct Names {
     last: AtomicU64,
@@ -19,23 +21,23 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// A name that none had before. Numbers increase and are never used again.
+    /// A new id. Ids increase and are never reused.
     pub(crate) fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A name goes out of use.
+    /// Records that an id is no longer in use.
     pub(crate) fn retire(&self, id: u64) {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(id);
         self.retirements.fetch_add(1, Ordering::Release);
     }
 
-    /// How many names have gone out of use so far: costs nothing to look at.
+    /// The number of ids retired so far, readable without a lock.
     pub(crate) fn retirements(&self) -> u64 {
         self.retirements.load(Ordering::Acquire)
     }
 
-    /// The names that went out of use since the last call.
+    /// The ids retired since the last call.
     pub(crate) fn take_retired(&self) -> Vec<u64> {
         std::mem::take(&mut self.retired.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -44,18 +46,19 @@ impl Names {
         self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).push(handler);
     }
 
-    /// Nobody is told any more.
+    /// Drops all free handlers.
     pub(crate) fn forget_free_handlers(&self) {
         let mut handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = std::mem::take(&mut *handlers);
-        // What they hold may call in when it goes.
+        // Dropped after the lock is released: a handler's captured values may call in.
         drop(handlers);
         drop(forgotten);
     }
 
-    /// Tells all free handlers of a type that is about to be freed, in the order in which they were registered.
+    /// Calls all free handlers for a type that is about to be freed, in the order of their
+    /// registration.
     pub(crate) fn tell_free_handlers(&self, holder: &Holder<'_>) {
-        // A copy: a handler may register another.
+        // Clones the list, because a handler may register another one.
         let handlers = self.free_handlers.lock().unwrap_or_else(PoisonError::into_inner).clone();
         handlers.iter().for_each(|handler| handler(holder));
     }

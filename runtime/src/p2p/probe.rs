@@ -1,10 +1,10 @@
-//! Messages that are looked at before they are received (MPI-5.0 section 3.8).
+//! Probes: calls that inspect a message before it is received (MPI-5.0 section 3.8).
 
 use shipable::Architecture;
 
-use super::{NOTHING, in_group};
+use super::{NULL_STATUS, in_group};
 use crate::communicator::Communicator;
-use crate::engine::{Channel, Keep, Letter, Pattern, State, Status};
+use crate::engine::{Arrival, Channel, Keep, Pattern, State, Status};
 use crate::error::Result;
 use crate::group::PROC_NULL;
 use crate::job::Activity;
@@ -12,27 +12,29 @@ use crate::memory::scope;
 use crate::origin::Destination;
 use crate::types::Type;
 
-/// A message that has come and isn't received yet: who sent it, with which tag, and how much it is.
+/// The description of a message that has arrived and isn't received yet: its source, tag and
+/// length.
 #[derive(Clone, Debug)]
 pub struct Envelope {
     source: i32,
     tag: i32,
-    /// The message, the representation that it travels in, and the one of packed data; none of PROC_NULL.
-    letter: Option<(Letter, Architecture, Architecture)>,
+    /// The message, the representation of its data, and that of packed data; `None` for PROC_NULL.
+    arrival: Option<(Arrival, Architecture, Architecture)>,
 }
 
 impl Envelope {
-    /// Who sent it: its rank in the communicator, or PROC_NULL, of which nothing comes.
+    /// The rank of the sender in the communicator; PROC_NULL if the probe was of PROC_NULL.
     pub fn source(&self) -> i32 {
         self.source
     }
 
-    /// With which tag.
+    /// The tag of the message.
     pub fn tag(&self) -> i32 {
         self.tag
     }
 
-    /// How many elements of a type it has (`MPI_Get_count`); [`UNDEFINED`](crate::UNDEFINED) where it ends within one.
+    /// The number of elements of a type in the message (MPI_Get_count).
+    /// [`UNDEFINED`](crate::UNDEFINED) if the message ends within an element.
     ///
     /// # Errors
     /// TYPE for a type of another signature.
@@ -40,7 +42,7 @@ impl Envelope {
         self.measure(datatype).map(|(count, _)| count)
     }
 
-    /// How many basic elements (`MPI_Get_elements`), a pair's being two.
+    /// The number of basic elements in the message (MPI_Get_elements). A pair counts as two.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -61,13 +63,14 @@ impl Envelope {
     }
 
     fn measure(&self, datatype: &Type) -> Result<(i64, i64)> {
-        let Some((letter, stream, packed)) = &self.letter else { return Ok((0, 0)) };
-        let fit = letter.fit(datatype.compiled(), stream, packed)?;
+        let Some((arrival, stream, packed)) = &self.arrival else { return Ok((0, 0)) };
+        let fit = arrival.fit(datatype.compiled(), stream, packed)?;
         Ok((fit.count, fit.elements))
     }
 }
 
-/// A message that a probe has taken out, so that no other receive of this rank gets it. Dropped, it is thrown away.
+/// A message that a matched probe has reserved: no other receive of this rank can get it. If it is
+/// dropped, the message is discarded.
 ///
 /// ```
 /// # let rank = longshore::init()?;
@@ -81,27 +84,27 @@ impl Envelope {
 /// # rank.finalize()?;
 /// # Ok::<(), longshore::Error>(())
 /// ```
-#[must_use = "a message that isn't received is thrown away"]
+#[must_use = "a message that isn't received is discarded"]
 pub struct Matched {
     communicator: Communicator,
     envelope: Envelope,
-    /// Its number in the engine, until it is received; none of PROC_NULL.
+    /// The number of the message in the engine; `None` for PROC_NULL.
     number: Option<u64>,
 }
 
 impl Matched {
-    /// What is known of it.
+    /// The description of the message.
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
     }
 
-    /// Receives it (MPI-5.0 section 3.8.3).
+    /// Receives the message (MPI-5.0 section 3.8.3).
     ///
     /// # Errors
-    /// As [`Communicator::recv`]. The message is gone then.
+    /// Those of [`Communicator::recv`]. The message is discarded then.
     pub fn recv<'a>(self, room: impl Into<Destination<'a>>) -> Result<Status> {
         let room = room.into();
-        let Some(number) = self.number else { return Ok(NOTHING) };
+        let Some(number) = self.number else { return Ok(NULL_STATUS) };
         let (communicator, source) = (&self.communicator, self.envelope.source);
         let process = communicator.process();
         communicator.call("mrecv", Activity::Receive, source, || {
@@ -129,8 +132,9 @@ impl Drop for Matched {
 }
 
 impl Communicator {
-    /// Waits for a message of a rank with a tag, or of [`ANY_SOURCE`](crate::ANY_SOURCE) and with [`ANY_TAG`](crate::ANY_TAG), and
-    /// leaves it where it is (MPI-5.0 section 3.8.1): the next receive from there with that tag gets it.
+    /// Waits for a message from a rank with a tag (MPI-5.0 section 3.8.1).
+    /// [`ANY_SOURCE`](crate::ANY_SOURCE) and [`ANY_TAG`](crate::ANY_TAG) match every rank and every
+    /// tag. The message isn't removed: the next receive with its source and tag gets it.
     ///
     /// ```
     /// use longshore::{ANY_SOURCE, ANY_TAG};
@@ -148,14 +152,15 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// RANK, TAG; PROC_ABORTED if the rank is gone.
+    /// RANK or TAG for a wrong argument. PROC_ABORTED if the rank is dead.
     pub fn probe(&self, source: i32, tag: i32) -> Result<Envelope> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
-        let letter = self.await_message("probe", source, tag, found)?;
-        Ok(self.envelope(letter))
+        let arrival = self.await_message("probe", source, tag, found)?;
+        Ok(self.envelope(arrival))
     }
 
-    /// As [`probe`](Communicator::probe), without waiting: none where there is no such message yet.
+    /// Describes a message from a rank with a tag, if one has arrived (MPI-5.0 section 3.8.1).
+    /// Doesn't wait. See [`probe`](Communicator::probe).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -165,24 +170,25 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`probe`](Communicator::probe).
+    /// Those of [`probe`](Communicator::probe).
     pub fn iprobe(&self, source: i32, tag: i32) -> Result<Option<Envelope>> {
         let found = |state: &mut State, pattern: &Pattern| state.probe(pattern);
-        let letter = self.look_for("iprobe", source, tag, found)?;
-        Ok(letter.map(|letter| self.envelope(letter)))
+        let arrival = self.poll_message("iprobe", source, tag, found)?;
+        Ok(arrival.map(|arrival| self.envelope(arrival)))
     }
 
-    /// As [`probe`](Communicator::probe), and takes the message out for [`Matched::recv`]: what another thread probes or
-    /// receives is another one (MPI-5.0 section 3.8.2).
+    /// Waits for a message from a rank with a tag, and reserves it for [`Matched::recv`] (MPI-5.0
+    /// section 3.8.2). Probes and receives of other threads can't get it.
     ///
     /// # Errors
-    /// As [`probe`](Communicator::probe).
+    /// Those of [`probe`](Communicator::probe).
     pub fn mprobe(&self, source: i32, tag: i32) -> Result<Matched> {
         let claimed = self.await_message("mprobe", source, tag, State::claim)?;
         Ok(self.matched(claimed))
     }
 
-    /// As [`mprobe`](Communicator::mprobe), without waiting: none where there is no such message yet.
+    /// Reserves a message from a rank with a tag, if one has arrived (MPI-5.0 section 3.8.2).
+    /// Doesn't wait. See [`mprobe`](Communicator::mprobe).
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -202,13 +208,13 @@ impl Communicator {
     /// ```
     ///
     /// # Errors
-    /// As [`probe`](Communicator::probe).
+    /// Those of [`probe`](Communicator::probe).
     pub fn improbe(&self, source: i32, tag: i32) -> Result<Option<Matched>> {
-        let claimed = self.look_for("improbe", source, tag, State::claim)?;
+        let claimed = self.poll_message("improbe", source, tag, State::claim)?;
         Ok(claimed.map(|claimed| self.matched(claimed)))
     }
 
-    /// Waits for what `found` finds; none from PROC_NULL.
+    /// Waits until `found` returns a message; `None` for PROC_NULL.
     fn await_message<T>(
         &self,
         call: &'static str,
@@ -227,8 +233,9 @@ impl Communicator {
         })
     }
 
-    /// What `found` finds now, once what has come was taken in; from PROC_NULL at once, and nothing.
-    fn look_for<T>(
+    /// Makes progress once, then returns the result of `found`. The inner option is `None` for
+    /// PROC_NULL.
+    fn poll_message<T>(
         &self,
         call: &'static str,
         source: i32,
@@ -236,7 +243,7 @@ impl Communicator {
         found: impl Fn(&mut State, &Pattern) -> Option<Result<T>>,
     ) -> Result<Option<Option<T>>> {
         let process = self.process();
-        let look = || -> Result<Option<Option<T>>> {
+        let poll = || -> Result<Option<Option<T>>> {
             self.ready()?;
             if source == PROC_NULL {
                 return Ok(Some(None));
@@ -249,21 +256,21 @@ impl Communicator {
             })?;
             Ok(found_one.transpose()?.map(Some))
         };
-        look().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
+        poll().map_err(|error| self.raise(error.at(|| self.toward(call, source))))
     }
 
-    fn envelope(&self, letter: Option<Letter>) -> Envelope {
-        let Some(letter) = letter else {
-            return Envelope { source: NOTHING.source, tag: NOTHING.tag, letter: None };
+    fn envelope(&self, arrival: Option<Arrival>) -> Envelope {
+        let Some(arrival) = arrival else {
+            return Envelope { source: NULL_STATUS.source, tag: NULL_STATUS.tag, arrival: None };
         };
-        let source = self.group().rank_of(letter.peer).map_or(PROC_NULL, |rank| rank as i32);
-        let stream = self.process().engine().state().stream(letter.peer);
+        let source = self.group().rank_of(arrival.peer).map_or(PROC_NULL, |rank| rank as i32);
+        let stream = self.process().engine().state().stream(arrival.peer);
         let packed = *self.packed_representation();
-        Envelope { source, tag: letter.tag, letter: Some((letter, stream, packed)) }
+        Envelope { source, tag: arrival.tag, arrival: Some((arrival, stream, packed)) }
     }
 
-    fn matched(&self, claimed: Option<(Letter, u64)>) -> Matched {
-        let (letter, number) = claimed.unzip();
-        Matched { communicator: self.share(), envelope: self.envelope(letter), number }
+    fn matched(&self, claimed: Option<(Arrival, u64)>) -> Matched {
+        let (arrival, number) = claimed.unzip();
+        Matched { communicator: self.share(), envelope: self.envelope(arrival), number }
     }
 }

@@ -1,8 +1,9 @@
-//! Sends and receives that are waited for later (MPI-5.0 section 3.7). Each owns its memory until then.
+//! Nonblocking sends and receives (MPI-5.0 section 3.7). A request owns its memory until it
+//! completes.
 
 use std::sync::Arc;
 
-use super::{NOTHING, checked_tag, in_group};
+use super::{NULL_STATUS, checked_tag, in_group};
 use crate::communicator::Communicator;
 use crate::engine::{Channel, State, Status};
 use crate::error::{ErrorKind, Result};
@@ -11,38 +12,44 @@ use crate::group::PROC_NULL;
 use crate::job::Activity;
 use crate::memory::{Exposed, Memory};
 
-/// A send under way. It owns its data, and [`wait`](Sending::wait) gives them back; dropped, it goes on all the same.
-#[must_use = "the data come back from `wait`"]
+/// A nonblocking send. It owns its data, and [`wait`](Sending::wait) returns them. If it is
+/// dropped, the message is sent all the same.
+#[must_use = "`wait` returns the data"]
 pub struct Sending<M: Memory> {
-    held: Held<M>,
+    pending: Pending<M>,
 }
 
-/// A receive that waits for its message, or takes it in. It owns its room, and [`wait`](Receiving::wait) gives it back; dropped,
-/// it takes nothing any more, and a message that it has met is lost.
-#[must_use = "what is received comes from `wait`"]
+/// A nonblocking receive. It owns its buffer, and [`wait`](Receiving::wait) returns it. If it is
+/// dropped, it receives nothing, and a message that matched it already is lost.
+#[must_use = "`wait` returns the received data"]
 pub struct Receiving<M: Memory> {
-    held: Held<M>,
+    pending: Pending<M>,
 }
 
-/// What both have.
-struct Held<M> {
+/// The state common to sends and receives.
+struct Pending<M> {
     communicator: Communicator,
-    /// The other rank, as the call named it.
+    /// The rank that the call addressed, as it was passed.
     other: i32,
-    /// Its number in the engine, unless it is done.
+    /// The number of the request in the engine; `None` after completion.
     number: Option<u64>,
     memory: Option<Arc<Exposed>>,
     kind: std::marker::PhantomData<M>,
 }
 
-impl<M: Memory> Held<M> {
-    fn new(communicator: &Communicator, other: i32, number: Option<u64>, taken: Taken) -> Held<M> {
+impl<M: Memory> Pending<M> {
+    fn new(
+        communicator: &Communicator,
+        other: i32,
+        number: Option<u64>,
+        taken: Taken,
+    ) -> Pending<M> {
         let communicator = communicator.share();
         let memory = Some(taken.memory);
-        Held { communicator, other, number, memory, kind: std::marker::PhantomData }
+        Pending { communicator, other, number, memory, kind: std::marker::PhantomData }
     }
 
-    /// Whether it has ended. Makes progress.
+    /// Whether the request has completed. Makes progress.
     fn test(&self, call: &'static str, is_done: impl Fn(&State, u64) -> bool) -> Result<bool> {
         let Some(number) = self.number else { return Ok(true) };
         let (communicator, process) = (&self.communicator, self.communicator.process());
@@ -51,7 +58,7 @@ impl<M: Memory> Held<M> {
         is_done.map_err(|error| communicator.raise(error.at(place)))
     }
 
-    /// Waits for its end, and gives what it came to; nothing where it needed no engine.
+    /// Waits for completion and returns the result; `None` if the request never reached the engine.
     fn wait<T>(
         &mut self,
         call: &'static str,
@@ -69,7 +76,7 @@ impl<M: Memory> Held<M> {
         })
     }
 
-    /// The memory, of which the engine has let go.
+    /// Returns the memory. The engine must no longer use it.
     fn give_back(&mut self) -> Result<M> {
         let memory = self.memory.take().and_then(Arc::into_inner);
         let memory = memory.and_then(Exposed::give_back);
@@ -78,34 +85,36 @@ impl<M: Memory> Held<M> {
 }
 
 impl<M: Memory> Sending<M> {
-    /// Whether the data may be changed, so that [`wait`](Sending::wait) returns at once. Makes progress.
+    /// Whether the data may be changed, so that [`wait`](Sending::wait) returns at once. Makes
+    /// progress.
     ///
     /// # Errors
-    /// PROC_ABORTED where the job is being ended.
+    /// PROC_ABORTED if the job is being aborted.
     pub fn test(&self) -> Result<bool> {
-        self.held.test("isend", State::is_sent)
+        self.pending.test("isend", State::is_sent)
     }
 
-    /// Waits until the data may be changed, and gives them back.
+    /// Waits until the data may be changed, and returns them.
     ///
     /// # Errors
-    /// As [`Communicator::send`]; the data are lost then.
+    /// Those of [`Communicator::send`]. The data is dropped then.
     pub fn wait(mut self) -> Result<M> {
-        self.held.wait("isend", Activity::Send, State::take_sent)?;
-        self.held.give_back()
+        self.pending.wait("isend", Activity::Send, State::take_sent)?;
+        self.pending.give_back()
     }
 }
 
 impl<M: Memory> Drop for Sending<M> {
     fn drop(&mut self) {
-        if let Some(number) = self.held.number {
-            self.held.communicator.process().engine().state().forget_send(number);
+        if let Some(number) = self.pending.number {
+            self.pending.communicator.process().engine().state().forget_send(number);
         }
     }
 }
 
 impl<M: Memory> Receiving<M> {
-    /// Whether a message is here, so that [`wait`](Receiving::wait) returns at once. Makes progress.
+    /// Whether a message has arrived, so that [`wait`](Receiving::wait) returns at once. Makes
+    /// progress.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -113,7 +122,7 @@ impl<M: Memory> Receiving<M> {
     /// assert!(!receiving.test()?);
     /// rank.alone().send(&[7], 0, 0)?;
     /// while !receiving.test()? {
-    ///     // Something else in the meantime.
+    ///     // Other work.
     /// }
     /// assert_eq!(receiving.wait()?.0, [7]);
     /// # rank.finalize()?;
@@ -121,24 +130,24 @@ impl<M: Memory> Receiving<M> {
     /// ```
     ///
     /// # Errors
-    /// PROC_ABORTED where the job is being ended.
+    /// PROC_ABORTED if the job is being aborted.
     pub fn test(&self) -> Result<bool> {
-        self.held.test("irecv", State::is_received)
+        self.pending.test("irecv", State::is_received)
     }
 
-    /// Waits for the message, and gives back the room that it is in.
+    /// Waits for the message. Returns the buffer that contains it, and its status.
     ///
     /// # Errors
-    /// As [`Communicator::recv`]; the room is lost then.
+    /// Those of [`Communicator::recv`]. The buffer is dropped then.
     pub fn wait(mut self) -> Result<(M, Status)> {
-        let received = self.held.wait("irecv", Activity::Receive, State::take_received)?;
-        let group = self.held.communicator.group();
-        let status = received.map_or(NOTHING, |received| in_group(group, received.status));
-        Ok((self.held.give_back()?, status))
+        let received = self.pending.wait("irecv", Activity::Receive, State::take_received)?;
+        let group = self.pending.communicator.group();
+        let status = received.map_or(NULL_STATUS, |received| in_group(group, received.status));
+        Ok((self.pending.give_back()?, status))
     }
 
-    /// Takes the receive back (MPI-5.0 section 3.8.4): gives the room, and no status, unless a message has met it already; then
-    /// it is waited for.
+    /// Cancels the receive (MPI-5.0 section 3.8.4). Returns the buffer, and no status. If a message
+    /// has matched already, waits for it and returns its status.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -149,13 +158,13 @@ impl<M: Memory> Receiving<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`wait`](Receiving::wait).
+    /// Those of [`wait`](Receiving::wait).
     pub fn cancel(mut self) -> Result<(M, Option<Status>)> {
-        let process = self.held.communicator.process();
-        match self.held.number {
+        let process = self.pending.communicator.process();
+        match self.pending.number {
             Some(number) if process.engine().state().withdraw(number) => {
-                self.held.number = None;
-                Ok((self.held.give_back()?, None))
+                self.pending.number = None;
+                Ok((self.pending.give_back()?, None))
             }
             _ => self.wait().map(|(room, status)| (room, Some(status))),
         }
@@ -164,31 +173,33 @@ impl<M: Memory> Receiving<M> {
 
 impl<M: Memory> Drop for Receiving<M> {
     fn drop(&mut self) {
-        if let Some(number) = self.held.number {
-            self.held.communicator.process().engine().state().abandon(number);
+        if let Some(number) = self.pending.number {
+            self.pending.communicator.process().engine().state().abandon(number);
         }
     }
 }
 
 impl Communicator {
-    /// As [`send`](Communicator::send), of memory that is given to it and waited for later (MPI-5.0 section 3.7.2).
+    /// Starts to send data that it takes over (MPI-5.0 section 3.7.2). See
+    /// [`send`](Communicator::send).
     ///
     /// ```
     /// # let rank = longshore::init()?;
     /// let world = rank.world();
-    /// let (next, before) = ((world.rank() + 1) % world.size(), (world.rank() + world.size() - 1) % world.size());
+    /// let (me, size) = (world.rank(), world.size());
+    /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
     /// let sending = world.isend(vec![world.rank(); 100_000], next, 0)?;
     /// let receiving = world.irecv(vec![-1; 100_000], before, 0)?;
     /// let (got, status) = receiving.wait()?;
     /// assert_eq!((got[99_999], status.count), (before, 100_000));
     /// let mut data = sending.wait()?;
-    /// data.clear(); // free again
+    /// data.clear(); // the data belongs to the caller again
     /// # rank.finalize()?;
     /// # Ok::<(), longshore::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Communicator::send). The data are lost then.
+    /// Those of [`send`](Communicator::send). The data is dropped then.
     pub fn isend<M: Memory>(
         &self,
         data: impl Into<Given<M>>,
@@ -209,16 +220,17 @@ impl Communicator {
             };
             engine.progress();
             drop(engine);
-            Ok(Sending { held: Held::new(self, dest, number, taken) })
+            Ok(Sending { pending: Pending::new(self, dest, number, taken) })
         };
         start().map_err(|error| self.raise(error.at(|| self.toward("isend", dest))))
     }
 
-    /// As [`recv`](Communicator::recv), into memory that is given to it and waited for later (MPI-5.0 section 3.7.2); an
-    /// example at [`isend`](Communicator::isend).
+    /// Starts to receive into a buffer that it takes over (MPI-5.0 section 3.7.2). See
+    /// [`recv`](Communicator::recv), and [`isend`](Communicator::isend) for an example.
     ///
     /// # Errors
-    /// RANK, TAG, COUNT, BUFFER for what they name, and the room is lost. What is wrong with the message, the wait says.
+    /// RANK, TAG, COUNT or BUFFER for a wrong argument; the buffer is dropped then. Errors of the
+    /// message are returned by [`wait`](Receiving::wait).
     pub fn irecv<M: Memory>(
         &self,
         room: impl Into<Given<M>>,
@@ -240,7 +252,7 @@ impl Communicator {
                     Some(number)
                 }
             };
-            Ok(Receiving { held: Held::new(self, source, number, taken) })
+            Ok(Receiving { pending: Pending::new(self, source, number, taken) })
         };
         start().map_err(|error| self.raise(error.at(|| self.toward("irecv", source))))
     }

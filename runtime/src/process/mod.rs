@@ -1,4 +1,5 @@
-//! What all handles of a rank share: its engine, its life from `init` to `finalize`, and how its calls wait.
+//! The state that all objects of a rank share: its engine, its life cycle from `init` to
+//! `finalize`, and the waiting of its calls.
 
 mod progress;
 mod setup;
@@ -25,7 +26,7 @@ use crate::waiter::Waiter;
 
 pub(crate) use setup::Setup;
 
-/// What all handles of a rank share.
+/// The shared state of a rank.
 pub(crate) struct Process {
     me: Me,
     hosts: Hosts,
@@ -34,41 +35,42 @@ pub(crate) struct Process {
     names: Arc<Names>,
     elements: Elements,
     engine: Mutex<Engine>,
-    /// Direct access to the memory of other hosts, where the link has it.
+    /// Access to the memory of ranks on other hosts, if the link offers it.
     rdma: Option<Arc<dyn Rdma>>,
     segment: Segment,
     waiter: Arc<Waiter>,
-    /// Whether a thread answers while the program computes, where there is something to answer.
+    /// Whether a progress thread is allowed.
     progress: bool,
-    /// Whether peers reach a window of this rank by messages, and no thread answers them: calls that don't wait do.
+    /// Whether peers reach a window of this rank by messages without a progress thread. Calls that
+    /// don't wait must make progress then.
     unserved: AtomicBool,
     /// The progress thread, if there is one.
     server: Mutex<Option<JoinHandle<()>>>,
-    /// The job's events that the engine has heard of.
+    /// The count of job events of which the engine knows.
     events: AtomicU32,
-    /// Whether the engine has lost a peer: to be seen without its lock.
+    /// Whether the engine has lost a peer, readable without its lock.
     bereft: Arc<AtomicBool>,
     life: AtomicU8,
-    /// Held while a communicator or window is made.
+    /// Locked while a communicator or window is made.
     making: Mutex<()>,
-    /// The lowest number that no window had.
+    /// The lowest number that no window has had.
     next_window: AtomicU32,
-    /// The lowest number that no communicator had.
+    /// The lowest number that no communicator has had.
     next_context: AtomicU32,
     environment: Mutex<Option<Environment>>,
-    /// Whether the process is this rank's alone.
+    /// Whether the process contains only this rank.
     whole: bool,
 }
 
-/// How the ranks of a group meet.
+/// The barrier of a group.
 pub(crate) enum Meeting {
-    /// By flags, in the memory that they share.
+    /// Flags in memory that all ranks share.
     Flags(Barrier),
-    /// By messages, on a communicator or window: they are on several hosts.
+    /// Messages in a communicator or window, if the ranks are on several hosts.
     Messages(Venue),
 }
 
-/// The states of a rank, in their order.
+/// The states of a rank, in the order in which it passes through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Life {
@@ -82,7 +84,7 @@ impl Process {
         &self.me
     }
 
-    /// Which ranks share this one's host.
+    /// The hosts of all ranks.
     pub(crate) fn hosts(&self) -> &Hosts {
         &self.hosts
     }
@@ -91,13 +93,13 @@ impl Process {
         self.routes
     }
 
-    /// Whether uses of windows are checked.
+    /// Whether `--check` is on.
     #[inline]
     pub(crate) fn checks(&self) -> bool {
         self.check != Checking::Off
     }
 
-    /// Whether what was found is an error in the end.
+    /// Whether reports of `--check` make finalize fail.
     pub(crate) fn check_fails(&self) -> bool {
         self.check == Checking::Fail
     }
@@ -110,11 +112,13 @@ impl Process {
         &self.elements
     }
 
-    /// Begins to agree with others on the number of a communicator or window, which none of them had before: one at a time, since
-    /// two agreements at once might come to the same one. Lasts until what this gives is dropped.
+    /// Begins to agree with other ranks on a new number for a communicator or window. Dropping the
+    /// result ends it. Only one thread at a time may do so, since two concurrent agreements might
+    /// choose the same number.
     ///
     /// # Errors
-    /// Another thread is at it. Waiting for it might be for ever: it waits for other ranks, which may wait for this thread.
+    /// OTHER if another thread is doing so. Waiting for it could be a deadlock: it waits for other
+    /// ranks, which may wait for this thread.
     pub(crate) fn begin_making(&self) -> Result<MutexGuard<'_, ()>> {
         match self.making.try_lock() {
             Ok(making) => Ok(making),
@@ -143,12 +147,12 @@ impl Process {
         &self.segment
     }
 
-    /// Direct access to the memory of other hosts.
+    /// Access to the memory of ranks on other hosts.
     pub(crate) fn rdma(&self) -> Option<&Arc<dyn Rdma>> {
         self.rdma.as_ref()
     }
 
-    /// The endpoints that serve this rank and one of another host, and why.
+    /// The kind of endpoint between this rank and one of another host, with the reason.
     pub(crate) fn endpoint(
         &self,
         peer: u32,
@@ -162,28 +166,31 @@ impl Process {
         }
     }
 
-    /// The engine, locked. A panic under the lock is a bug, and its rank ends; what it held is still let go of.
+    /// Locks the engine. A poisoned lock is still used, so that lent memory is released while a
+    /// rank unwinds.
     pub(crate) fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of the memory that a window's operations were lent, and waits until the network does.
+    /// Releases the memory lent to a window's operations, after the network has finished with it.
     pub(crate) fn let_go(&self, window: u32) {
         self.engine().state().let_go(window);
         self.await_network(window, None);
     }
 
-    /// Likewise, of operations that nobody waits for any more.
+    /// Gives up the operations of a window that no call waits for any more, and releases their
+    /// memory.
     pub(crate) fn give_up(&self, window: u32) {
         let job_ends = self.check_job().is_err();
         self.engine().state().give_up(window, job_ends);
         self.await_network(window, None);
     }
 
-    /// Waits until the network has no memory that a window's operations were lent, those on a target or all: they are done, or given up.
+    /// Waits until the network no longer uses memory lent to a window's operations: those on
+    /// `target`, or all. They are complete or given up then.
     pub(crate) fn await_network(&self, window: u32, target: Option<u32>) {
         let accesses = self.engine().state().take_accesses(window, target);
-        // The engine is unlocked.
+        // Dropping the accesses waits for them. The engine is unlocked by now.
         drop(accesses);
     }
 
@@ -195,7 +202,7 @@ impl Process {
         self.environment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses calls before the end of `init`, and after `finalize`.
+    /// Refuses calls before `init` has ended and after `finalize`.
     #[inline]
     pub(crate) fn ready(&self) -> Result<()> {
         let life = self.life.load(Ordering::Relaxed);
@@ -208,19 +215,19 @@ impl Process {
         })
     }
 
-    /// Notes what this rank is doing, for the launcher's message should it die.
+    /// Publishes this rank's activity, for the launcher's report if the rank dies.
     #[inline]
     pub(crate) fn note(&self, activity: Activity, argument: u32) {
         self.segment.note(activity.code(), argument);
     }
 
-    /// Notes whom this rank waits for in the call that it noted last, for the launcher's watchdog.
+    /// Publishes the rank that this one waits for, for the launcher's watchdog.
     pub(crate) fn note_wait(&self, rank: Option<u32>) {
         self.segment.note_wait(rank);
     }
 
-    /// The barrier of a group, to which this rank belongs as `rank`, whose memory its first rank found at this place of
-    /// the segment.
+    /// The barrier of a group in which this process is rank `rank`. `place` is the memory that rank
+    /// 0 of the group has allocated.
     pub(crate) fn barrier_at(
         &self,
         place: Option<(u64, u64)>,
@@ -234,19 +241,19 @@ impl Process {
         Ok(barrier.ok_or_else(missing)?)
     }
 
-    /// Peers may access memory of this rank from here on.
+    /// Records that peers may access this rank's memory.
     pub(crate) fn expose(&self) {
         self.waiter.expose();
     }
 
-    /// Takes part in the job no more; all ranks have come here.
+    /// Leaves the job, after all ranks have entered finalize.
     pub(crate) fn end(&self) -> Result<()> {
-        // Others may still wait for what this rank said in the last meeting.
+        // Other ranks may still wait for this rank's frames of the last barrier.
         self.wait(|state, _| state.is_flushed().then_some(Ok(())))?;
         self.life.store(Life::Finalized as u8, Ordering::Release);
         self.waiter.ring();
         if let Some(server) = self.server().take() {
-            // One that panicked has said so.
+            // If the thread panicked, the panic hook has printed the message.
             let _ = server.join();
         }
         self.segment.mark(self.me.rank, RankState::Finalized);
@@ -257,19 +264,21 @@ impl Process {
         Ok(())
     }
 
-    /// Whether the rank takes part in the job no more.
+    /// Whether the rank has left the job.
     pub(crate) fn is_over(&self) -> bool {
         self.life.load(Ordering::Acquire) == Life::Finalized as u8
     }
 
-    /// Whether this rank has lost a peer: it died, or can't be reached any more.
+    /// Whether this rank has lost a peer, which is dead or out of reach.
     #[inline]
     pub(crate) fn is_bereft(&self) -> bool {
         self.bereft.load(Ordering::Relaxed)
     }
 
+    /// Refuses a group that has lost a rank.
+    ///
     /// # Errors
-    /// This rank has lost one of a group.
+    /// PROC_ABORTED if a rank of the group is lost.
     pub(crate) fn check_living(&self, group: &Group) -> Result<()> {
         match self.is_bereft().then(|| self.engine().state().dead_among(group)).flatten() {
             Some(error) => Err(error),
@@ -277,7 +286,7 @@ impl Process {
         }
     }
 
-    /// Notes what this rank does while `body` runs.
+    /// Publishes an activity of this rank while `body` runs.
     pub(crate) fn during<T>(
         &self,
         activity: Activity,
@@ -290,10 +299,11 @@ impl Process {
         outcome
     }
 
-    /// Tells the engine which ranks have gone since it last heard; true if anything happened to the job.
+    /// Passes news about the ranks of the job to the engine. Returns whether there were any.
     fn hear_of_ranks(&self, engine: &mut Engine) -> bool {
         let events = self.segment.events();
-        // Under the engine's lock. Mostly nothing is new, and an exchange would cost what a look does.
+        // Mostly nothing is new, and an atomic exchange would cost as much as a poll. The engine's
+        // lock makes load and store one step.
         if self.events.load(Ordering::Relaxed) == events {
             return false;
         }
@@ -303,7 +313,10 @@ impl Process {
         true
     }
 
-    /// Whether the job goes on.
+    /// Refuses calls in a job that is being aborted.
+    ///
+    /// # Errors
+    /// PROC_ABORTED if the job is being aborted.
     pub(crate) fn check_job(&self) -> Result<()> {
         match self.segment.job_state() {
             JobState::Running => Ok(()),
@@ -311,24 +324,25 @@ impl Process {
         }
     }
 
-    /// Whether the job is being ended. A rank that aborts it is dead to all, by the launcher's word, a moment before the job is said to end.
+    /// Whether the job is being aborted. The launcher marks the aborting rank as dead shortly
+    /// before it marks the job.
     fn is_ended(&self) -> bool {
         let state = |rank| self.segment.rank_state(rank);
         let aborted = |rank| matches!(state(rank), RankState::Dead(Cause::Abort(_)));
         self.check_job().is_err() || (0..self.me.size).any(aborted)
     }
 
-    /// Ends the job for an error, and this process if it is this rank's alone.
+    /// Aborts the job because of an error. Exits this process if it contains only this rank.
     pub(crate) fn abort(&self, error: &Error) {
         let code = i32::from(error.class().wire());
-        // Where another ends it, its word counts.
+        // The first rank that aborts the job decides its exit status.
         if !self.is_ended() {
-            // Before the launcher hears of it: its signal to all ranks may end this one at once.
+            // Printed before the launcher is notified, since its signal may kill this rank at once.
             if self.whole {
                 log::say(&format!("longshore: rank {} ends the job: {error:?}\n", self.me.rank));
             }
             if let Some(environment) = &mut *self.environment() {
-                // Where the launcher isn't there to end the job, the segment's word does.
+                // If the launcher can't be reached, the mark in the segment still ends the job.
                 let _ = environment.abort(code);
             }
             self.segment.abort(code);
@@ -338,7 +352,7 @@ impl Process {
         }
     }
 
-    /// A rank whose launcher is gone ends: nobody else can end it.
+    /// Exits if the launcher is gone, since nothing else would end this rank.
     fn check_launcher(&self) {
         if self.environment().as_ref().is_some_and(Environment::is_orphaned) {
             log::say(&format!("longshore: rank {} ends: its launcher is gone\n", self.me.rank));
@@ -348,7 +362,7 @@ impl Process {
 }
 
 impl Card {
-    /// Has the object's handler deal with an error that none has dealt with.
+    /// Passes an error to the object's handler, unless a handler has had it already.
     pub(crate) fn raise(&self, process: &Process, mut error: Error) -> Error {
         if error.first_raised() {
             self.handle(process, &error);
@@ -356,7 +370,7 @@ impl Card {
         error
     }
 
-    /// Has the object's handler deal with an error.
+    /// Passes an error to the object's handler.
     pub(crate) fn handle(&self, process: &Process, error: &Error) {
         match self.errhandler() {
             ErrorHandler::Return => {}
@@ -366,14 +380,14 @@ impl Card {
     }
 }
 
-/// How often a rank that leaves without finalize tries to send what it still has to.
+/// The number of attempts of a rank that ends without finalize to send its remaining frames.
 const LAST_TRIES: u32 = 20;
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A rank in a thread that ends without finalize: its peers must not wait for it.
+        // The rank's thread ended without finalize. Its peers must learn that it is gone.
         if self.life.load(Ordering::Relaxed) != Life::Finalized as u8 {
-            // What it sent counts, as far as there is room for it.
+            // Frames of complete calls are still sent, as far as the link has room.
             let engine = self.engine.get_mut().unwrap_or_else(PoisonError::into_inner);
             for _ in 0..LAST_TRIES {
                 if engine.state().is_flushed() {

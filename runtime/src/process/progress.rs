@@ -1,8 +1,9 @@
-//! The progress thread: it answers peers while the program computes (MPI-5.0 section 12.7.3).
+//! The progress thread, which answers peers while the program computes (MPI-5.0 section 12.7.3).
 //!
-//! It begins with the first window that some peer reaches by messages, and is off by `longshore run --progress off` or the
-//! environment variable `LONGSHORE_PROGRESS=0`. It sleeps on the rank's doorbell and takes no processor time while nothing
-//! comes. Calls that wait make progress themselves, and it steps aside for them; direct operations need neither.
+//! It starts with the first window that a peer reaches by messages. `longshore run --progress off`
+//! or the environment variable `LONGSHORE_PROGRESS=0` disables it. It sleeps on the rank's
+//! doorbell, and uses no processor time while no frames arrive. Waiting calls make progress
+//! themselves, and the thread steps aside for them. Direct operations need neither.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -16,7 +17,8 @@ use crate::job;
 use crate::waiter::Waiter;
 
 impl Process {
-    /// Peers reach a window of this rank by messages: starts the progress thread, unless there is one, or is to be none.
+    /// Called if peers reach a window of this rank by messages. Starts the progress thread, unless
+    /// it runs already or is disabled.
     pub(crate) fn answer_peers(self: &Arc<Process>) -> Result<()> {
         if !self.progress {
             self.unserved.store(true, Ordering::Relaxed);
@@ -32,7 +34,7 @@ impl Process {
     }
 }
 
-/// Starts a rank's progress thread. It ends with the rank.
+/// Starts the progress thread of a rank. It ends with the rank.
 fn start(process: &Arc<Process>, waiter: Arc<Waiter>) -> std::io::Result<JoinHandle<()>> {
     let process = Arc::downgrade(process);
     let name = "longshore-progress".to_owned();
@@ -43,7 +45,7 @@ fn start(process: &Arc<Process>, waiter: Arc<Waiter>) -> std::io::Result<JoinHan
 fn serve(process: &Weak<Process>, waiter: &Waiter) {
     let is_over = || process.upgrade().is_none_or(|process| process.is_over());
     while !is_over() {
-        // Nothing is held in its sleep that would keep the rank.
+        // While it sleeps, the thread holds no reference that would keep the rank alive.
         let progress =
             || process.upgrade().is_none_or(|process| process.is_over() || process.serve());
         waiter.doze(|| progress().then_some(()));

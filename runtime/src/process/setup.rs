@@ -1,4 +1,4 @@
-//! What a rank is made of, and how it comes to know the others: `init`.
+//! `init`: the parts of a rank, and its introduction to the other ranks.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -22,24 +22,24 @@ use crate::types::Elements;
 use crate::waiter::Waiter;
 use crate::wire::Founding;
 
-/// What a rank is made of.
+/// The parts and settings of a rank.
 pub(crate) struct Setup {
     pub segment: Segment,
     pub link: Box<dyn Link>,
     pub hosts: Hosts,
     pub architecture: Architecture,
     pub routes: Routes,
-    /// The seed of what decides all that may be one way or another; it implies messages.
+    /// The seed of an adversary that makes every choice left to timing. Implies messages.
     pub adversary: Option<u64>,
-    /// Whether uses of windows are checked; it implies messages.
+    /// Whether uses of windows are checked. Implies messages.
     pub check: Checking,
     pub secret: Vec<u8>,
     pub environment: Option<Environment>,
-    /// Whether the process is this rank's alone, to be ended with it.
+    /// Whether the process contains only this rank, so that it ends with the rank.
     pub whole: bool,
-    /// Whether waiting may spin.
+    /// Whether waits may spin.
     pub spin: bool,
-    /// Whether a thread answers while the program computes.
+    /// Whether a progress thread is allowed.
     pub progress: bool,
 }
 
@@ -61,7 +61,8 @@ impl Setup {
         }
     }
 
-    /// Comes to know everyone, and waits until everyone does. Gives what all ranks meet by as well.
+    /// Exchanges hello frames with all ranks. Returns after all ranks have done so, with the
+    /// barrier of all ranks.
     pub(crate) fn start(self) -> Result<(Arc<Process>, Meeting)> {
         let Setup {
             segment,
@@ -96,7 +97,7 @@ impl Setup {
         let waiter = Arc::new(waiter);
         let founding = match me.rank {
             0 => {
-                // Ranks of several hosts meet by messages.
+                // Ranks of several hosts use a barrier by messages.
                 let barrier = match hosts.is_one() {
                     true => segment.allocate(Barrier::bytes(me.size))?,
                     false => Range { offset: 0, len: 0 },
@@ -108,7 +109,7 @@ impl Setup {
         let names = Arc::new(Names::default());
         let rdma = link.rdma();
         let mut engine = Engine::new(me, link, secret, names.clone(), founding);
-        let bereft = engine.state().bereft.clone();
+        let bereft = engine.state().bereft();
         let process = Arc::new(Process {
             rdma,
             me,
@@ -118,7 +119,8 @@ impl Setup {
             elements: Elements::new(names.clone(), architecture),
             engine: Mutex::new(engine),
             names,
-            events: AtomicU32::new(segment.events().wrapping_sub(1)), // so it hears of those gone before
+            // One less than now, so that the engine learns of ranks that died before.
+            events: AtomicU32::new(segment.events().wrapping_sub(1)),
             bereft,
             segment,
             waiter,
@@ -133,10 +135,10 @@ impl Setup {
             whole,
         });
         process.note(Activity::Init, 0);
-        process.engine().state().chance =
-            adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        let chance = adversary.map(|seed| Chance::new(seed ^ u64::from(me.rank) << 32));
+        process.engine().state().set_chance(chance);
         if check != Checking::Off {
-            process.engine().state().check = Some(Box::new(Check::new(me.rank, me.size)));
+            process.engine().state().set_check(Check::new(me.rank, me.size));
             if me.rank == 0 && !process.hosts.is_one() {
                 log::say(report::SEVERAL_HOSTS);
             }
@@ -155,7 +157,7 @@ impl Setup {
             true => Meeting::Flags(process.barrier_at(Some(founding.barrier), &group, me.rank)?),
             false => Meeting::Messages(Venue::Communicator(Context::WORLD.number())),
         };
-        // Those to whom this one is unknown would take nothing else of it.
+        // Ranks accept other frames only from ranks that they know.
         process.meet(&meeting, &group, me.rank)?;
         process.note(Activity::Computing, 0);
         process.life.store(Life::Ready as u8, Ordering::Release);
@@ -164,7 +166,7 @@ impl Setup {
     }
 }
 
-/// A number that no other run has drawn.
+/// A random number that identifies the job.
 fn random_identity() -> u128 {
     let word = || u128::from(RandomState::new().build_hasher().finish());
     word() << 64 | word()

@@ -1,47 +1,51 @@
-//! How the calls of a rank wait, and make progress meanwhile.
+//! The waiting of a rank's calls, which make progress meanwhile.
 
 use std::sync::atomic::Ordering;
 
 use super::{Meeting, Process};
 use crate::barrier::Barrier;
-use crate::check::circle::Circle;
+use crate::check::circle::WaitCycle;
 use crate::engine::{Engine, State, Ticket, Venue};
 use crate::error::{ErrorKind, Result};
 use crate::group::Group;
 use crate::job::Activity;
 
 impl Process {
-    /// Makes progress until `poll` gives something. It is told when this rank is about to sleep, so that whoever it waits
-    /// for can be asked to ring.
+    /// Makes progress until `poll` returns a result. Its second argument is true when this rank is
+    /// about to sleep, so that the rank that it waits for can be asked to ring.
     ///
     /// # Errors
-    /// The job is being ended; the link has failed, while `poll` gives nothing; and what `poll` gives.
+    /// The error that `poll` returns. PROC_ABORTED if the job is being aborted. OTHER if the link
+    /// has failed and `poll` returns nothing.
     pub(crate) fn wait<T>(
         &self,
         mut poll: impl FnMut(&mut State, bool) -> Option<Result<T>>,
     ) -> Result<T> {
-        let brief = self.waiter.brief();
-        if brief > 0 {
+        let early_polls = self.waiter.early_polls();
+        if early_polls > 0 {
             let mut engine = self.engine();
-            let look = |_| self.look(&mut engine, &mut poll, false).1;
-            if let Some(outcome) = (0..brief).find_map(look) {
+            let attempt = |_| self.progress_and_poll(&mut engine, &mut poll, false).1;
+            if let Some(outcome) = (0..early_polls).find_map(attempt) {
                 return outcome;
             }
         }
         let served = self.waiter.enter();
         let outcome = self.turn_by_turn(poll);
         if served && self.waiter.leave() && self.engine().progress() {
-            // There may be more: the progress thread goes on.
+            // There may be more frames: wakes the progress thread, which takes over.
             self.waiter.ring();
         }
         outcome
     }
 
-    /// Makes progress once; whether anything moved or happened to the job, and what `poll` gives. Where neither is anything, and this
-    /// thread isn't about to sleep, glances at the link a few times: most of what comes is seen so in half the time. In line, since
-    /// each place knows which it is: a fence took 3 % more instructions otherwise.
+    /// Makes progress once and calls `poll`. Returns whether anything moved or happened in the job,
+    /// and the result of `poll`.
+    ///
+    /// If neither happened, and this thread isn't about to sleep, glances at the link a few times:
+    /// most frames are noticed earlier this way. Inlined, since `arming` is constant at each call
+    /// site (docs/tuning.md, "Glances at the link").
     #[inline(always)]
-    fn look<T>(
+    fn progress_and_poll<T>(
         &self,
         engine: &mut Engine,
         poll: &mut impl FnMut(&mut State, bool) -> Option<Result<T>>,
@@ -81,10 +85,10 @@ impl Process {
         let (mut idle, mut circle) = (0, None);
         loop {
             let mut engine = self.engine();
-            let (mut moved, mut looks) = (false, 0);
-            // To let go of the engine after each look would take as long as the look.
-            while looks == 0 || looks < LOOKS && idle + looks < self.waiter.patience() {
-                let (progress, outcome) = self.look(&mut engine, &mut poll, false);
+            let (mut moved, mut polls) = (false, 0);
+            // Releasing the engine after each poll would take as long as the poll itself.
+            while polls == 0 || polls < POLLS_PER_LOCK && idle + polls < self.waiter.polls() {
+                let (progress, outcome) = self.progress_and_poll(&mut engine, &mut poll, false);
                 if let Some(outcome) = outcome {
                     return outcome;
                 }
@@ -92,23 +96,23 @@ impl Process {
                 if moved {
                     break;
                 }
-                looks += 1;
+                polls += 1;
             }
             drop(engine);
             self.check_job()?;
-            if moved || idle < self.waiter.patience() {
-                idle = if moved { 0 } else { idle + looks };
+            if moved || idle < self.waiter.polls() {
+                idle = if moved { 0 } else { idle + polls };
                 continue;
             }
             let found = self.waiter.sleep(|| {
-                // An end or an abort since the last look rang nobody: this rank's bell wasn't armed yet.
-                let (moved, outcome) = self.look(&mut self.engine(), &mut poll, true);
+                // The bell is armed only now, so an abort since the last poll didn't ring.
+                let (moved, outcome) = self.progress_and_poll(&mut self.engine(), &mut poll, true);
                 (moved || outcome.is_some()).then_some(outcome)
             });
             if let Some(Some(outcome)) = found {
                 return outcome;
             }
-            // Woken by what moves nothing here, an access to memory, it looks for the next as it did for this one.
+            // An access to memory may have ended the sleep, so this rank polls for the next one.
             idle = 0;
             if found.is_none() {
                 self.check_launcher();
@@ -117,8 +121,8 @@ impl Process {
         }
     }
 
-    /// Looks for a short time whether something is there: the usual case takes a few hundred nanoseconds and not the
-    /// engine's lock. Whoever needs this rank's answer before it can do its part gets it soon enough.
+    /// Checks `is_there` for a short time. Usually that suffices, and it doesn't take the engine's
+    /// lock. A peer that needs an answer of this rank first gets it soon enough.
     #[inline]
     pub(crate) fn spin(&self, mut is_there: impl FnMut() -> bool) -> bool {
         for _ in 0..self.waiter.spins() {
@@ -130,11 +134,11 @@ impl Process {
         false
     }
 
-    /// Makes progress for the progress thread; true if there may be more.
+    /// Makes progress for the progress thread. Returns whether there may be more.
     pub(crate) fn serve(&self) -> bool {
         let mut engine = self.engine();
         let moved = engine.progress();
-        // No call waited for it.
+        // No call waited for these frames, so they don't count as requests during a wait.
         engine.state().take_asked();
         let heard = self.hear_of_ranks(&mut engine);
         if moved || heard {
@@ -143,10 +147,11 @@ impl Process {
         moved
     }
 
-    /// Makes progress once, for a call that asks whether something is there; whether it is.
+    /// Makes progress once, for a call that tests for completion. Returns the result of `is_there`.
     ///
     /// # Errors
-    /// The job is being ended; the link has failed, so that it never will be.
+    /// PROC_ABORTED if the job is being aborted. OTHER if the link has failed and `is_there` is
+    /// false.
     pub(crate) fn test(&self, is_there: impl FnOnce(&mut State) -> bool) -> Result<bool> {
         self.poll()?;
         let mut engine = self.engine();
@@ -160,27 +165,28 @@ impl Process {
     /// Makes progress once, for a call that doesn't wait.
     ///
     /// # Errors
-    /// The job is being ended.
+    /// PROC_ABORTED if the job is being aborted.
     pub(crate) fn poll(&self) -> Result<()> {
         self.serve();
-        // Who calls this in a loop lets others run.
+        // Callers may call this in a loop, so other threads get a chance to run.
         self.waiter.pause();
         self.check_job()
     }
 
-    /// Makes progress in a call that has nothing to wait for, where no thread does: its caller may repeat it until a peer has
-    /// done something, and that peer may need this rank's answer for it (MPI-5.0 section 12.7.3).
+    /// Makes progress in a call that doesn't wait, if there is no progress thread. The caller may
+    /// repeat its call until a peer has acted, and the peer may need an answer of this rank for
+    /// that (MPI-5.0 section 12.7.3).
     ///
     /// # Errors
-    /// As [`poll`](Process::poll).
+    /// Those of [`poll`](Process::poll).
     #[inline]
     pub(crate) fn oblige(&self) -> Result<()> {
         if self.unserved.load(Ordering::Relaxed) { self.poll() } else { Ok(()) }
     }
 
-    /// Waits for all of a group, to which this process belongs as `rank`. Whoever has lost a member doesn't enter:
-    /// the others may have failed one meeting earlier or later, and two that fail at different ones must not take each other for
-    /// a success.
+    /// Waits until all ranks of a group have entered the barrier; this process is rank `rank`. A
+    /// rank that has lost a member doesn't enter. Otherwise ranks that failed in different passes
+    /// of the barrier could take each other's signals for a success.
     pub(crate) fn meet(&self, meeting: &Meeting, group: &Group, rank: u32) -> Result<()> {
         self.check_living(group)?;
         match meeting {
@@ -202,7 +208,7 @@ impl Process {
         })
     }
 
-    /// Likewise by messages, which need no memory that all share.
+    /// A barrier by messages, which needs no shared memory. See [`meet`](Process::meet).
     pub(crate) fn meet_at(&self, venue: Venue, group: &Group, rank: u32) -> Result<()> {
         self.check_living(group)?;
         let mut engine = self.engine();
@@ -218,8 +224,8 @@ impl Process {
         })
     }
 
-    /// Waits as one of a group: whoever of it died, the call can't end well, and who knows it may have left the call
-    /// already.
+    /// Waits for `poll` as a member of a group. The call fails if any member dies, since members
+    /// that know of it may have left the call already.
     pub(crate) fn wait_among<T>(
         &self,
         group: &Group,
@@ -228,17 +234,17 @@ impl Process {
         self.wait(|state, _| poll(state).or_else(|| state.dead_among(group).map(Err)))
     }
 
-    /// Where uses of windows are checked: whether this rank waits in a circle of ranks, each in one call for so long that no
-    /// frame can be under way which ends it.
-    fn check_circle(&self, seen: &mut Option<Circle>) -> Result<()> {
+    /// Under `--check`: fails if this rank waits in a circle of ranks whose calls have lasted so
+    /// long that no frame under way can end them.
+    fn check_circle(&self, seen: &mut Option<WaitCycle>) -> Result<()> {
         if self.checks() {
             let mut engine = self.engine();
             let call = self.segment.noted(self.me.rank).calls;
-            let told = engine.state().check.as_mut().and_then(|check| check.take_circle(call));
+            let told = engine.state().check().and_then(|check| check.take_circle(call));
             if let Some(text) = told {
                 return Err(ErrorKind::Circle(text).into());
             }
-            let circle = Circle::of(&self.segment, self.me.rank, self.me.size);
+            let circle = WaitCycle::of(&self.segment, self.me.rank, self.me.size);
             if let Some((calls, text)) = circle.and_then(|circle| circle.has_lasted(seen)) {
                 engine.state().note_circle(calls, text.clone());
                 engine.progress();
@@ -250,7 +256,8 @@ impl Process {
 }
 
 impl Ticket {
-    /// Waits until the operation on `target`, a rank of the job, is done; gives what went wrong.
+    /// Waits until the operation on `target`, a rank of the job, is complete, and returns its
+    /// error.
     pub(crate) fn wait(&self, process: &Process, target: Option<u32>) -> Result<()> {
         let poll = |arming: bool| {
             if arming {
@@ -258,7 +265,7 @@ impl Ticket {
             }
             self.is_done().then_some(Ok(()))
         };
-        // Nobody is waited for in vain: what reaches no rank is done at once.
+        // An operation on PROC_NULL is complete at once, so the detail of the activity isn't shown.
         process.during(Activity::Request, target.unwrap_or(0), || {
             process.wait(|_, arming| poll(arming))
         })?;
@@ -266,14 +273,15 @@ impl Ticket {
     }
 }
 
-/// Glances between two times that a waiting call makes progress: a glance takes a fifth of that, and half of it is for the
-/// processor to rest.
+/// Glances between two calls of `Engine::progress`. Each includes a pause of the processor
+/// (docs/tuning.md, "Glances at the link").
 const GLANCES: u32 = 4;
 
-/// Looks of a call that waits before another of its rank's threads may have the engine.
-const LOOKS: u32 = 4;
+/// Polls of a waiting call before it releases the engine to other threads of its rank.
+const POLLS_PER_LOCK: u32 = 4;
 
-/// What a look comes to: where the link has failed, what is there counts, and nothing more will come. Peers seem gone then that aren't.
+/// The result of a poll after the link has failed. A result that is there counts. Reports of dead
+/// peers may be wrong then, so the link's error replaces them.
 #[cold]
 fn unless_broken<T>(state: &State, outcome: Option<Result<T>>) -> Option<Result<T>> {
     let Some(error) = state.broken() else { return outcome };

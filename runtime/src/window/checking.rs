@@ -1,18 +1,35 @@
-//! What a window tells the engine under `--check`. Without it, each of these is one look at a flag.
+//! The reports of a window to the checker, under `--check`. Without it each is one look at a flag.
 
+use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use longshore_transport::lock::Sharing;
 
-use super::core::Core;
-use super::state::EpochState;
-use super::targets::Target;
+use super::flight::Flight;
+use super::peers::{Peers, Target};
 use crate::assert::Assert;
 use crate::check::{Caller, ranks, site};
 use crate::error::{Error, ErrorKind, Result};
+use crate::process::Process;
 
-impl Core {
-    /// The call that comes is made here.
+/// The connection of a window to the checker.
+pub(super) struct Checking {
+    process: Arc<Process>,
+    window: u32,
+    /// The source line of the call under way.
+    caller: Cell<Option<Caller>>,
+    /// Whether the last start had NOCHECK, and its source line.
+    started: Cell<(bool, Option<Caller>)>,
+}
+
+impl Checking {
+    pub(super) fn new(process: &Arc<Process>, window: u32) -> Checking {
+        let (process, caller) = (process.clone(), Cell::new(None));
+        Checking { process, window, caller, started: Cell::new((false, None)) }
+    }
+
+    /// The next call is made at this source line.
     #[inline]
     pub(super) fn called(&self, caller: Caller) {
         if self.process.checks() {
@@ -20,39 +37,55 @@ impl Core {
         }
     }
 
-    /// This rank comes to a fence, in this state. Where the others don't, nothing begins.
-    #[cold]
-    pub(super) fn announce_fence(&self, assert: Assert, before: EpochState) -> Result<()> {
-        let call = || format!("fence of window {}", self.window);
-        let caller = self.caller.get();
-        let agreed = self.communicator.announce_with(call, assert.bits(), caller);
-        if agreed.is_err() && self.is_fenced() {
-            self.epoch.set(before);
-        }
-        agreed.map(drop)
+    /// The source line of the call under way, if uses of windows are checked.
+    pub(super) fn caller(&self) -> Option<Caller> {
+        self.caller.get()
     }
 
-    /// This rank's operations on a target, or on all, are done: the targets come to know that this rank has seen it.
-    pub(super) fn confirm(&self, target: Option<&Target>) -> Result<()> {
+    /// The last start: whether it had NOCHECK, and its source line.
+    pub(super) fn started(&self) -> (bool, Option<Caller>) {
+        self.started.get()
+    }
+
+    /// Compares a fence with the calls of the other ranks.
+    ///
+    /// # Errors
+    /// The calls don't match.
+    #[cold]
+    pub(super) fn announce_fence(&self, peers: &Peers, assert: Assert) -> Result<()> {
+        let call = || format!("fence of window {}", self.window);
+        let announced = peers.communicator().announce_with(call, assert.bits(), self.caller.get());
+        announced.map(drop)
+    }
+
+    /// This rank's operations on a target, or on all, are done: the targets learn that this rank
+    /// has seen it.
+    pub(super) fn confirm(
+        &self,
+        flight: &Flight,
+        peers: &Peers,
+        target: Option<&Target>,
+    ) -> Result<()> {
         if !self.process.checks() {
             return Ok(());
         }
         let peers = match target {
             Some(target) => std::slice::from_ref(&target.peer),
-            None => self.control.group().processes(),
+            None => peers.control().group().processes(),
         };
         let mut engine = self.process.engine();
         for &peer in peers {
-            let issued = self.flight.ledger.issued(peer);
-            engine.state().confirm(peer, self.window, issued, || self.flight.ledger.issue(peer));
+            let ledger = flight.ledger();
+            let issued = ledger.issued(peer);
+            engine.state().confirm(peer, self.window, issued, || ledger.issue(peer));
         }
         engine.progress();
         drop(engine);
-        let settled = || peers.iter().all(|&peer| self.flight.ledger.outstanding(peer) == 0);
+        let settled = || peers.iter().all(|&peer| flight.outstanding(peer) == 0);
         self.process.wait(|_, _| settled().then_some(Ok(())))
     }
 
-    /// This rank has the lock of its own window, or is to give it back.
+    /// This rank gets the lock of its own window, or is about to release it.
     #[inline]
     pub(super) fn own_lock(&self, sharing: Sharing, gets: bool) {
         if self.process.checks() {
@@ -63,7 +96,7 @@ impl Core {
     #[cold]
     fn note_own_lock(&self, sharing: Sharing, gets: bool) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             match gets {
                 true => check.lock_own(self.window, sharing),
                 false => check.unlock_own(self.window, sharing),
@@ -75,57 +108,70 @@ impl Core {
     #[cold]
     pub(super) fn touched(&self, bytes: Range<i64>, stores: bool, caller: Caller) {
         let mut engine = self.process.engine();
-        if let Some(check) = &mut engine.state().check {
+        if let Some(check) = engine.state().check() {
             check.touch(self.window, bytes, stores, caller);
         }
     }
 
-    /// This rank has started to targets.
-    pub(super) fn note_start(&self, targets: &[u32], assert: Assert) {
+    /// The hint `accumulate_ops` has changed.
+    pub(super) fn set_same_op(&self, same_op: bool) {
+        if let Some(check) = self.process.engine().state().check() {
+            check.set_same_op(self.window, same_op);
+        }
+    }
+
+    /// This rank has started an access epoch to targets.
+    pub(super) fn note_start(&self, peers: &Peers, targets: &[u32], assert: Assert) {
         if !self.process.checks() {
             return;
         }
         let nocheck = assert.contains(Assert::NOCHECK);
         self.started.set((nocheck, self.caller.get()));
         let mut engine = self.process.engine();
-        for target in targets.iter().map(|&rank| &self.targets[rank as usize]) {
+        for target in targets.iter().map(|&rank| peers.of(rank)) {
             engine.state().learn_clock(target.peer);
-            // What begins without a look at posts is looked at by the target.
-            if let (Some(check), false) = (&mut engine.state().check, nocheck) {
+            // A start that doesn't wait for the posts is looked at by the target.
+            if let (Some(check), false) = (engine.state().check(), nocheck) {
                 check.started(self.window, target.peer, nocheck, &site(self.caller.get()));
             }
         }
     }
 
-    /// This rank exposes its window to others.
-    pub(super) fn note_post(&self, origins: &[u32], assert: Assert) {
+    /// This rank exposes its window to origins.
+    pub(super) fn note_post(&self, peers: &Peers, origins: &[u32], assert: Assert) {
         if !self.process.checks() {
             return;
         }
-        let group = origins.iter().map(|&rank| self.targets[rank as usize].peer).collect();
-        let members = self.control.group().processes();
+        let group = origins.iter().map(|&rank| peers.of(rank).peer).collect();
+        let members = peers.control().group().processes();
         let nocheck = assert.contains(Assert::NOCHECK);
         let mut engine = self.process.engine();
         engine.state().note_post(self.window, members, nocheck, group, self.caller.get());
         engine.progress();
     }
 
-    /// This rank's exposure to others has ended.
-    pub(super) fn note_exposed(&self, origins: &[u32]) {
+    /// The exposure of this rank's window to origins has ended.
+    pub(super) fn note_exposure_end(&self, peers: &Peers, origins: &[u32]) {
         if !self.process.checks() {
             return;
         }
         let mut engine = self.process.engine();
         let state = engine.state();
-        origins.iter().for_each(|&rank| state.learn_clock(self.targets[rank as usize].peer));
-        if let Some(check) = &mut state.check {
+        origins.iter().for_each(|&rank| state.learn_clock(peers.of(rank).peer));
+        if let Some(check) = state.check() {
             check.expose(self.window, None);
         }
     }
 
-    /// Rule 7, where it has come to a circle: says what is known of the posts that a start waits for, or who should have
-    /// started.
-    pub(super) fn unmatched(&self, error: Error, call: &str, targets: &[u32]) -> Error {
+    /// Rule 7, where a start or wait is part of a circle: reports the posts that a start waits for,
+    /// or the ranks that should have started.
+    pub(super) fn unmatched(
+        &self,
+        error: Error,
+        call: &str,
+        peers: &Peers,
+        targets: &[u32],
+    ) -> Error {
         let ErrorKind::Circle(circle) = error.kind() else { return error };
         let window = self.window;
         let mut text = format!(
@@ -134,13 +180,12 @@ impl Core {
             site(self.caller.get())
         );
         let mut engine = self.process.engine();
-        let Some(check) = &mut engine.state().check else { return error };
-        let peers: Vec<u32> =
-            targets.iter().map(|&rank| self.targets[rank as usize].peer).collect();
+        let Some(check) = engine.state().check() else { return error };
+        let awaited: Vec<u32> = targets.iter().map(|&rank| peers.of(rank).peer).collect();
         if call == "wait" {
-            text += &format!("check:   it waits for {} to complete\n", ranks(&peers));
+            text += &format!("check:   it waits for {} to complete\n", ranks(&awaited));
         }
-        for &peer in peers.iter().filter(|_| call == "start") {
+        for &peer in awaited.iter().filter(|_| call == "start") {
             text += &match check.post_of(window, peer) {
                 None => format!("check:   rank {peer} has posted to nobody\n"),
                 Some(post) => {

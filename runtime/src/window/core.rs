@@ -1,302 +1,603 @@
-//! A window's state at its origin side, and its end: what the unscoped calls under the scopes share.
+//! The calls of a window: each tries its paths, and gives its errors their place.
+//!
+//! Scopes, calls by pointer and accessors all come down to these calls. A call's error names the
+//! call, the window, the target and the epoch, and goes to the window's error handler once.
 
-use std::cell::{Cell, RefCell};
+use std::any::TypeId;
+use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::Arc;
 
-use longshore_transport::Range;
+use shipable::Element;
+use shipable::reduce::Op;
 
-use super::directory::Directory;
-use super::flight::Flight;
+use super::check::check;
+use super::claim::{lock_own, note_pointer};
 use super::info::{AccumulateOps, Info};
-use super::pairs::Pairs;
-use super::state::{EpochState, FREE_IN_EPOCH, Step};
-use super::targets::{Target, Targets};
+use super::lane::{Called, Coming, Lane, Value};
+use super::memo::Key;
+use super::operation::{Action, Holders, Operation, Side};
+use super::parts::Parts;
+use super::path::{self, Progress, fast};
+use super::peers::Target;
+use super::state::{FREE_IN_EPOCH, Step};
+use super::sync::fence::fence;
+use super::sync::flush::{flush, sync};
+use super::sync::lock::{LockType, lock, lock_all, unlock, unlock_all};
+use super::sync::pscw::{complete, post, start, test, wait};
+use super::waiting::drain;
+use crate::assert::Assert;
 use crate::check::Caller;
-use crate::communicator::Communicator;
-use crate::control::Control;
-use crate::engine::{Attachments, Measures, Policy};
+use crate::engine::{Keep, Ticket, reach};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::flavor::Flavor;
+use crate::group::Group;
 use crate::job::Activity;
-use crate::memory::Exposed;
+use crate::memory::{Exposed, Span, zeroed};
 use crate::object::Card;
-use crate::process::{Meeting, Process};
+use crate::origin::What;
 use crate::route::Route;
-use crate::window::accumulate::Ready;
+use crate::types::{ElementType, TargetType, Type};
 
-/// A window at one rank. Used by one thread at a time.
+/// A window at one rank. One thread uses it at a time.
 pub(crate) struct Core {
-    pub(super) process: Arc<Process>,
-    pub(super) window: u32,
-    pub(super) flavor: Flavor,
-    pub(super) exposed: Arc<Exposed>,
-    /// All of the memory that the ranks share.
-    pub(super) whole: Option<Whole>,
-    /// The memory of a dynamic window.
-    pub(super) attachments: Option<Arc<Attachments>>,
-    /// What of it like ranks reach directly, if there are any.
-    pub(super) directory: Option<Directory>,
-    pub(super) measures: Measures,
-    /// The hints that are in use.
-    pub(super) info: Cell<Info>,
-    /// By rank in the window's communicator.
-    pub(super) targets: Targets,
-    /// Its operations that the engine has.
-    pub(super) flight: Flight,
-    pub(super) meeting: Meeting,
-    pub(super) communicator: Communicator,
-    pub(super) card: Arc<Card>,
-    /// What this rank allocated in the segment.
-    pub(super) ranges: Vec<Range>,
-    pub(super) control: Arc<Control>,
-    pub(super) epoch: Cell<EpochState>,
-    /// Whether an operation was issued since the last synchronisation; one that this rank's checks refuse wasn't.
-    pub(super) used: Cell<bool>,
-    /// Whether this rank stored to its own memory since the last synchronisation.
-    pub(super) stored: Cell<bool>,
-    /// Whether the program has had a pointer to its own memory, through which it loads and stores unseen.
-    pub(super) pointed: Cell<bool>,
-    /// The targets of start, or those whose locks lock_all has taken.
-    pub(super) opened: RefCell<Vec<u32>>,
-    /// Whether lock_all has taken one by this rank's own claim.
-    pub(super) claims: Cell<bool>,
-    /// To whom this rank's window is exposed by a post.
-    pub(super) posted: RefCell<Option<Vec<u32>>>,
-    /// Where the call under way is made, and the last start, with NOCHECK or without; kept where uses of windows are checked.
-    pub(super) caller: Cell<Option<Caller>>,
-    pub(super) started: Cell<(bool, Option<Caller>)>,
-    /// The last origin and target whose signatures were found equal.
-    pub(super) matched: Cell<Option<Match>>,
-    /// The last puts and gets that were found right.
-    pub(super) pairs: Pairs,
-    /// What the last accumulates did, ready to be done again.
-    pub(super) recent: Ready,
-}
-
-/// Types by their ids, and counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Match {
-    pub origin: (u64, u64),
-    pub target: (u64, u64),
-}
-
-/// The memory that the ranks of a window share, mapped.
-pub(super) struct Whole {
-    /// Where it lies in the segment.
-    pub offset: u64,
-    pub exposed: Exposed,
+    parts: Parts,
+    card: Arc<Card>,
+    /// The lane of the last value that was fetched by messages.
+    lane: RefCell<Option<Arc<Lane>>>,
 }
 
 impl Core {
-    pub(super) fn number(&self) -> u32 {
-        self.window
+    pub(super) fn new(parts: Parts) -> Core {
+        let card = Arc::new(Card::new(parts.process().names()));
+        Core { parts, card, lane: RefCell::new(None) }
     }
 
-    pub(super) fn size(&self) -> u64 {
-        self.measures.size
+    pub(super) fn parts(&self) -> &Parts {
+        &self.parts
     }
 
-    pub(super) fn unit(&self) -> u32 {
-        self.measures.unit
+    pub(super) fn parts_mut(&mut self) -> &mut Parts {
+        &mut self.parts
     }
 
-    pub(super) fn policy(&self) -> Policy {
-        self.info.get().target_types
+    pub(super) fn card(&self) -> &Arc<Card> {
+        &self.card
     }
 
+    /// The next call is made at this source line.
+    #[inline]
+    pub(super) fn called(&self, caller: Caller) {
+        self.parts.checking().called(caller);
+    }
+
+    /// Puts or gets; see [`Epoch::put`](super::Epoch::put). The lender of `memory` keeps it until
+    /// the operation is done.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn transfer(
+        &self,
+        action: Action,
+        memory: Span,
+        what: What<'_>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let (parts, at) = (&self.parts, displacement);
+        if fast::transfer(parts, action, memory, what, target, at, count, target_type).is_some() {
+            return Ok(());
+        }
+        self.transfer_otherwise(action, memory, what, target, displacement, count, target_type)
+    }
+
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(never)]
+    #[track_caller]
+    fn transfer_otherwise(
+        &self,
+        action: Action,
+        span: Span,
+        what: What<'_>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let side = Some(Side { what, span });
+        let place = (target, displacement, count, target_type);
+        match action {
+            Action::Get => self.operate(Operation::new(Action::Get, place, None, side)),
+            _ => self.operate(Operation::new(Action::Put, place, side, None)),
+        }
+    }
+
+    /// Accumulates, and fetches the items that were there if there is a `result`; see
+    /// [`Epoch::accumulate`](super::Epoch::accumulate). Lenders keep both memories until the
+    /// operation is done.
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn accumulate(
+        &self,
+        action: Action,
+        (memory, what): (Span, What<'_>),
+        result: Option<(Span, What<'_>)>,
+        target: i32,
+        displacement: i64,
+        count: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        // An atomic get ignores its origin, which may be null (MPI-5.0 section 12.3.4).
+        let (memory, what) = match result {
+            Some(result) if action.is_atomic_get() => result,
+            _ => (memory, what),
+        };
+        let (parts, at) = (&self.parts, displacement);
+        let done =
+            fast::accumulate(parts, action, memory, what, &result, target, at, count, target_type);
+        if done.is_some() {
+            return Ok(());
+        }
+        let place = (target, displacement, count, target_type);
+        self.accumulate_otherwise(action, (memory, what), result, place)
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn accumulate_otherwise(
+        &self,
+        action: Action,
+        (memory, what): (Span, What<'_>),
+        result: Option<(Span, What<'_>)>,
+        place: (i32, i64, i64, TargetType<'_>),
+    ) -> Result<()> {
+        let origin = Some(Side { what, span: memory });
+        let result = result.map(|(span, what)| Side { what, span });
+        self.operate(Operation::new(action, place, origin, result))
+    }
+
+    /// Compares and swaps an element by pointers, which point to the element that is compared, the
+    /// new one, and the room for the old one. Their lender keeps them until the operation is done.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn swap(
+        &self,
+        spans: [Span; 3],
+        what: What<'_>,
+        target: i32,
+        displacement: i64,
+        target_type: TargetType<'_>,
+    ) -> Result<()> {
+        let swapped = fast::swap_spans(&self.parts, spans, target, displacement, target_type);
+        if swapped.is_some() {
+            return Ok(());
+        }
+        self.swap_otherwise(spans, what, (target, displacement, 1, target_type))
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn swap_otherwise(
+        &self,
+        [compare, new, old]: [Span; 3],
+        what: What<'_>,
+        place: (i32, i64, i64, TargetType<'_>),
+    ) -> Result<()> {
+        let (origin, result) = (Some(Side { what, span: new }), Some(Side { what, span: old }));
+        let operation = Operation::new(Action::CompareAndSwap, place, origin, result);
+        self.operate(Operation { compare: Some(compare), ..operation })
+    }
+
+    /// A fetch_and_op of one element, given by value.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn fetch_value<T: Element>(
+        &self,
+        operand: T,
+        target: i32,
+        displacement: i64,
+        op: Op,
+    ) -> Result<Value<T>> {
+        match fast::fetch(&self.parts, &operand, target, displacement, op) {
+            Some(old) => Ok(Value::Here(old)),
+            None => self.fetch_otherwise(Action::FetchAndOp(op), &[operand], target, displacement),
+        }
+    }
+
+    /// A compare_and_swap of one element, given by value.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn swap_value<T: Element>(
+        &self,
+        new: T,
+        compare: T,
+        target: i32,
+        displacement: i64,
+    ) -> Result<Value<T>> {
+        match fast::swap(&self.parts, &new, &compare, target, displacement) {
+            Some(old) => Ok(Value::Here(old)),
+            None => {
+                let action = Action::CompareAndSwap;
+                self.fetch_otherwise(action, &[new, compare], target, displacement)
+            }
+        }
+    }
+
+    /// An operation on one element whose operands are given by value: the new one first.
+    #[inline(never)]
+    #[track_caller]
+    fn fetch_otherwise<T: Element>(
+        &self,
+        action: Action,
+        operands: &[T],
+        target: i32,
+        displacement: i64,
+    ) -> Result<Value<T>> {
+        let call = action.call();
+        let process = self.parts.process();
+        let place = |error: Error| self.failed(error, call, Some(target));
+        process.ready().map_err(place)?;
+        let datatype = process.elements().in_memory::<T>().map_err(place)?;
+        let lane = self.lane();
+        let (ticket, room) = (lane.ticket.clone(), lane.ticket.room().span::<T>());
+        let what = What::Slice { count: 1, element: ElementType::of::<T>() };
+        let operand = |at: usize| Span::with_slice(&operands[at..at + 1], |span| span);
+        let compare = (operands.len() > 1).then(|| operand(1));
+        let origin = Some(Side { what, span: operand(0) });
+        let result = Some(Side { what, span: room });
+        let at = (target, displacement, 1, TargetType::Own(&datatype));
+        let by_value = Some(TypeId::of::<T>());
+        let operation = Operation::new(action, at, origin, result);
+        let operation = Operation { compare, by_value, ..operation };
+        let progress = match path::again(&self.parts, &operation, Some(&ticket)) {
+            Some(progress) => Some(progress),
+            None => {
+                let result = Keep::Room { _room: ticket.clone() };
+                let holders = Holders { origin: Keep::Lender, result };
+                self.issue(operation, holders, Some(ticket))?
+            }
+        };
+        match (progress, self.parts.peers().get(target)) {
+            (Some(Progress::Started), Some(to)) => {
+                let (epoch, peer) = (self.parts.epochs().state(), to.peer);
+                let bytes = bytes_of(to, displacement, &datatype);
+                let called = Called { call, target, peer, bytes, epoch };
+                Ok(Value::Coming(Coming::new(lane, called)))
+            }
+            (Some(Progress::Done), _) => {
+                let old = room.peek(0).ok_or_else(|| place(ErrorKind::WindowFreed.into()))?;
+                Ok(Value::Here(old))
+            }
+            // Nothing is fetched from PROC_NULL.
+            _ => Ok(Value::Here(zeroed())),
+        }
+    }
+
+    /// The lane of the next value.
+    fn lane(&self) -> Arc<Lane> {
+        let mut last = self.lane.borrow_mut();
+        match &*last {
+            // The ticket last: its renewal sees all that others did before they let go of either.
+            Some(lane) if Arc::strong_count(lane) == 1 && Ticket::renew(&lane.ticket) => {
+                lane.clone()
+            }
+            _ => {
+                let lane = Lane {
+                    process: self.parts.process().clone(),
+                    window: self.parts.id(),
+                    ledger: self.parts.flight().ledger().clone(),
+                    ticket: Arc::default(),
+                    card: self.card.clone(),
+                };
+                last.insert(Arc::new(lane)).clone()
+            }
+        }
+    }
+
+    /// An operation by the path that the memo knows, or by the path that its check finds.
+    #[inline(always)]
+    #[track_caller]
+    fn operate(&self, operation: Operation<'_>) -> Result<()> {
+        match path::again(&self.parts, &operation, None) {
+            Some(_) => Ok(()),
+            None => self.issue(operation, Holders::lenders(), None).map(drop),
+        }
+    }
+
+    /// An operation with all its checks, and a ticket if it is waited for by itself. `None` for
+    /// PROC_NULL, on which there is nothing to do.
+    #[track_caller]
+    fn issue(
+        &self,
+        operation: Operation<'_>,
+        holders: Holders,
+        ticket: Option<Arc<Ticket>>,
+    ) -> Result<Option<Progress>> {
+        let (parts, call, rank) = (&self.parts, operation.call, operation.target);
+        let process = parts.process();
+        self.called(Location::caller());
+        self.note(operation.action.activity(), rank);
+        let mut bytes = None;
+        let issue = || -> Result<Option<Progress>> {
+            process.ready()?;
+            let Some(target) = parts.peers().target(rank)? else {
+                return parts.epochs().check_open().map(|()| None);
+            };
+            let permit = super::claim::allow(parts, target)?;
+            let key = Key::of(process.names(), target, &operation);
+            let settled = key.as_ref().and_then(|key| parts.memo().settled(key, operation.action));
+            let checked = check(parts, permit, target, operation, holders, settled)?;
+            bytes = Some(checked.bytes);
+            let key = key.filter(|_| !checked.picks_members);
+            path::carry_out(parts, checked, ticket, key).map(Some)
+        };
+        let outcome = issue();
+        process.note(Activity::Computing, 0);
+        outcome.map_err(|error| self.raise(error.at(|| self.place(call, Some(rank), bytes))))
+    }
+
+    /// Issues an operation with a request: whether the ticket will be told that it is done.
+    #[track_caller]
+    pub(super) fn request(
+        &self,
+        operation: Operation<'_>,
+        holders: Holders,
+        ticket: &Arc<Ticket>,
+    ) -> Result<()> {
+        let waits = Some(ticket.clone());
+        match self.issue(operation, holders, waits)? {
+            Some(Progress::Started) => Ok(()),
+            _ => {
+                ticket.settle();
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses a request outside of a passive epoch (rule 12).
+    pub(super) fn check_passive(&self, place: &Place) -> Result<()> {
+        let passive = self.parts.epochs().check_passive();
+        passive.map_err(|error| self.raise(error.at(|| place.clone())))
+    }
+
+    pub(super) fn fence(&self, assert: Assert) -> Result<()> {
+        fence(&self.parts, assert).map_err(|error| self.failed(error, "fence", None))
+    }
+
+    /// Whether a fence has opened an epoch.
+    pub(super) fn is_fenced(&self) -> bool {
+        self.parts.epochs().is_fenced()
+    }
+
+    /// Ends a chain of fence epochs.
+    pub(super) fn end_fences(&self) {
+        self.parts.epochs().end_fences();
+    }
+
+    pub(super) fn start(&self, group: &Group, assert: Assert) -> Result<()> {
+        start(&self.parts, group, assert).map_err(|error| self.failed(error, "start", None))
+    }
+
+    pub(super) fn complete(&self) -> Result<()> {
+        complete(&self.parts).map_err(|error| self.failed(error, "complete", None))
+    }
+
+    pub(super) fn post(&self, group: &Group, assert: Assert) -> Result<()> {
+        post(&self.parts, group, assert).map_err(|error| self.failed(error, "post", None))
+    }
+
+    pub(super) fn wait(&self) -> Result<()> {
+        wait(&self.parts).map_err(|error| self.failed(error, "wait", None))
+    }
+
+    pub(super) fn test(&self) -> Result<bool> {
+        test(&self.parts).map_err(|error| self.failed(error, "test", None))
+    }
+
+    #[inline]
+    pub(super) fn lock(&self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
+        let locked = lock(&self.parts, target, lock_type, assert);
+        locked.map_err(|error| self.failed(error, "lock", Some(target)))
+    }
+
+    #[inline]
+    pub(super) fn unlock(&self, target: i32) -> Result<()> {
+        unlock(&self.parts, target).map_err(|error| self.failed(error, "unlock", Some(target)))
+    }
+
+    #[inline]
+    pub(super) fn lock_all(&self, assert: Assert) -> Result<()> {
+        lock_all(&self.parts, assert).map_err(|error| self.failed(error, "lock_all", None))
+    }
+
+    #[inline]
+    pub(super) fn unlock_all(&self) -> Result<()> {
+        unlock_all(&self.parts).map_err(|error| self.failed(error, "unlock_all", None))
+    }
+
+    #[inline]
+    pub(super) fn flush(&self, target: i32) -> Result<()> {
+        let flushed = flush(&self.parts, Some(target));
+        flushed.map_err(|error| self.failed(error, "flush", Some(target)))
+    }
+
+    #[inline]
+    pub(super) fn flush_all(&self) -> Result<()> {
+        flush(&self.parts, None).map_err(|error| self.failed(error, "flush_all", None))
+    }
+
+    pub(super) fn flush_local(&self, target: i32) -> Result<()> {
+        let flushed = flush(&self.parts, Some(target));
+        flushed.map_err(|error| self.failed(error, "flush_local", Some(target)))
+    }
+
+    pub(super) fn flush_local_all(&self) -> Result<()> {
+        flush(&self.parts, None).map_err(|error| self.failed(error, "flush_local_all", None))
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        sync(&self.parts).map_err(|error| self.failed(error, "sync", None))
+    }
+
+    /// Waits until no operation of this rank is in flight, whatever becomes of the job.
+    #[inline]
+    pub(super) fn drain(&self) {
+        drain(&self.parts);
+    }
+
+    /// Takes this rank's own lock, if lock_all promised it.
+    #[inline]
+    pub(super) fn lock_own(&self) -> Result<()> {
+        lock_own(&self.parts)
+    }
+
+    /// The program gets a pointer to its own memory.
+    pub(super) fn note_pointer(&self) -> Result<()> {
+        note_pointer(&self.parts)
+    }
+
+    /// The route to a target, by its rank in the window.
     pub(super) fn route(&self, target: i32) -> Result<Route> {
-        let found = self.target(target).map_err(|error| self.failed(error, "route", Some(target)));
+        let found = self.parts.peers().target(target);
+        let found = found.map_err(|error| self.failed(error, "route", Some(target)));
         Ok(found?.map_or(Route::Direct, |target| target.route))
     }
 
-    /// The target with a rank of the window's communicator, or none for PROC_NULL (rule 27).
-    #[inline]
-    pub(super) fn target(&self, rank: i32) -> Result<Option<&Target>> {
-        match usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank)) {
-            Some(target) => Ok(Some(target)),
-            None => self.communicator.member(rank).map(|_| None),
-        }
-    }
-
-    /// Rule 16.
-    pub(super) fn check_flavor(&self, call: &'static str, wanted: Flavor) -> Result<()> {
-        match self.flavor {
-            flavor if flavor == wanted => Ok(()),
-            flavor => Err(ErrorKind::Flavor { call, flavor, wanted }.into()),
-        }
-    }
-
-    /// Takes over those hints that may change; all ranks give the same.
+    /// Takes over the hints that may change. All ranks give equal ones.
     #[track_caller]
     pub(super) fn set_info(&self, info: &Info) -> Result<()> {
         const CALL: &str = "set_info";
-        let caller = Location::caller();
-        let tell = || {
-            self.communicator.announce(|| format!("{CALL} of window {}", self.window), caller)?;
-            self.communicator.tell_at(self.window, info)
+        let (parts, caller) = (&self.parts, Location::caller());
+        let (process, id) = (parts.process(), parts.id());
+        let gather = || {
+            let communicator = parts.peers().communicator();
+            communicator.announce(|| format!("{CALL} of window {id}"), caller)?;
+            communicator.tell_at(id, info)
         };
         let set = || -> Result<()> {
-            self.process.ready()?;
-            Info::check_equal(&self.process.during(Activity::SetInfo, self.window, tell)?)?;
+            process.ready()?;
+            Info::check_equal(&process.during(Activity::SetInfo, id, gather)?)?;
             let Info { accumulate_ordering, accumulate_ops, .. } = *info;
-            self.info.set(Info { accumulate_ordering, accumulate_ops, ..self.info.get() });
-            if let Some(check) = &mut self.process.engine().state().check {
-                check.set_same_op(self.window, accumulate_ops == AccumulateOps::SameOp);
-            }
+            parts.set_info(Info { accumulate_ordering, accumulate_ops, ..parts.info() });
+            parts.checking().set_same_op(accumulate_ops == AccumulateOps::SameOp);
             Ok(())
         };
         set().map_err(|error| self.failed(error, CALL, None))
     }
 
-    /// Rule 26: whoever said that nobody locks doesn't.
-    pub(super) fn check_locks(&self) -> Result<()> {
-        match self.info.get().no_locks {
-            true => Err(ErrorKind::Epoch(NO_LOCKS).into()),
-            false => Ok(()),
-        }
-    }
-
-    /// The rank whose part of a shared window is asked for, and the part: with PROC_NULL the lowest that has one of any bytes.
+    /// The rank whose part of a shared window is asked for, and the part. With PROC_NULL it is the
+    /// first rank whose memory isn't empty.
     pub(super) fn shared_query(&self, rank: i32) -> Result<(&Target, Exposed)> {
         const CALL: &str = "shared_query";
+        let (peers, memory) = (self.parts.peers(), self.parts.memory());
         let query = || -> Result<(&Target, Exposed)> {
-            self.process.ready()?;
-            self.check_flavor(CALL, Flavor::Shared)?;
-            let first = || self.targets.first_sized().unwrap_or(0);
-            let owner = self.target(rank)?.unwrap_or_else(|| &self.targets[first()]);
-            Ok((owner, self.part(owner)?))
+            self.parts.process().ready()?;
+            memory.check_flavor(CALL, Flavor::Shared)?;
+            let first = || peers.of(peers.first_sized().unwrap_or(0));
+            let owner = peers.target(rank)?.unwrap_or_else(first);
+            Ok((owner, memory.part(owner)?))
         };
         query().map_err(|error| self.failed(error, CALL, Some(rank)))
     }
 
-    /// A rank's part of the memory that the ranks share.
-    pub(super) fn part(&self, target: &Target) -> Result<Exposed> {
-        let part = || {
-            let (whole, offset) = (self.whole.as_ref()?, target.offset?);
-            whole.exposed.part(offset.checked_sub(whole.offset)?, target.measures.size)
-        };
-        let outside = || format!("rank {}'s part lies outside of what is shared", target.peer);
-        part().ok_or_else(|| ErrorKind::NotShared(outside()).into())
-    }
-
-    /// Notes what this rank does to a target of its window, by its rank in the job.
-    pub(super) fn note_on(&self, activity: Activity, rank: i32) {
-        let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
-        self.process.note(activity, target.map_or(rank as u32, |target| target.peer));
-    }
-
-    /// Waits until all operations of this rank are done.
-    pub(super) fn await_all(&self) -> Result<()> {
-        // Who has done all stays so here, where nothing is issued meanwhile.
-        let mut from = 0;
-        self.process.wait(|_, arming| {
-            let Some(laggard) = self.flight.ledger.laggard(from) else { return Some(Ok(())) };
-            from = laggard;
-            if arming {
-                self.process.note_wait(Some(laggard));
-            }
-            None
-        })
-    }
-
-    /// Waits until no operation of this rank is under way, whatever becomes of the job.
-    #[inline]
-    pub(super) fn drain(&self) {
-        if self.flight.is_shipped() {
-            self.drain_engine();
+    /// Attaches memory to a dynamic window: the attachment's number and its address.
+    pub(super) fn attach(&self, memory: Exposed, is_enclosed: bool) -> Result<(u64, i64)> {
+        if !is_enclosed {
+            self.note_pointer()?;
         }
+        self.parts.memory().attach(memory, is_enclosed)
     }
 
-    #[cold]
-    fn drain_engine(&self) {
-        let settled = if self.flight.ledger.is_settled() { Ok(()) } else { self.await_all() };
-        match settled {
-            // That nothing is lent any more doesn't depend on what the targets said.
-            Ok(()) if self.flight.is_lent() => self.process.let_go(self.window),
-            Ok(()) => {}
-            // The job is being ended; no operation is taken any more.
-            Err(_) => self.process.give_up(self.window),
-        }
-        // What is checked is confirmed when it is waited for, which this isn't.
-        self.flight.land(self.process.checks());
+    /// Ends an attachment, when no operation holds its memory any more.
+    pub(super) fn detach(&self, number: u64) -> Result<Exposed> {
+        let (parts, id) = (&self.parts, self.parts.id());
+        parts.memory().detach(parts.process(), parts.peers(), id, number)
     }
 
-    /// Rule 25, then the collective end. Gives the memory back once nobody can reach it.
+    /// Ends the window (rule 25). Collective. Returns its memory when no peer can reach it.
+    ///
+    /// 1. All ranks meet: none begins an operation any more.
+    /// 2. Each closes its window, so that a late unlock finds it closed.
+    /// 3. All meet again before any memory is freed. They meet by messages, since the flags of the
+    ///    first meeting are part of that memory.
     #[track_caller]
     pub(super) fn free(self) -> Result<Exposed> {
         let (caller, mut cleared) = (Location::caller(), Ok(()));
+        let parts = &self.parts;
+        let (process, id, communicator) =
+            (parts.process(), parts.id(), parts.peers().communicator());
         let mut end = || -> Result<()> {
-            self.process.ready()?;
-            if self.posted.borrow().is_some() {
+            process.ready()?;
+            if parts.epochs().is_posted() {
                 return Err(ErrorKind::Epoch(FREE_IN_EPOCH).into());
             }
-            self.step(Step::Free)?;
-            self.process.note(Activity::FreeWindow, self.window);
-            // The others count on this rank, whatever its callbacks say.
+            parts.epochs().step(Step::Free)?;
+            process.note(Activity::FreeWindow, id);
+            // The other ranks wait for this one even where its callbacks refuse.
             cleared = self.card.clear(None);
-            // Once all are here nobody begins anything; where not all come, the engine keeps the memory, as of a window that is
-            // dropped. An unlock may still be on its way. All close the window before any memory is freed; the second meeting makes
-            // sure. It goes by messages, because the flags are part of what is freed.
-            let call = || format!("free of window {}", self.window);
-            let agreed = self.communicator.announce(call, caller);
-            let met = agreed.and_then(|()| self.communicator.meet(&self.meeting));
+            let agreed = communicator.announce(|| format!("free of window {id}"), caller);
+            let met = agreed.and_then(|()| parts.peers().meet());
             let closed = met.and_then(|()| {
-                self.process.engine().state().close_window(self.window);
-                self.communicator.rendezvous_behind(self.window)
+                process.engine().state().close_window(id);
+                communicator.rendezvous_behind(id)
             });
-            self.process.note(Activity::Computing, 0);
+            process.note(Activity::Computing, 0);
             closed
         };
         let place = |error: Error| self.failed(error, "free", None);
         end().map_err(place)?;
-        // What requests that were dropped came to behind the last epoch's end is told nowhere else.
-        let left = self.flight.ledger.take_failure(None).map_or(Ok(()), Err);
+        // Late errors of dropped requests are reported only here.
+        let left = parts.flight().take_failure(None).map_or(Ok(()), Err);
         let wrong = cleared.and(left).map_err(place);
-        let Core { process, exposed, whole, targets, meeting, control, ranges, .. } = self;
-        let attached = self.attachments.map_or_else(Vec::new, |attachments| attachments.clear());
-        drop((whole, targets, meeting, control, self.directory));
-        // Out of what is given back here.
-        let exposed = Arc::into_inner(exposed).map(Exposed::moved_back);
-        // All of them, even where one fails.
-        let ranges = ranges.into_iter().chain(attached);
-        let freed: Vec<_> = ranges.map(|range| process.segment().free(range)).collect();
-        freed.into_iter().collect::<Result<Vec<()>, _>>()?;
+        let memory = self.parts.dismantle().close()?;
         wrong?;
-        exposed.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
+        memory.ok_or_else(|| ErrorKind::Epoch(FREE_IN_EPOCH).into())
     }
 
-    /// Has the window's error handler deal with an error of a call on it.
+    /// Notes an activity on a target, by its rank in the window, for the watchdog.
+    fn note(&self, activity: Activity, rank: i32) {
+        let target = self.parts.peers().get(rank);
+        self.parts.process().note(activity, target.map_or(rank as u32, |target| target.peer));
+    }
+
+    /// Gives an error of a call its place, and the window's error handler the error.
+    #[cold]
+    pub(super) fn failed(&self, error: Error, call: &'static str, target: Option<i32>) -> Error {
+        let error = error.at(|| self.place(call, target, None));
+        self.raise(error.within(|| self.parts.epochs().state().to_string()))
+    }
+
+    /// Gives the window's error handler an error of a call.
     pub(super) fn raise(&self, error: Error) -> Error {
-        self.card.raise(&self.process, error)
+        self.card.raise(self.parts.process(), error)
     }
 
+    /// The place of a call on the window.
     pub(super) fn place(
         &self,
         call: &'static str,
         target: Option<i32>,
         bytes: Option<(i128, i128)>,
     ) -> Place {
-        Place { epoch: Some(self.epoch.get().to_string()), ..self.spot(call, target, bytes) }
-    }
-
-    /// The same without the epoch's state, which takes a text.
-    pub(super) fn spot(
-        &self,
-        call: &'static str,
-        target: Option<i32>,
-        bytes: Option<(i128, i128)>,
-    ) -> Place {
+        let parts = &self.parts;
         Place {
             call,
-            rank: self.process.me().rank,
+            rank: parts.process().me().rank,
             target,
-            process: target.and_then(|target| self.target(target).ok()??.peer.into()),
-            window: Some(self.window),
+            process: target.and_then(|target| parts.peers().get(target)?.peer.into()),
+            window: Some(parts.id()),
             bytes,
-            epoch: None,
+            epoch: Some(parts.epochs().state().to_string()),
         }
     }
 }
 
-const NO_LOCKS: &str = "the window was made with the info no_locks=true, and is locked all the same: leave it out (rule 26)";
+/// The bytes of a target's window that one element of a type touches.
+fn bytes_of(target: &Target, displacement: i64, datatype: &Type) -> Option<(i128, i128)> {
+    let bounds = TargetType::Own(datatype).bounds_on(&target.architecture).ok()?;
+    let reach = reach(target.measures, displacement, 1, &bounds, &target.architecture).ok()?;
+    Some(reach.bytes)
+}

@@ -267,6 +267,7 @@ mod tests {
     use super::*;
     use crate::rank::Rank;
     use crate::sim::{Options, run};
+    use crate::window::peers::Location;
     use crate::window::{Info, Window};
 
     fn entry(segment: &Segment, number: u64, start: u64) -> Entry {
@@ -331,9 +332,12 @@ mod tests {
             let window = Window::create_dynamic(world, &Info::default()).unwrap();
             let attached = window.attach(vec![0i64]).unwrap();
             let place = world.allgather(&[attached.address()]).unwrap()[1];
-            let directory = window.core.targets[1].offset;
-            let directory =
-                directory.map(|offset| Directory::new(world.process().segment(), offset).unwrap());
+            let directory = match window.core.parts().peers().of(1).location {
+                Location::Directory(offset) => {
+                    Some(Directory::new(world.process().segment(), offset).unwrap())
+                }
+                _ => None,
+            };
             if world.rank() == 0 {
                 let found = window.lock_all(|epoch| {
                     let first = || epoch.accumulate(&[1i64], 1, place, 1, &long, Op::Replace);

@@ -1,31 +1,78 @@
-//! What a window has under way at its origin side: the account of its operations, and what the engine may still hold of them.
+//! The operations of a window that are in flight: the account of them, and the memory and waiters
+//! that the engine may still hold for them.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
 use crate::engine::Ledger;
+use crate::error::Error;
 
-/// Operations on one target that may be under way; the next one waits, and makes progress meanwhile.
+/// Operations on one target that may be in flight. The next one waits, and makes progress meanwhile.
 const OUTSTANDING: u64 = 256;
 
-/// Operations that were handed to the engine.
+/// A burst of this many operations on a target makes a stream: another operation is expected.
+const STREAM: u64 = 4;
+
+/// How the operations on a target follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Nothing else is in flight to the target, nor did the last burst have many operations.
+    /// Waiting for more would gain nothing.
+    Alone,
+    /// Other operations are in flight, or will be.
+    Stream,
+}
+
+/// A peer to which operations began while none was in flight, and the number issued to it before.
+#[derive(Clone, Copy, Default)]
+struct Burst {
+    peer: u32,
+    issued: u64,
+}
+
+/// The operations of a window that were handed to the engine.
 pub(super) struct Flight {
-    pub ledger: Arc<Ledger>,
-    /// Whether the engine was handed any since it last had none.
+    ledger: Arc<Ledger>,
+    /// Whether the engine was handed any operation since it last had none.
     shipped: Cell<bool>,
-    /// Whether the engine may hold memory, or whom to tell, of one of them.
+    /// Whether the engine may hold the memory, or the waiter, of an operation.
     lent: Cell<bool>,
+    /// The last burst to begin.
+    burst: Cell<Burst>,
 }
 
 impl Flight {
     pub(super) fn new(ledger: Arc<Ledger>) -> Flight {
-        Flight { ledger, shipped: Cell::new(false), lent: Cell::new(false) }
+        let (shipped, lent, burst) = (Cell::new(false), Cell::new(false), Cell::default());
+        Flight { ledger, shipped, lent, burst }
     }
 
-    /// Whether one more operation on a process may be under way.
+    /// The account that the engine keeps too.
+    pub(super) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// The operations on a process that aren't done.
+    #[inline]
+    pub(super) fn outstanding(&self, peer: u32) -> u64 {
+        self.ledger.outstanding(peer)
+    }
+
+    /// Whether one more operation on a process may be in flight.
     #[inline]
     pub(super) fn has_room(&self, peer: u32) -> bool {
         self.ledger.outstanding(peer) < OUTSTANDING
+    }
+
+    /// How the next operation on a process follows those before it.
+    #[inline]
+    pub(super) fn pace(&self, peer: u32) -> Pace {
+        if self.ledger.outstanding(peer) > 0 {
+            return Pace::Stream;
+        }
+        let last = self.burst.replace(Burst { peer, issued: self.ledger.issued(peer) });
+        let burst = self.ledger.issued(last.peer).saturating_sub(last.issued);
+        if burst >= STREAM { Pace::Stream } else { Pace::Alone }
     }
 
     /// The engine has an operation, and nothing of its memory.
@@ -34,7 +81,7 @@ impl Flight {
         self.shipped.set(true);
     }
 
-    /// The engine has an operation, and its memory or whom to tell.
+    /// The engine has an operation, and its memory or its waiter.
     #[inline]
     pub(super) fn lend(&self) {
         self.lent.set(true);
@@ -47,20 +94,26 @@ impl Flight {
         self.shipped.get()
     }
 
-    /// Whether the engine may have anything of one but its number.
+    /// Whether the engine may have more of an operation than its number.
     #[inline]
     pub(super) fn is_lent(&self) -> bool {
         self.lent.get()
     }
 
-    /// The engine has been found to have nothing of any but its number.
+    /// The engine was found to have nothing of any operation but its number.
     pub(super) fn give_back(&self) {
         self.lent.set(false);
     }
 
-    /// No operation is under way; `unconfirmed` says whether there is still one to be confirmed.
+    /// No operation is in flight. `unconfirmed` tells whether one still has to be confirmed.
     pub(super) fn land(&self, unconfirmed: bool) {
         self.give_back();
         self.shipped.set(unconfirmed);
+    }
+
+    /// The first failure on a process, or on any, since it was last asked for.
+    #[inline]
+    pub(super) fn take_failure(&self, peer: Option<u32>) -> Option<Error> {
+        self.ledger.take_failure(peer)
     }
 }

@@ -38,6 +38,29 @@ impl Part {
         Ok(Part { offset: range.offset + lead, len })
     }
 
+    /// Moves memory to a part of its own, where like ranks reach it directly, if there is room. The
+    /// program doesn't notice: only the window has a way to the memory until it gives it back.
+    pub(super) fn enclose(
+        segment: &Segment,
+        exposed: Exposed,
+        rank: u32,
+    ) -> (Exposed, Option<Part>) {
+        let len = exposed.span().len();
+        if len == 0 {
+            return (exposed, None);
+        }
+        let part = Part::allocate(segment, len, lead(len, rank, Alignment::default()));
+        let Ok(part) = part else { return (exposed, None) };
+        match part.map(segment) {
+            Ok(room) => (exposed.moved_to(room), Some(part)),
+            Err(_) => {
+                // Messages reach the memory where it is.
+                let _ = segment.free(part.range());
+                (exposed, None)
+            }
+        }
+    }
+
     /// What is allocated and mapped for it.
     pub(super) fn range(self) -> Range {
         let offset = self.offset - self.offset % GRANULE;

@@ -4,9 +4,7 @@ use std::fmt;
 
 use longshore_transport::lock::Sharing;
 
-use super::core::Core;
-use super::targets::Target;
-use crate::error::{ErrorKind, Result};
+use crate::error::ErrorKind;
 
 /// The access epoch of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,95 +104,6 @@ impl EpochState {
     }
 }
 
-impl Core {
-    /// Takes a step, if it is legal. In line, since the call knows which step it is, and most of the table goes.
-    #[inline(always)]
-    pub(super) fn step(&self, step: Step) -> Result<()> {
-        self.enter(self.next(step)?);
-        Ok(())
-    }
-
-    /// The state that a step leads to, if it is legal.
-    #[inline(always)]
-    pub(super) fn next(&self, step: Step) -> Result<EpochState> {
-        Ok(self.epoch.get().after(step, self.used.get())?)
-    }
-
-    /// Takes a step to this state.
-    #[inline(always)]
-    pub(super) fn enter(&self, state: EpochState) {
-        self.epoch.set(state);
-        self.used.set(false);
-    }
-
-    /// Rule 1, for an operation that reaches nobody.
-    pub(super) fn check_epoch(&self) -> Result<()> {
-        match self.epoch.get() {
-            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
-            EpochState::Closed => Err(ErrorKind::Epoch(NO_EPOCH).into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Rules 1 and 2: an operation needs an access epoch to its target. Within lock_all the first one takes the lock.
-    pub(super) fn access(&self, target: &Target) -> Result<()> {
-        self.check_epoch()?;
-        if self.is_accessible(target) {
-            return Ok(());
-        }
-        match self.epoch.get() {
-            EpochState::LockAll { unchecked } => self.lock_lazily(target, unchecked),
-            EpochState::Started(_) => Err(ErrorKind::Epoch(NOT_STARTED).into()),
-            _ => Err(ErrorKind::Epoch(NOT_LOCKED).into()),
-        }
-    }
-
-    /// Whether an operation on a target needs no more ado.
-    #[inline]
-    pub(super) fn is_accessible(&self, target: &Target) -> bool {
-        matches!(self.epoch.get(), EpochState::Fence(_)) || target.access.get() != Access::Closed
-    }
-
-    /// The same on the quick ways, where the first operation on a target within lock_all takes its lock; what goes wrong with that the
-    /// long way finds again.
-    #[inline]
-    pub(super) fn opens(&self, target: &Target) -> bool {
-        self.is_accessible(target) || self.opens_late(target)
-    }
-
-    #[inline(never)]
-    fn opens_late(&self, target: &Target) -> bool {
-        match self.epoch.get() {
-            EpochState::LockAll { unchecked } => self.lock_lazily(target, unchecked).is_ok(),
-            _ => false,
-        }
-    }
-
-    /// Counts an operation to its epoch, if it was done; gives whether it was.
-    #[inline]
-    pub(super) fn note_use(&self, done: bool) -> bool {
-        // Without a branch, on the quickest ways.
-        self.used.set(self.used.get() | done);
-        done
-    }
-
-    /// Rules 11 and 12: flushes, and operations with requests, belong in passive epochs.
-    #[inline]
-    pub(super) fn passive(&self) -> Result<()> {
-        match self.epoch.get() {
-            EpochState::Locks(_) | EpochState::LockAll { .. } => Ok(()),
-            EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
-            _ => Err(ErrorKind::Epoch(NOT_PASSIVE).into()),
-        }
-    }
-}
-
-const NO_EPOCH: &str = "an operation needs an access epoch to its target: make it between two fences, within a lock, or \
-     between start and complete";
-const NOT_LOCKED: &str = "the target isn't locked: lock it too, or use lock_all (rule 2)";
-const NOT_STARTED: &str = "the target isn't in the start group: start to it too (rule 2)";
-const NOT_PASSIVE: &str =
-    "this call needs a passive epoch: make it within a lock or lock_all (rules 11 and 12)";
 const FENCE_WITHIN: &str = "a fence within another access epoch: end that by complete, unlock or unlock_all first (rule 3)";
 const START_WITHIN: &str =
     "a start within another access epoch: end that by complete, unlock or a fence first (rule 3)";

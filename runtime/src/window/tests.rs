@@ -11,13 +11,13 @@ use crate::rank::Rank;
 use crate::sim::{Options, run};
 use crate::types::Type;
 use crate::window::core::Core;
-use crate::wire::Kind;
+use crate::window::operation::Action;
 
 fn put(core: &Core, values: &[f64], double: &Type) -> Result<()> {
     let what = Origin::from(values).what;
     Scope::with(|scope| {
         let span = scope.lend(Loan::new(values));
-        let put = core.transfer(Kind::Put, span, what, 0, 0, values.len() as i64, double.into());
+        let put = core.transfer(Action::Put, span, what, 0, 0, values.len() as i64, double.into());
         core.drain();
         put
     })
@@ -74,7 +74,7 @@ fn rule_25_no_window_is_freed_within_an_epoch() {
 fn only_bounded_failures_are_kept_and_the_first_is_returned() {
     everywhere(|rank| {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
-        let ledger = window.core.flight.ledger.clone();
+        let ledger = window.core.parts().flight().ledger().clone();
         let error = window
             .fence(|_| {
                 for count in 0..1000 {
@@ -143,7 +143,7 @@ fn once_the_job_ends_no_operation_is_taken() {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
         let double = rank.type_of::<f64>().unwrap();
         let values = [1.0];
-        window.core.process.segment().abort(3);
+        window.core.parts().process().segment().abort(3);
         for _ in 0..3 {
             let mut taken = Ok(());
             let fence = window.fence(|epoch| {

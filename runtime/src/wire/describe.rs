@@ -1,4 +1,4 @@
-//! Frames in words, for the demo, traces and bug reports.
+//! Descriptions of frames in words, for the demo, traces and bug reports.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use shipable::reduce::Op;
 
 use super::{Brief, CONTROL_LIMIT, Frame, Header, Hello, Kind, Refusal};
 
-/// A frame taken apart for people.
+/// A frame, described for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What it is.
+    /// The frame's kind.
     pub kind: Kind,
-    /// The window, of operations on one.
+    /// The window, if the frame belongs to one.
     pub window: Option<u32>,
-    /// The operation's or message's number.
+    /// The number of the operation or message.
     pub operation: Option<u64>,
-    /// The id of the form that it defines, retires or names.
+    /// The id of the form that the frame defines, retires or names.
     pub form: Option<u64>,
-    /// The tag of the form that it defines: `portable` or `locale-specific`.
+    /// The tag of the form that the frame defines: `portable` or `locale-specific`.
     pub tag: Option<&'static str>,
-    /// The text of the form, or of whatever control message it carries.
+    /// The text of the form or control message that the frame carries.
     pub text: Option<String>,
-    /// The displacement and count of its target type.
+    /// The displacement, and the count of the target type.
     pub target: Option<(i64, u64)>,
-    /// Bytes of headers.
+    /// Bytes of the header.
     pub header: usize,
     /// Bytes after the header.
     pub payload: usize,
-    /// Bytes in the whole stream that it opens.
+    /// Bytes of the stream that the frame opens.
     pub stream: Option<u64>,
 }
 
-/// Takes a frame apart; `None` for bytes that are no frame. Never panics, whatever the bytes.
+/// Describes a frame; `None` for bytes that are no frame. Never panics.
 ///
 /// ```
 /// let mut frame = vec![0; 64];

@@ -1,75 +1,87 @@
-//! What ranks say to each other: fixed headers for data, bincode for rare control messages.
+//! The wire format: frames between ranks, with fixed headers for data and bincode for rare control
+//! messages.
 //!
-//! Every frame starts with its kind. A *stream* is an opening frame, whose header says what the bytes are and how many,
-//! followed by as many [`Kind::More`] frames as it takes. A link is ordered and a rank finishes one stream to a peer
-//! before it begins the next, so a peer has at most one stream under way and frames need no stream number.
+//! Every frame starts with its kind. A *stream* is an opening frame, whose header describes the
+//! bytes and their number, and the [`Kind::More`] frames that bring the rest. A link is ordered,
+//! and a rank finishes one stream to a peer before it begins the next. So a peer has at most one
+//! stream under way, and frames need no stream number.
 //!
-//! All words are little-endian, whatever the machines are. Nothing is a pointer.
+//! All words are little-endian on every machine. No word is a pointer.
 
 mod control;
 mod describe;
 
 pub(crate) use control::{
-    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit,
+    CONTROL_LIMIT, Founding, Hello, Introduction, PROTOCOL, Refusal, hello_limit, tag_to_wire,
 };
 pub use describe::{Description, describe};
 
-/// What a frame is. The discriminants are the wire's.
+/// The kind of a frame. The discriminants are the codes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Introduces a rank, and those that it knows, to a peer: protocol, architectures, limits, proof of membership. Stream of a control message.
+    /// Introduces a rank, and those that it knows, to a peer: protocol, architectures, limits,
+    /// proof of membership. Opens the stream of a control message.
     Hello = 1,
-    /// Ships a form, to be named by its id afterwards. Stream of the encoded form.
+    /// Ships a form, which later frames name by its id. Opens the stream of the encoded form.
     Define = 2,
-    /// The form's type is gone at its owner.
+    /// Retires the id of a form: its type is gone at the sender.
     Retire = 3,
-    /// Put into a window. Stream of packed data in the origin's representation.
+    /// Puts data into a window. Opens the stream of the data, packed in the origin's
+    /// representation.
     Put = 4,
-    /// Asks for data out of a window.
+    /// Gets data from a window.
     Get = 5,
-    /// Answers a get. Stream of packed data in the target's representation.
+    /// Answers an operation that fetches. Opens the stream of the data, packed in the target's
+    /// representation.
     Reply = 6,
-    /// So many of your operations on this window are done.
+    /// Acknowledges a number of the receiver's operations on a window: they are done.
     Ack = 7,
-    /// This operation was refused, or stopped at a value that doesn't fit. Stream of a control message.
+    /// Refuses an operation, or stops it at a value that the target can't hold. Opens the stream of
+    /// a control message.
     Refuse = 8,
-    /// A short message, sent at once. Stream of packed data.
+    /// Sends a short message at once. Opens the stream of its packed data.
     Eager = 9,
-    /// A long message waits for its receive.
+    /// Announces a message, whose data wait for a receive: the request to send (RTS) of a
+    /// rendezvous.
     Announce = 10,
-    /// The receive for an announced message is here: send it.
+    /// Asks for the data of an announced message, which a receive has matched: the clearance to
+    /// send (CTS) of a rendezvous.
     Clear = 11,
-    /// The data of an announced message. Stream of packed data.
+    /// Sends the data of an announced message. Opens the stream of its packed data.
     Bulk = 12,
-    /// Room for short messages given back to their sender.
+    /// Returns credit for short messages to their sender.
     Credit = 13,
-    /// Goes on with the stream under way.
+    /// Continues the stream under way.
     More = 14,
-    /// Ends the stream under way before its length, for the reason that its context is, a `Cut`.
+    /// Ends the stream under way before its length. The context is the reason, a `Cut`.
     Cut = 15,
-    /// Asks for a lock on the target's window; granted as an operation that is done. The value is 1 to share it, 2 to have
-    /// it alone.
+    /// Asks for the lock of a window of the receiver: an operation that is done once the lock is
+    /// granted. The value is 1 for a shared lock and 2 for an exclusive one.
     Lock = 16,
-    /// Gives the lock back; it comes behind what was done under it.
+    /// Gives the lock back, after the operations of its epoch.
     Unlock = 17,
-    /// The sender has exposed its window to the receiver.
+    /// Posts: the sender has exposed its window to the receiver.
     Post = 18,
-    /// The sender has ended its access to the receiver's window; it comes behind that.
+    /// Completes: the sender has ended its access to the receiver's window, after the operations of
+    /// its epoch.
     Complete = 19,
-    /// Combine with what a window holds. Stream of packed operands in the origin's representation. The tag is the operation.
+    /// Combines operands with the items of a window. The tag is the reduction operation. Opens the
+    /// stream of the operands, packed in the origin's representation.
     Accumulate = 20,
-    /// As [`Accumulate`](Kind::Accumulate), and answer with what was there.
+    /// Combines operands with the items of a window, as [`Accumulate`](Kind::Accumulate) does, and
+    /// fetches the items before the operation.
     Fetch = 21,
-    /// Compare and swap. Stream of the element to compare with and of the new one, packed in the origin's representation.
+    /// Compares and swaps. Opens the stream of the element to compare with and of the new one,
+    /// packed in the origin's representation.
     Swap = 22,
-    /// The operation of this number on this window is done: its origin waits for it alone.
+    /// Acknowledges one operation by its number: its origin waits for it by itself.
     Done = 23,
-    /// What ranks tell each other besides, under `--check`. Stream of a control message.
+    /// Carries a note of `--check`. Opens the stream of a control message.
     Note = 24,
-    /// Answered as an operation that is done, behind all that its receiver sent before.
+    /// Asks for an answer after all earlier frames: an operation that is done then.
     Ping = 25,
-    /// Its sender is in this meeting of a communicator or window.
+    /// Enters a meeting on a communicator or window.
     Meet = 26,
 }
 
@@ -85,7 +97,7 @@ impl Kind {
         KINDS.get(usize::from(code).checked_sub(1)?).copied()
     }
 
-    /// The call of an operation of this kind.
+    /// The name of the call that issues an operation of this kind.
     pub(crate) fn call(self) -> &'static str {
         match self {
             Kind::Put => "put",
@@ -97,18 +109,18 @@ impl Kind {
         }
     }
 
-    /// Whether only a call that waits for it needs to see it.
+    /// Whether the frame is an answer: only a call that waits for it has to see it.
     pub(crate) fn is_answer(self) -> bool {
         matches!(self, Kind::Ack | Kind::Done | Kind::Reply | Kind::Refuse)
     }
 
-    /// Whether a frame of this kind that has all of its data may carry the small header.
+    /// Whether a frame of this kind may have the small header, if all its data are in it.
     fn may_be_small(self) -> bool {
         use Kind::*;
         matches!(self, Put | Get | Reply | Accumulate | Fetch | Swap)
     }
 
-    /// Whether frames of this kind carry the long header.
+    /// Whether frames of this kind have the long header (or the small one).
     pub(crate) fn is_long(self) -> bool {
         use Kind::*;
         let short = matches!(self, Retire | Ack | Clear | Credit | More | Cut | Done);
@@ -116,30 +128,36 @@ impl Kind {
     }
 }
 
-/// The header of what opens a stream, and of what needs as many words.
+/// The long header: of frames that open a stream, and of those that need as many words.
 ///
 /// ```text
-///  0  kind u8 | 1  tag u8 | 2  0 u16 | 4  context u32        context: window, communicator context, or a form's builder
-///                                                           tag: a form's; what is refused; the operation of an accumulate,
-///                                                           and 0x80 where a put or accumulate is to be answered by number
-///  8  operation u64                                          number of the operation or announced message
-/// 16  displacement i64                                       in the target's displacement units; the tag of a message
-/// 24  count u64                                              of the target type
-/// 32  form u64                                               id of the target type's form
-/// 40  length u64                                             bytes in the stream
-/// 48  signature u128                                         hash of the stream's type signature
+///  0  kind u8
+///  1  tag u8           of a form; or the kind of the operation that is refused; or the
+///                      operation of an accumulate. With 0x80, the target answers a put or
+///                      accumulate by its number
+///  2  0 u16
+///  4  context u32      window; or context of a communicator; or builder of a form
+///  8  operation u64    number of the operation or announced message
+/// 16  displacement i64 in the target's displacement units; or tag of a message
+/// 24  count u64        of the target type
+/// 32  form u64         id of the target type's form
+/// 40  length u64       bytes in the stream
+/// 48  signature u128   hash of the stream's type signature
 /// 64  data
 /// ```
 ///
-/// An operation on a window, or its answer, whose data are all in the frame may say the same in fewer bytes, so that 16 bytes of data
-/// share their cache line in a ring:
+/// The small header describes an operation on a window, or its answer, whose data are all in the
+/// frame. It has fewer bytes, so that 16 bytes of data share its cache line in a ring:
 ///
 /// ```text
-///  0  kind u8, 0x80 | 1  tag u8 | 2  count u16 | 4  context u32
+///  0  kind u8, 0x80
+///  1  tag u8
+///  2  count u16
+///  4  context u32
 ///  8  operation u64
 /// 16  displacement i64
 /// 24  form u64
-/// 32  signature u64                                          the hash's low half
+/// 32  signature u64    low half of the hash
 /// 40  data
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,23 +171,26 @@ pub(crate) struct Header {
     pub form: u64,
     pub length: u64,
     pub signature: u128,
-    /// Whether it came in the small form: of the signature's hash there is the low half.
+    /// The header is a small one: `signature` is only the low half of the hash.
     pub small: bool,
 }
 
-/// In the byte of the kind: a small header.
+/// The bit of the kind's byte that marks a small header.
 const SMALL: u8 = 0x80;
 
-/// The header of what needs few words.
+/// The short header: of frames that need few words.
 ///
 /// ```text
-///  0  kind u8 | 1  0 u8 | 2  0 u16 | 4  context u32
-///  8  operation u64                                          number of a message, an operation or a lock; id of a form; 0 or 1:
-///                                                            ranks meet on a communicator or on a window
-/// 16  value u64                                              position in a stream; operations done; bytes of room; how to lock;
-///                                                            number of a meeting
+///  0  kind u8
+///  1  0 u8
+///  2  0 u16
+///  4  context u32
+///  8  operation u64    number of a message, an operation or a lock; or id of a form; or the
+///                      kind of a meeting's venue
+/// 16  value u64        position in a stream; or operations done; or bytes of credit; or how
+///                      to lock; or number of a meeting
 /// 24  0 u64
-/// 32  data (More only)
+/// 32  data             (More only)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brief {
@@ -180,13 +201,13 @@ pub(crate) struct Brief {
 }
 
 impl Header {
-    /// Bytes on the wire.
+    /// Bytes of the long header.
     pub(crate) const SIZE: usize = 64;
 
-    /// Bytes of the small form.
+    /// Bytes of the small header.
     pub(crate) const SMALL_SIZE: usize = 40;
 
-    /// A header of this kind with all its words zero.
+    /// A header of this kind, of which all other words are zero.
     pub(crate) fn new(kind: Kind) -> Header {
         Header {
             kind,
@@ -202,14 +223,15 @@ impl Header {
         }
     }
 
-    /// Bytes of the header in front of data that are all in its frame.
+    /// Bytes of the header in a frame that has all data: of the small one, if it can hold the
+    /// words.
     #[inline]
     pub(crate) fn whole_size(&self) -> usize {
         let small = self.kind.may_be_small() && self.count <= u16::MAX.into();
         if small { Header::SMALL_SIZE } else { Header::SIZE }
     }
 
-    /// Writes the header in front of data that are all in its frame: [`Header::whole_size`] bytes.
+    /// Writes the header of a frame that has all data: [`Header::whole_size`] bytes.
     #[inline]
     pub(crate) fn encode_whole(&self, out: &mut [u8]) {
         if out.len() != Header::SMALL_SIZE {
@@ -225,7 +247,7 @@ impl Header {
         out[32..40].copy_from_slice(&(self.signature as u64).to_le_bytes());
     }
 
-    /// The small header of the answer to an operation with a small one.
+    /// The small header of the answer to an operation that has a small header.
     #[inline]
     pub(crate) fn small_reply(asked: &[u8; Header::SMALL_SIZE]) -> [u8; Header::SMALL_SIZE] {
         let mut out = [0; Header::SMALL_SIZE];
@@ -234,7 +256,7 @@ impl Header {
         out
     }
 
-    /// Whether it names this signature.
+    /// Whether the header's signature is the one with this hash.
     #[inline]
     pub(crate) fn is_signed(&self, hash: u128) -> bool {
         match self.small {
@@ -243,7 +265,7 @@ impl Header {
         }
     }
 
-    /// The bytes to send.
+    /// The bytes on the wire.
     pub(crate) fn encode(&self) -> [u8; Header::SIZE] {
         let mut out = [0; Header::SIZE];
         out[0] = self.kind as u8;
@@ -259,13 +281,13 @@ impl Header {
     }
 }
 
-/// Why a stream ends before its length. The discriminants are the wire's.
+/// Why a stream ends before its length. The discriminants are the codes on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Cut {
-    /// Its sender met a value that it can't send.
+    /// The sender met a value that it can't send.
     Value = 0,
-    /// Its sender's call failed before all had gone, and let go of the data.
+    /// The sender's call failed before all was sent, and let go of the data.
     GivenUp = 1,
 }
 
@@ -276,10 +298,10 @@ impl Cut {
 }
 
 impl Brief {
-    /// Bytes on the wire.
+    /// Bytes of the short header.
     pub(crate) const SIZE: usize = 32;
 
-    /// The bytes to send.
+    /// The bytes on the wire.
     pub(crate) fn encode(&self) -> [u8; Brief::SIZE] {
         let mut out = [0; Brief::SIZE];
         out[0] = self.kind as u8;
@@ -294,7 +316,7 @@ const _: () = assert!(Header::SIZE == 48 + size_of::<u128>());
 const _: () = assert!(Header::SMALL_SIZE == 32 + size_of::<u64>());
 const _: () = assert!(Brief::SIZE == 16 + 2 * size_of::<u64>());
 
-/// A frame taken apart; its bytes stay where the link has them.
+/// A frame, decoded. The data stay in the link's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     Long(Header, &'a [u8]),
@@ -302,7 +324,7 @@ pub(crate) enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Takes a frame apart. `None` where it is too short or of an unknown kind.
+    /// Decodes a frame; `None` if it is too short or of an unknown kind.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Frame<'a>> {
         let code = *bytes.first()?;
         let kind = Kind::from_wire(code & !SMALL)?;
@@ -397,7 +419,7 @@ mod tests {
         let mut answer = [0; 40];
         reply.encode_whole(&mut answer);
         assert_eq!(Header::small_reply(bytes[..40].try_into().unwrap()), answer);
-        // What a count of 16 bits can't say, and what belongs in a stream, is long.
+        // The header is long if the count exceeds 16 bits, or the kind has no small header.
         assert_eq!(Header { count: 0x1_0000, ..header }.whole_size(), Header::SIZE);
         assert_eq!(Header::new(Kind::Define).whole_size(), Header::SIZE);
         for kind in 0x80..=u8::MAX {
@@ -456,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn bytes_that_are_no_frame_are_not_decoded() {
         assert_eq!(Frame::decode(&[]), None);
         assert_eq!(Frame::decode(&[0; 64]), None);
         assert_eq!(Frame::decode(&[27; 64]), None);

@@ -1,4 +1,4 @@
-//! Every rule that a program can break through the API, with its class and the words that help.
+//! Every rule that a program can break through the API, with the error's class and its words.
 
 mod places;
 #[path = "../support/mod.rs"]
@@ -39,7 +39,7 @@ fn expect(error: &Error, class: Class, words: &[&str]) {
     }
 }
 
-/// Rank 0 does something wrong in an epoch; all have the same window of 80 bytes in units of 8.
+/// Rank 0 breaks a rule in an epoch. Every rank has a window of 80 bytes in units of 8.
 fn wrong(
     class: Class,
     words: &[&str],
@@ -58,7 +58,7 @@ fn wrong(
                 0 => expect(&outcome.unwrap_err(), class, words),
                 _ => outcome.unwrap(),
             }
-            // The job goes on, and nothing was written.
+            // The job goes on, and the window is unchanged.
             assert_eq!(window.local().bytes(0, 80).unwrap(), [0; 80]);
             window.fence(|epoch| epoch.put(&[2.0f64], me, 9, 1, &double)).unwrap();
             assert_eq!(window.get::<f64>(9).unwrap(), 2.0);
@@ -67,7 +67,7 @@ fn wrong(
     });
 }
 
-/// Runs what each rank does to a window of 80 bytes in units of 8.
+/// Runs a body on every rank, with a window of 80 bytes in units of 8.
 fn windows(body: impl Fn(&Communicator, &mut Window, &Type) + Sync) {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();

@@ -1,4 +1,5 @@
-//! Where data may lie, at the target and at the origin: rules 14 to 17, 26, 27 and 29.
+//! The memory that operations may name, at the target and at the origin: rules 14 to 17, 26, 27
+//! and 29.
 
 use longshore::job::Routes;
 use longshore::{Architecture, Class, Datatype, Info, Origin, PROC_NULL, Window};
@@ -6,7 +7,7 @@ use longshore::{Architecture, Class, Datatype, Info, Origin, PROC_NULL, Window};
 use crate::{everywhere, expect, job, wrong};
 
 #[test]
-fn rule_14_displacements_stay_inside() {
+fn rule_14_displacements_outside_the_window_are_refused() {
     wrong(Class::Disp, &["-1", "negative"], |epoch, double| epoch.put(&[1.0f64], 1, -1, 1, double));
     let words = ["bytes 72 to 88", "80 bytes", "displacement 9", "target 1"];
     wrong(Class::RmaRange, &words, |epoch, double| epoch.put(&[1.0f64, 1.0], 1, 9, 2, double));
@@ -16,14 +17,14 @@ fn rule_14_displacements_stay_inside() {
 }
 
 #[test]
-fn rule_29_addresses_fit_the_targets_pointers() {
+fn rule_29_addresses_beyond_the_targets_pointers_are_refused() {
     wrong(Class::RmaRange, &["pointers"], |epoch, double| {
         epoch.put(&[1.0f64], 1, i64::MAX / 2, 1, double)
     });
 }
 
 #[test]
-fn rule_27_ranks_and_counts() {
+fn rule_27_invalid_ranks_and_counts_are_refused() {
     wrong(Class::Rank, &["no rank 3", "PROC_NULL"], |epoch, double| {
         epoch.put(&[1.0f64], 3, 0, 1, double)
     });
@@ -35,7 +36,7 @@ fn rule_27_ranks_and_counts() {
         window.fence(|epoch| epoch.put(&[1.0f64], PROC_NULL, 99, 1, &double)).unwrap();
         world.send(&[1.0f64], PROC_NULL, 0).unwrap();
         assert_eq!(world.recv(&mut [0.0f64], PROC_NULL, 0).unwrap().count, 0);
-        // No type comes of nobody: nor is that advised.
+        // `type_recv` from PROC_NULL is refused, and the message doesn't suggest PROC_NULL.
         for source in [PROC_NULL, 3] {
             let error = world.type_recv(source, 0).unwrap_err();
             expect(&error, Class::Rank, &["no rank", "below 3 (type_recv"]);
@@ -45,11 +46,11 @@ fn rule_27_ranks_and_counts() {
 }
 
 #[test]
-fn too_many_elements_are_too_large() {
+fn too_many_elements_are_refused_as_too_large() {
     everywhere(|rank, world| {
         let error = rank.buffer::<f64>(usize::MAX / 4).err().unwrap();
         expect(&error, Class::ValueTooLarge, &[&(usize::MAX / 4).to_string(), "use fewer"]);
-        // All in one place.
+        // All elements at one displacement.
         let four = Datatype::contiguous(4, &Datatype::byte()).unwrap();
         let four = rank.commit(&Datatype::resized(0, 0, &four).unwrap()).unwrap();
         let all = Origin::typed(&[0u8; 4][..], i64::MAX, &four);
@@ -59,7 +60,7 @@ fn too_many_elements_are_too_large() {
 }
 
 #[test]
-fn rule_26_windows_have_sizes_and_units() {
+fn rule_26_invalid_sizes_and_units_are_refused() {
     everywhere(|_, world| {
         let info = Info::default();
         let me = i64::from(world.rank());
@@ -81,7 +82,7 @@ fn rule_26_windows_have_sizes_and_units() {
         expect(&outcome.err().unwrap(), Class::Arg, &["target_types"]);
         let unknown = info.set("target_types", "any").unwrap_err();
         expect(&unknown, Class::InfoValue, &["strict or same_layout"]);
-        // Ranks may have windows of different sizes and units.
+        // Different sizes and units on different ranks are valid.
         let window = Window::allocate(world, 8 * me, 1 + me, &info).unwrap();
         assert_eq!((window.size(), window.disp_unit()), (8 * me as u64, 1 + me as u32));
         window.free().unwrap();
@@ -89,7 +90,7 @@ fn rule_26_windows_have_sizes_and_units() {
 }
 
 #[test]
-fn rule_15_operations_stay_within_what_is_attached() {
+fn rule_15_operations_outside_attached_memory_are_refused() {
     everywhere(|rank, world| {
         let info = Info::default();
         let mut window = Window::create_dynamic(world, &info).unwrap();
@@ -113,11 +114,11 @@ fn rule_15_operations_stay_within_what_is_attached() {
         refused(place + 72, &words);
         refused(place + 72, &[&format!("{:#x} to {:#x}", place + 72, place + 88)]);
         refused(place - 8, &words);
-        // Nothing of it was written.
+        // The operation has written nothing.
         assert_eq!(window.get::<f64>(places[me as usize] + 72).unwrap(), 0.0);
         let error = window.get::<f64>(places[me as usize] + 80).unwrap_err();
         expect(&error, Class::RmaRange, &["one attachment", "own window"]);
-        // What is detached is out of reach.
+        // Detached memory is refused.
         let memory = window.detach(memory).unwrap();
         world.barrier().unwrap();
         let outcome = window.fence(|epoch| match me {
@@ -149,7 +150,7 @@ fn rule_29_addresses_of_dynamic_windows_fit_the_targets_pointers() {
         assert!(places[1] < 1 << 32, "{places:?}");
         let outcome = window.fence(|epoch| match world.rank() {
             0 => epoch.put(&[1.0], 1, places[1] + (1 << 32), 1, &double),
-            // The other way an address is longer than the origin's pointers.
+            // In the other direction, the address exceeds the origin's pointers.
             1 => epoch.put(&[1.0], 2, places[2], 1, &double),
             _ => Ok(()),
         });
@@ -164,7 +165,7 @@ fn rule_29_addresses_of_dynamic_windows_fit_the_targets_pointers() {
 }
 
 #[test]
-fn rule_16_a_call_is_for_its_flavor() {
+fn rule_16_calls_for_another_flavor_are_refused() {
     everywhere(|rank, world| {
         let words =
             ["shared_query", "MPI_WIN_FLAVOR_SHARED", "MPI_WIN_FLAVOR_ALLOCATE", "target 1"];
@@ -186,17 +187,17 @@ fn rule_16_a_call_is_for_its_flavor() {
     });
 }
 
-/// Pointers of 4 bytes reach no 6 GiB, whoever brings them.
+/// Ranks with 4-byte pointers can't address 6 GiB, whichever rank contributes the memory.
 #[test]
-fn rule_17_memory_is_shared_among_ranks_that_can_reach_it() {
+fn rule_17_shared_windows_need_ranks_that_can_reach_all_memory() {
     job(&[Architecture::NATIVE, Architecture::NATIVE, Architecture::I686], Routes::Best, |rank| {
         let world = rank.world();
-        // Whoever brings a part could reach that one.
+        // Each rank could reach the part that it contributes.
         let size = if world.rank() < 2 { 3 << 30 } else { 8 };
         let outcome = Window::allocate_shared(world, size, 8, &Info::default());
         let words = ["pointers of 4 bytes", "6442450952 bytes", "split_type", "allocate_shared"];
         expect(&outcome.err().unwrap(), Class::RmaShared, &words);
-        // Those that can, do.
+        // Ranks with 8-byte pointers can share the memory.
         let kind = Some(longshore::SplitType::Architecture);
         let alike = world.split_type(kind, 0).unwrap().unwrap();
         if alike.size() == 2 && Architecture::NATIVE.pointer().size == 8 {
@@ -210,7 +211,7 @@ fn rule_17_memory_is_shared_among_ranks_that_can_reach_it() {
 }
 
 #[test]
-fn an_origin_lies_in_its_buffer() {
+fn origins_outside_their_buffer_are_refused() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let column = Datatype::vector(3, 1, 4, &Datatype::double()).unwrap();

@@ -1,4 +1,4 @@
-//! Which call is for when: rules 2 to 6, 9, 10, 12, 13 and 25.
+//! The order of synchronisation calls: rules 2 to 6, 9, 10, 12, 13 and 25.
 
 use longshore::job::Routes;
 use longshore::{
@@ -8,7 +8,7 @@ use longshore::{
 use crate::{everywhere, everywhere_alone, expect, job, windows, wrong};
 
 #[test]
-fn calls_after_finalize_are_their_own_error() {
+fn calls_after_finalize_are_refused() {
     everywhere_alone(|rank| {
         let mut window = Window::allocate(rank.world(), 8, 1, &Info::default()).unwrap();
         rank.finalize().unwrap();
@@ -83,16 +83,16 @@ fn rule_3_access_epochs_are_disjoint() {
         expect(&error, Class::RmaSync, &["fence while the window is exposed", "rule 3"]);
         window.wait().unwrap();
         world.barrier().unwrap();
-        // All has been as if nothing had been tried.
+        // The refused calls have changed nothing.
         let value = [f64::from(me)];
         window.lock(me, lock, |epoch| epoch.put(&value, me, 0, 1, double)).unwrap();
         assert_eq!(window.get::<f64>(0).unwrap(), value[0]);
     });
 }
 
-/// A process outside is named by its rank in the job, and its rank elsewhere is no excuse.
+/// A process outside of the window's group is refused, and named by its rank in the job.
 #[test]
-fn post_and_start_take_ranks_of_the_window() {
+fn post_and_start_refuse_ranks_outside_the_window() {
     everywhere(|_, world| {
         let me = world.rank();
         let Some(part) = world.split((me > 0).then_some(0), me).unwrap() else { return };
@@ -109,7 +109,7 @@ fn post_and_start_take_ranks_of_the_window() {
 }
 
 #[test]
-fn rules_4_and_5_calls_match() {
+fn rules_4_and_5_unmatched_calls_are_refused() {
     windows(|world, window, _| {
         let me = world.rank();
         expect(
@@ -132,7 +132,7 @@ fn rules_4_and_5_calls_match() {
 }
 
 #[test]
-fn rule_6_a_window_is_exposed_or_locked() {
+fn rule_6_a_window_is_not_exposed_and_locked_at_once() {
     windows(|world, window, _| {
         let (me, size) = (world.rank(), world.size());
         let before = world.group().incl(&[(me + size - 1) % size]).unwrap();
@@ -156,7 +156,7 @@ fn rule_6_a_window_is_exposed_or_locked() {
             Class::RmaSync,
             &["has the window locked", "rule 6", "post at rank"],
         );
-        // Whether anything has needed the lock or not.
+        // Also if no operation has needed the lock yet.
         for loads in [false, true] {
             let refused = window.lock_all(|epoch| {
                 if loads {
@@ -172,7 +172,7 @@ fn rule_6_a_window_is_exposed_or_locked() {
 }
 
 #[test]
-fn rule_9_asserts_tell_the_truth() {
+fn rule_9_false_asserts_are_refused() {
     windows(|world, window, double| {
         let me = world.rank();
         let target = (me + 1) % world.size();
@@ -183,7 +183,7 @@ fn rule_9_asserts_tell_the_truth() {
         let error = window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap_err();
         expect(&error, Class::RmaSync, &["NOSTORE", "rule 9"]);
         window.fence_with(Assert::NOSTORE, Assert::NOSTORE, |_| Ok(())).unwrap();
-        // A post that is refused is none, however often.
+        // A refused post has no effect, even if it is repeated.
         window.set(1, 2.0f64).unwrap();
         let own = world.group().incl(&[me]).unwrap();
         for _ in 0..2 {
@@ -193,7 +193,7 @@ fn rule_9_asserts_tell_the_truth() {
         window.post(&own, Assert::NONE).unwrap();
         window.start(&own, Assert::NONE, |_| Ok(())).unwrap();
         window.wait().unwrap();
-        // An unlock is a synchronisation as well.
+        // An unlock is a synchronisation, too.
         window.lock(me, LockType::Exclusive, |epoch| epoch.local().set(1, 3.0f64)).unwrap();
         window.lock_all(|epoch| epoch.local().set(1, 3.0f64)).unwrap();
         window.fence_with(Assert::NOSTORE, Assert::NONE, |_| Ok(())).unwrap();
@@ -206,7 +206,7 @@ fn rule_9_asserts_tell_the_truth() {
         let outcome = window.fence_with(Assert::NOPUT, Assert::NONE, |epoch| {
             world.barrier()?; // all have made their promise
             put(epoch)?;
-            // Behind the put, which is there before its target takes the promise back.
+            // After the put, which arrives before its target reports the false assert.
             world.send(&[0i32], target, 0)?;
             world.recv(&mut [0i32], (me + world.size() - 1) % world.size(), 0).map(drop)
         });
@@ -217,9 +217,10 @@ fn rule_9_asserts_tell_the_truth() {
     });
 }
 
-/// Of each kind of operation those that are done precede a fence, first or repeated, and those that are refused don't.
+/// For each kind of operation: a successful one precedes a fence, a refused one doesn't. That holds
+/// for first and for repeated operations.
 #[test]
-fn rule_9_what_is_refused_precedes_nothing() {
+fn rule_9_refused_operations_do_not_precede_a_fence() {
     type Operation = dyn Fn(&longshore::Epoch<'_, '_>, i64, &Type) -> longshore::Result<()> + Sync;
     let operations: [&Operation; 4] = [
         &|epoch, at, double| epoch.put(&[1.0f64], 1, at, 1, double),
@@ -248,7 +249,7 @@ fn rule_9_what_is_refused_precedes_nothing() {
 }
 
 #[test]
-fn rule_10_asserts_and_lock_types_are_known() {
+fn rule_10_unknown_asserts_and_lock_types_are_refused() {
     windows(|world, window, _| {
         let (me, own) = (world.rank(), world.group().incl(&[world.rank()]).unwrap());
         let unknown = Assert::from_bits(1 << 20).unwrap_err();
@@ -274,7 +275,7 @@ fn rule_10_asserts_and_lock_types_are_known() {
 }
 
 #[test]
-fn rules_25_and_27_for_windows_that_are_exposed_and_ranks_that_are_none() {
+fn rules_25_and_27_hold_for_exposed_windows_and_invalid_ranks() {
     everywhere(|rank, world| {
         let window = Window::allocate(world, 8, 8, &Info::default()).unwrap();
         for target in [-5, world.size(), PROC_NULL] {
@@ -295,7 +296,7 @@ fn rules_25_and_27_for_windows_that_are_exposed_and_ranks_that_are_none() {
 }
 
 #[test]
-fn rule_12_requests_belong_in_passive_epochs() {
+fn rule_12_requests_outside_passive_epochs_are_refused() {
     let words = ["needs a passive epoch", "rput at rank 0", "target 1"];
     wrong(Class::RmaSync, &words, |epoch, double| {
         epoch.rput(vec![1.0f64], 1, 0, 1, double).map(drop)
@@ -306,7 +307,7 @@ fn rule_12_requests_belong_in_passive_epochs() {
 }
 
 #[test]
-fn rule_13_a_request_is_neither_freed_nor_cancelled() {
+fn rule_13_freeing_or_cancelling_a_request_is_refused() {
     everywhere(|rank, world| {
         let window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let double = rank.type_of::<f64>().unwrap();
@@ -333,7 +334,7 @@ fn rule_13_a_request_is_neither_freed_nor_cancelled() {
 }
 
 #[test]
-fn rule_9_a_promise_is_about_the_epoch_after_it() {
+fn rule_9_an_assert_covers_only_the_epoch_after_it() {
     windows(|world, window, double| {
         let me = world.rank();
         for from in 0..world.size() {
@@ -343,7 +344,7 @@ fn rule_9_a_promise_is_about_the_epoch_after_it() {
                     if me == other { Assert::NOPUT } else { Assert::NONE },
                     |epoch| {
                         match me {
-                            // The other one is in its fence by now, or about to be.
+                            // By now the other rank is in its fence, or about to enter it.
                             _ if me == from => {
                                 world.recv(&mut [0i32], other, 0)?;
                                 epoch.put(&[1.0f64], other, 0, 1, double)
@@ -367,9 +368,10 @@ fn rule_9_a_promise_is_about_the_epoch_after_it() {
     });
 }
 
-/// A target's refusal is told by the call that ends what was done there, and by no other's; nor does it cost a lock.
+/// A target's refusal is reported by the call that completes the operations on that target, and by
+/// no other call. The lock is released all the same.
 #[test]
-fn a_refusal_is_told_by_the_end_of_its_own_target() {
+fn a_refusal_is_reported_by_the_completion_of_its_own_target() {
     // A long has 8 bytes at rank 0 and 4 at the others.
     let architectures = [Architecture::S390X, Architecture::I686, Architecture::I686];
     job(&architectures, Routes::Best, |rank| {
@@ -383,7 +385,7 @@ fn a_refusal_is_told_by_the_end_of_its_own_target() {
             let too_long = || Origin::typed(&memory, 1, &long);
             let refused = window.lock(1, exclusive, |one| {
                 one.put(too_long(), 1, 0, 1, &long)?;
-                // What the target says to it is here before the answer to this.
+                // The target's refusal arrives before the answer to this call.
                 world.send(&[0i32], 1, 0)?;
                 world.recv(&mut [0i32], 1, 0)?;
                 window.lock(2, exclusive, |two| {
@@ -394,7 +396,7 @@ fn a_refusal_is_told_by_the_end_of_its_own_target() {
                 })
             });
             expect(&refused.unwrap_err(), Class::Conversion, &["put at rank 0", "target 1"]);
-            // Within lock_all it is the first operation that locks.
+            // Within lock_all, the first operation on a target locks it.
             let refused = window.lock_all(|all| {
                 all.put(too_long(), 1, 0, 1, &long)?;
                 world.send(&[0i32], 1, 0)?;
@@ -412,7 +414,7 @@ fn a_refusal_is_told_by_the_end_of_its_own_target() {
             }
         }
         world.barrier().unwrap();
-        // Nobody holds a lock that it was told it hadn't got.
+        // A rank whose lock failed doesn't hold the lock.
         window.lock(2, LockType::Exclusive, |_| Ok(())).unwrap();
         if world.rank() == 2 {
             assert_eq!([0, 4].map(|at| window.get::<i32>(at).unwrap()), [7, 7]);
@@ -422,9 +424,9 @@ fn a_refusal_is_told_by_the_end_of_its_own_target() {
     });
 }
 
-/// Whoever breaks a promise hears of it, and the others' fences are met all the same.
+/// A rank whose assert is false gets an error, and the fences of the other ranks complete.
 #[test]
-fn rule_9_who_lies_alone_keeps_nobody_waiting() {
+fn rule_9_a_false_assert_on_one_rank_blocks_no_other_rank() {
     windows(|world, window, _| {
         window.set(1, 2.0f64).unwrap();
         let lies = world.rank() == 0;
@@ -435,16 +437,16 @@ fn rule_9_who_lies_alone_keeps_nobody_waiting() {
             Ok(())
         });
         assert_eq!((outcome.is_err(), ran), (lies, !lies));
-        // Before anything else is done.
+        // Before any other operation.
         let error = window.fence_with(Assert::NONE, Assert::NOCHECK, |_| Ok(())).unwrap_err();
         expect(&error, Class::Assert, &["fence takes no assert", "rule 10"]);
         window.fence(|_| Ok(())).unwrap();
     });
 }
 
-/// NOPUT is about what changes the window.
+/// NOPUT concerns operations that change the window.
 #[test]
-fn rule_9_under_noput_an_atomic_get_is_a_get() {
+fn rule_9_noput_allows_an_atomic_get() {
     windows(|world, window, double| {
         let (me, size) = (world.rank(), world.size());
         let [before, next] = [(me + size - 1) % size, (me + 1) % size]

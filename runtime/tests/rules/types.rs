@@ -1,4 +1,4 @@
-//! Which types go where, and what their items are: rules T1 to T5, 19 to 21 and 28.
+//! Valid datatypes of operations, and their items: rules T1 to T5, 19 to 21 and 28.
 
 use longshore::job::Routes;
 use longshore::{
@@ -8,7 +8,7 @@ use longshore::{
 use crate::{bytewise, everywhere, expect, job, wrong};
 
 #[test]
-fn rule_t2_a_locale_specific_type_is_no_target_type() {
+fn rule_t2_a_locale_specific_target_type_is_refused() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let locale = bytewise(rank);
@@ -21,7 +21,7 @@ fn rule_t2_a_locale_specific_type_is_no_target_type() {
 }
 
 #[test]
-fn a_long_type_makes_no_long_error() {
+fn errors_abbreviate_long_types() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let gaps = Vec::from_iter((0..9999).map(|block| 16 * block));
@@ -52,7 +52,7 @@ fn a_long_type_makes_no_long_error() {
 }
 
 #[test]
-fn the_policy_same_layout_allows_them_between_like_ranks() {
+fn same_layout_allows_locale_specific_target_types_between_like_ranks() {
     let architectures = [Architecture::S390X, Architecture::S390X, Architecture::I686];
     for (architectures, routes) in [
         (architectures, Routes::Best),
@@ -86,9 +86,10 @@ fn the_policy_same_layout_allows_them_between_like_ranks() {
     }
 }
 
-/// The main job's words: B sends a portable type to A; A puts to B with it: it arrives; A puts to C with it: TYPE.
+/// B sends a portable type to A. A put with it to B arrives, a put with it to C has class TYPE
+/// (proposal 4, docs/proposals.md).
 #[test]
-fn rules_t4_and_t5_a_foreign_type_goes_back_to_its_builder_alone() {
+fn rules_t4_and_t5_a_foreign_type_serves_only_its_builder() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let me = world.rank();
@@ -138,7 +139,7 @@ fn rules_t4_and_t5_a_foreign_type_goes_back_to_its_builder_alone() {
 }
 
 #[test]
-fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
+fn a_locale_specific_type_serves_its_own_rank_after_type_send() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 1, &Info::default()).unwrap();
         let record = Datatype::struct_(&[1, 1], &[4, 16], &[Datatype::int(), Datatype::double()]);
@@ -158,10 +159,10 @@ fn a_record_with_byte_offsets_goes_by_type_send_even_to_oneself() {
 }
 
 #[test]
-fn rule_19_signatures_match() {
+fn rule_19_signatures_must_match() {
     wrong(
         Class::Type,
-        &["signatures differ", "2 MPI_DOUBLE", "1 MPI_DOUBLE", "both count as many"],
+        &["signatures differ", "2 MPI_DOUBLE", "1 MPI_DOUBLE", "use the same count at both"],
         |epoch, double| epoch.put(&[1.0f64, 2.0], 1, 0, 1, double),
     );
     wrong(
@@ -172,7 +173,7 @@ fn rule_19_signatures_match() {
 }
 
 #[test]
-fn rule_20_what_is_written_does_not_overlap_itself() {
+fn rule_20_overlapping_destinations_are_refused() {
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
         let twice = Datatype::indexed_block(1, &[0, 0], &Datatype::double()).unwrap();
@@ -180,7 +181,7 @@ fn rule_20_what_is_written_does_not_overlap_itself() {
         let double = rank.type_of::<f64>().unwrap();
         let outcome = window.fence(|epoch| epoch.put(&[1.0f64, 2.0], 1, 0, 1, &twice));
         expect(&outcome.unwrap_err(), Class::Type, &["touch a byte twice", &twice.to_string()]);
-        // A get may read a place twice, not write it twice.
+        // A get may read a byte twice, but not write it twice.
         let mut back = [0.0f64; 2];
         window.fence(|epoch| epoch.get(&mut back, 1, 0, 1, &twice)).unwrap();
         let mut room = rank.buffer::<f64>(2).unwrap();
@@ -226,7 +227,7 @@ fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
             let found: Vec<i32> = (0..4).map(|at| window.get(4 * at).unwrap()).collect();
             assert_eq!(found, [7, 8, 0, 0]);
         }
-        // On a get it is the origin that converts, and finds it.
+        // On a get, the origin converts, so it finds the value.
         if world.rank() == 0 {
             window.write(0, &[5i64, -1 << 50]).unwrap();
         }
@@ -252,7 +253,7 @@ fn rule_28_a_value_that_does_not_fit_stops_its_operation() {
 }
 
 #[test]
-fn rule_21_an_accumulate_takes_a_predefined_operation_that_the_type_takes() {
+fn rule_21_an_accumulate_needs_an_operation_that_its_type_supports() {
     wrong(
         Class::Op,
         &["MPI_BAND isn't defined on MPI_DOUBLE", "accumulate at rank 0"],
@@ -270,7 +271,7 @@ fn rule_21_an_accumulate_takes_a_predefined_operation_that_the_type_takes() {
 }
 
 #[test]
-fn rule_21_all_sides_are_of_one_predefined_type() {
+fn rule_21_all_sides_must_have_one_predefined_type() {
     let target = |rank: &Rank, datatype: Datatype| rank.commit(&datatype).unwrap();
     everywhere(|rank, world| {
         let mut window = Window::allocate(world, 80, 8, &Info::default()).unwrap();
@@ -310,7 +311,7 @@ fn rule_21_all_sides_are_of_one_predefined_type() {
 }
 
 #[test]
-fn rule_21_fetch_and_op_and_compare_and_swap_take_one_element() {
+fn rule_21_fetch_and_op_and_compare_and_swap_need_one_element() {
     let words = ["takes one element of a predefined type", "fetch_and_op at rank 0"];
     wrong(Class::Type, &words, |epoch, _| epoch.fetch_and_op([1.0f64; 2], 1, 0, Op::Sum).map(drop));
     let words = ["compare_and_swap", "is a floating-point type", "use an integer"];
@@ -318,7 +319,7 @@ fn rule_21_fetch_and_op_and_compare_and_swap_take_one_element() {
 }
 
 #[test]
-fn accumulates_obey_what_puts_and_gets_obey() {
+fn accumulates_obey_the_rules_of_puts_and_gets() {
     wrong(Class::RmaRange, &["bytes 80 to 88", "accumulate at rank 0"], |epoch, double| {
         epoch.accumulate(&[1.0f64], 1, 10, 1, double, Op::Sum)
     });
@@ -353,7 +354,7 @@ fn accumulates_obey_what_puts_and_gets_obey() {
             })
             .unwrap_err();
         expect(&error, Class::Type, &["touch a byte twice", "get_accumulate"]);
-        // Nobody is there, so nothing is done.
+        // An operation on PROC_NULL does nothing.
         let fetched = window.fence(|epoch| {
             epoch.accumulate(&[1.0], PROC_NULL, 0, 1, &double, Op::Sum)?;
             epoch.fetch_and_op(7i32, PROC_NULL, 0, Op::Sum)?.wait()

@@ -1,9 +1,10 @@
-//! What several tests of this crate share.
+//! Helpers that several tests of this crate share.
 #![allow(dead_code)] // each test binary uses a part
 
 use longshore::{Communicator, Info, Result, Window};
 
-/// A shared window, or one like it where LONGSHORE_SIM_HOSTS has dealt the ranks to hosts, which share none.
+/// A shared window. If LONGSHORE_SIM_HOSTS places the ranks on different hosts, which share no
+/// memory, an allocated window instead.
 pub fn allocate_shared(world: &Communicator, size: i64, unit: i64, info: &Info) -> Result<Window> {
     match std::env::var_os("LONGSHORE_SIM_HOSTS") {
         Some(_) => Window::allocate(world, size, unit, info),
@@ -11,7 +12,7 @@ pub fn allocate_shared(world: &Communicator, size: i64, unit: i64, info: &Info) 
     }
 }
 
-/// So many ranks, or as many as LONGSHORE_TEST_RANKS says where that is more: for tests that any number can play.
+/// `ranks`, or LONGSHORE_TEST_RANKS if that is more: for tests that run on any number of ranks.
 pub fn crowd(ranks: u32) -> u32 {
     let wanted = std::env::var("LONGSHORE_TEST_RANKS").ok().and_then(|ranks| ranks.parse().ok());
     wanted.unwrap_or(0).max(ranks)

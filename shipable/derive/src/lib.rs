@@ -1,4 +1,4 @@
-//! `#[derive(Shipable)]`: see `shipable::Element` for what it implements and requires.
+//! The derive macro `Shipable`, which implements `shipable::Element` for structs.
 
 use proc_macro::TokenStream;
 use proc_macro_crate::{FoundCrate, crate_name};
@@ -6,11 +6,12 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Member, Path, Result, Type};
 
-/// Implements `Element` for a struct with a layout of C's: `#[repr(C)]`, every field an element,
-/// `Copy`.
+/// Implements `Element` for a struct.
 ///
-/// `#[shipable(crate = some::path)]` says where the crate `shipable` is to be found, if it is
-/// neither a dependency nor re-exported by `longshore`.
+/// The struct must be `Copy` and `#[repr(C)]`, and every field must be an element.
+///
+/// The generated code refers to the crate `shipable`, or to `longshore`, which re-exports it. If
+/// neither is a dependency, `#[shipable(crate = some::path)]` gives the path of `shipable`.
 #[proc_macro_derive(Shipable, attributes(shipable))]
 pub fn derive_shipable(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as DeriveInput);
@@ -24,14 +25,14 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
         Data::Enum(_) => {
             return Err(Error::new(
                 name.span(),
-                "an enum can't be shipped: bytes from elsewhere may be none of its values; ship \
+                "an enum can't be shipped: received bytes may not be a valid value; ship \
                  its number, and convert with TryFrom",
             ));
         }
         Data::Union(_) => {
             return Err(Error::new(
                 name.span(),
-                "a union can't be shipped: nothing says which of its fields to convert",
+                "a union can't be shipped: the bytes don't determine which field to convert",
             ));
         }
     };
@@ -62,8 +63,8 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
-        // SAFETY: the layout is C's, every field is an element, and the offsets are the
-        // compiler's, so that the type's items lie inside of the struct and any bytes are a value.
+        // SAFETY: the struct is `#[repr(C)]`, every field is an element, and the compiler computes
+        // the offsets. So the items lie inside of the struct, and any bytes are a valid value.
         unsafe impl #generics #krate::Element for #name #arguments #bounds {
             fn datatype() -> #krate::Datatype {
                 #krate::element::structure::<Self>(&[#(#members),*])
@@ -76,7 +77,7 @@ fn implementation(input: &DeriveInput) -> Result<proc_macro2::TokenStream> {
     })
 }
 
-/// Each field as the run time takes it: its offset, and the element that it is.
+/// The members of the struct in the generated code: each has an offset and an element type.
 fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream>> {
     let refusals = fields.iter().filter_map(|field| refuse(&field.ty).err());
     if let Some(all) = refusals.reduce(|mut all, one| {
@@ -94,7 +95,7 @@ fn members(fields: &Fields, krate: &Path) -> Result<Vec<proc_macro2::TokenStream
     Ok(members.collect())
 }
 
-/// Types that are common in structs and can't be shipped: says why, and what to use.
+/// Refuses common types that can't be shipped, with an error that names an alternative.
 fn refuse(ty: &Type) -> Result<()> {
     let why = match ty {
         Type::Reference(_) | Type::Ptr(_) | Type::BareFn(_) => {
@@ -120,23 +121,25 @@ fn refuse(ty: &Type) -> Result<()> {
                 return Ok(());
             }
             match (last.ident.to_string().as_str(), generic) {
-                ("usize", _) => "usize has another width elsewhere: use u64",
+                ("usize", _) => "usize has another width on other machines: use u64",
                 ("isize", _) => {
-                    "isize has another width elsewhere: use i64, or shipable::c::Aint for an MPI_Aint"
+                    "isize has another width on other machines: use i64, or shipable::c::Aint for an MPI_Aint"
                 }
                 ("bool", _) => {
-                    "bytes from elsewhere may be no bool: use shipable::c::Bool, which takes any"
+                    "received bytes may not be a valid bool: use shipable::c::Bool, which accepts any byte"
                 }
-                ("char", _) => "bytes from elsewhere may be no char: use u32, and char::from_u32",
+                ("char", _) => {
+                    "received bytes may not be a valid char: use u32, and char::from_u32"
+                }
                 ("i128" | "u128", _) => "MPI has no integer of 128 bits in C: use two u64",
                 ("String", false) => "a String holds an address: use an array of bytes",
                 ("Vec" | "Box" | "Rc" | "Arc", true) => {
                     "it holds an address, which means nothing to another process: use an array"
                 }
                 ("Option", true) => {
-                    "bytes from elsewhere may be no Option: use the value, and one that means none"
+                    "received bytes may not be a valid Option: use the value, and reserve one for none"
                 }
-                ("NonZero", true) => "bytes from elsewhere may be zero: use the plain integer",
+                ("NonZero", true) => "received bytes may be zero: use the plain integer",
                 _ => return Ok(()),
             }
         }
@@ -151,7 +154,7 @@ fn has_layout(attributes: &[Attribute]) -> Result<bool> {
     for attribute in attributes.iter().filter(|a| a.path().is_ident("repr")) {
         attribute.parse_nested_meta(|meta| {
             found |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
-            // align(8), packed(2)
+            // The argument of `align(8)` or `packed(2)`.
             if meta.input.peek(syn::token::Paren) {
                 let argument;
                 syn::parenthesized!(argument in meta.input);
@@ -163,7 +166,8 @@ fn has_layout(attributes: &[Attribute]) -> Result<bool> {
     Ok(found)
 }
 
-/// Where the crate is: as the attribute says, else as the manifest of the crate being compiled does.
+/// The path of the crate `shipable`: the attribute's path, otherwise the name in the manifest of
+/// the crate being compiled.
 fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     let mut given = None;
     for attribute in attributes.iter().filter(|a| a.path().is_ident("shipable")) {

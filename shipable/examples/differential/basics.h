@@ -1,4 +1,5 @@
-/* The predefined types by their codes in the notation. What a library leaves out it leaves undefined, or its size 0. */
+/* The predefined types by their codes in the notation. A type that a library lacks is undefined, or
+ * has size 0. */
 #include <mpi.h>
 
 typedef struct {

@@ -1,4 +1,4 @@
-//! One type with the memory that it is packed from, and the questions about it.
+//! A test case: a type, the memory that it is packed from, and the questions about it.
 
 use std::error::Error;
 use std::fmt;
@@ -7,35 +7,35 @@ use shipable::arch::{FloatFormat, Value};
 use shipable::oracle::{self, Item, Options, Random};
 use shipable::{Architecture, Basic, Datatype, Leaf};
 
-/// What memory is full of before unpacking, as `types.c` has it.
+/// The byte that fills memory before unpacking, as in `types.c`.
 pub const BLANK: u8 = 0x5a;
 
-/// A question.
+/// A question about a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// Whether the type could be built and committed; always asked.
+    /// Whether the library can build and commit the type. Always asked.
     Type,
     /// Size, lower bound, extent, true lower bound, true extent.
     Bounds,
     /// Combiner, integers, addresses, counts, number of types.
     Contents,
-    /// The type that the contents of all nodes tell.
+    /// The notation, rebuilt from the contents of all nodes.
     Text,
-    /// The size foreseen, the size, and the bytes.
+    /// The result of `MPI_Pack_size`, the packed size, and the packed bytes.
     Pack,
-    /// The size, and memory after unpacking what was packed.
+    /// The packed size, and the memory after unpacking.
     Unpack,
-    /// Elements and basic elements in the beginnings of a message.
+    /// The numbers of elements and of basic elements in the beginnings of a message.
     Elements,
-    /// As pack and unpack, in external32.
+    /// [`Field::Pack`] and [`Field::Unpack`] in external32.
     External,
     Unexternal,
-    /// As pack, with bytes that aren't compared elsewhere.
+    /// [`Field::Pack`], including the bytes that [`Field::Pack`] doesn't compare.
     Whole,
 }
 
 impl Field {
-    /// As the answers have it.
+    /// The name in the library's answers.
     pub fn name(self) -> &'static str {
         match self {
             Field::Type => "type",
@@ -65,34 +65,35 @@ impl Field {
     }
 }
 
-/// The questions that are asked about a case.
+/// The questions to ask about a case.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub fields: Vec<Field>,
 }
 
-/// A type, how many of it, and the memory that they lie in.
+/// A number of elements of a type, in memory with known bytes.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub datatype: Datatype,
     pub count: u64,
-    /// Whether MPI's large-count functions make it and take it apart.
+    /// Whether to use MPI's large-count functions.
     pub large: bool,
-    /// From the buffer's address, which lies in the memory or at its ends, to the memory's start; not above 0.
+    /// The displacement of the memory's start, at most 0. Displacement 0 lies in the memory or at
+    /// its end.
     pub low: i64,
     pub memory: Vec<u8>,
-    /// Lengths of messages, each the packed beginning of the elements up to the end of a basic element.
+    /// Lengths of messages to count elements in. Each ends with a basic element.
     pub cuts: Vec<u64>,
-    /// The type map.
+    /// The type map of all elements.
     pub items: Vec<Item>,
-    /// Whether a byte lies in it twice, so that the order of unpacking tells.
+    /// Whether the type map covers a byte twice, so that the order of unpacking matters.
     pub overlaps: bool,
     /// Whether the library is MPICH, which moves some types as x87 numbers.
     pub x87: bool,
 }
 
 impl Case {
-    /// A case whose memory and cuts come from a seed.
+    /// A case whose memory and cuts are random, from a seed.
     pub fn new(
         datatype: Datatype,
         count: u64,
@@ -119,11 +120,12 @@ impl Case {
         Ok(Case { datatype, count, large, low, memory, cuts, items, overlaps, x87: false })
     }
 
-    /// Every question that makes sense for it.
+    /// All questions that have a defined answer.
     pub fn asked(&self) -> Asked {
         let mut fields =
             vec![Field::Type, Field::Bounds, Field::Contents, Field::Text, Field::Pack];
-        // Where items overlap, the order of unpacking tells, and values may be what external32 can't hold.
+        // In overlapping items, the order of unpacking matters, and external32 may not have the
+        // values.
         if !self.overlaps {
             use Field::*;
             fields.extend([Unpack, Elements, External, Unexternal]);
@@ -131,7 +133,7 @@ impl Case {
         Asked { fields }
     }
 
-    /// The line that asks.
+    /// The request line for the library.
     pub fn request(&self, asked: &Asked) -> String {
         let letters: String = asked.fields.iter().map(|field| field.letter()).collect();
         let cuts: Vec<_> = self.cuts.iter().map(u64::to_string).collect();
@@ -146,7 +148,7 @@ impl Case {
         )
     }
 
-    /// The leaves that hold data, for known differences.
+    /// The leaves that hold data.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf> {
         self.items.iter().map(|item| item.leaf)
     }
@@ -159,8 +161,8 @@ impl fmt::Display for Case {
     }
 }
 
-/// Bytes that external32 can hold: a long has 4 bytes there, a wide character 2, a truth value
-/// is one or the other.
+/// Makes a scalar's bytes a value that external32 can hold, where a long has 4 bytes, a wide
+/// character 2, and a truth value is 0 or 1.
 fn make_valid(item: &Item, bytes: &mut [u8], random: &mut Random) {
     use Basic::*;
     match item.scalar.value {
@@ -169,14 +171,15 @@ fn make_valid(item: &Item, bytes: &mut [u8], random: &mut Random) {
             bytes[0] = random.below(2) as u8;
         }
         Value::Float(FloatFormat::X87) => {
-            // A normal number: 63 bits of fraction behind a one, an exponent neither 0 nor greatest; blank padding.
+            // A normal number: 63 bits of fraction after a one, and an exponent that is neither 0
+            // nor the greatest. The padding is 0.
             bytes[7] |= 0x80;
             bytes[8] = bytes[8].clamp(1, 0xfe);
             bytes[10..].fill(0);
         }
         Value::Wide => bytes[2..].fill(0),
         Value::Int { .. } => {
-            // And Open MPI packs some kinds of Fortran's as longs.
+            // Open MPI packs some Fortran kinds as longs, so they are limited too.
             let as_long = match item.leaf {
                 Leaf::Basic(basic) => matches!(basic, Long | UnsignedLong | LongInt),
                 _ => true,
@@ -189,7 +192,7 @@ fn make_valid(item: &Item, bytes: &mut [u8], random: &mut Random) {
     }
 }
 
-/// Where basic elements end in the packed stream: pairs have two, complex numbers are one.
+/// The ends of basic elements in the packed stream: two in a pair, one in a complex number.
 fn ends_of_elements(items: &[Item]) -> Vec<u64> {
     let mut end = 0;
     let mut ends = Vec::new();

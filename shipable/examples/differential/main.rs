@@ -1,17 +1,22 @@
-//! Compares what this crate makes of datatypes with what an MPI library makes of them.
+//! Compares this crate's datatypes with those of an MPI library.
 //!
-//! `differential PROGRAM [--types N] [--seed S] [--type TEXT]`, where PROGRAM is `types.c` compiled with the library;
-//! `ci/differential` does all of it. Random types go to the library in the notation. It builds them, and says bounds, envelope
-//! and contents, the type that the contents tell, what it packs and unpacks, in its own representation and in external32, and
-//! how many elements the beginnings of a message hold. Each answer has to be this crate's.
+//! Usage: `differential PROGRAM [--types N] [--seed S] [--type TEXT]`, where PROGRAM is `types.c`
+//! compiled with the library. `ci/differential` compiles and runs everything.
 //!
-//! Where the library is known to differ from the standard, `known.rs` says so, and why; every run first looks whether that is
-//! still true. `--type` asks for one type and prints both sides.
+//! Random types are sent to the library in the notation. It builds each type, and answers questions
+//! about it: its bounds, envelope and contents; the notation rebuilt from its contents; the bytes
+//! that it packs and unpacks, in its own representation and in external32; and the number of
+//! elements in the beginnings of a message. Each answer must equal this crate's.
+//!
+//! `known.rs` lists the known differences of libraries from the standard, with their reasons. Every
+//! run first verifies that they still exist. `--type` asks about one type and prints the answers of
+//! both sides.
 
 mod case;
 mod known;
 mod ours;
 mod peer;
+mod quirks;
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +28,7 @@ use known::{Difference, Theirs};
 use peer::{Answer, Library, Peer};
 use random::Cases;
 
-/// Different ways to differ that are printed, each by its smallest type.
+/// The number of distinct failures to print, each with its smallest type.
 const SHOWN: usize = 20;
 
 fn main() -> ExitCode {
@@ -47,7 +52,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
             "--seed" => seed = value()?.parse()?,
             "--type" => text = Some(value()?),
             _ if program.is_none() && !word.starts_with('-') => program = Some(word),
-            _ => return Err(format!("what is {word}?").into()),
+            _ => return Err(format!("unknown argument {word}").into()),
         }
     }
     let program =
@@ -65,7 +70,7 @@ fn run() -> Result<bool, Box<dyn Error>> {
     tally.introduction(&library);
     let known = known::of(&library);
     for difference in &known {
-        tally.still_true(&mut peer, difference)?;
+        tally.verify(&mut peer, difference)?;
     }
     let mut cases = Cases::new(seed, &library);
     let batch: Vec<Case> = (0..types).map(|_| cases.next()).collect::<Result<_, _>>()?;
@@ -78,25 +83,25 @@ fn run() -> Result<bool, Box<dyn Error>> {
         let fields: Vec<_> = wrong.iter().map(|wrong| wrong.field).collect();
         if wrong.is_empty() {
             tally.passed += 1;
-        } else if known::seldom(case, &fields, &known)? {
+        } else if known::is_rare(case, &fields, &known)? {
             println!("\n{case}\n{}\n  (the oracle agrees with ours)", lines(&wrong));
-            tally.seldom += 1;
+            tally.rare += 1;
         } else {
             let small = smallest(&mut peer, &cases, case, wrong[0].field, &known)?;
             tally.fail(small.unwrap_or_else(|| format!("{case}\n{}", lines(&wrong))));
         }
     }
-    if tally.seldom > 1 + types / known::SELDOM {
+    if tally.rare > 1 + types / known::RARE {
         tally.fail(format!(
-            "{} of {types} types are answered wrong for no known reason",
-            tally.seldom
+            "{} of {types} types have wrong answers for no known reason",
+            tally.rare
         ));
     }
     tally.report(&library, &known);
     Ok(tally.failed == 0)
 }
 
-/// Asks for everything about one type, and prints what each side says.
+/// Asks all questions about one type, and prints both sides' answers.
 fn show(peer: &mut Peer, case: &Case) -> Result<(), Box<dyn Error>> {
     println!("{case}");
     let asked = case.asked();
@@ -113,9 +118,9 @@ fn show(peer: &mut Peer, case: &Case) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// An answer that is not as expected.
+/// An answer that isn't the expected one.
 struct Wrong {
-    /// The question; none where the process died, or the type couldn't be made or freed.
+    /// The question; `None` if the process died, or if the type couldn't be built or freed.
     field: Option<Field>,
     text: String,
 }
@@ -124,7 +129,7 @@ fn lines(wrong: &[Wrong]) -> String {
     wrong.iter().map(|wrong| wrong.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// The answers to a case that are not as expected.
+/// The answers to a case that aren't the expected ones.
 fn differences(
     case: &Case,
     asked: &Asked,
@@ -148,7 +153,7 @@ fn differences(
     Ok(wrong)
 }
 
-/// Of two long texts what is around their first difference.
+/// Excerpts of two long texts, around their first difference.
 fn excerpts(ours: &str, theirs: &str) -> (String, String) {
     const SHOWN: usize = 160;
     let first = ours.bytes().zip(theirs.bytes()).take_while(|(a, b)| a == b).count();
@@ -161,7 +166,7 @@ fn excerpts(ours: &str, theirs: &str) -> (String, String) {
     (part(ours), part(theirs))
 }
 
-/// The shortest type within a case's that is answered wrong as well, with the same question alone, and how.
+/// The smallest part of a case's type that gets a wrong answer to this question, with the answer.
 fn smallest(
     peer: &mut Peer,
     cases: &Cases,
@@ -197,29 +202,29 @@ fn smallest(
     Ok(None)
 }
 
-/// What the comparisons have come to.
+/// The results of all comparisons.
 #[derive(Default)]
 struct Tally {
     passed: usize,
     failed: usize,
-    /// Answered wrong for a reason that isn't known, as some are.
-    seldom: u64,
+    /// The number of types with wrong answers for an unknown reason.
+    rare: u64,
     shown: BTreeSet<String>,
-    /// Answers that a known difference made, or that weren't asked for because of one.
+    /// The number of answers that a known difference affects, by its name.
     excused: BTreeMap<&'static str, usize>,
     answers: usize,
 }
 
 impl Tally {
-    /// Prints what is wrong, unless it, or the smallest example of it, has been seen before.
-    fn fail(&mut self, what: String) {
+    /// Counts a failure, and prints it unless an equal one was printed before.
+    fn fail(&mut self, failure: String) {
         self.failed += 1;
-        if self.shown.len() < SHOWN && self.shown.insert(what.clone()) {
-            println!("\n{what}");
+        if self.shown.len() < SHOWN && self.shown.insert(failure.clone()) {
+            println!("\n{failure}");
         }
     }
 
-    /// The predefined types' sizes, and which of them the library hasn't; the types found for a size.
+    /// Compares the predefined types' sizes, and the types found by class and size.
     fn introduction(&mut self, library: &Library) {
         for problem in ours::introduction(library) {
             self.fail(problem);
@@ -227,8 +232,8 @@ impl Tally {
         self.passed += 1;
     }
 
-    /// A difference that is gone mustn't excuse anything.
-    fn still_true(&mut self, peer: &mut Peer, known: &Difference) -> Result<(), Box<dyn Error>> {
+    /// Fails if a known difference no longer exists.
+    fn verify(&mut self, peer: &mut Peer, known: &Difference) -> Result<(), Box<dyn Error>> {
         let (text, field, expected) = known.example;
         let case = Case::new(text.parse()?, 1, false, 1)?;
         let mut asked = Asked { fields: vec![field] };
@@ -246,7 +251,7 @@ impl Tally {
         match holds && ours != theirs {
             true => self.passed += 1,
             false => self.fail(format!(
-                "the difference '{}' is listed, but it isn't so any more: {} of {text}\n  expected {expected:?}\n  \
+                "the known difference '{}' no longer exists: {} of {text}\n  expected {expected:?}\n  \
                  theirs   {theirs:?}\n  ours     {ours:?}",
                 known.name,
                 field.name()
@@ -255,23 +260,23 @@ impl Tally {
         Ok(())
     }
 
-    /// Counts what known differences excuse.
+    /// Counts the answers that known differences affect.
     fn excuse(&mut self, case: &Case, known: &[Difference]) {
         for difference in known {
-            *self.excused.entry(difference.name).or_default() += difference.touches(case).len();
+            *self.excused.entry(difference.name).or_default() += difference.affects(case).len();
         }
     }
 
     fn report(&self, library: &Library, known: &[Difference]) {
         println!(
-            "\n{} answers of {} compared. Known differences, and the answers to random types that they touch:",
+            "\n{} answers of {} compared. Known differences, and the answers to random types that they affect:",
             self.answers, library.name
         );
         for difference in known {
             println!(
                 "  {}: {} (MPI-5.0 section {}); {} answers",
                 difference.name,
-                difference.what,
+                difference.behaviour,
                 difference.section,
                 self.excused.get(difference.name).copied().unwrap_or(0),
             );

@@ -1,5 +1,6 @@
-/* The notation of datatypes, read and built with whatever MPI this is compiled with, for programs of one file. Reading and
- * building are apart, so that building can be timed. What fails says why in `problem` and jumps to `failed`. */
+/* A parser of the notation, which builds types with the MPI library that it is compiled with. A
+ * program includes this file in one source file. Parsing and building are separate, so that building
+ * can be timed. An error puts its text into `problem` and jumps to `failed`. */
 #include "basics.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 
 enum {
-    HANDLES = 1 << 16, /* types of one string */
+    HANDLES = 1 << 16, /* types of one text */
     LONGEST = 1 << 24, /* items of a list */
 };
 
@@ -51,7 +52,7 @@ static int size_of_basic(int at) {
     return size;
 }
 
-/* A list of numbers, as MPI's functions of large counts take it, and as the others do. */
+/* A list of numbers, as MPI's large-count functions take it, and as the other functions do. */
 typedef struct {
     MPI_Count *counts;
     MPI_Aint *addresses;
@@ -64,25 +65,25 @@ typedef struct node {
         PREDEFINED, CONTIGUOUS, VECTOR, HVECTOR, INDEXED, HINDEXED, INDEXED_BLOCK, HINDEXED_BLOCK, STRUCT, SIMPLE_STRUCT, DUP, RESIZED,
         SUBARRAY, DARRAY, F90_REAL, F90_COMPLEX, F90_INTEGER, VALUE_INDEX
     } kind;
-    unsigned long name;  /* its number in the string */
-    MPI_Datatype type;   /* what was built, or null */
-    struct node **child; /* a member each, or one; two of a value and its index */
+    unsigned long name;  /* its number in the text */
+    MPI_Datatype type;   /* the built type, or null */
+    struct node **child; /* the members, or one child; a value and an index */
     int length;          /* of the lists: blocks, members or dimensions */
     int order;
-    int placed;          /* whether a simple struct's members are */
-    MPI_Count number[3]; /* the others, in the notation's order */
-    list_t list[4];      /* those of an item, in the notation's order */
+    int placed;          /* whether a simple struct has displacements */
+    MPI_Count number[3]; /* the other numbers, in the notation's order */
+    list_t list[4];      /* one list for each number of an item, in the notation's order */
 } node_t;
 
-/* Predefined types, and those of the string, where a child stands before its parent. */
+/* Predefined types, and the types of the text. Children come before their parents. */
 static node_t predefined_nodes[BASICS], nodes[HANDLES];
 static int definitions;
-/* Whether to call MPI's functions of large counts. */
+/* Whether to call MPI's large-count functions. */
 static int large_counts;
-/* What is left to read. */
+/* The rest of the text. */
 static const char *at;
 
-/* What the nodes own: a chain of pieces of memory. */
+/* The memory of the nodes, as a list of allocations. */
 typedef union piece {
     union piece *next;
     MPI_Count aligned;
@@ -135,7 +136,7 @@ static void one_child(node_t *node) {
     node->child[0] = typeref();
 }
 
-/* The count of what follows, and room for its numbers. */
+/* Reads the length of a list, and allocates room for its numbers. */
 static void lists(node_t *node, int how_many) {
     MPI_Count length = number();
     if (length < 0 || length > LONGEST) refuse("a list is too long");
@@ -320,7 +321,7 @@ static node_t *typeref(void) {
     return NULL;
 }
 
-/* What a string means. It is there until forget_types. */
+/* Parses a type. It lives until forget_types. */
 static node_t *read_type(const char *text) {
     at = text;
     node_t *node = typeref();
@@ -343,7 +344,8 @@ static node_t *read_type(const char *text) {
 #endif
 #define ARGS(...) __VA_ARGS__
 
-/* The alignment of a type's predefined types: what a struct with a byte behind one is padded to. */
+/* The greatest alignment of a type's predefined types. It is measured by the padding of a struct of
+ * each type and a byte. */
 static MPI_Aint alignment(const node_t *node) {
     if (!node->child) {
         int size, ones[] = {1, 1};
@@ -363,7 +365,7 @@ static MPI_Aint alignment(const node_t *node) {
     return most;
 }
 
-/* MPI has no simple struct. Users place its members as C does. */
+/* Computes the displacements of a simple struct's members by C's rules, since MPI has none. */
 static void place_members(node_t *node) {
     MPI_Aint next = 0;
     for (int i = 0; i < node->length && !node->placed; i++) {
@@ -450,8 +452,8 @@ static void build_types(void) {
     for (int i = 0; i < definitions; i++) build_type(&nodes[i]);
 }
 
-/* In the order of their making: a type may be freed before those that were made of it. Predefined types aren't freed, nor
- * those that stand for one of Fortran's or C's without a name. */
+/* Frees the types in the order in which they were built: MPI allows freeing a type before types that
+ * use it. Predefined types, Fortran kinds and unnamed pairs aren't freed. */
 static void free_types(void) {
     for (int i = 0; i < definitions; i++) {
         if (nodes[i].type == MPI_DATATYPE_NULL) continue;
@@ -460,7 +462,7 @@ static void free_types(void) {
     }
 }
 
-/* Makes place for another string. */
+/* Frees the nodes, before another text is parsed. */
 static void forget_types(void) {
     definitions = 0;
     while (pieces) {

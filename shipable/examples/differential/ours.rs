@@ -1,4 +1,4 @@
-//! This crate's side: the answers that a library has to give.
+//! This crate's side: the answers that a library must give.
 
 use std::error::Error;
 
@@ -12,13 +12,14 @@ use shipable::oracle;
 use shipable::{Architecture, Basic, Committed, Datatype, Leaf, TypeClass, View, ViewMut};
 
 use crate::case::{BLANK, Case, Field, hex};
-use crate::known;
-use crate::peer::Library;
 
-/// The bytes of an x87 number; those that follow to its size are unused.
+use crate::peer::Library;
+use crate::quirks;
+
+/// The bytes of an x87 number. The rest of its size is unused.
 const X87: usize = 10;
 
-/// The answer to a question.
+/// The correct answer to a question about a case.
 pub fn answer(case: &Case, field: Field) -> Result<String, Box<dyn Error>> {
     let (native, external) = (&Architecture::NATIVE, &Architecture::EXTERNAL32);
     match field {
@@ -39,13 +40,13 @@ pub fn answer(case: &Case, field: Field) -> Result<String, Box<dyn Error>> {
     }
 }
 
-/// A library's answer in the words of [`answer`]: some of it is for the library to choose.
+/// A library's answer in the format of [`answer`], with the library's own choices removed.
 pub fn comparable(case: &Case, field: Field, theirs: String) -> String {
     match field {
         Field::Unpack | Field::Unexternal => blank(case, field, theirs),
-        // Their numbers of types are arbitrary; ours are canonical.
+        // Libraries may number types differently; the notation here is canonical.
         Field::Text => theirs.parse::<Datatype>().map_or(theirs, |datatype| datatype.to_string()),
-        // What Pack_size foresees may be more than is needed.
+        // `MPI_Pack_size` may return more than the packed size.
         Field::Pack | Field::Whole | Field::External => {
             let enough = theirs.split_once(' ').filter(|(foreseen, rest)| {
                 let bytes = rest.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok());
@@ -57,7 +58,8 @@ pub fn comparable(case: &Case, field: Field, theirs: String) -> String {
     }
 }
 
-/// Puts dots for the unused bytes of long doubles, and for those that MPICH loses, behind the length in an answer.
+/// Replaces bytes that aren't compared by dots: the unused bytes of long doubles, and those that
+/// MPICH loses.
 fn blank(case: &Case, field: Field, text: String) -> String {
     let Some((length, digits)) = text.split_once(' ') else { return text };
     let mut digits = digits.as_bytes().to_vec();
@@ -70,7 +72,7 @@ fn blank(case: &Case, field: Field, text: String) -> String {
             _ => (item.offset - case.low) as usize,
         };
         if item.scalar.value == Value::Float(FloatFormat::X87)
-            || case.x87 && known::moved_as_x87(item.leaf)
+            || case.x87 && quirks::moved_as_x87(item.leaf)
         {
             let unused = 2 * (start + X87)..2 * (start + size);
             if let Some(unused) = digits.get_mut(unused) {
@@ -82,10 +84,10 @@ fn blank(case: &Case, field: Field, text: String) -> String {
     format!("{length} {}", String::from_utf8_lossy(&digits))
 }
 
-/// Where packing begins, as in `types.c`.
+/// The position at which packing starts, as in `types.c`.
 const START: u64 = 5;
 
-/// The packed stream.
+/// The packed bytes of a case.
 pub fn pack(case: &Case, stream: &Architecture) -> shipable::Result<Vec<u8>> {
     let committed = Committed::new(&case.datatype, &Architecture::NATIVE)?;
     let mut packed = vec![0; (START + committed.pack_size(case.count, stream)?) as usize];
@@ -110,7 +112,7 @@ fn unpacked(case: &Case, stream: &Architecture) -> Result<String, Box<dyn Error>
     Ok(format!("{position} {}", hex(&memory)))
 }
 
-/// Of each cut, elements and basic elements.
+/// The numbers of elements and of basic elements before each cut.
 fn elements(case: &Case) -> Result<String, Box<dyn Error>> {
     let native = &Architecture::NATIVE;
     let committed = Committed::new(&case.datatype, native)?;
@@ -127,7 +129,7 @@ fn elements(case: &Case) -> Result<String, Box<dyn Error>> {
     Ok(counts?.join(","))
 }
 
-/// What MPI_Type_get_envelope and MPI_Type_get_contents return.
+/// The results of `MPI_Type_get_envelope` and `MPI_Type_get_contents`.
 fn contents(case: &Case) -> Result<String, Box<dyn Error>> {
     let counts = if case.large { Counts::Large } else { Counts::Int };
     let envelope = case.datatype.envelope(counts)?;
@@ -139,7 +141,8 @@ fn contents(case: &Case) -> Result<String, Box<dyn Error>> {
     if contents.envelope() != envelope {
         return Err(format!("{case}: the envelope isn't that of the contents").into());
     }
-    // Numbers that stand for words have other values in each library; where they stand is the same, counted from the end.
+    // Libraries have different integers for constants, but at the same places, counted from the
+    // end.
     let last = contents.integers.len();
     let dimensions = match case.datatype.node() {
         Node::Darray { gsizes, .. } => gsizes.len(),
@@ -178,7 +181,7 @@ fn contents(case: &Case) -> Result<String, Box<dyn Error>> {
     ))
 }
 
-/// The same constructors over other leaves.
+/// Rebuilds a type with other leaves.
 pub fn rebuild(
     datatype: &Datatype,
     leaf: &dyn Fn(Leaf) -> shipable::Result<Datatype>,
@@ -195,7 +198,7 @@ pub fn rebuild(
     }
 }
 
-/// A leaf as a type.
+/// The datatype of a leaf.
 pub fn leaf(leaf: Leaf) -> shipable::Result<Datatype> {
     match leaf {
         Leaf::Basic(basic) => Ok(basic.into()),
@@ -205,7 +208,7 @@ pub fn leaf(leaf: Leaf) -> shipable::Result<Datatype> {
     }
 }
 
-/// Whether packing item by item, by the type map, gives the same bytes.
+/// Whether the oracle packs the same bytes.
 pub fn agrees_with_the_oracle(case: &Case) -> shipable::Result<bool> {
     let native = &Architecture::NATIVE;
     let memory = (native, &*case.memory, case.low.unsigned_abs() as usize);
@@ -213,10 +216,10 @@ pub fn agrees_with_the_oracle(case: &Case) -> shipable::Result<bool> {
     Ok(refused.is_none() && bytes == pack(case, native)?)
 }
 
-/// What is wrong with what a library says of itself.
+/// The differences in a library's description of itself.
 pub fn introduction(library: &Library) -> Vec<String> {
     let mut problems = Vec::new();
-    let absent = known::absent(library);
+    let absent = quirks::absent(library);
     for &basic in Basic::ALL.iter().filter(|basic| !basic.is_marker()) {
         let ours = Architecture::NATIVE.basic(basic).size;
         match (library.basics.get(basic.code()), absent.contains(&basic)) {
@@ -239,10 +242,10 @@ pub fn introduction(library: &Library) -> Vec<String> {
             let key = format!("{name}*{size}");
             let theirs = library.matches.get(&key).map_or("", String::as_str);
             let found = Basic::ALL.iter().find(|basic| basic.code() == theirs).copied();
-            // INTEGER and INTEGER*4 are the same to a program.
+            // INTEGER and INTEGER*4 are indistinguishable to a program.
             let layout =
                 |basic: Option<Basic>| basic.map(|basic| Architecture::NATIVE.basic(basic));
-            if layout(ours) != layout(found) && !known::matches_otherwise(library, &key) {
+            if layout(ours) != layout(found) && !quirks::match_size_differs(library, &key) {
                 problems.push(format!("MPI_Type_match_size {key}: {ours:?} here, {theirs} there"));
             }
         }

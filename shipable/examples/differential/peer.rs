@@ -1,4 +1,4 @@
-//! The library's side: `types.c` as a process, started again where the library dies.
+//! The library's side: `types.c` as a process, which is restarted if the library dies.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -8,16 +8,16 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use crate::case::{Asked, Case, Field};
 
-/// Who answers, and what it says of itself.
+/// The library, as it describes itself.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
-    /// As it calls itself, with its version.
+    /// Its name and version.
     pub name: String,
-    /// The version of MPI that it claims.
+    /// The version of MPI that it supports.
     pub standard: (u32, u32),
-    /// The predefined types that it has, by their codes, and their sizes.
+    /// The sizes of its predefined types, by their codes.
     pub basics: HashMap<String, u32>,
-    /// The predefined types that MPI_Type_match_size finds, by class and size.
+    /// The predefined types that `MPI_Type_match_size` returns, by class and size.
     pub matches: HashMap<String, String>,
 }
 
@@ -25,27 +25,27 @@ pub struct Library {
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     lines: HashMap<String, String>,
-    /// How the process ended, if it ended in this request.
+    /// The exit status, if the process died during this request.
     death: Option<ExitStatus>,
 }
 
 impl Answer {
-    /// What was answered to one question; nothing where the process had died.
+    /// The answer to one question; empty if the process died before it.
     pub fn get(&self, field: Field) -> String {
         self.lines.get(field.name()).cloned().unwrap_or_default()
     }
 
-    /// Whether the process died of it.
+    /// Whether the process died during this request.
     pub fn died(&self) -> bool {
         self.death.is_some()
     }
 
-    /// Whether the type could be built, and was freed in the end.
+    /// Whether the type was built and freed without an error.
     pub fn whole(&self) -> bool {
         ["type", "free"].iter().all(|name| self.lines.get(*name).is_some_and(|line| line == "ok"))
     }
 
-    /// How building and freeing went.
+    /// A description of building, freeing and the process's end.
     pub fn ending(&self) -> String {
         let line = |name: &str| self.lines.get(name).map_or("", String::as_str);
         let death = self.death.map_or(String::new(), |status| format!(", then died: {status}"));
@@ -53,7 +53,7 @@ impl Answer {
     }
 }
 
-/// The process.
+/// The library's process.
 pub struct Peer {
     program: PathBuf,
     child: Child,
@@ -70,8 +70,9 @@ impl Peer {
             .map_err(|error| format!("{}: {error}", program.display()))?;
         let output = BufReader::new(child.stdout.take().ok_or("no output")?);
         let mut peer = Peer { program, child, output, library: Library::default() };
-        let lines = peer.answer().map_err(|_| "the library died before it said who it is")?.lines;
-        let line = |name: &str| lines.get(name).ok_or(format!("the library didn't say its {name}"));
+        let lines = peer.answer().map_err(|_| "the library died before it described itself")?.lines;
+        let line =
+            |name: &str| lines.get(name).ok_or(format!("the library didn't report its {name}"));
         let pairs = |name| -> Result<_, String> {
             Ok(line(name)?.split_whitespace().filter_map(|pair| pair.split_once(':')))
         };
@@ -83,7 +84,7 @@ impl Peer {
                 .map(|(code, size)| Ok((code.to_owned(), size.parse()?)))
                 .collect::<Result<_, std::num::ParseIntError>>()?,
             matches: pairs("matches")?
-                .map(|(what, code)| (what.to_owned(), code.to_owned()))
+                .map(|(key, code)| (key.to_owned(), code.to_owned()))
                 .collect(),
         };
         Ok(peer)
@@ -93,7 +94,8 @@ impl Peer {
         &self.library
     }
 
-    /// Puts all questions, and returns as many answers. Where the process dies, the next goes on.
+    /// Sends all requests and returns their answers in order. If the process dies, a new process
+    /// gets the remaining requests.
     pub fn ask<'a>(
         &mut self,
         requests: impl Iterator<Item = (&'a Case, &'a Asked)>,
@@ -104,10 +106,10 @@ impl Peer {
             let mut input = BufWriter::new(self.child.stdin.take().ok_or("no input")?);
             let rest = &requests[answers.len()..];
             let mut death = None;
-            // Each side would wait for the other if nobody read while requests are written.
+            // A thread writes, because both sides would block if nobody read answers meanwhile.
             let input = std::thread::scope(|scope| {
                 let writer = scope.spawn(move || {
-                    // What can't be written is asked again, of the next process.
+                    // After a write error, the remaining requests go to the next process.
                     let _ = rest.iter().try_for_each(|request| input.write_all(request.as_bytes()));
                     let _ = input.flush();
                     input
@@ -129,7 +131,8 @@ impl Peer {
         Ok(answers)
     }
 
-    /// Reads to the line with the dot; what came before the process's end if there is none.
+    /// Reads an answer up to its final dot. If the process ends first, the error holds the lines so
+    /// far.
     fn answer(&mut self) -> Result<Answer, Answer> {
         let mut answer = Answer::default();
         let mut line = String::new();

@@ -1,9 +1,11 @@
 //! Random types that MPI libraries can build.
 //!
-//! The oracle's types hold what no library has: simple structs, MPI-1's markers, here and there a predefined type. Each is
-//! put into what they have, so that it lies in memory as before, and the types around it keep their meaning. The same is
-//! done where a library's bounds are known to be wrong (`known.rs`): they are stated by MPI_Type_create_resized, so that
-//! everything else can be compared to the letter.
+//! The oracle's types use constructors and predefined types that libraries lack: simple structs,
+//! MPI-1's markers, optional types. They are replaced by others with the same layout, so that the
+//! types around them keep their meaning.
+//!
+//! Where a library computes wrong bounds (`known.rs`), `MPI_Type_create_resized` states the right
+//! ones, so that everything else can be compared exactly.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -14,14 +16,14 @@ use shipable::oracle::{self, Item, Options, Random};
 use shipable::{Architecture, Basic, Bounds, Datatype, Leaf, Result};
 
 use crate::case::Case;
-use crate::known::{self, Quirks};
 use crate::ours;
 use crate::peer::Library;
+use crate::quirks::{self, Quirks};
 
-/// Longer memory tells nothing more.
+/// The memory limit of a case. Longer memory finds no further errors.
 const MEMORY: usize = 8 << 10;
 
-/// A source of cases: the same for a seed and a library.
+/// A generator of cases. Equal seeds and libraries give equal cases.
 pub struct Cases {
     random: Random,
     absent: Vec<Basic>,
@@ -33,8 +35,8 @@ impl Cases {
     pub fn new(seed: u64, library: &Library) -> Cases {
         Cases {
             random: Random::new(seed, Options { items: 60, ..Options::default() }),
-            absent: known::absent(library),
-            quirks: known::quirks(library),
+            absent: quirks::absent(library),
+            quirks: quirks::of(library),
             large: library.standard >= (4, 0),
         }
     }
@@ -42,10 +44,10 @@ impl Cases {
     /// The next case.
     pub fn next(&mut self) -> std::result::Result<Case, Box<dyn Error>> {
         loop {
-            // A third is packed only, since its bytes lie in each other's places.
+            // A third of the types may overlap. They are only packed, not unpacked.
             self.random.options.disjoint = !self.random.chance(3);
             let datatype = self.random.datatype();
-            // The notation has no word for MPI-1's constructors, which libraries haven't any more.
+            // Printing and parsing replaces MPI-1's constructors, which libraries no longer have.
             let datatype: Datatype = self.rebuild(&datatype)?.to_string().parse()?;
             let large = self.large && self.random.chance(2);
             let (count, seed) = (1 + self.random.below(3), self.random.number());
@@ -58,13 +60,13 @@ impl Cases {
         }
     }
 
-    /// The same type, of constructors and predefined types that the library has, with bounds that it finds.
+    /// An equivalent type that the library can build, with bounds that it computes correctly.
     pub fn rebuild(&self, datatype: &Datatype) -> Result<Datatype> {
         let before = native(datatype)?;
         let made = match datatype.node() {
             Node::Leaf(leaf) => return self.leaf(*leaf),
             _ if before.size == 0 => return Datatype::struct_(&[], &[], &[]),
-            // No library has an unnamed pair yet, which MPI-5.0 section 6.9.4 leaves to it.
+            // No library has unnamed pairs yet, which MPI-5.0 section 6.9.4 leaves optional.
             Node::ValueIndex { value, index } => {
                 c_struct(&[1, 1], &[self.leaf((*value).into())?, self.leaf((*index).into())?])?
             }
@@ -73,17 +75,17 @@ impl Cases {
                 c_struct(blocklengths, &children?)?
             }
             Node::Struct { blocklengths, displacements, children, .. } => {
-                let (mut lengths, mut places, mut members) = (vec![], vec![], vec![]);
-                for ((&length, &place), member) in
+                let (mut lengths, mut starts, mut members) = (vec![], vec![], vec![]);
+                for ((&length, &displacement), member) in
                     blocklengths.iter().zip(displacements).zip(children)
                 {
                     if native(member)?.size > 0 {
                         lengths.push(length);
-                        places.push(place);
+                        starts.push(displacement);
                         members.push(self.rebuild(member)?);
                     }
                 }
-                Datatype::struct_(&lengths, &places, &members)?
+                Datatype::struct_(&lengths, &starts, &members)?
             }
             Node::Vector { count, blocklength, stride: -1, child }
                 if self.quirks.bytes_upwards && native(child)?.extent() == 1 =>
@@ -106,7 +108,7 @@ impl Cases {
                 contents.rebuild()?
             }
         };
-        // Markers set the bounds, as a simple struct does.
+        // Restores the bounds if markers or a simple struct set them.
         let after = native(&made)?;
         let kept = (before.lb, before.extent()) == (after.lb, after.extent());
         match kept && !self.misjudged(made.node())? {
@@ -115,18 +117,18 @@ impl Cases {
         }
     }
 
-    /// Blocks one byte below each other.
+    /// Blocks at descending displacements, one byte apart.
     fn downwards(&self, count: i64, blocklength: i64, child: &Datatype) -> Result<Datatype> {
-        let places: Vec<_> = (0..count).map(|at| -at).collect();
-        Datatype::hindexed_block(blocklength, &places, &self.rebuild(child)?)
+        let displacements: Vec<_> = (0..count).map(|at| -at).collect();
+        Datatype::hindexed_block(blocklength, &displacements, &self.rebuild(child)?)
     }
 
-    /// An extent that the library can pack by.
+    /// An extent with which the library can pack.
     fn extent(&self, extent: i64) -> i64 {
         if self.quirks.negative_extents { extent.abs() } else { extent }
     }
 
-    /// Whether the library may find other bounds.
+    /// Whether the library may compute other bounds.
     fn misjudged(&self, node: &Node) -> Result<bool> {
         let blocks: Vec<(i64, i64, &Datatype)> = match node {
             Node::Struct { blocklengths, displacements, children, .. } => {
@@ -136,38 +138,41 @@ impl Cases {
                     return Ok(true);
                 }
                 let blocks = blocklengths.iter().zip(displacements).zip(children);
-                blocks.map(|((&length, &place), child)| (length, place, child)).collect()
+                blocks
+                    .map(|((&length, &displacement), child)| (length, displacement, child))
+                    .collect()
             }
             Node::Hvector { count, blocklength, stride, child, .. } => {
                 (0..*count).map(|at| (*blocklength, at * stride, child)).collect()
             }
             Node::Hindexed { blocklengths, displacements, child, .. } => {
                 let blocks = blocklengths.iter().zip(displacements);
-                blocks.map(|(&length, &place)| (length, place, child)).collect()
+                blocks.map(|(&length, &displacement)| (length, displacement, child)).collect()
             }
-            Node::HindexedBlock { blocklength, displacements, child } => {
-                displacements.iter().map(|&place| (*blocklength, place, child)).collect()
-            }
+            Node::HindexedBlock { blocklength, displacements, child } => displacements
+                .iter()
+                .map(|&displacement| (*blocklength, displacement, child))
+                .collect(),
             _ => return Ok(false),
         };
         let structure = matches!(node, Node::Struct { .. });
         let mut lowest = i64::MAX;
-        for (length, place, child) in blocks.into_iter().filter(|(length, ..)| *length > 0) {
+        for (length, displacement, child) in blocks.into_iter().filter(|(length, ..)| *length > 0) {
             let block = native(&Datatype::contiguous(length, child)?)?;
-            let odd = !structure && place % block.align != 0;
-            let below = lowest != i64::MAX && place + block.lb < lowest;
+            let odd = !structure && displacement % block.align != 0;
+            let below = lowest != i64::MAX && displacement + block.lb < lowest;
             if self.quirks.blocks_unpadded && odd || self.quirks.padded_by_and_by && below {
                 return Ok(true);
             }
-            lowest = lowest.min(place + block.lb);
+            lowest = lowest.min(displacement + block.lb);
         }
         Ok(false)
     }
 
-    /// A leaf, or what has its size and alignment.
+    /// The datatype of a leaf, or of a substitute with its size and alignment.
     fn leaf(&self, leaf: Leaf) -> Result<Datatype> {
-        // Few kinds, which every Fortran compiler has: MPI-5.0 section 19.1.9 makes others errors, and MPICH runs out of
-        // memory for them.
+        // The few kinds that every Fortran compiler has. By MPI-5.0 section 19.1.9 others are
+        // errors, and MPICH runs out of memory for them.
         const REALS: [(Option<u32>, Option<u32>); 4] =
             [(Some(6), Some(37)), (Some(15), Some(307)), (Some(13), None), (None, Some(200))];
         const INTEGERS: [u32; 4] = [4, 9, 12, 18];
@@ -204,7 +209,7 @@ fn native(datatype: &Datatype) -> Result<Bounds> {
     datatype.bounds(&Architecture::NATIVE)
 }
 
-/// Whether all members are one type, or of leaves of one size, or have leaves of which MPICH thinks so.
+/// Whether MPICH treats the members as one type: they have one type, or leaves of one size.
 fn alike(members: &[Datatype]) -> Result<bool> {
     let mut leaves = Vec::new();
     for member in members {
@@ -216,7 +221,7 @@ fn alike(members: &[Datatype]) -> Result<bool> {
     Ok(sizes.len() < 2 || complex4 || members.iter().all(|member| *member == members[0]))
 }
 
-/// Whether its bounds, or some that they come from, are set.
+/// Whether a constructor of the type sets bounds.
 fn sets_bounds(datatype: &Datatype) -> bool {
     match datatype.node() {
         Node::Resized { .. } | Node::Subarray { .. } | Node::Darray { .. } => true,
@@ -224,9 +229,9 @@ fn sets_bounds(datatype: &Datatype) -> bool {
     }
 }
 
-/// A struct whose members lie where C puts them.
+/// A struct with members at the displacements that C gives them.
 fn c_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
-    let (mut end, mut lengths, mut places, mut members) = (0, vec![], vec![], vec![]);
+    let (mut end, mut lengths, mut displacements, mut members) = (0, vec![], vec![], vec![]);
     for (&length, child) in blocklengths.iter().zip(children) {
         let block = native(&Datatype::contiguous(length, child)?)?;
         if native(child)?.size == 0 {
@@ -235,9 +240,9 @@ fn c_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
         let low = block.lb.min(block.ub);
         end += (block.align - end % block.align) % block.align;
         lengths.push(length);
-        places.push(end - low);
+        displacements.push(end - low);
         members.push(child.clone());
         end += block.lb.max(block.ub) - low;
     }
-    Datatype::struct_(&lengths, &places, &members)
+    Datatype::struct_(&lengths, &displacements, &members)
 }

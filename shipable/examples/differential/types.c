@@ -1,29 +1,31 @@
-/* Says what an MPI library makes of datatypes: `ci/differential` compiles it with each library and compares its answers
- * with shipable's. It reads the notation by itself (notation.h), so that a mistake in our parser can't hide.
+/* Answers questions about datatypes with an MPI library. `ci/differential` compiles this file with
+ * each library, and compares the answers with shipable's. It has its own parser of the notation
+ * (notation.h), so that a defect of shipable's parser can't hide.
  *
- * A request is a line, its fields separated by blanks:
- *     form    c for MPI's large-count functions, i for those of ints
- *     count   how many elements to pack
- *     low     where their first byte lies, from the buffer's address
+ * A request is a line of fields, separated by blanks:
+ *     form    c for MPI's large-count functions, i for those with int counts
+ *     count   the number of elements to pack
+ *     low     the displacement of their first byte from the buffer's address
  *     memory  the bytes from there on, in hexadecimal; or -
  *     cuts    lengths of messages to receive as the type, separated by commas; or -
- *     asked   a letter for each thing asked: b c t p u e x y, as below
+ *     asked   a letter for each question: b c t p u e x y, as below
  *     type    in the notation
- * The answer is a line for each thing asked, its name before a tab, and a line with a dot at the end. A call that fails
- * is answered with its error class in place of the rest. Nothing is buffered across requests: where the library dies,
- * the first request without an answer is why. */
+ *
+ * The answer has a line for each question, a name and a tab before the text, and then a line with a
+ * dot. If a call fails, its error class replaces the text. No output is buffered across requests: if
+ * the library dies, the first request without an answer is the cause. */
 #include "notation.h"
 #include <inttypes.h>
 #include <unistd.h>
 
 enum {
-    GUARD = 4096, /* bytes around memory that must stay as they are */
-    START = 5,    /* where packing begins, since it may begin anywhere */
-    BLANK = 0x5a, /* what memory is full of before unpacking */
-    SECONDS = 10, /* a request that takes longer hangs */
+    GUARD = 4096, /* bytes around memory that must not change */
+    START = 5,    /* the position at which packing starts, not 0 */
+    BLANK = 0x5a, /* the byte that fills memory before unpacking */
+    SECONDS = 10, /* the time limit of a request */
 };
 
-/* Asks for one thing; goes on where it fails. */
+/* Answers one question. After an error, the next question follows. */
 #define ASK(name, question) \
     do { \
         printf(name "\t"); \
@@ -31,7 +33,7 @@ enum {
         else question; \
     } while (0)
 
-/* Contents. Each derived type is printed with a number of its own; only the reader sees which are equal. */
+/* Contents. Each derived type is printed with its own number; the reader finds equal ones. */
 
 typedef struct {
     int combiner;
@@ -74,7 +76,7 @@ static contents_t contents_of(MPI_Datatype type) {
     return c;
 }
 
-/* Neither predefined types are freed nor those that stand for one of Fortran's or C's without a name. */
+/* Types that must not be freed: predefined types, Fortran kinds and unnamed pairs. */
 static int predefined(int combiner) {
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL
         || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER
@@ -130,7 +132,7 @@ static const char *combiner_name(int combiner) {
     }
 }
 
-/* Numbers that stand for words have another value in each library. */
+/* MPI's constants have other values in each library, so they are printed as words. */
 static void print_integer(int combiner, MPI_Count index, MPI_Count length, const int *integer) {
     int value = integer[index];
     if (combiner == MPI_COMBINER_SUBARRAY || combiner == MPI_COMBINER_DARRAY) {
@@ -183,7 +185,7 @@ static void print_type(MPI_Datatype type) {
     }
     contents_t c = contents_of(type);
     if (c.combiner == MPI_COMBINER_NAMED) refuse("a predefined type that the list hasn't");
-    /* Integers and counts alike, in the order of the arguments: what large-count functions took are counts. */
+    /* All numbers in the order of the arguments. Large-count functions return them as counts. */
     intmax_t *n = room((c.integers + c.counts + c.addresses + 1) * sizeof *n), *place;
     MPI_Count i = 0, k;
     int few = c.counts > 0;
@@ -301,17 +303,17 @@ typedef struct {
     MPI_Datatype type;
     int count;
     MPI_Aint low, length;
-    unsigned char *memory; /* with a guard before and behind */
+    unsigned char *memory; /* with a guard before and after */
     unsigned char *packed; /* the last stream packed */
     MPI_Aint bytes;        /* its length */
 } request_t;
 
-/* Displacement 0, which need not lie in the memory. */
+/* The address of displacement 0, which may be outside of the memory. */
 static void *origin(const request_t *r, unsigned char *memory) {
     return (void *)((uintptr_t)memory + GUARD - (uintptr_t)r->low);
 }
 
-/* The size that was foreseen, where packing ended, and what it made. */
+/* Prints the result of MPI_Pack_size, the packed size, and the packed bytes. */
 static void print_packed(request_t *r, int external) {
     MPI_Aint size, position = START;
     int int_size, int_position = START;
@@ -360,7 +362,7 @@ static void print_unpacked(request_t *r, int external) {
     free(memory);
 }
 
-/* Receives the beginnings of a packed message, and says how many elements and how many basic ones they hold. */
+/* Receives beginnings of a packed message, and prints their numbers of elements and basic elements. */
 static void print_elements(request_t *r, const char *cuts) {
     unsigned char *memory = room(r->length + 2 * GUARD);
     for (int first = 1; *cuts && *cuts != '-'; first = 0) {
@@ -368,7 +370,7 @@ static void print_elements(request_t *r, const char *cuts) {
         MPI_Status status;
         int bytes = (int)strtol(cuts, &end, 10), count, elements;
         cuts = *end == ',' ? end + 1 : end;
-        if (bytes > r->bytes) refuse("a cut behind the end");
+        if (bytes > r->bytes) refuse("a cut after the end");
         CALL(MPI_Sendrecv, r->packed + START, bytes, MPI_PACKED, 0, 0, origin(r, memory), r->count, r->type, 0, 0,
              MPI_COMM_SELF, &status);
         CALL(MPI_Get_count, &status, r->type, &count);
@@ -422,7 +424,7 @@ static void answer(char *line) {
         printf("ok\n");
     });
     if (r.type != MPI_DATATYPE_NULL) {
-        static const char *asked; /* static, since longjmp comes back here */
+        static const char *asked; /* static, because longjmp returns here */
         for (asked = field[5]; *asked; asked++) {
             switch (*asked) {
             case 'b': ASK("bounds", print_bounds(r.type)); break;
@@ -444,7 +446,7 @@ static void answer(char *line) {
     r.packed = NULL;
 }
 
-/* Whom this is, the sizes of predefined types, and the types that MPI_Type_match_size finds. */
+/* Prints the library's name, the sizes of predefined types, and the types of MPI_Type_match_size. */
 static void introduce(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length, major, minor;

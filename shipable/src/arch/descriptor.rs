@@ -1,15 +1,21 @@
-//! The text that describes an architecture in flat forms and greetings.
+//! Descriptors: the text of an architecture in flat forms and greetings.
 //!
-//! Fields in this order, joined by commas, each width as `size.alignment`:
+//! The fields, joined by commas, have this order. A width is written as `size.alignment`:
 //!
 //! ```text
-//! e=l,s2.2,i4.4,l8.8,ll8.8,p8.8,w4.4,f4.4,d8.8,ld16.16x87,b1.1,I4.4,R4.4,D8.8,L4.4t1,q16,c=s,cs=ascii,sr=natural
+//! e=l,s2.2,i4.4,l8.8,ll8.8,p8.8,w4.4,f4.4,d8.8,ld16.16x87,b1.1,
+//! I4.4,R4.4,D8.8,L4.4t1,q16,c=s,cs=ascii,sr=natural          (all on one line)
 //! ```
 //!
-//! order; short, int, long, long long, pointer, wchar_t, float, double, long double with its
-//! format; _Bool; Fortran's INTEGER, REAL, DOUBLE PRECISION, LOGICAL with the image of true; the
-//! alignment of other 16-byte scalars; the sign of char; the charset; the struct rule. external32
-//! and XDR go by their names.
+//! - byte order;
+//! - short, int, long, long long, pointer, wchar_t, float, double;
+//! - long double, with its format;
+//! - _Bool;
+//! - Fortran's INTEGER, REAL, DOUBLE PRECISION, LOGICAL with its representation of true;
+//! - the alignment of other 16-byte scalars;
+//! - the sign of char, the charset, the struct rule.
+//!
+//! external32 and XDR are described by their names.
 
 use super::{Architecture, ByteOrder, FloatFormat, Fortran, StructRule, Width};
 use crate::error::{Error, Result};
@@ -22,11 +28,12 @@ const FORMATS: [(FloatFormat, &str); 5] = [
     (FloatFormat::Binary64, "d64"),
 ];
 
-/// More bytes than any has: those that are known have 120. It may come from a peer, and stands in errors.
+/// The length limit of a descriptor; the known ones have about 120 bytes. It bounds errors that
+/// quote a peer's descriptor.
 const LONGEST: usize = 400;
 
 impl Architecture {
-    /// The descriptor: equal representations have equal ones.
+    /// The descriptor. Equal representations have equal descriptors.
     ///
     /// ```
     /// use shipable::Architecture;
@@ -71,11 +78,11 @@ impl Architecture {
         .join(",")
     }
 
-    /// Reads a descriptor, which may come from a peer or a file.
+    /// Parses a descriptor, which may come from a hostile peer or a damaged file.
     ///
     /// # Errors
-    /// [`Error::Descriptor`] for a field that is missing, unknown or out of range: a float format
-    /// or charset that this doesn't recognise, a size that no type has.
+    /// [`Error::Descriptor`] for a field that is missing, unknown or out of range, such as an
+    /// unknown float format or charset, or a size that no type has.
     pub fn from_descriptor(text: &str) -> Result<Architecture> {
         for named in [Architecture::EXTERNAL32, Architecture::XDR] {
             if text == named.name {
@@ -97,15 +104,15 @@ impl Architecture {
         Ok(known.copied().unwrap_or(described))
     }
 
-    /// Whether the sizes and alignments are ones that the rest of the crate can work with.
+    /// Checks that the crate supports these sizes and alignments.
     pub(super) fn validate(&self) -> Result<(), String> {
         let fortran = &self.fortran;
-        let check = |what: &str, width: Width, sizes: &[u8]| {
-            // The elements of an array are aligned and lie without gaps.
+        let check = |name: &str, width: Width, sizes: &[u8]| {
+            // Array elements must be aligned, and lie without gaps.
             let aligned = width.align.is_power_of_two() && width.size % width.align == 0;
             match sizes.contains(&width.size) && aligned {
                 true => Ok(()),
-                false => Err(format!("{what} of {} bytes aligned to {}", width.size, width.align)),
+                false => Err(format!("{name} of {} bytes aligned to {}", width.size, width.align)),
             }
         };
         let integers = &[1, 2, 4, 8, 16];
@@ -150,7 +157,7 @@ impl Architecture {
     }
 }
 
-/// The fields of a descriptor that are still to be read.
+/// The fields of a descriptor that aren't read yet.
 struct Fields<'a>(std::str::Split<'a, char>);
 
 impl<'a> Fields<'a> {
@@ -221,7 +228,7 @@ impl<'a> Fields<'a> {
         field.strip_prefix(code).ok_or_else(|| format!("`{field}` where `{code}` is expected"))
     }
 
-    /// Widths that have nothing after them.
+    /// Reads widths without a suffix.
     fn widths<const N: usize>(&mut self, codes: [&str; N]) -> Result<[Width; N], String> {
         let mut widths = [Width { size: 0, align: 0 }; N];
         for (width, code) in widths.iter_mut().zip(codes) {
@@ -230,7 +237,7 @@ impl<'a> Fields<'a> {
         Ok(widths)
     }
 
-    /// A width, and what follows from the first character that `suffix` accepts.
+    /// Reads a width, and the suffix from the first character that `suffix` accepts.
     fn width(
         &mut self,
         code: &str,
@@ -258,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn descriptors_lead_back() {
+    fn descriptors_round_trip() {
         for architecture in Architecture::all() {
             let text = architecture.descriptor();
             assert_eq!(Architecture::from_descriptor(&text), Ok(*architecture), "{text}");
@@ -266,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_descriptors_are_refused() {
         let good = Architecture::X86_64.descriptor();
         let bad = [
             ("e=l", "e=m", "byte order"),
@@ -297,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unnamed_representation_survives() {
+    fn descriptors_of_unnamed_architectures_round_trip() {
         let fortran = Fortran { truth: 0xffff_ffff, ..*Architecture::X86_64.fortran() };
         let changed = Architecture::X86_64.with_fortran(fortran).unwrap();
         assert_ne!(changed, Architecture::X86_64);

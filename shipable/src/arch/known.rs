@@ -1,5 +1,5 @@
-//! The representations of reference machines. `ci/check-architectures` proves these numbers with
-//! real compilers.
+//! The representations of known machines. `ci/check-architectures` verifies these numbers with real
+//! compilers.
 
 use super::{Architecture, ByteOrder, FloatFormat, Fortran, StructRule, Width};
 
@@ -7,7 +7,8 @@ const fn w(size: u8, align: u8) -> Width {
     Width { size, align }
 }
 
-/// Fortran as GNU and most others have it: INTEGER, REAL and LOGICAL of four bytes, 1 for true.
+/// Fortran's default kinds in GNU and most other compilers: INTEGER, REAL and LOGICAL of four
+/// bytes, and 1 for `.TRUE.`.
 const fn fortran(double_align: u8) -> Fortran {
     Fortran {
         integer: w(4, 4),
@@ -41,7 +42,7 @@ impl Architecture {
         rule: StructRule::Natural,
     };
 
-    /// i686 Linux: ILP32; long long and double align to 4 inside structs, long double takes 12.
+    /// i686 Linux: ILP32; in structs, long long and double align to 4; long double takes 12 bytes.
     pub const I686: Architecture = Architecture {
         name: "i686",
         long: w(4, 4),
@@ -64,7 +65,7 @@ impl Architecture {
         ..Architecture::X86_64
     };
 
-    /// aarch64 Linux: LP64, binary128. riscv64 Linux is the same.
+    /// aarch64 Linux: LP64, binary128. riscv64 Linux has the same representation.
     pub const AARCH64: Architecture = Architecture {
         name: "aarch64",
         long_double_format: FloatFormat::Binary128,
@@ -122,7 +123,7 @@ impl Architecture {
         ..Architecture::ARMHF
     };
 
-    /// m68k Linux: big-endian ILP32, nothing aligned to more than 2, a 96-bit long double.
+    /// m68k Linux: big-endian ILP32, no alignment above 2, a 96-bit long double.
     pub const M68K: Architecture = Architecture {
         name: "m68k",
         order: ByteOrder::Big,
@@ -174,7 +175,7 @@ impl Architecture {
         ..Self::AIX32
     };
 
-    /// AIX in 64 bits with long double as double-double, as some of its compilers have it.
+    /// AIX in 64 bits with double-double as long double, an option of its compilers.
     pub const AIX64_LDBL128: Architecture = Architecture {
         name: "aix64-ldbl128",
         long_double: w(16, 16),
@@ -210,8 +211,8 @@ impl Architecture {
         rule: StructRule::Natural,
     };
 
-    /// XDR (RFC 4506): big-endian, in units of 4 bytes; bytes are packed, but what follows them is
-    /// aligned.
+    /// XDR (RFC 4506): big-endian, in units of 4 bytes. Bytes are packed, and the item after them
+    /// is aligned.
     pub const XDR: Architecture = Architecture {
         name: "xdr",
         order: ByteOrder::Big,
@@ -239,10 +240,10 @@ impl Architecture {
         rule: StructRule::Natural,
     };
 
-    /// The representation of the machine that this was compiled for.
+    /// The representation of the compilation target.
     pub const NATIVE: Architecture = NATIVE;
 
-    /// Every architecture known by name.
+    /// Every architecture with a name.
     pub const fn all() -> &'static [Architecture] {
         &ALL
     }
@@ -267,7 +268,7 @@ static ALL: [Architecture; 16] = [
     Architecture::XDR,
 ];
 
-/// Other names for the same representations, such as compilers and distributions use.
+/// Alternative names that compilers and distributions use.
 pub(super) const ALIASES: &[(&str, Architecture)] = &[
     ("native", Architecture::NATIVE),
     ("x86_64", Architecture::X86_64),
@@ -307,7 +308,7 @@ const NATIVE: Architecture = Architecture::MIPS;
 #[cfg(target_arch = "m68k")]
 const NATIVE: Architecture = Architecture::M68K;
 
-// Some of these architectures come in both orders, of which one is known here.
+// Some targets exist in both byte orders, but only one of them is known here.
 const _: () = assert!(
     NATIVE.order as u8 == ByteOrder::NATIVE as u8,
     "the representation chosen for this target has the other byte order: add the target's to arch/known.rs, and choose it there"

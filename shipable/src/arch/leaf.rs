@@ -1,4 +1,4 @@
-//! The layout of each leaf on an architecture.
+//! The layout of leaves on an architecture.
 
 use smallvec::smallvec;
 
@@ -10,10 +10,10 @@ const SIGNED: Value = Value::Int { signed: true };
 const UNSIGNED: Value = Value::Int { signed: false };
 
 impl Architecture {
-    /// How a leaf lies in memory here.
+    /// The layout of a leaf.
     ///
     /// # Errors
-    /// [`Error::NoSuchKind`] for a Fortran kind of a precision or range that nothing here has.
+    /// [`Error::NoSuchKind`] for a Fortran kind whose precision or range no type has.
     pub fn leaf(&self, leaf: Leaf) -> Result<LeafLayout> {
         let no_such_kind = || Error::NoSuchKind { architecture: self.name, leaf: leaf.to_string() };
         Ok(match leaf {
@@ -35,7 +35,7 @@ impl Architecture {
         })
     }
 
-    /// How a predefined type lies in memory here. This never fails.
+    /// The layout of a predefined type, which every architecture has.
     pub fn basic(&self, basic: Basic) -> LeafLayout {
         match basic.makeup() {
             Makeup::Single => match self.scalar_of(basic) {
@@ -53,7 +53,8 @@ impl Architecture {
         }
     }
 
-    /// Size and alignment of a type that is a scalar, or two of the same.
+    /// The size and alignment of a type of one scalar, or of a complex number. For other types, 0
+    /// and 1.
     pub(crate) const fn width_of(&self, basic: Basic) -> Width {
         match (basic.makeup(), self.scalar_of(basic)) {
             (Makeup::Single, Some((width, _))) => width,
@@ -65,7 +66,7 @@ impl Architecture {
         }
     }
 
-    /// Width and meaning of a type that is one scalar; none for the markers.
+    /// The width and meaning of a type of one scalar; `None` for other types.
     const fn scalar_of(&self, basic: Basic) -> Option<(Width, Value)> {
         use Basic::*;
         let fortran = &self.fortran;
@@ -112,7 +113,7 @@ impl Architecture {
             Logical4 => self.sized_logical(4),
             Logical8 => self.sized_logical(8),
             Logical16 => self.sized_logical(16),
-            // Formats without two-byte units hold a half as a float.
+            // An architecture without two-byte types stores a half as a float.
             Real2 if self.short.size != 2 => (self.float, self.real_of(4)),
             Real2 => (self.short, Value::Float(FloatFormat::Binary16)),
             Real4 => (self.float, self.real_of(4)),
@@ -122,7 +123,7 @@ impl Architecture {
         })
     }
 
-    /// The narrowest integer of C's with so many bytes, or more where none has that.
+    /// The narrowest C integer of at least this size.
     const fn integer_width(&self, bytes: u8) -> Width {
         match bytes {
             1 => self.char,
@@ -137,7 +138,7 @@ impl Architecture {
 
     const fn sized_logical(&self, bytes: u8) -> (Width, Value) {
         let width = self.integer_width(bytes);
-        // The default kind's image of true, cut to this kind's bits; but all ones are all of this kind's, be it the wider.
+        // A truth of all ones stays all ones in any width. Any other truth is cut to this width.
         let truth = match self.fortran.truth {
             truth if truth == ones(self.fortran.logical.size) => ones(width.size),
             truth if truth & ones(width.size) == 0 => 1,
@@ -161,8 +162,8 @@ impl Architecture {
         })
     }
 
-    /// The smallest real kind with this precision and range: float, double, long double, and
-    /// binary128, which Fortran compilers offer beside an x87 long double.
+    /// The smallest real kind with this precision and range: float, double, long double, or the
+    /// binary128 that Fortran compilers offer next to an x87 long double.
     fn real_kind(
         &self,
         precision: Option<u32>,
@@ -203,7 +204,8 @@ impl Architecture {
         }
     }
 
-    /// Width, and alignment as a member of a struct, of a type that is one scalar; none for others.
+    /// The width of a type of one scalar, and its alignment as a struct member; `None` for other
+    /// types.
     pub(crate) fn scalar(&self, basic: Basic) -> Option<(Width, u32)> {
         let (width, value) = self.scalar_of(basic)?;
         Some((width, self.align_of(width, value)))
@@ -215,7 +217,7 @@ impl Architecture {
         LeafLayout { size: 2 * part.size, extent: 2 * part.extent, components, ..*part }
     }
 
-    /// As C lays out `struct { value; index; }`.
+    /// The layout of the C struct `{ value; index; }`.
     fn pair(&self, value: &LeafLayout, index: &LeafLayout) -> LeafLayout {
         let offset = value.extent.next_multiple_of(index.align);
         let align = value.align.max(index.align);
@@ -233,7 +235,7 @@ impl Architecture {
     }
 }
 
-/// All the bits of so many bytes, of which 64 stand for those beyond.
+/// A mask of the low `size` bytes, at most 8 of them.
 const fn ones(size: u8) -> u64 {
     match size {
         0..8 => (1 << (8 * size)) - 1,
@@ -242,7 +244,7 @@ const fn ones(size: u8) -> u64 {
 }
 
 impl FloatFormat {
-    /// Fortran's PRECISION and RANGE of a kind with this format.
+    /// Fortran's PRECISION and RANGE for this format.
     pub const fn decimal_range(self) -> (u32, u32) {
         match self {
             FloatFormat::Binary16 => (3, 4),
@@ -250,7 +252,7 @@ impl FloatFormat {
             FloatFormat::Binary64 => (15, 307),
             FloatFormat::X87 | FloatFormat::M68k => (18, 4931),
             FloatFormat::Binary128 => (33, 4931),
-            // The low half must not underflow, which costs the range its lower end.
+            // The low half must not underflow, which reduces the range.
             FloatFormat::DoubleDouble => (31, 291),
         }
     }

@@ -1,13 +1,13 @@
 //! Architectures: how one machine represents each basic type, as a value.
 //!
-//! Nothing here depends on the machine that runs it, but for [`Architecture::NATIVE`], which
-//! chooses one of the others. Left out: character sets other than ASCII, packed decimal, and
-//! machines whose byte has not eight bits.
+//! Nothing here depends on the machine that runs it, except that [`Architecture::NATIVE`] selects
+//! one of the others. Left out: character sets other than ASCII, packed decimal, and machines whose
+//! byte hasn't eight bits.
 
 mod descriptor;
 mod known;
 mod leaf;
-mod scalar;
+pub(crate) mod scalar;
 
 pub use scalar::{ByteOrder, Component, FloatFormat, LeafLayout, Scalar, Value};
 
@@ -16,23 +16,24 @@ use crate::error::{Error, Result};
 /// The storage of one basic type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Width {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u8,
-    /// Natural alignment, in bytes; for that as a member of a struct see [`LeafLayout::align`].
+    /// The natural alignment in bytes. For the alignment as a member of a struct, see
+    /// [`LeafLayout::align`].
     pub align: u8,
 }
 
-/// How C lays out a struct.
+/// The layout rule of C structs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StructRule {
-    /// Every member at a multiple of its alignment.
+    /// Each member lies at a multiple of its natural alignment.
     Natural,
-    /// AIX: a double aligns to 4 as a member, but a struct whose first member is one aligns as
-    /// the double itself would.
+    /// AIX: a double member has alignment 4, but a struct whose first member is a double has the
+    /// double's natural alignment.
     Power,
 }
 
-/// What a machine's Fortran compiler makes of the default kinds.
+/// The default kinds of a machine's Fortran compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fortran {
     /// INTEGER: 1, 2, 4, 8 or 16 bytes.
@@ -41,15 +42,15 @@ pub struct Fortran {
     pub real: Width,
     /// DOUBLE PRECISION: 8 or 16 bytes.
     pub double_precision: Width,
-    /// LOGICAL.
+    /// LOGICAL: 1, 2, 4, 8 or 16 bytes.
     pub logical: Width,
-    /// The image of `.TRUE.`, in the low bits.
+    /// The representation of `.TRUE.`, in the low bits.
     pub truth: u64,
 }
 
 /// The data representation of a machine, or of a file or wire format.
 ///
-/// Two are equal if their representations are, whatever their names.
+/// Two architectures are equal if their representations are equal. Names don't count.
 ///
 /// ```
 /// use shipable::{Architecture, Basic};
@@ -75,17 +76,18 @@ pub struct Architecture {
     long_double_format: FloatFormat,
     bool: Width,
     fortran: Fortran,
-    /// The alignment of 16-byte scalars other than long double: INTEGER*16, REAL*16.
+    /// The alignment of 16-byte scalars other than long double, such as INTEGER*16 and REAL*16.
     quad_align: u8,
     char_signed: bool,
     rule: StructRule,
 }
 
 impl Architecture {
-    /// The architecture with this name or alias, in any case; or that of a descriptor.
+    /// The architecture with this name or alias, in any case, or with this descriptor.
     ///
     /// # Errors
-    /// [`Error::UnknownArchitecture`], which lists the names; [`Error::Descriptor`].
+    /// [`Error::UnknownArchitecture`] lists the known names; [`Error::Descriptor`] for an invalid
+    /// descriptor.
     pub fn by_name(name: &str) -> Result<Architecture> {
         if name.starts_with("e=") {
             return Architecture::from_descriptor(name);
@@ -102,46 +104,46 @@ impl Architecture {
             })
     }
 
-    /// Its name; `described` for one that is known by its descriptor alone.
+    /// The name. It is `described` if the architecture has only a descriptor.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The order of bytes.
+    /// The byte order.
     pub const fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// A pointer, and so MPI_AINT.
+    /// The storage of a pointer, and of `MPI_AINT`.
     pub const fn pointer(&self) -> Width {
         self.pointer
     }
 
-    /// C's long double.
+    /// The storage and the format of C's long double.
     pub const fn long_double(&self) -> (Width, FloatFormat) {
         (self.long_double, self.long_double_format)
     }
 
-    /// What its Fortran compiler makes of the default kinds.
+    /// The default kinds of its Fortran compiler.
     pub const fn fortran(&self) -> &Fortran {
         &self.fortran
     }
 
-    /// Whether plain char is signed in C. No conversion depends on it.
+    /// Whether C's plain char is signed. Conversions don't depend on it.
     pub const fn char_is_signed(&self) -> bool {
         self.char_signed
     }
 
-    /// How C lays out structs.
+    /// The layout rule of C structs.
     pub const fn struct_rule(&self) -> StructRule {
         self.rule
     }
 
-    /// The same machine under a Fortran compiler with other default kinds, such as `-i8` gives.
+    /// This machine with other default Fortran kinds, such as a compiler's option `-i8` selects.
     ///
     /// # Errors
-    /// [`Error::Argument`] where no type has such a size, or true doesn't fit LOGICAL; for
-    /// external32 and XDR, which leave nothing to a compiler.
+    /// [`Error::Argument`] if no type has such a size, if `.TRUE.` doesn't fit LOGICAL, or if this
+    /// is external32 or XDR, whose kinds are fixed.
     pub fn with_fortran(self, fortran: Fortran) -> Result<Architecture> {
         let changed = Architecture { fortran, ..self };
         let checked = match [Architecture::EXTERNAL32, Architecture::XDR].contains(&self) {
@@ -156,15 +158,15 @@ impl Architecture {
         Ok(changed)
     }
 
-    /// Whether every basic type has the same bytes at the same places on both.
+    /// Whether each basic type has the same bytes at the same offsets on both.
     pub fn same_representation(&self, other: &Architecture) -> bool {
         self == other
     }
 
-    /// All but the name, the long double's format, the struct rule, and what is true.
+    /// All widths, the byte order and the sign of char, packed for a fast comparison.
     #[inline]
     fn words(&self) -> [u64; 5] {
-        // Of each width two bytes: no size or alignment has more than one.
+        // Two bytes for each width: every size and alignment is below 256.
         let pack = |widths: [Width; 4]| {
             widths.iter().fold(0, |word, width| {
                 word << 16 | u64::from(width.size) << 8 | u64::from(width.align)
@@ -185,7 +187,8 @@ impl Architecture {
 
 impl PartialEq for Architecture {
     fn eq(&self, other: &Architecture) -> bool {
-        // Every operation asks, mostly of one and the same: words are compared, not fields one by one.
+        // Every operation compares architectures, mostly equal ones: comparing words is faster than
+        // comparing single fields.
         self.words() == other.words()
             && (self.long_double_format, self.rule) == (other.long_double_format, other.rule)
             && self.fortran.truth == other.fortran.truth

@@ -1,18 +1,20 @@
-//! Scalars: the items that a conversion takes and gives.
+//! Scalars: the items that conversions read and write.
+
+use std::fmt;
 
 use smallvec::SmallVec;
 
-/// The order of the bytes of a number.
+/// The byte order of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant byte first.
+    /// The least significant byte first.
     Little,
-    /// Most significant byte first.
+    /// The most significant byte first.
     Big,
 }
 
 impl ByteOrder {
-    /// The order of the machine that this was compiled for.
+    /// The byte order of the compilation target.
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 }
@@ -26,71 +28,100 @@ pub enum FloatFormat {
     Binary32,
     /// IEEE binary64.
     Binary64,
-    /// x87's 80 bits with an explicit integer bit, in 12 or 16 bytes of storage, the rest unused.
+    /// The 80 bits of x87 with an explicit integer bit, in 12 or 16 bytes of storage. The other
+    /// bytes are unused.
     X87,
-    /// m68k's 96-bit image: sign and exponent, 16 unused bits, 64 bits of significand.
+    /// The 96 bits of m68k: sign and exponent, 16 unused bits, 64 bits of significand.
     M68k,
     /// IEEE binary128.
     Binary128,
-    /// IBM's pair of binary64, the high part first.
+    /// IBM's pair of binary64 numbers, the high part first.
     DoubleDouble,
 }
 
-/// What the bytes of a scalar mean.
+/// The meaning of a scalar's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
-    /// Bytes that no conversion touches: BYTE and PACKED.
+    /// Bytes that no conversion changes: `MPI_BYTE` and `MPI_PACKED`.
     Bytes,
-    /// A character of the execution character set (ASCII everywhere here).
+    /// A character of the execution character set, which is ASCII on every architecture here.
     Char,
-    /// A wide character: an unsigned code of the scalar's size.
+    /// A wide character: an unsigned character code of the scalar's size.
     Wide,
-    /// A two's complement or unsigned integer.
+    /// An integer, two's complement or unsigned.
     Int {
         /// Whether it is two's complement.
         signed: bool,
     },
-    /// A truth value: zero is false, anything else reads as true, and `truth` is written.
+    /// A truth value. Zero reads as false, any other value as true. A conversion writes true as
+    /// `truth`.
     Logical {
-        /// The image of true, in the low bits.
+        /// The representation of true, in the low bits.
         truth: u64,
     },
     /// A floating-point number.
     Float(FloatFormat),
 }
 
-/// One item of data: what its bytes mean, how many there are, and in which order.
+/// One item of data: the meaning, the size and the order of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scalar {
-    /// The meaning.
+    /// The meaning of the bytes.
     pub value: Value,
-    /// Bytes of storage.
+    /// The size in bytes.
     pub size: u8,
-    /// The order of the bytes.
+    /// The byte order.
     pub order: ByteOrder,
 }
 
-/// A scalar within a leaf.
+/// The display of a scalar in errors and printed programs: `i4be`, `x87/12le`.
+pub(crate) struct ScalarName(pub Scalar);
+
+impl fmt::Display for ScalarName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ScalarName(scalar) = self;
+        let kind = match scalar.value {
+            Value::Bytes => "bytes",
+            Value::Char => "c",
+            Value::Wide => "w",
+            Value::Int { signed: true } => "i",
+            Value::Int { signed: false } => "u",
+            Value::Logical { .. } => "l",
+            Value::Float(FloatFormat::X87) => "x87/",
+            Value::Float(FloatFormat::M68k) => "m68k/",
+            Value::Float(FloatFormat::DoubleDouble) => "dd",
+            Value::Float(_) => "f",
+        };
+        write!(f, "{kind}{}", scalar.size)?;
+        match scalar.order {
+            _ if scalar.size == 1 => Ok(()),
+            ByteOrder::Little => f.write_str("le"),
+            ByteOrder::Big => f.write_str("be"),
+        }
+    }
+}
+
+/// A scalar in the layout of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Component {
-    /// Bytes from the leaf's start.
+    /// The offset in bytes from the leaf's start.
     pub offset: u32,
-    /// What lies there.
+    /// The scalar at this offset.
     pub scalar: Scalar,
 }
 
-/// How a leaf lies in the memory of one architecture.
+/// The memory layout of a leaf on one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LeafLayout {
-    /// Bytes of data: the sum of the components, without gaps.
+    /// The bytes of data: the sum of the components' sizes, without gaps.
     pub size: u32,
-    /// Bytes from one to the next.
+    /// The distance in bytes from one element to the next.
     pub extent: u32,
-    /// The alignment that C gives it as a member of a struct, in bytes.
+    /// The alignment in bytes that C gives it as a member of a struct.
     pub align: u32,
-    /// The alignment that it gives a struct whose first member it is: more than `align` under
-    /// the power rule, else the same.
+    /// The alignment in bytes of a C struct whose first member it is. Under the power rule it may
+    /// be greater than `align`, otherwise they are equal.
     pub leading_align: u32,
-    /// One scalar, or two of a complex number or of a pair; none of a marker.
+    /// One scalar; two for a complex number or a pair; none for a marker.
     pub components: SmallVec<[Component; 2]>,
 }

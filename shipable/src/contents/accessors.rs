@@ -1,8 +1,9 @@
-//! The accessors that were proposed to the MPI Forum in 1995: type_count and type_elements.
+//! The accessors of proposal 0 (docs/proposals.md): type_count and type_elements.
 //!
-//! They return the top-level entries of a type: what its constructor was given, as the proposal prefers. Its MPI_BASIC is
-//! [`Combiner::Named`] here, its MPI_CONTIG [`Combiner::Contiguous`], and so on. What each combiner has, where the
-//! first block of rows is the proposal's and the second ours, for what came after it:
+//! They return the top-level entries of a type, that is, the arguments of its constructor. The
+//! proposal's MPI_BASIC is [`Combiner::Named`], its MPI_CONTIG is [`Combiner::Contiguous`], and so
+//! on. The first rows of the table are the proposal's. The rows below them cover the constructors
+//! that MPI got later:
 //!
 //! | combiner | count | blocklengths | displacements | types |
 //! |---|---|---|---|---|
@@ -11,49 +12,51 @@
 //! | vector, hvector | its count | blocklength | stride | oldtype |
 //! | indexed, hindexed | number of blocks | all | all | oldtype |
 //! | struct | number of members | all | all | all |
-//! | **ours** | | | | |
+//! | **later constructors** | | | | |
 //! | dup | 1 | 1 | 0 | oldtype |
 //! | indexed_block, hindexed_block | number of blocks | the same for each | all | oldtype |
-//! | simple_struct | number of members | all | -: it has none | all |
-//! | resized | 3 | 1, 1, 1 | lb, 0, lb + extent | LB, oldtype, UB: what MPI-1 writes for it |
+//! | simple_struct | number of members | all | -, it has none | all |
+//! | resized | 3 | 1, 1, 1 | lb, 0, lb + extent | LB, oldtype, UB, as in MPI-1 |
 //! | subarray | dimensions | subsizes | starts | oldtype |
 //! | darray | dimensions | indices owned | first index owned | oldtype |
 //! | f90 real, complex, integer | 1, combiner basic | - | - | the type itself |
-//! | value_index | 2 | 1, 1 | -: C lays it out | value, index |
+//! | value_index | 2 | 1, 1 | -, C lays it out | value, index |
 //!
-//! MPI-1's constructors have the entries of their successors, and their own combiner. Sizes and order of an array,
-//! and a kind's precision and range, are [contents](super).
+//! MPI-1's constructors have the entries of their successors, with their own combiners. The sizes
+//! and order of an array, and the precision and range of a Fortran kind, aren't entries: they are
+//! in the [contents](super).
 //!
-//! The proposal contradicts itself on VECTOR: the count that is returned is *how many elements were actually filled
-//! in*, and it is the vector's count, while one element of each array is filled. Here it is the vector's count, which
-//! nothing else would tell; but never more than the count that was passed in, since a caller's loop over its arrays
-//! relies on that. So a caller who passes what type_count returned gets the vector's count, and reads the first
-//! entries only.
+//! The proposal contradicts itself on VECTOR. It defines the returned count as *how many elements
+//! were actually filled in*, and also as the vector's count, although one element of each array is
+//! filled. Here it is the vector's count, because no other result reports it. It is at most the
+//! count that was passed in, because callers loop over arrays of that length. A caller that passes
+//! the result of type_count gets the vector's count, and reads only the first entries.
 //!
-//! A loop that descends until only basic types are left always ends: every type that is returned is a part of the
-//! type that it was asked of, or a basic type that is returned with the combiner basic.
+//! A loop that descends to the basic types always ends: each returned type is a part of the type
+//! asked for, or a basic type with the combiner basic.
 
 use crate::basic::{Basic, Leaf};
 use crate::datatype::{Combiner, Datatype, Node};
 use crate::error::{Class, Error, Result};
 
-/// What [`type_elements`] returns. Each list holds what is filled in of its array, from its start; no list is longer
-/// than the count that was passed in.
+/// The result of [`type_elements`]. Each list holds the filled part of its array, from the start.
+/// No list is longer than the count that was passed in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elements {
-    /// The count on return.
+    /// The returned count.
     pub count: i64,
     /// The type's combiner.
     pub combiner: Combiner,
-    /// Of `array_of_blocklengths`.
+    /// The filled part of `array_of_blocklengths`.
     pub blocklengths: Vec<i64>,
-    /// Of `array_of_displacements`.
+    /// The filled part of `array_of_displacements`.
     pub displacements: Vec<i64>,
-    /// Of `array_of_types`.
+    /// The filled part of `array_of_types`.
     pub types: Vec<Datatype>,
 }
 
-/// The number of entries of a type (MPI_Type_count of the proposal): how long arrays for [`type_elements`] have to be.
+/// The number of entries of a type (MPI_Type_count of proposal 0): the array length that
+/// [`type_elements`] needs.
 pub fn type_count(datatype: &Datatype) -> i64 {
     match datatype.node() {
         Node::Leaf(_) | Node::Dup { .. } | Node::Contiguous { .. } => 1,
@@ -71,7 +74,7 @@ pub fn type_count(datatype: &Datatype) -> i64 {
     }
 }
 
-/// At most the first `count` entries of a type (MPI_Type_elements of the proposal).
+/// The first `count` entries of a type, or all if it has fewer (MPI_Type_elements of proposal 0).
 ///
 /// ```
 /// use shipable::{Datatype, contents};
@@ -82,7 +85,7 @@ pub fn type_count(datatype: &Datatype) -> i64 {
 /// ```
 ///
 /// # Errors
-/// COUNT for a count below zero. A count of zero touches no array.
+/// COUNT for a negative count. With a count of 0, no array is touched.
 pub fn type_elements(datatype: &Datatype, count: i64) -> Result<Elements> {
     if count < 0 {
         let problem = format!("count is {count}: counts are zero or greater");
@@ -123,7 +126,7 @@ pub fn type_elements(datatype: &Datatype, count: i64) -> Result<Elements> {
             let starts: Vec<_> = shares.iter().map(|share| share.first).collect();
             (first(&owned), first(&starts))
         }
-        // A constructor checked that the sum fits.
+        // The constructor checked that this sum fits 64 bits.
         Node::Resized { lb, extent, .. } => (first(&[1, 1, 1]), first(&[*lb, 0, lb + extent])),
         Node::ValueIndex { .. } => (first(&[1, 1]), vec![]),
     };

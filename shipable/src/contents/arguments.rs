@@ -1,7 +1,8 @@
-//! The table of combiners and arguments, once to write and once to read.
+//! The table of combiners and arguments, written by [`Writer`] and read by [`Reader`].
 //!
-//! Each row names its arguments in the order of the constructor, by what they are: a count is an integer or a large
-//! count, an address is an address or a large count, and some are integers always. Where they go follows from that.
+//! A row lists the arguments in the order of the constructor, each with its kind: integer, count,
+//! address or datatype. The kind and the version of the calls decide the array: a count is an
+//! integer or a large count, an address is an address or a large count.
 
 use super::{
     Contents, Counts, DISTRIBUTE_BLOCK, DISTRIBUTE_CYCLIC, DISTRIBUTE_DFLT_DARG, DISTRIBUTE_NONE,
@@ -13,7 +14,7 @@ use crate::error::{Class, Error, Result};
 
 pub(super) struct Writer {
     counts: Counts,
-    /// Whether the arguments are kept, and not only counted.
+    /// Whether to keep the arguments, or only to count them.
     keep: bool,
     pub envelope: Envelope,
     pub contents: Contents,
@@ -166,7 +167,7 @@ impl Writer {
         numbers.iter().try_for_each(|&number| self.count(name, number))
     }
 
-    /// The count of a list, before the list.
+    /// Writes the length of a list as a count. It precedes the list.
     fn length(&mut self, list: &[i64]) -> Result<()> {
         self.count("count", list.len() as i64)
     }
@@ -206,7 +207,7 @@ type MakeStruct = fn(&[i64], &[i64], &[Datatype]) -> Result<Datatype>;
 
 pub(super) struct Reader<'a> {
     combiner: Combiner,
-    /// Whether the numbers stand among the large counts.
+    /// Whether counts and addresses are large counts.
     large: bool,
     integers: &'a [i32],
     addresses: &'a [i64],
@@ -291,8 +292,8 @@ impl<'a> Reader<'a> {
         ];
         match left.iter().find(|(_, left)| *left > 0) {
             None => Ok(made),
-            Some((what, left)) => {
-                Err(wrong(format!("{left} {what} more than {} has", self.combiner.mpi_name())))
+            Some((kind, left)) => {
+                Err(wrong(format!("{left} {kind} more than {} has", self.combiner.mpi_name())))
             }
         }
     }
@@ -386,15 +387,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first of a list, which is then the rest.
-fn take<'a, T>(list: &mut &'a [T], length: i64, what: &str) -> Result<&'a [T]> {
+/// Splits the first `length` items from a list.
+fn take<'a, T>(list: &mut &'a [T], length: i64, kind: &str) -> Result<&'a [T]> {
     let here = list.len();
     match usize::try_from(length).ok().and_then(|length| list.split_at_checked(length)) {
         Some((first, rest)) => {
             *list = rest;
             Ok(first)
         }
-        None => Err(wrong(format!("{length} {what} are needed where {here} are left"))),
+        None => Err(wrong(format!("{length} {kind} are needed, but {here} are left"))),
     }
 }
 

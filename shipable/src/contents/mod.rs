@@ -1,11 +1,13 @@
-//! Datatypes taken apart: the arguments of the constructor (MPI-5.0 section 5.1.13), and the [`accessors`] of 1995.
+//! The contents of datatypes: the arguments of their constructors (MPI-5.0 section 5.1.13), and the
+//! [`accessors`] of proposal 0 (docs/proposals.md).
 //!
-//! [`Datatype::envelope`] says how many arguments of each kind the constructor had, [`Datatype::contents`] which, and
-//! [`Contents::rebuild`] calls it with them again. The arguments stand in the order that MPI's table gives them:
+//! [`Datatype::envelope`] returns the number of arguments of each kind, [`Datatype::contents`] the
+//! arguments themselves, and [`Contents::rebuild`] calls the constructor with them again. The
+//! arguments have the order of MPI's table:
 //!
 //! | combiner | integers | addresses | datatypes |
 //! |---|---|---|---|
-//! | NAMED | none: it is erroneous to ask for its contents | | |
+//! | NAMED | none: asking for its contents is erroneous | | |
 //! | DUP | | | oldtype |
 //! | CONTIGUOUS | count | | oldtype |
 //! | VECTOR | count, blocklength, stride | | oldtype |
@@ -15,7 +17,7 @@
 //! | INDEXED_BLOCK | count, blocklength, displacements | | oldtype |
 //! | HINDEXED_BLOCK | count, blocklength | displacements | oldtype |
 //! | STRUCT, STRUCT_INTEGER | count, blocklengths | displacements | types |
-//! | SIMPLE_STRUCT, which is ours | count, blocklengths | | types |
+//! | SIMPLE_STRUCT, which MPI hasn't | count, blocklengths | | types |
 //! | SUBARRAY | ndims, sizes, subsizes, starts, order | | oldtype |
 //! | DARRAY | size, rank, ndims, gsizes, distribs, dargs, psizes, order | | oldtype |
 //! | F90_REAL, F90_COMPLEX | precision, range | | |
@@ -23,18 +25,24 @@
 //! | RESIZED | | lb, extent | oldtype |
 //! | VALUE_INDEX | | | value, index |
 //!
-//! That is [`Counts::Int`]. In [`Counts::Large`], the version with `_c` in its name, everything that a large-count
-//! constructor takes as an MPI_Count is a large count, addresses included; ndims, order, and the arguments of DARRAY
-//! but its gsizes stay integers. Whether a type was made with large counts isn't kept, so either version may be asked
-//! for; the one with ints is refused where an argument doesn't fit, as MPI refuses it for a type that was made with
-//! large counts.
+//! The table shows the calls with int counts, [`Counts::Int`]. In the calls with large counts,
+//! [`Counts::Large`], every argument that the constructor's `_c` version takes as an `MPI_Count` is
+//! a large count, addresses included. The integers ndims, size, rank, distribs, dargs, psizes and
+//! order stay integers.
 //!
-//! Orders, distributions and undefined arguments are integers here, with the values of MPI-5.0's ABI, but for
-//! [`DISTRIBUTE_DFLT_DARG`]. Handles, references and attributes are the runtime's.
+//! A datatype doesn't record which version made it, so both may return its contents. The version
+//! with int counts fails if an argument doesn't fit an int. MPI requires this failure for every
+//! type that was made with large counts.
+//!
+//! Orders, distributions and undefined arguments are integers here, with the values of MPI-5.0's
+//! ABI, except for [`DISTRIBUTE_DFLT_DARG`].
+//!
+//! Left out: handles, references and attributes, which belong to the runtime.
 
 pub mod accessors;
 mod arguments;
 
+pub use crate::datatype::DISTRIBUTE_DFLT_DARG;
 pub use accessors::{Elements, type_count, type_elements};
 
 use crate::datatype::{Combiner, Datatype};
@@ -51,12 +59,10 @@ pub const DISTRIBUTE_NONE: i32 = 16;
 pub const DISTRIBUTE_BLOCK: i32 = 17;
 /// `MPI_DISTRIBUTE_CYCLIC`.
 pub const DISTRIBUTE_CYCLIC: i32 = 18;
-/// `MPI_DISTRIBUTE_DFLT_DARG`. MPI's ABI has 19, which can't be told from an argument of 19.
-pub const DISTRIBUTE_DFLT_DARG: i32 = -1;
-/// `MPI_UNDEFINED`, of a Fortran kind's precision or range.
+/// `MPI_UNDEFINED`, for the precision or range of a Fortran kind.
 pub const UNDEFINED: i32 = -32766;
 
-/// Which version of the calls is meant: of a count that is an int, or an MPI_Count.
+/// The version of the calls: with counts that are ints, or with counts that are `MPI_Count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counts {
     /// `MPI_Type_get_envelope`, `MPI_Type_get_contents`.
@@ -65,41 +71,44 @@ pub enum Counts {
     Large,
 }
 
-/// How many arguments of each kind a datatype's constructor had; also the room that arrays have for them.
+/// The number of arguments of each kind of a datatype's constructor. It also describes the lengths
+/// of the arrays that receive them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Which constructor it was.
+    /// The constructor's name.
     pub combiner: Combiner,
     /// `num_integers`.
     pub integers: usize,
     /// `num_addresses`.
     pub addresses: usize,
-    /// `num_large_counts`; 0 in the version with ints.
+    /// `num_large_counts`; 0 for [`Counts::Int`].
     pub large_counts: usize,
     /// `num_datatypes`.
     pub datatypes: usize,
 }
 
-/// The arguments of a datatype's constructor, in the order of the [module](self)'s table.
+/// The arguments of a datatype's constructor, in the order of the table in the [module](self)'s
+/// documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// Which constructor it was.
+    /// The constructor's name.
     pub combiner: Combiner,
     /// `array_of_integers`.
     pub integers: Vec<i32>,
     /// `array_of_addresses`.
     pub addresses: Vec<i64>,
-    /// `array_of_large_counts`; empty in the version with ints.
+    /// `array_of_large_counts`; empty for [`Counts::Int`].
     pub large_counts: Vec<i64>,
-    /// `array_of_datatypes`: the very objects that the constructor was given.
+    /// `array_of_datatypes`: the same objects that the constructor was given.
     pub datatypes: Vec<Datatype>,
 }
 
 impl Datatype {
-    /// How many arguments its constructor had (`MPI_Type_get_envelope`); none if it is a named type.
+    /// The number of arguments of its constructor (`MPI_Type_get_envelope`); 0 of each kind for a
+    /// named type.
     ///
     /// # Errors
-    /// TYPE where an argument doesn't fit the version of the calls.
+    /// TYPE if an argument doesn't fit this version of the calls.
     pub fn envelope(&self, counts: Counts) -> Result<Envelope> {
         let mut writer = Writer::counting(self.combiner(), counts);
         writer.arguments(self)?;
@@ -112,7 +121,8 @@ impl Datatype {
     /// use shipable::{Datatype, contents::Counts};
     /// let column = Datatype::hvector(8, 1, 80, &Datatype::double())?;
     /// let contents = column.contents(Counts::Int)?;
-    /// assert_eq!((contents.integers.as_slice(), contents.addresses.as_slice()), (&[8, 1][..], &[80][..]));
+    /// assert_eq!(contents.integers, [8, 1]);
+    /// assert_eq!(contents.addresses, [80]);
     /// assert_eq!(contents.datatypes, [Datatype::double()]);
     /// assert_eq!(column.contents(Counts::Large)?.large_counts, [8, 1, 80]);
     /// assert_eq!(contents.rebuild()?, column);
@@ -120,7 +130,7 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// TYPE for a named type, and where an argument doesn't fit the version of the calls.
+    /// TYPE for a named type, or if an argument doesn't fit this version of the calls.
     pub fn contents(&self, counts: Counts) -> Result<Contents> {
         if let Some(named) = self.as_basic() {
             let problem = format!("{named} is a named predefined type: it has no contents");
@@ -133,10 +143,10 @@ impl Datatype {
 }
 
 impl Envelope {
-    /// Whether arrays with room for `room` hold as much as this says.
+    /// Checks that arrays of the lengths in `room` can receive these arguments.
     ///
     /// # Errors
-    /// [`Error::ArrayTooSmall`] for the first that doesn't, of class ARG.
+    /// [`Error::ArrayTooSmall`], of class ARG, for the first array that is too short.
     pub fn fits(&self, room: &Envelope) -> Result<()> {
         let arrays = [
             ("array_of_integers", room.integers, self.integers),
@@ -152,7 +162,7 @@ impl Envelope {
 }
 
 impl Contents {
-    /// How much there is of each kind.
+    /// The number of arguments of each kind.
     pub fn envelope(&self) -> Envelope {
         Envelope {
             combiner: self.combiner,
@@ -163,10 +173,11 @@ impl Contents {
         }
     }
 
-    /// Writes them to arrays, which may be longer than they need to be. Nothing is written unless everything is.
+    /// Writes the arguments to arrays, which may be longer than needed. On an error, nothing is
+    /// written.
     ///
     /// # Errors
-    /// As [`Envelope::fits`].
+    /// [`Error::ArrayTooSmall`], of class ARG, for the first array that is too short.
     pub fn write(
         &self,
         integers: &mut [i32],
@@ -188,10 +199,12 @@ impl Contents {
         Ok(())
     }
 
-    /// Calls the constructor with them: the type that comes of it equals the one that they were taken from.
+    /// Calls the constructor with these arguments. The result equals the type that they were taken
+    /// from.
     ///
     /// # Errors
-    /// TYPE for NAMED, ARG where there are too few or too many arguments of a kind; else as the constructor.
+    /// TYPE for a named type, ARG for too few or too many arguments of a kind, and the
+    /// constructor's own errors.
     pub fn rebuild(&self) -> Result<Datatype> {
         Reader::new(self).rebuild()
     }

@@ -1,23 +1,27 @@
-//! What it takes to turn one scalar's bytes into another representation's.
+//! Conversions of scalars between representations.
 //!
-//! A [`Conversion`] works on *units*: a copy's unit is a byte, a swap's the bytes that it reverses,
-//! any other conversion's the whole scalar. A scalar of 16 bytes is thus sixteen units of a copy,
-//! and two of double-double's swap, whose halves keep their places. Everything above (merging of
-//! runs, cutting of transfers) counts in units.
+//! A [`Conversion`] works on *units*. A copy's unit is a byte, and a swap's unit is the bytes that
+//! it reverses. The unit of any other conversion is the whole scalar. A scalar of 16 bytes
+//! therefore has sixteen units of a copy. A double-double has two units of a swap, since its halves
+//! keep their places. Programs and kernels count in units when they merge runs or cut transfers.
 //!
-//! MPI-5.0 section 4.3.2: integers, logicals and characters convert exactly, floating point to the
-//! nearest value; what the destination can't represent is an error. BYTE and PACKED are never
-//! converted.
+//! MPI-5.0 section 4.3.2: integers, logicals and characters convert exactly, and floating point to
+//! the nearest value. A value that the target can't represent is an error. BYTE and PACKED are
+//! never converted.
 
 use std::fmt;
 
+use crate::arch::scalar::ScalarName;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::float;
+
+pub use crate::error::Unconvertible;
+pub use crate::float::Misfit;
 
 /// The widest scalar, in bytes.
 pub const MAX_SIZE: usize = 16;
 
-/// How units of one representation become units of another.
+/// A conversion from units of one representation to units of another.
 ///
 /// ```
 /// use shipable::arch::{ByteOrder, Scalar, Value};
@@ -37,12 +41,12 @@ pub enum Conversion {
     Copy,
     /// The bytes of each unit are reversed.
     Swap {
-        /// How many bytes are reversed.
+        /// The bytes that are reversed.
         unit: Unit,
     },
     /// Integers and characters of another width, sign or byte order.
     Resize(Ends),
-    /// Logicals: any nonzero is true, and true is written as the destination has it.
+    /// Logicals. Any nonzero value is true, and true is written in the target's representation.
     Logical(Ends),
     /// Floating point of another format.
     Refloat(Ends),
@@ -67,7 +71,7 @@ impl Unit {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// If no unit has this size.
     pub(crate) const fn of(bytes: usize) -> Unit {
         match bytes {
             2 => Unit::Two,
@@ -79,52 +83,22 @@ impl Unit {
     }
 }
 
-/// The scalars at both ends of a conversion; made by [`Conversion::between`] alone, which checks
-/// their sizes.
+/// The scalars at both ends of a conversion. Only [`Conversion::between`] makes them, since it
+/// checks their sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ends {
     from: Scalar,
     to: Scalar,
 }
 
-/// Two scalars between which no conversion is defined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no conversion from {} to {}", Name(*from), Name(*to))]
-pub struct Unconvertible {
-    /// What there is.
-    pub from: Scalar,
-    /// What is wanted.
-    pub to: Scalar,
-}
-
-/// A value that its destination can't represent. MPI's class for it is CONVERSION.
+/// A value that its target can't represent. MPI's class for it is CONVERSION.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} {reason}")]
 pub struct ValueError {
-    /// The value in decimal; the bits, in hexadecimal, of what has none.
+    /// The value in decimal. If its bits are no number, the bits in hexadecimal.
     pub value: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: Misfit,
-}
-
-/// Why a value can't be converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Misfit {
-    /// An integer or character outside of the destination's range.
-    #[error("doesn't fit")]
-    Range,
-    /// A finite number that rounds to beyond the destination's greatest.
-    #[error("overflows")]
-    Overflow,
-    /// An x87 image with a nonzero exponent and no integer bit.
-    #[error("is an x87 unnormal, which is no number")]
-    Unnormal,
-    /// An x87 infinity without its integer bit.
-    #[error("is an x87 pseudo-infinity, which is no number")]
-    PseudoInfinity,
-    /// An x87 NaN without its integer bit.
-    #[error("is an x87 pseudo-NaN, which is no number")]
-    PseudoNan,
 }
 
 impl Conversion {
@@ -132,8 +106,11 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// [`Unconvertible`] if the two differ in kind (an integer and a float), if a size is none that
-    /// its kind can have, or if bytes would change their number.
+    /// [`Unconvertible`] in three cases:
+    ///
+    /// - The scalars differ in kind, such as an integer and a float.
+    /// - A scalar has a size that its kind can't have.
+    /// - Bytes would change their number.
     pub fn between(from: Scalar, to: Scalar) -> Result<Conversion, Unconvertible> {
         let refused = Unconvertible { from, to };
         if !has_valid_size(from) || !has_valid_size(to) {
@@ -169,12 +146,13 @@ impl Conversion {
             4 => Conversion::Swap { unit: Unit::Four },
             8 => Conversion::Swap { unit: Unit::Eight },
             16 => Conversion::Swap { unit: Unit::Sixteen },
-            // Odd widths, and x87's padded image, whose order no machine reverses.
+            // Scalars of odd widths, and x87's padded image, which no machine stores in the other
+            // byte order.
             _ => otherwise,
         })
     }
 
-    /// The conversion that undoes this one, where nothing was rounded.
+    /// The conversion in the other direction. It restores every value that wasn't rounded.
     pub fn reversed(self) -> Conversion {
         let reversed = |ends: Ends| Ends { from: ends.to, to: ends.from };
         match self {
@@ -185,7 +163,7 @@ impl Conversion {
         }
     }
 
-    /// Bytes of a unit before conversion.
+    /// The bytes of a unit before the conversion.
     pub fn from_size(self) -> u8 {
         match self {
             Conversion::Copy => 1,
@@ -196,7 +174,7 @@ impl Conversion {
         }
     }
 
-    /// Bytes of a unit after conversion.
+    /// The bytes of a unit after the conversion.
     pub fn to_size(self) -> u8 {
         self.reversed().from_size()
     }
@@ -206,8 +184,8 @@ impl Conversion {
         self == Conversion::Copy
     }
 
-    /// Whether a value can be refused: an integer or character that the destination has no room for. Of floating point in
-    /// another format it is said of all.
+    /// Whether the conversion can refuse a value: if an integer or character may exceed the
+    /// target's range. For floating point of another format, always true.
     pub fn can_fail(self) -> bool {
         match self {
             Conversion::Copy | Conversion::Swap { .. } | Conversion::Logical(_) => false,
@@ -224,11 +202,11 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// [`ValueError`] if the destination can't represent the value; `to` is then as it was.
+    /// [`ValueError`] if the target can't represent the value. `to` is then unchanged.
     ///
     /// # Panics
     ///
-    /// If the slices have other lengths than that.
+    /// If the slices have other lengths.
     pub fn apply(self, from: &[u8], to: &mut [u8]) -> Result<(), ValueError> {
         assert!(from.len() == self.from_size() as usize && to.len() == self.to_size() as usize);
         match self {
@@ -267,12 +245,12 @@ impl Conversion {
 }
 
 impl Ends {
-    /// What there is.
+    /// The scalar before the conversion.
     pub fn from(&self) -> Scalar {
         self.from
     }
 
-    /// What it becomes.
+    /// The scalar after the conversion.
     pub fn to(&self) -> Scalar {
         self.to
     }
@@ -296,7 +274,7 @@ fn has_valid_size(scalar: Scalar) -> bool {
     }
 }
 
-/// A truth value as `size` bytes have it; all ones stay all ones.
+/// A truth value in `size` bytes. All ones are extended to all ones.
 pub(crate) fn image_of(truth: u64, size: u8) -> u128 {
     truth as i64 as i128 as u128 & ones(size)
 }
@@ -306,14 +284,15 @@ fn ones(size: u8) -> u128 {
     u128::MAX >> (128 - 8 * size as u32)
 }
 
-/// An integer of up to 128 bits, in two's complement, and whether its value is negative.
+/// An integer of up to 128 bits in two's complement, and whether it is negative.
 struct Integer {
     bits: u128,
     negative: bool,
 }
 
 impl Integer {
-    /// Characters have no sign, but a wide image of one may have been made by extending a sign.
+    /// Loads an integer or a character. Characters have no sign, but a wide image of one may be the
+    /// result of sign extension. It is read with its sign when it is narrowed.
     fn load(scalar: Scalar, bytes: &[u8], narrowing: bool) -> Integer {
         let signed = match scalar.value {
             Value::Int { signed } => signed,
@@ -362,8 +341,8 @@ pub(crate) fn store(bits: u128, order: ByteOrder, bytes: &mut [u8]) {
     }
 }
 
-/// A float's image is an integer in its byte order, but double-double's high half comes first in
-/// both.
+/// Loads the image of a float: an integer in the float's byte order. For double-double, the high
+/// half comes first in both byte orders.
 pub(crate) fn load_float(scalar: Scalar, format: FloatFormat, bytes: &[u8]) -> u128 {
     let image = load(scalar.order, bytes);
     if low_half_last(scalar, format) { image.rotate_left(64) } else { image }
@@ -392,34 +371,7 @@ impl fmt::Display for Conversion {
 
 impl fmt::Display for Ends {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}>{}", Name(self.from), Name(self.to))
-    }
-}
-
-/// A scalar as errors and programs print it: `i4be`, `x87/12le`.
-struct Name(Scalar);
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Name(scalar) = self;
-        let kind = match scalar.value {
-            Value::Bytes => "bytes",
-            Value::Char => "c",
-            Value::Wide => "w",
-            Value::Int { signed: true } => "i",
-            Value::Int { signed: false } => "u",
-            Value::Logical { .. } => "l",
-            Value::Float(FloatFormat::X87) => "x87/",
-            Value::Float(FloatFormat::M68k) => "m68k/",
-            Value::Float(FloatFormat::DoubleDouble) => "dd",
-            Value::Float(_) => "f",
-        };
-        write!(f, "{kind}{}", scalar.size)?;
-        match scalar.order {
-            _ if scalar.size == 1 => Ok(()),
-            ByteOrder::Little => f.write_str("le"),
-            ByteOrder::Big => f.write_str("be"),
-        }
+        write!(f, "{}>{}", ScalarName(self.from), ScalarName(self.to))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Integers of every width against i128 arithmetic, and each other conversion's edges.
+//! Integers of every width against `i128` arithmetic, and the limits of all other conversions.
 
 use super::*;
 use ByteOrder::{Big, Little};
@@ -21,7 +21,7 @@ fn image(value: i128, size: u8, order: ByteOrder) -> Vec<u8> {
 fn range(signed: bool, size: u8) -> (i128, i128) {
     match (signed, size) {
         (true, 16) => (i128::MIN, i128::MAX),
-        // Half of the range; the other half has a test of its own.
+        // Half of the range. The upper half has a test of its own.
         (false, 16) => (0, i128::MAX),
         (true, _) => (-(1 << (8 * size - 1)), (1 << (8 * size - 1)) - 1),
         (false, _) => (0, (1 << (8 * size)) - 1),
@@ -88,7 +88,7 @@ fn integers_keep_their_value_or_are_refused() {
 }
 
 #[test]
-fn the_upper_half_of_unsigned_128_bits_is_no_negative_number() {
+fn large_unsigned_128_bit_integers_are_not_negative() {
     let huge = u128::MAX - 1;
     let conversion = Conversion::between(int(false, 16, Little), int(true, 16, Big)).unwrap();
     let refused = conversion.apply(&huge.to_le_bytes(), &mut [0; 16]).unwrap_err();
@@ -103,7 +103,7 @@ fn applied(from: Scalar, to: Scalar, bytes: &[u8]) -> Result<Vec<u8>, ValueError
 }
 
 #[test]
-fn any_nonzero_is_true_and_written_as_the_destination_has_it() {
+fn nonzero_logicals_are_written_as_the_targets_true() {
     let logical = |truth, size, order| scalar(Value::Logical { truth }, size, order);
     let ones = logical(u64::MAX, 4, Big);
     let one = logical(1, 4, Little);
@@ -112,7 +112,7 @@ fn any_nonzero_is_true_and_written_as_the_destination_has_it() {
     assert_eq!(applied(ones, one, &[0xff; 4]), Ok(vec![1, 0, 0, 0]));
     assert_eq!(applied(one, logical(u64::MAX, 16, Big), &[1, 0, 0, 0]), Ok(vec![0xff; 16]));
     assert_eq!(applied(logical(1, 1, Little), logical(1, 4, Big), &[0x80]), Ok(vec![0, 0, 0, 1]));
-    // The same truth at the same size is the same bits, whatever its other bits.
+    // Equal truth values of equal size have equal images, whatever their unused bits.
     let all = Conversion::between(ones, logical(0xffff_ffff, 4, Big));
     assert_eq!(all, Ok(Conversion::Copy));
 }
@@ -126,7 +126,7 @@ fn wide_characters_fit_or_are_refused() {
 }
 
 #[test]
-fn characters_in_four_bytes_may_have_been_extended_either_way() {
+fn zero_and_sign_extended_characters_narrow_alike() {
     let (char, xdr) = (scalar(Value::Char, 1, Little), scalar(Value::Char, 4, Big));
     assert_eq!(applied(char, xdr, &[0xe9]), Ok(vec![0, 0, 0, 0xe9]));
     assert_eq!(applied(xdr, char, &[0, 0, 0, 0xe9]), Ok(vec![0xe9]));
@@ -136,7 +136,7 @@ fn characters_in_four_bytes_may_have_been_extended_either_way() {
 }
 
 #[test]
-fn characters_fit_unless_there_is_less_room() {
+fn characters_can_fail_only_when_narrowed() {
     for value in [Value::Char, Value::Wide] {
         for (from, to) in [(1, 4), (2, 4), (3, 3), (4, 4), (4, 2), (4, 1)] {
             let [from, to] = [scalar(value, from, Little), scalar(value, to, Big)];
@@ -153,7 +153,7 @@ fn characters_fit_unless_there_is_less_room() {
 }
 
 #[test]
-fn floats_convert_and_are_refused_by_value_or_by_name() {
+fn refused_floats_report_their_value_or_encoding() {
     let float = |format, size, order| scalar(Value::Float(format), size, order);
     let double = float(FloatFormat::Binary64, 8, Big);
     let single = float(FloatFormat::Binary32, 4, Little);
@@ -170,12 +170,12 @@ fn floats_convert_and_are_refused_by_value_or_by_name() {
 }
 
 #[test]
-fn storage_of_long_doubles_is_what_compilers_make_of_it() {
+fn long_doubles_have_the_storage_of_compilers() {
     let float = |format, size, order| scalar(Value::Float(format), size, order);
     let x87 = float(FloatFormat::X87, 16, Little);
     let one_and_a_half = [0, 0, 0, 0, 0, 0, 0, 0xc0, 0xff, 0x3f, 1, 2, 3, 4, 5, 6];
-    // m68k: exponent, padding, significand; both double-doubles: high half first, each half in its
-    // order.
+    // m68k stores exponent, padding and significand. Both double-doubles store the high half first,
+    // each half in its byte order.
     let m68k = float(FloatFormat::M68k, 12, Big);
     let image = vec![0x3f, 0xff, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(applied(x87, m68k, &one_and_a_half), Ok(image));
@@ -190,7 +190,7 @@ fn storage_of_long_doubles_is_what_compilers_make_of_it() {
     assert_eq!(applied(quad, little, &exact), Ok(sum(f64::to_le_bytes)));
     assert_eq!(applied(little, quad, &sum(f64::to_le_bytes)), Ok(exact.to_vec()));
     assert_eq!(Conversion::between(big, little), Ok(Conversion::Swap { unit: Unit::Eight }));
-    // Padding differs, so the storage is written anew, with zeros.
+    // The padding differs, so the image is rewritten, with zeros as padding.
     let short = float(FloatFormat::X87, 12, Little);
     let mut twelve = one_and_a_half[..12].to_vec();
     twelve[10..].fill(0);
@@ -198,7 +198,7 @@ fn storage_of_long_doubles_is_what_compilers_make_of_it() {
 }
 
 #[test]
-fn the_least_work_is_chosen() {
+fn between_chooses_the_cheapest_conversion() {
     let between = |from, to| Conversion::between(from, to).unwrap();
     assert_eq!(between(int(true, 8, Big), int(true, 8, Big)), Conversion::Copy);
     assert_eq!(

@@ -1,79 +1,13 @@
-//! Subarrays, and the shares of distributed arrays.
+//! The constructors of subarrays and of distributed arrays.
 
 use super::check::Call;
+use super::distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
 use super::{Datatype, Node};
-use crate::contents::DISTRIBUTE_DFLT_DARG;
 use crate::error::{Class, Result};
 
-/// How an array's elements follow each other in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// The last dimension is the fastest.
-    C,
-    /// The first dimension is the fastest.
-    Fortran,
-}
-
-/// How a dimension of an array is dealt out to processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Distribution {
-    /// One run of the argument's length to each; by default as equal as can be.
-    Block,
-    /// Runs of the argument's length in turn; by default of one.
-    Cyclic,
-    /// Not at all: the grid has one process here.
-    None,
-}
-
-/// The indices of one dimension that one process owns: runs of `block` from `first` on, `period`
-/// apart, below `size`. `first` equals `size` where it owns none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// The first index.
-    pub first: i64,
-    /// The length of each run but the last, which `size` may cut.
-    pub block: i64,
-    /// From the start of a run to that of the next.
-    pub period: i64,
-    /// The dimension's size.
-    pub size: i64,
-}
-
-impl Share {
-    /// The number of runs.
-    pub fn runs(&self) -> i64 {
-        let room = self.size - self.first;
-        room / self.period + i64::from(room % self.period != 0)
-    }
-
-    /// The length of the last run; 0 where there is none.
-    pub fn last_run(&self) -> i64 {
-        match self.runs() {
-            0 => 0,
-            runs => self.block.min(self.size - self.first - (runs - 1) * self.period),
-        }
-    }
-
-    /// The number of indices.
-    pub fn count(&self) -> i64 {
-        match self.runs() {
-            0 => 0,
-            runs => (runs - 1) * self.block + self.last_run(),
-        }
-    }
-
-    /// The last index; none where the process owns none.
-    pub fn last(&self) -> Option<i64> {
-        match self.runs() {
-            0 => None,
-            runs => Some(self.first + (runs - 1) * self.period + self.last_run() - 1),
-        }
-    }
-}
-
 impl Node {
-    /// What the process of a darray owns in each dimension, in the order of the dimensions; none
-    /// for other constructors.
+    /// The indices that the process of a distributed array owns: one [`Share`] for each dimension,
+    /// in order. `None` for other constructors.
     pub fn shares(&self) -> Option<Vec<Share>> {
         let Node::Darray { size, rank, gsizes, distribs, dargs, psizes, .. } = self else {
             return None;
@@ -81,7 +15,7 @@ impl Node {
         let (mut processes, mut rank) = (*size, *rank);
         let dimensions = gsizes.iter().zip(distribs).zip(dargs).zip(psizes);
         let shares = dimensions.map(|(((&gsize, &distribution), &darg), &psize)| {
-            // The grid is in row-major order, whatever the order of the array.
+            // The process grid is in row-major order, independent of the array's storage order.
             processes /= psize;
             let coordinate = rank / processes;
             rank %= processes;
@@ -103,7 +37,7 @@ fn share(
         Distribution::Cyclic => darg.unwrap_or(1),
         Distribution::None => gsize,
     };
-    // What saturates here lies past `size`, where nothing is.
+    // A saturated product lies beyond `size`, so it adds no index.
     Share {
         first: coordinate.saturating_mul(block).min(gsize),
         block,
@@ -113,8 +47,8 @@ fn share(
 }
 
 impl Datatype {
-    /// A rectangular part of an array: its extent is that of the whole array
-    /// (`MPI_Type_create_subarray`).
+    /// A rectangular part of an array (`MPI_Type_create_subarray`). Its extent is the extent of the
+    /// whole array.
     ///
     /// ```
     /// use shipable::{Architecture, Datatype, Order};
@@ -125,8 +59,8 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// DIMS for no dimension, ARG for lists of different length, or a part that is empty or not
-    /// inside the array.
+    /// DIMS for no dimension; ARG for lists of different lengths, or for a part that is empty or
+    /// reaches outside of the array.
     pub fn subarray(
         sizes: &[i64],
         subsizes: &[i64],
@@ -166,16 +100,18 @@ impl Datatype {
         )
     }
 
-    /// What the process `rank` of `size` owns of an array that is dealt out over a grid of
-    /// `psizes` processes; its extent is that of the whole array (`MPI_Type_create_darray`).
-    /// A distribution argument of `None` is `MPI_DISTRIBUTE_DFLT_DARG`; that of a dimension that is not distributed is
-    /// ignored, whatever it is.
+    /// The part of a distributed array that one process owns (`MPI_Type_create_darray`). Its extent
+    /// is the extent of the whole array.
+    ///
+    /// The process is `rank` of `size` in a grid of `psizes` processes. A distribution argument of
+    /// `None` is `MPI_DISTRIBUTE_DFLT_DARG`. A dimension that isn't distributed ignores its
+    /// argument.
     ///
     /// # Errors
-    /// DIMS for no dimension; RANK for a rank outside the grid; ARG for lists of different length,
-    /// a grid of another number of processes, sizes or arguments below 1, blocks too small for
-    /// the array, or a dimension that is not distributed over several processes.
-    #[allow(clippy::too_many_arguments)] // as MPI has it
+    /// DIMS for no dimension; RANK for a rank outside the grid; ARG for lists of different lengths,
+    /// a `size` that isn't the product of `psizes`, sizes or arguments below 1, blocks too small
+    /// for the array, or several processes in a dimension that isn't distributed.
+    #[allow(clippy::too_many_arguments)] // the arguments of MPI's call
     pub fn darray(
         size: i64,
         rank: i64,
@@ -215,7 +151,7 @@ impl Datatype {
                 rank,
                 gsizes: gsizes.into(),
                 distribs: distribs.into(),
-                // The default's number, where anything is taken, is the default.
+                // An explicit `MPI_DISTRIBUTE_DFLT_DARG` means the default.
                 dargs: dargs
                     .iter()
                     .map(|darg| darg.filter(|&darg| darg != DISTRIBUTE_DFLT_DARG.into()))

@@ -1,8 +1,8 @@
-//! Checks of arguments, and the words for what fails them.
+//! Checks of constructor arguments, and the errors for invalid ones.
 
 use crate::error::{Class, Error, Result};
 
-/// The call whose arguments are checked.
+/// The name of the call whose arguments are checked.
 #[derive(Clone, Copy)]
 pub(super) struct Call(pub &'static str);
 
@@ -44,7 +44,7 @@ impl Call {
         }
     }
 
-    /// Every list has as many entries as the first.
+    /// Requires all lists to have the length of the first.
     pub fn lengths<const N: usize>(self, lists: [(&str, usize); N]) -> Result<()> {
         let [(first, length), ..] = lists[..] else { return Ok(()) };
         match lists.iter().find(|(_, other)| *other != length) {

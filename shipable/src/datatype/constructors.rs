@@ -1,8 +1,12 @@
-//! The constructors, but for those of arrays, with MPI's checks of their arguments.
+//! The constructors other than those of arrays, with MPI's checks of their arguments.
 //!
-//! All take MPI's large counts: every number is an `i64`, displacements and strides in extents of
-//! the child unless the name starts with `h`. A type may be built whose bounds leave 64 bits on
-//! some architecture; [`Datatype::bounds`] tells.
+//! Like MPI's large-count calls, every constructor takes its numbers as 64-bit integers.
+//! Displacements and strides are in extents of the child, or in bytes if the name starts with `h`.
+//! A constructor doesn't check that the bounds fit 64 bits, because bounds depend on the
+//! architecture; [`Datatype::bounds`] does.
+//!
+//! Every constructor returns VALUE_TOO_LARGE if the number of basic items doesn't fit 64 bits, and
+//! TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
 
 use super::check::Call;
 use super::{Datatype, Node};
@@ -11,11 +15,12 @@ use crate::error::{Class, Result};
 use crate::excerpt::excerpt;
 
 impl Datatype {
-    /// `count` elements, one extent apart (`MPI_Type_contiguous`).
+    /// `count` elements, each one extent after the last (`MPI_Type_contiguous`).
     ///
     /// # Errors
-    /// COUNT for a negative count. As for every constructor: VALUE_TOO_LARGE where the number of
-    /// basic items leaves 64 bits, TYPE where the tree is deeper than [`Datatype::MAX_DEPTH`].
+    /// COUNT for a negative count; VALUE_TOO_LARGE if the number of basic items doesn't fit 64
+    /// bits; TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`]. All constructors return the
+    /// last two.
     pub fn contiguous(count: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("contiguous");
         call.count(count)?;
@@ -23,8 +28,8 @@ impl Datatype {
         Datatype::of_one(call.0, child, Some(count as u64), node)
     }
 
-    /// `count` blocks of `blocklength` elements, `stride` extents from start to start
-    /// (`MPI_Type_vector`).
+    /// `count` blocks of `blocklength` elements (`MPI_Type_vector`). The stride, from the start of
+    /// a block to the start of the next, is in extents of the child.
     ///
     /// # Errors
     /// COUNT for a negative count, ARG for a negative blocklength.
@@ -36,10 +41,11 @@ impl Datatype {
         Datatype::of_one(call.0, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
-    /// As [`Datatype::vector`], the stride in bytes (`MPI_Type_create_hvector`).
+    /// `count` blocks of `blocklength` elements (`MPI_Type_create_hvector`). The stride, from the
+    /// start of a block to the start of the next, is in bytes.
     ///
     /// # Errors
-    /// As [`Datatype::vector`].
+    /// COUNT for a negative count, ARG for a negative blocklength.
     pub fn hvector(
         count: i64,
         blocklength: i64,
@@ -49,10 +55,10 @@ impl Datatype {
         Self::any_hvector("hvector", count, blocklength, stride, child, false)
     }
 
-    /// MPI-1's `MPI_TYPE_HVECTOR`, whose stride is a Fortran INTEGER.
+    /// MPI-1's `MPI_TYPE_HVECTOR`: [`Datatype::hvector`] with a stride that is a Fortran INTEGER.
     ///
     /// # Errors
-    /// As [`Datatype::vector`].
+    /// COUNT for a negative count, ARG for a negative blocklength.
     pub fn hvector_integer(
         count: i64,
         blocklength: i64,
@@ -76,10 +82,10 @@ impl Datatype {
         Datatype::of_one(call, child, (count as u64).checked_mul(blocklength as u64), node)
     }
 
-    /// Blocks of any length at any displacement, in extents (`MPI_Type_indexed`).
+    /// Blocks of any lengths at any displacements, in extents of the child (`MPI_Type_indexed`).
     ///
     /// # Errors
-    /// ARG for a negative blocklength, or lists of different length.
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn indexed(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -97,10 +103,10 @@ impl Datatype {
         )
     }
 
-    /// As [`Datatype::indexed`], displacements in bytes (`MPI_Type_create_hindexed`).
+    /// Blocks of any lengths at any displacements, in bytes (`MPI_Type_create_hindexed`).
     ///
     /// # Errors
-    /// As [`Datatype::indexed`].
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn hindexed(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -109,10 +115,11 @@ impl Datatype {
         Self::any_hindexed("hindexed", blocklengths, displacements, child, false)
     }
 
-    /// MPI-1's `MPI_TYPE_HINDEXED`, whose displacements are Fortran INTEGERs.
+    /// MPI-1's `MPI_TYPE_HINDEXED`: [`Datatype::hindexed`] with displacements that are Fortran
+    /// INTEGERs.
     ///
     /// # Errors
-    /// As [`Datatype::indexed`].
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn hindexed_integer(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -140,7 +147,8 @@ impl Datatype {
         )
     }
 
-    /// Blocks of one length at any displacement, in extents (`MPI_Type_create_indexed_block`).
+    /// Blocks of one length at any displacements, in extents of the child
+    /// (`MPI_Type_create_indexed_block`).
     ///
     /// # Errors
     /// ARG for a negative blocklength.
@@ -155,10 +163,10 @@ impl Datatype {
         Datatype::new(call.0, Node::IndexedBlock { blocklength, displacements, child })
     }
 
-    /// As [`Datatype::indexed_block`], displacements in bytes (`MPI_Type_create_hindexed_block`).
+    /// Blocks of one length at any displacements, in bytes (`MPI_Type_create_hindexed_block`).
     ///
     /// # Errors
-    /// As [`Datatype::indexed_block`].
+    /// ARG for a negative blocklength.
     pub fn hindexed_block(
         blocklength: i64,
         displacements: &[i64],
@@ -170,10 +178,10 @@ impl Datatype {
         Datatype::new(call.0, Node::HindexedBlock { blocklength, displacements, child })
     }
 
-    /// Blocks of different types, displacements in bytes (`MPI_Type_create_struct`).
+    /// Blocks of different types at any displacements, in bytes (`MPI_Type_create_struct`).
     ///
     /// # Errors
-    /// ARG for a negative blocklength, or lists of different length.
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn struct_(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -182,10 +190,11 @@ impl Datatype {
         Self::any_struct("struct_", blocklengths, displacements, children, false)
     }
 
-    /// MPI-1's `MPI_TYPE_STRUCT`, whose displacements are Fortran INTEGERs.
+    /// MPI-1's `MPI_TYPE_STRUCT`: [`Datatype::struct_`] with displacements that are Fortran
+    /// INTEGERs.
     ///
     /// # Errors
-    /// As [`Datatype::struct_`].
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn struct_integer(
         blocklengths: &[i64],
         displacements: &[i64],
@@ -218,8 +227,11 @@ impl Datatype {
         )
     }
 
-    /// Blocks of different types that lie as C lays out a struct of them, on whichever machine:
-    /// it has no displacements, so it is portable if its members are.
+    /// A *simple struct*: blocks of different types at the displacements of a C struct with these
+    /// members.
+    ///
+    /// It states no displacements; each architecture lays it out by its own rules. So it is
+    /// portable if its members are.
     ///
     /// ```
     /// use shipable::{Architecture, Datatype};
@@ -230,7 +242,7 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// ARG for a negative blocklength, or lists of different length.
+    /// ARG for a negative blocklength, or lists of different lengths.
     pub fn simple_struct(blocklengths: &[i64], children: &[Datatype]) -> Result<Datatype> {
         let call = Call("simple_struct");
         call.lengths([("blocklengths", blocklengths.len()), ("types", children.len())])?;
@@ -239,10 +251,10 @@ impl Datatype {
         Datatype::new(call.0, Node::SimpleStruct { blocklengths, children })
     }
 
-    /// The same type with another lower bound and extent, in bytes (`MPI_Type_create_resized`).
+    /// The child with another lower bound and extent, in bytes (`MPI_Type_create_resized`).
     ///
     /// # Errors
-    /// ARG where the upper bound leaves 64 bits.
+    /// ARG if the upper bound doesn't fit 64 bits.
     pub fn resized(lb: i64, extent: i64, child: &Datatype) -> Result<Datatype> {
         let call = Call("resized");
         if lb.checked_add(extent).is_none() {
@@ -253,38 +265,39 @@ impl Datatype {
         Datatype::of_one(call.0, child, Some(1), node)
     }
 
-    /// A new type that equals another (`MPI_Type_dup`).
+    /// A new datatype that equals the child (`MPI_Type_dup`).
     ///
     /// # Errors
-    /// TYPE where the tree gets too deep.
+    /// TYPE if the tree is deeper than [`Datatype::MAX_DEPTH`].
     pub fn dup(child: &Datatype) -> Result<Datatype> {
         Datatype::of_one("dup", child, Some(1), Node::Dup { child: child.clone() })
     }
 
-    /// Fortran's REAL of a decimal precision and exponent range, `None` for MPI_UNDEFINED
-    /// (`MPI_Type_create_f90_real`).
+    /// Fortran's REAL with a decimal precision and exponent range (`MPI_Type_create_f90_real`).
+    /// `None` is `MPI_UNDEFINED`.
     ///
     /// # Errors
-    /// ARG where both are undefined, or external32 has no such type: its widest has 33 digits and
-    /// a range of 4931.
+    /// ARG if both are undefined, or if external32 has no such type: its widest has a precision of
+    /// 33 digits and a range of 4931.
     pub fn f90_real(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
         Call("f90_real").real_kind(precision, range)?;
         Ok(Datatype::leaf(Leaf::F90Real { precision, range }))
     }
 
-    /// Fortran's COMPLEX, as [`Datatype::f90_real`] (`MPI_Type_create_f90_complex`).
+    /// Fortran's COMPLEX with a decimal precision and exponent range
+    /// (`MPI_Type_create_f90_complex`). `None` is `MPI_UNDEFINED`.
     ///
     /// # Errors
-    /// As [`Datatype::f90_real`].
+    /// ARG if both are undefined, or if external32 has no such type.
     pub fn f90_complex(precision: Option<u32>, range: Option<u32>) -> Result<Datatype> {
         Call("f90_complex").real_kind(precision, range)?;
         Ok(Datatype::leaf(Leaf::F90Complex { precision, range }))
     }
 
-    /// Fortran's INTEGER of a decimal exponent range (`MPI_Type_create_f90_integer`).
+    /// Fortran's INTEGER with a decimal exponent range (`MPI_Type_create_f90_integer`).
     ///
     /// # Errors
-    /// ARG for a range above 38, which external32 has no type for.
+    /// ARG for a range above 38, the widest of external32.
     pub fn f90_integer(range: u32) -> Result<Datatype> {
         match range {
             0..=38 => Ok(Datatype::leaf(Leaf::F90Integer { range })),
@@ -293,9 +306,11 @@ impl Datatype {
         }
     }
 
-    /// The pair of a value and an index (`MPI_Type_get_value_index`): MPI's own if it has one, which
-    /// MINLOC and MAXLOC take. Else an unnamed struct laid out as in C, which no operation of
-    /// [`reduce`](crate::reduce) takes and which has a locale-specific form.
+    /// A pair of a value and an index, as for MINLOC and MAXLOC (`MPI_Type_get_value_index`).
+    ///
+    /// If MPI names the pair, this is the named type. Otherwise it is an unnamed pair, laid out as
+    /// a C struct: no operation of [`reduce`](crate::reduce) accepts it, and its form is
+    /// locale-specific.
     ///
     /// ```
     /// use shipable::Datatype;
@@ -307,7 +322,8 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// TYPE where the value is not a predefined integer or real type, or the index not an integer.
+    /// TYPE if the value isn't a predefined integer or real type, or the index isn't a predefined
+    /// integer type.
     pub fn value_index(value: &Datatype, index: &Datatype) -> Result<Datatype> {
         let call = Call("value_index");
         let basics = value.as_basic().zip(index.as_basic());

@@ -1,16 +1,19 @@
-//! Datatypes: trees of constructor calls, as `MPI_Type_get_contents` gives them back.
+//! Datatypes: trees of constructor calls with their arguments.
 //!
-//! A tree is independent of any architecture, immutable, and never rewritten; subtrees are shared.
+//! A tree keeps each call exactly, so that `MPI_Type_get_contents` can return its arguments. It is
+//! immutable and independent of any architecture, and subtrees are shared.
+//!
 //! Left out: attributes, names and handles, which belong to the runtime.
 
 mod arrays;
 mod check;
 mod constructors;
+mod distribution;
 mod named;
 mod node;
 mod visited;
 
-pub use arrays::{Distribution, Order, Share};
+pub use distribution::{DISTRIBUTE_DFLT_DARG, Distribution, Order, Share};
 pub use named::TypeClass;
 pub use node::{Combiner, Node};
 pub(crate) use visited::Visited;
@@ -19,9 +22,10 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Class, Error, Result};
+use crate::limits;
 use crate::signature::Signature;
 
-/// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Cloning shares it.
+/// A datatype (MPI-5.0 chapter 5): a constructor with its arguments. Clones share it.
 ///
 /// ```
 /// use shipable::{Architecture, Datatype};
@@ -34,7 +38,8 @@ use crate::signature::Signature;
 #[derive(Clone)]
 pub struct Datatype(Root);
 
-/// Where a tree lies. The predefined types are there for good, and nobody counts their users.
+/// A pointer to the root of a tree. The predefined types are static, so they need no reference
+/// count.
 #[derive(Clone)]
 enum Root {
     Named(&'static Tree),
@@ -44,14 +49,15 @@ enum Root {
 struct Tree {
     node: Node,
     depth: usize,
-    /// Basic items, and the hash of their sequence once that was asked for.
+    /// The number of basic items in one element.
     items: u64,
+    /// The signature's hash, computed on first use.
     hash: OnceLock<u128>,
 }
 
 impl Datatype {
-    /// The deepest nesting of constructors that is accepted, so that walks can recurse.
-    pub const MAX_DEPTH: usize = 256;
+    /// The deepest nesting of constructors that is accepted. It bounds the recursion of tree walks.
+    pub const MAX_DEPTH: usize = limits::MAX_DEPTH;
 
     #[inline]
     fn tree(&self) -> &Tree {
@@ -61,42 +67,43 @@ impl Datatype {
         }
     }
 
-    /// The constructor that made it, with its arguments.
+    /// The constructor that made this type, with its arguments.
     #[inline]
     pub fn node(&self) -> &Node {
         &self.tree().node
     }
 
-    /// Which constructor made it.
+    /// The name of the constructor that made this type.
     pub fn combiner(&self) -> Combiner {
         self.tree().node.combiner()
     }
 
-    /// The type signature of one element, found when it is first asked for.
+    /// The type signature of one element. Its hash is computed on first use.
     pub fn signature(&self) -> Signature {
         let Tree { node, items, hash, .. } = self.tree();
         Signature { hash: *hash.get_or_init(|| node.hash()), count: *items }
     }
 
-    /// Basic items of one element, a pair's being two.
+    /// The number of basic items in one element. A pair counts as two.
     #[inline]
     pub(crate) fn items(&self) -> u64 {
         self.tree().items
     }
 
-    /// Whether both are the same object: what two handles being equal means in MPI.
+    /// Whether both are one object, as two equal handles in MPI are.
     pub fn is(&self, other: &Datatype) -> bool {
         std::ptr::eq(self.tree(), other.tree())
     }
 
-    /// How deep constructors nest: 1 for a predefined type.
+    /// The nesting depth of constructors: 1 for a predefined type.
     #[inline]
     pub fn depth(&self) -> usize {
         self.tree().depth
     }
 
-    /// A value that is the same for clones of one object while it lives, and differs between
-    /// objects: a key for tables that visit each shared subtree once.
+    /// The identity of this object, as a key for tables that visit each shared subtree once. Clones
+    /// have equal keys, different objects have different ones; a key is valid while its object
+    /// lives.
     pub fn key(&self) -> *const () {
         std::ptr::from_ref(self.tree()).cast()
     }
@@ -107,7 +114,8 @@ impl Datatype {
         Datatype::made(call, node, depth, items)
     }
 
-    /// Of a constructor that takes one child so many times; none where that leaves 64 bits.
+    /// Makes a type whose constructor takes `copies` elements of one child. `copies` is `None` if
+    /// their number doesn't fit 64 bits.
     #[inline(always)]
     fn of_one(
         call: &'static str,
@@ -119,7 +127,10 @@ impl Datatype {
         Datatype::made(call, node, 1 + child.depth(), items)
     }
 
-    /// In line, so that a node's few words are written where they stay: copies of what was only just written wait for it.
+    /// Makes a type, unless it is too deep or `items` is `None`.
+    ///
+    /// Inlined: a call would copy the node, and reading back bytes that were just written stalls
+    /// (docs/tuning.md, "Building a datatype node").
     #[inline(always)]
     fn made(call: &'static str, node: Node, depth: usize, items: Option<u64>) -> Result<Datatype> {
         if depth > Self::MAX_DEPTH {
@@ -127,6 +138,13 @@ impl Datatype {
         }
         let items = items.ok_or_else(|| Error::overflow("the number of basic items"))?;
         Ok(Datatype(Root::Made(Arc::new(Tree { node, depth, items, hash: OnceLock::new() }))))
+    }
+}
+
+impl Signature {
+    /// The signature of one element of a type.
+    pub fn of(datatype: &Datatype) -> Signature {
+        datatype.signature()
     }
 }
 
@@ -142,7 +160,8 @@ fn too_deep(call: &'static str, depth: usize) -> Error {
     }
 }
 
-/// Equal trees of equal constructor calls, wherever they lie. Subtrees are compared once, however often they are shared.
+/// Two trees are equal if they make equal constructor calls. Each pair of subtrees is compared
+/// once, even if it is shared many times.
 impl PartialEq for Datatype {
     fn eq(&self, other: &Datatype) -> bool {
         let mut pending = vec![(self, other)];

@@ -1,4 +1,4 @@
-//! The predefined types, by short names.
+//! The predefined types, by their names in lower case.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -8,14 +8,14 @@ use crate::basic::{Basic, Leaf};
 use crate::error::{Class, Error, Result};
 use crate::signature::Signature;
 
-/// One object for each predefined type, so that handles to it are equal.
+/// One object for each predefined type, so that all its handles are equal.
 static NAMED: LazyLock<Vec<Tree>> =
     LazyLock::new(|| Basic::ALL.iter().map(|&basic| Tree::leaf(basic.into())).collect());
 
 impl Datatype {
-    /// A predefined type: always the same object.
+    /// The only object of a predefined type.
     pub fn basic(basic: Basic) -> Datatype {
-        // The wire codes count from 1 in the order of `ALL`.
+        // Wire codes count from 1, in the order of `ALL`.
         Datatype(Root::Named(&NAMED[usize::from(basic.wire()) - 1]))
     }
 
@@ -23,7 +23,7 @@ impl Datatype {
         Datatype(Root::Made(Arc::new(Tree::leaf(leaf))))
     }
 
-    /// The predefined type that this is, if it is one.
+    /// The predefined type that this is; `None` if a constructor made it.
     pub fn as_basic(&self) -> Option<Basic> {
         match self.node() {
             Node::Leaf(Leaf::Basic(basic)) => Some(*basic),
@@ -39,10 +39,10 @@ impl Tree {
     }
 }
 
-/// What a Fortran type is of: `MPI_TYPECLASS_REAL` and so on.
+/// A class of Fortran types, such as `MPI_TYPECLASS_REAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeClass {
-    /// Floating point.
+    /// Floating-point numbers.
     Real,
     /// Integers.
     Integer,
@@ -51,8 +51,9 @@ pub enum TypeClass {
 }
 
 impl Datatype {
-    /// The predefined type of a class that has this size in bytes on an architecture, by its sized Fortran name
-    /// (`MPI_Type_match_size`, MPI-5.0 section 19.1.9).
+    /// The predefined type of a class and size (`MPI_Type_match_size`, MPI-5.0 section 19.1.9).
+    ///
+    /// The result is one of the sized Fortran types. The size is in bytes on the architecture `on`.
     ///
     /// ```
     /// use shipable::{Architecture, Datatype, TypeClass};
@@ -63,7 +64,7 @@ impl Datatype {
     ///
     /// # Errors
     ///
-    /// ARG where there is none.
+    /// ARG if the architecture has no such type.
     pub fn match_size(class: TypeClass, size: u64, on: &Architecture) -> Result<Datatype> {
         use Basic::*;
         let candidates: &[Basic] = match class {
@@ -72,7 +73,8 @@ impl Datatype {
             TypeClass::Complex => &[Complex4, Complex8, Complex16, Complex32],
         };
         let size_of = |basic: Basic| on.leaf(basic.into()).map(|layout| u64::from(layout.size));
-        // Where narrow ones are stored wide, the widest of a size holds what a program puts there.
+        // An architecture may store narrow types in wider units. Of several types with this size,
+        // the widest holds every value of the others.
         let found = candidates.iter().rev().find(|&&basic| size_of(basic) == Ok(size));
         found.map(|&basic| Datatype::basic(basic)).ok_or_else(|| {
             let sizes: Vec<_> = candidates
@@ -199,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_predefined_type_has_its_object() {
+    fn each_predefined_type_is_a_single_object() {
         assert_eq!(COVERED, Basic::ALL);
         for &basic in Basic::ALL {
             assert_eq!(Datatype::basic(basic).as_basic(), Some(basic));

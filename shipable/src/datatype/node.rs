@@ -1,14 +1,17 @@
 //! The nodes of a type tree.
 
-use super::{Datatype, Distribution, Order};
+use super::Datatype;
+use super::distribution::{Distribution, Order};
 use crate::basic::{Basic, Leaf};
 use crate::signature::Signature;
 
-/// A constructor with its arguments, in MPI's units: displacements and strides are in extents of
-/// the child, or in bytes where the name starts with H and in structs.
+/// A constructor with its arguments, in MPI's units.
 ///
-/// `integer` tells MPI-1's constructors from MPI-2's, whose addresses are wider in Fortran; it
-/// changes the combiner and nothing else.
+/// Displacements and strides are in extents of the child. They are in bytes in structs, and where
+/// the constructor's name starts with H.
+///
+/// `integer` marks a constructor of MPI-1, whose addresses are Fortran INTEGERs. It only changes
+/// the combiner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Node {
@@ -61,7 +64,7 @@ pub enum Node {
         children: Box<[Datatype]>,
         integer: bool,
     },
-    /// A struct whose members lie where C puts them: it has no displacements.
+    /// A struct with the displacements that C gives its members on each architecture.
     SimpleStruct {
         blocklengths: Box<[i64]>,
         children: Box<[Datatype]>,
@@ -89,14 +92,14 @@ pub enum Node {
         extent: i64,
         child: Datatype,
     },
-    /// `MPI_Type_get_value_index` where MPI has no name for the pair.
+    /// The type of `MPI_Type_get_value_index` for a pair that MPI doesn't name.
     ValueIndex {
         value: Basic,
         index: Basic,
     },
 }
 
-/// What `MPI_Type_get_envelope` calls a constructor (MPI-5.0 section 5.1.13).
+/// The name of a constructor, as `MPI_Type_get_envelope` returns it (MPI-5.0 section 5.1.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Combiner {
@@ -113,7 +116,7 @@ pub enum Combiner {
     HindexedBlock,
     StructInteger,
     Struct,
-    /// Ours: MPI has no simple struct.
+    /// A constructor of Longshore: MPI has no simple struct.
     SimpleStruct,
     Subarray,
     Darray,
@@ -154,7 +157,7 @@ impl Combiner {
 }
 
 impl Node {
-    /// Which constructor this is.
+    /// The constructor's name.
     pub fn combiner(&self) -> Combiner {
         match self {
             Node::Leaf(Leaf::Basic(_)) => Combiner::Named,
@@ -181,7 +184,7 @@ impl Node {
         }
     }
 
-    /// The types that it is made of, as many as it was given.
+    /// The types that the constructor was given, in order.
     pub fn children(&self) -> &[Datatype] {
         match self {
             Node::Leaf(_) | Node::ValueIndex { .. } => &[],
@@ -200,8 +203,8 @@ impl Node {
         }
     }
 
-    /// Whether both are the same constructor with the same arguments, but for the types that they are made of.
-    #[rustfmt::skip] // a row for each constructor
+    /// Whether both are the same constructor with equal arguments. The children may differ.
+    #[rustfmt::skip] // one row for each constructor
     pub(super) fn is_same_call(&self, other: &Node) -> bool {
         use Node::*;
         if self.combiner() != other.combiner() || self.children().len() != other.children().len() {
@@ -234,7 +237,7 @@ impl Node {
         }
     }
 
-    /// Whether it keeps portable types portable.
+    /// Whether the constructor makes a portable type of portable types.
     pub(crate) fn is_portable(&self) -> bool {
         match self {
             Node::Leaf(_)
@@ -255,7 +258,7 @@ impl Node {
         }
     }
 
-    /// Basic items, from those of the children; none where their number leaves 64 bits.
+    /// The number of basic items, computed from the children's. `None` if it doesn't fit 64 bits.
     pub(super) fn items(&self) -> Option<u64> {
         match self {
             Node::Leaf(leaf) => Some(Signature::of_leaf(*leaf).count),
@@ -274,7 +277,8 @@ impl Node {
         }
     }
 
-    /// The hash of the signature, from those of the children, whose items a u64 counts.
+    /// The hash of the signature, computed from the children's. The number of items must fit 64
+    /// bits.
     pub(super) fn hash(&self) -> u128 {
         let of = Datatype::signature;
         let signature = match self {
@@ -298,7 +302,8 @@ impl Node {
         signature.map_or(0, |signature| signature.hash)
     }
 
-    /// How many of its one child a constructor takes; none where that leaves 64 bits, and for those that have no or several.
+    /// The number of elements of its only child that the constructor takes. `None` if it doesn't
+    /// fit 64 bits, or if the constructor has no child or several.
     fn copies(&self) -> Option<u64> {
         match self {
             Node::Leaf(_)
@@ -335,7 +340,7 @@ fn unsigned(n: i64) -> Option<u64> {
     u64::try_from(n).ok()
 }
 
-/// Of counts that were checked.
+/// The sum of counts that aren't negative. `None` if it doesn't fit 64 bits.
 fn sum(counts: &[i64]) -> Option<u64> {
     let sum: u128 = counts.iter().map(|n| u128::from(n.unsigned_abs())).sum();
     u64::try_from(sum).ok()

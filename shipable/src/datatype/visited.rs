@@ -1,4 +1,4 @@
-//! Tables of the subtrees that a walk has met.
+//! Tables of the subtrees that a walk has visited.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,9 @@ use smallvec::SmallVec;
 
 use super::Datatype;
 
-/// What a walk knows of the subtrees that it has met: most trees have few, and a list of those is faster than a hash table.
+/// A table of the subtrees that a walk has visited, with a value for each.
+///
+/// Most trees have few subtrees: a list is faster for them than a hash table.
 #[derive(Debug)]
 pub(crate) struct Visited<V> {
     few: SmallVec<[(*const (), V); FEW]>,
@@ -20,14 +22,14 @@ impl<V: Copy> Visited<V> {
         Visited { few: SmallVec::new(), many: HashMap::new() }
     }
 
-    /// What is known of a subtree, if it was met.
+    /// The value of a subtree; `None` if the walk hasn't visited it.
     pub(crate) fn get(&self, datatype: &Datatype) -> Option<V> {
         let key = datatype.key();
         let listed = self.few.iter().find(|(known, _)| *known == key).map(|(_, value)| *value);
         if self.many.is_empty() { listed } else { listed.or_else(|| self.many.get(&key).copied()) }
     }
 
-    /// Notes one that wasn't met before.
+    /// Adds a subtree that isn't in the table.
     pub(crate) fn insert(&mut self, datatype: &Datatype, value: V) {
         match self.few.len() {
             FEW => {

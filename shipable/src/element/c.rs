@@ -1,4 +1,5 @@
-//! C's types, each its own: `c_long` is an alias of another integer, which would be another MPI type.
+//! C's types as distinct Rust types. `std::ffi::c_long` is an alias of another Rust integer, so it
+//! would map to another MPI type.
 
 use super::basic;
 use crate::arch::Architecture;
@@ -33,7 +34,8 @@ macro_rules! numbers {
 }
 pub(super) use numbers;
 
-/// What a type of truth values does, of which all bits but 0 read as true; `true` is written as this.
+/// Implements a truth type. 0 reads as false, any other value as true. `true` is written as
+/// `$truth`.
 macro_rules! truth {
     ($name:ident: $truth:expr) => {
         impl $name {
@@ -67,13 +69,13 @@ macro_rules! truth {
 pub(super) use truth;
 
 numbers! {
-    /// `char`, as text: `MPI_CHAR`.
+    /// `char` as text: `MPI_CHAR`.
     Char(u8) => Char;
     /// `signed char`.
     SignedChar(i8) => SignedChar;
     /// `unsigned char`.
     UnsignedChar(u8) => UnsignedChar;
-    /// A byte that no conversion touches: `MPI_BYTE`.
+    /// A byte that no conversion changes: `MPI_BYTE`.
     Byte(u8) => Byte;
     /// `short`.
     Short(std::ffi::c_short) => Short;
@@ -91,7 +93,7 @@ numbers! {
     LongLong(std::ffi::c_longlong) => LongLong;
     /// `unsigned long long`.
     UnsignedLongLong(std::ffi::c_ulonglong) => UnsignedLongLong;
-    /// `MPI_Aint`: as wide as an address.
+    /// `MPI_Aint`, which has a pointer's width.
     Aint(isize) => Aint;
     /// `MPI_Count`.
     Count(i64) => Count;
@@ -101,23 +103,23 @@ numbers! {
 
 #[cfg(not(windows))]
 numbers! {
-    /// `wchar_t`: a code.
+    /// `wchar_t`: a character code.
     Wchar(u32) => Wchar;
 }
 #[cfg(windows)]
 numbers! {
-    /// `wchar_t`: a code.
+    /// `wchar_t`: a character code.
     Wchar(u16) => Wchar;
 }
 
-/// `_Bool`, of which any byte is a value: all but 0 read as true.
+/// `_Bool`. Any byte is a valid value: 0 reads as false, any other as true.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Bool(u8);
 
 truth! { Bool: 1 }
 
-/// `long double`, in whatever format this machine has it.
+/// `long double` in this machine's format.
 ///
 /// ```
 /// use shipable::c::LongDouble;
@@ -157,14 +159,14 @@ impl LongDouble {
     /// The nearest double.
     ///
     /// # Errors
-    /// [`ValueError`] for a value past double's range, and for bits that are no value.
+    /// [`ValueError`] for a value outside of double's range, or for bits that encode no value.
     pub fn to_f64(self) -> Result<f64, ValueError> {
         let mut bytes = [0; 8];
         convert(Basic::LongDouble, &self.0, Basic::Double, &mut bytes)?;
         Ok(f64::from_ne_bytes(bytes))
     }
 
-    /// The bytes, as they lie in memory.
+    /// The bytes in memory order.
     pub const fn to_bytes(self) -> [u8; LONG_DOUBLE] {
         self.0
     }
@@ -174,16 +176,16 @@ impl From<f64> for LongDouble {
     fn from(value: f64) -> LongDouble {
         let mut bytes = [0; LONG_DOUBLE];
         convert(Basic::Double, &value.to_ne_bytes(), Basic::LongDouble, &mut bytes)
-            .expect("every format of long double holds every double");
+            .expect("every format of long double can hold every double");
         LongDouble(bytes)
     }
 }
 
-/// From one of this machine's floating-point types to another.
+/// Converts between two of this machine's floating-point types.
 fn convert(from: Basic, source: &[u8], to: Basic, target: &mut [u8]) -> Result<(), ValueError> {
     let scalar = |basic| Architecture::NATIVE.basic(basic).components[0].scalar;
     let conversion = Conversion::between(scalar(from), scalar(to))
-        .expect("a conversion between floating-point types");
+        .expect("all floating-point types have conversions");
     let (from, to) = (conversion.from_size().into(), conversion.to_size().into());
     let mut units = source.chunks(from).zip(target.chunks_mut(to));
     units.try_for_each(|(from, to)| conversion.apply(from, to))

@@ -1,4 +1,4 @@
-//! Fortran's default kinds, as this machine's compiler has them.
+//! The default kinds of this machine's Fortran compiler.
 
 use super::basic;
 use super::c::{numbers, truth};
@@ -15,7 +15,7 @@ numbers! {
     Character(u8) => Character;
 }
 
-/// `LOGICAL`, of which any bits are a value: all but 0 read as true.
+/// `LOGICAL`. Any bits are a valid value: 0 reads as false, any other as true.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Logical(u32);

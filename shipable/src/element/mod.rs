@@ -1,7 +1,7 @@
-//! Rust types whose slices can be shipped.
+//! Elements: Rust types that have a datatype, so that slices of them can be shipped.
 //!
-//! Rust's fixed-width numbers are elements, so are arrays and tuples of elements, the types of
-//! [`crate::c`] and [`crate::fortran`], and structs by `#[derive(Shipable)]`.
+//! Elements are Rust's fixed-width numbers, arrays and tuples of elements, the types of
+//! [`crate::c`] and [`crate::fortran`], and structs with `#[derive(Shipable)]`.
 #![allow(unsafe_code)]
 
 pub mod c;
@@ -14,19 +14,22 @@ use crate::bounds::StructLayout;
 use crate::datatype::Datatype;
 use crate::memory::{View, ViewMut};
 
-/// A Rust type that a datatype describes, in the native representation.
+/// A Rust type with a datatype in the native representation.
 ///
-/// A Rust number is of a fixed width in MPI too: an `i32` is `MPI_INT32_T`, which doesn't match `MPI_INT`.
+/// A Rust number has a fixed width, so it maps to a fixed-width type of MPI: `i32` is
+/// `MPI_INT32_T`, which doesn't match `MPI_INT`.
 ///
 /// | Rust | MPI | [notation](crate::notation) |
 /// |---|---|---|
 /// | `i8`, `i16`, `i32`, `i64` | `MPI_INT8_T` to `MPI_INT64_T` | `i8`, `i16`, `i32`, `i64` |
 /// | `u8`, `u16`, `u32`, `u64` | `MPI_UINT8_T` to `MPI_UINT64_T` | `u8`, `u16`, `u32`, `u64` |
 /// | `f32`, `f64` | `MPI_FLOAT`, `MPI_DOUBLE` | `f`, `d` |
-/// | [`c::Int`], [`c::Long`], [`c::Unsigned`] | `MPI_INT`, `MPI_LONG`, `MPI_UNSIGNED` | `i`, `l`, `u` |
+/// | [`c::Int`], [`c::Unsigned`] | `MPI_INT`, `MPI_UNSIGNED` | `i`, `u` |
+/// | [`c::Short`], [`c::Long`] | `MPI_SHORT`, `MPI_LONG` | `s`, `l` |
 /// | [`c::Char`], [`c::Byte`], [`c::Bool`] | `MPI_CHAR`, `MPI_BYTE`, `MPI_C_BOOL` | `c`, `b`, `B` |
-/// | [`fortran::Integer`], [`fortran::DoublePrecision`] | `MPI_INTEGER`, `MPI_DOUBLE_PRECISION` | `I`, `D` |
-/// | `[T; 3]` | three of `T`'s | `U1(3d)` |
+/// | [`fortran::Integer`], [`fortran::Real`] | `MPI_INTEGER`, `MPI_REAL` | `I`, `R` |
+/// | [`fortran::DoublePrecision`] | `MPI_DOUBLE_PRECISION` | `D` |
+/// | `[T; 3]` | three elements of `T`'s type | `U1(3d)` |
 /// | a struct with `#[derive(Shipable)]` | a struct | `U1(S:2:c/1/0,d/1/8)` |
 ///
 /// ```
@@ -41,11 +44,11 @@ use crate::memory::{View, ViewMut};
 /// }
 ///
 /// assert_eq!(Particle::datatype().to_string(), "U1(S:3:d/3/0,i16/1/24,B/1/26)");
-/// // Its fields lie where C puts them everywhere, so that there is a portable type as well.
+/// // C lays out its fields at these offsets on every machine, so it has a portable type too.
 /// assert_eq!(Particle::simple().unwrap().to_string(), "U1(SS:3:d/3,i16/1,B/1)");
 /// ```
 ///
-/// Fields can be structs, arrays and tuples of elements, and a struct can be generic over them:
+/// Fields can be structs, arrays and tuples of elements. A struct can be generic over its elements:
 ///
 /// ```
 /// # use shipable::{Element, Shipable};
@@ -59,8 +62,8 @@ use crate::memory::{View, ViewMut};
 /// assert_eq!(Grid::<f32, 3>::datatype().to_string(), "U1(S:2:U2(S:2:d/1/0,d/1/8)/1/0,f/6/16)");
 /// ```
 ///
-/// What can't be shipped doesn't compile, and the message says what to use instead. An alias hides a type from the macro, but
-/// not from the compiler; nor does an element go without `Copy`:
+/// A type that can't be shipped is a compile error with a message that names an alternative. The
+/// compiler checks types behind aliases, and that elements are `Copy`:
 ///
 /// ```compile_fail
 /// # use shipable::Shipable;
@@ -87,9 +90,10 @@ use crate::memory::{View, ViewMut};
 ///
 /// # Safety
 ///
-/// Any bytes in place of those that the datatype's items cover are a value of the type, it has no
-/// interior mutability, and on [`Architecture::NATIVE`] the datatype's items lie inside of the
-/// type and its extent is the type's size, its lower bound 0.
+/// - Any bytes in place of the bytes that the datatype covers must be a valid value of the type.
+/// - The type has no interior mutability.
+/// - On [`Architecture::NATIVE`], the datatype's items lie inside of the type, its lower bound is
+///   0, and its extent is the type's size.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` can't be shipped: it is no element",
     label = "not an element",
@@ -97,21 +101,22 @@ use crate::memory::{View, ViewMut};
             `shipable::c` and `shipable::fortran`, and structs with #[derive(Shipable)]"
 )]
 pub unsafe trait Element: Copy + Send + Sync + 'static {
-    /// The type of one element where it lies in native memory: a struct's has byte offsets, and is
-    /// locale-specific.
+    /// The datatype of one element in native memory. The datatype of a struct has byte
+    /// displacements, so it is locale-specific.
     fn datatype() -> Datatype;
 
-    /// The portable type that lies at the same places in native memory, if there is one.
+    /// A portable datatype with the same items at the same offsets in native memory, if there is
+    /// one.
     fn simple() -> Option<Datatype>;
 
-    /// The type as a block: an array is as many of its elements.
+    /// The type as a block of simpler elements: an array is a block of its elements.
     #[doc(hidden)]
     fn block() -> Block {
         Block { length: 1, datatype: Self::datatype(), simple: Self::simple() }
     }
 }
 
-/// A number of elements of one type.
+/// A block of elements of one datatype.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Block {
@@ -135,7 +140,7 @@ impl Member {
     }
 }
 
-/// The struct type of a Rust struct: its fields at their offsets, its size for an extent.
+/// The datatype of a Rust struct: its fields at their offsets, with the struct's size as extent.
 ///
 /// # Panics
 /// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
@@ -146,15 +151,15 @@ pub fn structure<T>(members: &[Member]) -> Datatype {
     let types: Vec<_> = members.iter().map(|member| member.block.datatype.clone()).collect();
     let size = size_of::<T>() as i64;
     let datatype = Datatype::struct_(&lengths, &offsets, &types).expect(NESTING);
-    // A packed or over-aligned struct is shorter or longer than C would have it, and a tuple's
-    // first field may lie behind another.
+    // The extent of a packed or over-aligned struct differs from C's, and the first field of a
+    // tuple may not be at offset 0.
     match datatype.bounds(&Architecture::NATIVE) {
         Ok(bounds) if (bounds.lb, bounds.extent()) == (0, size) => datatype,
         _ => Datatype::resized(0, size, &datatype).expect(NESTING),
     }
 }
 
-/// The simple struct that lies as a Rust struct does, if there is one.
+/// The simple struct with the layout of a Rust struct, if there is one.
 ///
 /// # Panics
 /// If Rust types nest deeper than [`Datatype::MAX_DEPTH`].
@@ -177,42 +182,43 @@ pub fn simple_structure<T>(members: &[Member]) -> Option<Datatype> {
 
 const NESTING: &str = "Rust types that nest less than 256 deep";
 
-/// The memory of a slice, padding included, for programs of its datatype.
+/// A view of a slice's memory, padding included, for programs of its datatype.
 ///
 /// # Safety
 ///
-/// Nothing but what [`Element::datatype`] or [`Element::simple`] covers may be read: the bytes
-/// between, of a struct that has gaps, may never have been written.
+/// Only the bytes that [`Element::datatype`] or [`Element::simple`] covers may be read: the padding
+/// of a struct may be uninitialised.
 pub unsafe fn view<T: Element>(elements: &[T]) -> View<'_> {
-    // SAFETY: the slice's memory is readable for its lifetime, but for padding, which the caller
-    // keeps from.
+    // SAFETY: the slice's memory is readable for its lifetime, except for padding, which the caller
+    // doesn't read.
     unsafe { View::from_raw(elements.as_ptr().cast(), size_of_val(elements) as u64) }
 }
 
-/// The memory of a slice that is to be written by programs of its datatype.
+/// A view of a slice's memory for programs of its datatype that write it.
 ///
 /// # Safety
 ///
-/// As [`view`], for reading; any bytes may be written.
+/// Only the bytes that [`Element::datatype`] or [`Element::simple`] covers may be read: the padding
+/// of a struct may be uninitialised. Any bytes may be written.
 pub unsafe fn view_mut<T: Element>(elements: &mut [T]) -> ViewMut<'_> {
     let len = size_of_val(elements) as u64;
-    // SAFETY: the slice's memory is ours alone for its lifetime, and any bytes are a value; padding
-    // isn't read.
+    // SAFETY: the slice is exclusively borrowed for the view's lifetime, and any bytes are a valid
+    // value; the caller doesn't read padding.
     unsafe { ViewMut::from_raw(elements.as_mut_ptr().cast(), len) }
 }
 
-/// Implements `Element` for types that one predefined type describes.
+/// Implements `Element` for types that one predefined datatype describes.
 macro_rules! basic {
     ($($(#[$doc:meta])* $ty:ty => $basic:ident;)*) => {
         $(
             const _: () = {
-                // Size and alignment, for the compiler to confirm.
+                // The predefined type's size and alignment must be the Rust type's.
                 let width = $crate::Architecture::NATIVE.width_of($crate::Basic::$basic);
                 assert!(size_of::<$ty>() == width.size as usize);
                 assert!(align_of::<$ty>() == width.align as usize);
             };
 
-            // SAFETY: any bytes are a value; size and alignment are the basic type's, as asserted.
+            // SAFETY: any bytes are a valid value; size and alignment are asserted above.
             unsafe impl $crate::Element for $ty {
                 fn datatype() -> $crate::Datatype {
                     $crate::Datatype::basic($crate::Basic::$basic)
@@ -240,8 +246,8 @@ basic! {
     f64 => Double;
 }
 
-// SAFETY: an array's elements follow each other without gaps, as those of a contiguous type do
-// whose child's extent is its size.
+// SAFETY: an array's elements follow each other without gaps, like those of a contiguous type whose
+// child's extent is its size.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {
     fn datatype() -> Datatype {
         let Block { length, datatype, .. } = Self::block();
@@ -259,7 +265,7 @@ unsafe impl<T: Element, const N: usize> Element for [T; N] {
     }
 }
 
-// SAFETY: there are no bytes, and no items.
+// SAFETY: the type has no bytes, and the datatype no items.
 unsafe impl<T: Copy + Send + Sync + 'static> Element for PhantomData<T> {
     fn datatype() -> Datatype {
         structure::<Self>(&[])
@@ -273,7 +279,7 @@ unsafe impl<T: Copy + Send + Sync + 'static> Element for PhantomData<T> {
 macro_rules! tuples {
     ($(($($field:tt $name:ident),+);)*) => {
         $(
-            // SAFETY: every field is an element, and the offsets are the compiler's.
+            // SAFETY: every field is an element, and the compiler computes the offsets.
             unsafe impl<$($name: Element),+> Element for ($($name,)+) {
                 fn datatype() -> Datatype {
                     structure::<Self>(&[
@@ -281,7 +287,7 @@ macro_rules! tuples {
                     ])
                 }
 
-                /// None: a tuple's layout differs between builds.
+                /// Always `None`: the compiler may lay out a tuple differently in each build.
                 fn simple() -> Option<Datatype> {
                     None
                 }

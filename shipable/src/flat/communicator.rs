@@ -1,23 +1,24 @@
-//! Descriptions of communicators, for comparison between jobs that needn't know of each other.
+//! Descriptions of communicators, which jobs can store and compare.
 
 use super::frame::{self, excerpt};
 use super::{FlatError, field};
 use crate::arch::Architecture;
 use crate::error::Result;
 
-/// How two communicators relate, the one or the other perhaps of another job (`MPI_Comm_compare`, with the result
-/// that the proposal of 1996 adds).
+/// The relation between two communicators, which may belong to different jobs (`MPI_Comm_compare`).
+///
+/// ARCH_EQUIV is the result that proposal 1 (docs/proposals.md) adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// The same communicator of the same job.
     Ident,
-    /// The same processes in the same order, in other contexts.
+    /// The same processes in the same order, with different contexts.
     Congruent,
-    /// The same processes in another order.
+    /// The same processes in different orders.
     Similar,
-    /// Not the same processes, but data can be translated between all of them.
+    /// Different processes, but this implementation can convert the data of each.
     ArchEquiv,
-    /// None of these.
+    /// None of the other relations.
     Unequal,
 }
 
@@ -34,8 +35,8 @@ impl Comparison {
     }
 }
 
-/// What is known of a communicator outside of its job: enough to compare it with others, and to say how the data of
-/// each of its processes is represented.
+/// A communicator's description outside of its job: enough to compare it with other communicators,
+/// and to convert data of its processes.
 ///
 /// Its flat form has these fields:
 ///
@@ -43,11 +44,15 @@ impl Comparison {
 /// MCM1;LEN;JOB;CONTEXT;SIZE;ORDERED;UNORDERED;RUNS;ARCHITECTURES;CRC
 /// ```
 ///
-/// JOB is a random number that a run of a job has to itself, CONTEXT what the job calls the communicator, SIZE the
-/// number of ranks, in decimal. ORDERED and UNORDERED are hashes of the members with and without their order. All but
-/// SIZE are lowercase hexadecimal, JOB and the hashes of 32 digits, CONTEXT of 16. RUNS are the ranks' architectures,
-/// run-length coded: `0*4,1*2` gives the first four ranks the first architecture, the next two the second.
-/// ARCHITECTURES are descriptors, joined by `|`, each of them once, in the order in which RUNS first uses them.
+/// - JOB: the job's random number, unique to one run, as 32 digits. The digits of all fields but
+///   SIZE and RUNS are lowercase hexadecimal.
+/// - CONTEXT: the communicator's identity in the job, as 16 digits.
+/// - SIZE: the number of ranks, in decimal.
+/// - ORDERED and UNORDERED: hashes of the members, with and without their order, as 32 digits.
+/// - RUNS: the architecture of each rank, run-length coded. In `0*4,1*2`, the first four ranks have
+///   architecture 0, the next two have architecture 1.
+/// - ARCHITECTURES: the distinct descriptors, joined by `|`, in the order of their first use in
+///   RUNS.
 ///
 /// ```
 /// use shipable::Architecture;
@@ -68,7 +73,7 @@ pub struct CommunicatorDescription {
     size: u64,
     ordered: u128,
     unordered: u128,
-    /// Index in the table and number of ranks.
+    /// Runs of ranks: an index into `architectures`, and a number of ranks.
     runs: Vec<(usize, u64)>,
     architectures: Vec<Described>,
 }
@@ -76,7 +81,8 @@ pub struct CommunicatorDescription {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Described {
     descriptor: String,
-    /// None where the descriptor says what this implementation doesn't know.
+    /// The architecture; `None` if the descriptor contains something that this implementation
+    /// doesn't know.
     recognised: Option<Architecture>,
 }
 
@@ -84,8 +90,10 @@ const COMMUNICATOR: &str = "MCM1;";
 const LENGTH_AT: usize = COMMUNICATOR.len();
 
 impl CommunicatorDescription {
-    /// Describes a communicator: the identity of its job, which no two runs share, what identifies its context in the
-    /// job, and for each rank what identifies the process in the job and its architecture.
+    /// Describes a communicator.
+    ///
+    /// `job` identifies the run of a job, and `context` the communicator in the job. `members` has
+    /// an identity in the job and an architecture for each rank.
     pub fn new<'a>(
         job: u128,
         context: u64,
@@ -129,10 +137,11 @@ impl CommunicatorDescription {
         self.size
     }
 
-    /// The architecture of a rank; none where there is no such rank, or this implementation doesn't recognise it.
+    /// The architecture of a rank; `None` if the rank is out of range, or if this implementation
+    /// doesn't recognise the architecture.
     pub fn architecture(&self, rank: u64) -> Option<Architecture> {
         let mut end = 0;
-        // The sum is the size, which fits.
+        // Can't overflow: the counts add up to the size.
         let run = self.runs.iter().find(|(_, count)| {
             end += count;
             rank < end
@@ -140,14 +149,15 @@ impl CommunicatorDescription {
         run.and_then(|(index, _)| self.architectures[*index].recognised)
     }
 
-    /// The descriptors of the architectures that its processes have, and whether data of each can be translated here.
+    /// The descriptors of the members' architectures, each with whether this implementation
+    /// recognises it.
     pub fn architectures(&self) -> impl Iterator<Item = (&str, bool)> {
         self.architectures.iter().map(|a| (a.descriptor.as_str(), a.recognised.is_some()))
     }
 
-    /// How both relate. "The same architecture" means one whose data this implementation can translate: its own and
-    /// XDR, and any other whose descriptor it can read. That excludes a float format, a byte order or a charset
-    /// unknown to it.
+    /// The relation between two communicators. An architecture is recognised if this implementation
+    /// can convert its data: it knows the float formats, the byte order and the charset in the
+    /// descriptor.
     ///
     /// | job and context | group | architectures | |
     /// |---|---|---|---|
@@ -172,7 +182,8 @@ impl CommunicatorDescription {
         }
     }
 
-    /// The length of its flat form in bytes (`MPI_Pack_size` of a null datatype and a communicator).
+    /// The length of its flat form in bytes (`MPI_Pack_size` of a null datatype and a
+    /// communicator).
     pub fn pack_size(&self) -> usize {
         self.pack().len()
     }
@@ -188,20 +199,21 @@ impl CommunicatorDescription {
         frame::close(COMMUNICATOR.to_string(), &rest)
     }
 
-    /// Reads the flat form that begins with the first of these bytes, and says how long it is; more may follow it
-    /// (`MPI_Unpack` with a null datatype).
+    /// Reads the flat form at the start of `bytes`, and returns its description and its length.
+    /// More bytes may follow (`MPI_Unpack` with a null datatype).
     ///
     /// # Errors
-    /// [`Error::Flat`](crate::Error::Flat): bytes that are none, or were damaged. An architecture that isn't recognised
-    /// is no error: the description compares as UNEQUAL.
+    /// [`Error::Flat`](crate::Error::Flat) if there is no valid form. An unrecognised architecture
+    /// isn't an error: the description compares as UNEQUAL.
     pub fn unpack(bytes: &[u8]) -> Result<(CommunicatorDescription, usize)> {
         Ok(read(bytes)?)
     }
 }
 
-/// A process as a term of a sum: the bits of neighbours have nothing in common, so that no two small groups have one sum.
+/// A process as a term of the unordered hash. Mixing makes the terms of consecutive processes
+/// independent, so that small groups don't have equal sums.
 fn mixed(job: u128, process: u64) -> u128 {
-    // The last steps of splitmix64, which are a bijection.
+    // The final steps of splitmix64, a bijection.
     let finalised = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -213,7 +225,7 @@ fn mixed(job: u128, process: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-/// FNV-1a of 128 bits, for processes in their order: nobody forges them.
+/// The ordered hash: FNV-1a of 128 bits. It need not resist forgery.
 fn hash(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -221,8 +233,8 @@ fn hash(bytes: &[u8]) -> u128 {
 }
 
 fn read(bytes: &[u8]) -> Result<(CommunicatorDescription, usize), FlatError> {
-    let frame = frame::open(bytes, COMMUNICATOR, LENGTH_AT)?;
-    let mut fields = frame.fields();
+    let form = frame::open(bytes, COMMUNICATOR, LENGTH_AT)?;
+    let mut fields = form.fields();
     fields.next("length")?;
     let job = hexadecimal("job", fields.next("job")?, 32)?;
     let context = hexadecimal("context", fields.next("context")?, 16)?;
@@ -237,23 +249,23 @@ fn read(bytes: &[u8]) -> Result<(CommunicatorDescription, usize), FlatError> {
     let mut sorted: Vec<_> = architectures.iter().map(|a| a.descriptor.as_str()).collect();
     sorted.sort_unstable();
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        return Err(field("architectures", "one of them stands there twice".to_string()));
+        return Err(field("architectures", "a descriptor occurs twice".to_string()));
     }
-    // The digits leave room for no more.
+    // The 16 digits of CONTEXT fit 64 bits.
     let context = context as u64;
     let description =
         CommunicatorDescription { job, context, size, ordered, unordered, runs, architectures };
-    Ok((description, frame.length))
+    Ok((description, form.length))
 }
 
-/// No items if there is no text, else at least one.
+/// The items of a list: none for an empty text, otherwise at least one.
 fn list(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.split(separator).take(if text.is_empty() { 0 } else { usize::MAX })
 }
 
 fn described(descriptor: &str) -> Result<Described, FlatError> {
     match descriptor.is_empty() {
-        true => Err(field("architectures", "one of them is empty".to_string())),
+        true => Err(field("architectures", "a descriptor is empty".to_string())),
         false => Ok(Described {
             descriptor: descriptor.to_string(),
             recognised: Architecture::from_descriptor(descriptor).ok(),
@@ -278,7 +290,10 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
             }
         };
         if count == 0 || runs.last().is_some_and(|(last, _)| *last == index) {
-            return Err(wrong(format!("`{}` is empty, or the same as before it", excerpt(&item))));
+            return Err(wrong(format!(
+                "`{}` is empty, or has the architecture of the run before it",
+                excerpt(&item)
+            )));
         }
         ranks = match ranks.checked_add(count) {
             Some(ranks) if ranks <= size => ranks,
@@ -290,7 +305,7 @@ fn read_runs(text: &str, size: u64, table: usize) -> Result<Vec<(usize, u64)>, F
     match ranks == size && used == table {
         true => Ok(runs),
         false => Err(wrong(format!(
-            "{ranks} ranks of {size}, with {used} architectures of {table}: it covers all of both"
+            "{ranks} ranks of {size}, with {used} architectures of {table}: the runs must cover all of both"
         ))),
     }
 }

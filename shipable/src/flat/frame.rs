@@ -1,24 +1,24 @@
-//! What both flat forms share: how they begin, their length, and the checksum at their end.
+//! The framing of both flat forms: the magic, the length, and the checksum.
 
 use std::fmt::Display;
 
 use super::FlatError;
 
-/// `;` and 8 digits.
+/// The length of `;` and the checksum.
 const TAIL: usize = 9;
 const DIGITS: usize = 8;
 
-/// A flat form whose length and checksum are right.
-pub(super) struct Frame<'a> {
-    /// What the form begins with, which says its kind.
+/// A flat form with a valid length and checksum.
+pub(super) struct CheckedForm<'a> {
+    /// The first bytes, which identify the kind of form.
     magic: &'static str,
-    /// All before the `;` and the checksum.
+    /// The text before the last `;` and the checksum.
     text: &'a str,
-    /// Of the whole.
+    /// The length of the whole form in bytes.
     pub length: usize,
 }
 
-/// `head`, the length of the whole, `rest`, and the checksum.
+/// Composes a flat form: `head`, the length of the whole, `rest`, and the checksum.
 pub(super) fn close(head: String, rest: &str) -> String {
     let length = head.len() + DIGITS + rest.len() + DIGITS;
     let body = format!("{head}{length:08x}{rest}");
@@ -26,12 +26,12 @@ pub(super) fn close(head: String, rest: &str) -> String {
     format!("{body}{checksum:08x}")
 }
 
-/// Finds the end of the form that begins here by its length, and checks it by its checksum.
+/// Reads the form at the start of `bytes`: finds its end by its length, and verifies its checksum.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     magic: &'static str,
     length_at: usize,
-) -> Result<Frame<'a>, FlatError> {
+) -> Result<CheckedForm<'a>, FlatError> {
     let head = length_at + DIGITS;
     let begins = bytes.len().min(magic.len());
     if bytes[..begins] != magic.as_bytes()[..begins] {
@@ -43,7 +43,7 @@ pub(super) fn open<'a>(
     let stated = &bytes[length_at..head];
     let no_length = || FlatError::Length(excerpt(&String::from_utf8_lossy(stated)));
     let length = hexadecimal(stated).ok_or_else(no_length)? as usize;
-    // It is a field of its own.
+    // A `;` must end the length field.
     if length < head + TAIL || bytes.get(head).is_some_and(|&after| after != b';') {
         return Err(no_length());
     }
@@ -61,20 +61,20 @@ pub(super) fn open<'a>(
     let text = body.strip_suffix(b";").ok_or_else(|| not_closed("no `;` before it"))?;
     match std::str::from_utf8(text) {
         Ok(text) if text.bytes().all(|byte| byte.is_ascii_graphic()) => {
-            Ok(Frame { magic, text, length })
+            Ok(CheckedForm { magic, text, length })
         }
         _ => Err(not_closed("the bytes before it aren't ASCII without blanks")),
     }
 }
 
-impl<'a> Frame<'a> {
+impl<'a> CheckedForm<'a> {
     /// The fields after the magic.
     pub fn fields(&self) -> Fields<'a> {
         Fields(self.text[self.magic.len()..].split(';'))
     }
 }
 
-/// The fields that are still to be read.
+/// The fields that aren't read yet.
 pub(super) struct Fields<'a>(std::str::Split<'a, char>);
 
 impl<'a> Fields<'a> {
@@ -88,13 +88,13 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some(more) => Err(FlatError::Field {
                 field: "checksum",
-                problem: format!("`{}` before it is no field", excerpt(&more)),
+                problem: format!("`{}` before it is an extra field", excerpt(&more)),
             }),
         }
     }
 }
 
-/// Exactly 8 lowercase digits.
+/// Parses exactly 8 lowercase digits.
 fn hexadecimal(digits: &[u8]) -> Option<u32> {
     let written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     let digits = std::str::from_utf8(digits).ok().filter(|text| written && text.len() == DIGITS)?;
@@ -122,7 +122,7 @@ fn beginning(bytes: &[u8]) -> String {
     }
 }
 
-/// For messages: hostile text may be long.
+/// An excerpt for errors, since a hostile text may be long.
 pub(super) fn excerpt(text: &dyn Display) -> String {
     crate::excerpt::excerpt(text, 60)
 }

@@ -1,7 +1,8 @@
-//! Flat forms: datatypes and communicators as lines of ASCII, which outlive the job that wrote them.
+//! Flat forms: datatypes and communicators as lines of ASCII that outlive the job that wrote them.
 //!
-//! The proposal of 1996 that `MPI_Pack` and `MPI_Unpack` take datatypes and communicators prints neither of the
-//! tables that would define them, so both forms are ours:
+//! Proposal 1 (docs/proposals.md) packs datatypes and communicators with `MPI_Pack` and
+//! `MPI_Unpack`, but the tables that would define their format are lost. Longshore defines both
+//! formats:
 //!
 //! ```text
 //! MDT1;TAG;LEN;ARCH;TEXT;CRC
@@ -10,18 +11,22 @@
 //! MCM1;LEN;JOB;CONTEXT;SIZE;ORDERED;UNORDERED;RUNS;ARCHITECTURES;CRC
 //! ```
 //!
-//! - TAG: `P` for a portable datatype, `L` for one that is right on one architecture only. `F`, for a type that was
-//!   itself received and is foreign here, is never written and is refused.
-//! - LEN: of the whole, in bytes, as 8 lowercase hexadecimal digits. What comes after it is none of the form's business.
-//! - ARCH: `-` for P; for L the descriptor of the architecture ([`Architecture::descriptor`]), which has to be the
-//!   reader's own.
-//! - TEXT: the [notation].
-//! - CRC: CRC-32/ISO-HDLC of all before it, the last `;` included, as 8 lowercase hexadecimal digits.
+//! - TAG: `P` for a portable datatype, `L` for a datatype that is valid on one architecture only.
+//!   `F`, for a type that was received from another process, is never written, and is refused.
+//! - LEN: the length of the whole form in bytes, as 8 lowercase hexadecimal digits. Bytes after the
+//!   form are ignored.
+//! - ARCH: `-` for P; for L, the [descriptor](Architecture::descriptor) of the architecture, which
+//!   must be the reader's.
+//! - TEXT: the datatype's [notation].
+//! - CRC: the CRC-32/ISO-HDLC of all bytes before it, including the last `;`, as 8 lowercase
+//!   hexadecimal digits.
 //!
-//! The fields of a communicator are described at [`CommunicatorDescription`].
+//! [`CommunicatorDescription`] documents the fields of a communicator.
 //!
-//! [`pack_size`], [`pack`] and [`unpack`] are for datatypes. Committing what was unpacked, null handles, positions in
-//! a buffer and counts are the runtime's.
+//! [`pack_size`], [`pack`] and [`unpack`] are for datatypes.
+//!
+//! Left out: committing an unpacked type, null handles, buffer positions and counts, which belong
+//! to the runtime.
 
 mod communicator;
 mod frame;
@@ -32,97 +37,25 @@ use crate::arch::Architecture;
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
 use crate::form;
-use crate::notation::{self, ParseError};
+use crate::notation;
 
-/// Why bytes are no flat form that can be used here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FlatError {
-    /// The bytes begin as no flat form does, or as one of another kind or version.
-    #[error("expected {expected}, but the bytes begin with {found}")]
-    Magic {
-        /// What was asked for, and how it begins.
-        expected: &'static str,
-        /// What they begin with, in words.
-        found: String,
-    },
-    /// There are fewer bytes than the form has.
-    #[error("{found} bytes where the packed object has {needed}: unpack the whole of it")]
-    Truncated {
-        /// How many there are.
-        found: usize,
-        /// How many there have to be, as far as is known.
-        needed: usize,
-    },
-    /// The length is none.
-    #[error("length `{0}`: it is 8 lowercase hexadecimal digits, and counts the whole")]
-    Length(String),
-    /// The checksum is that of other bytes.
-    #[error("checksum `{stated}`, but that of the bytes is {computed:08x}: they were changed")]
-    Checksum {
-        /// What the form says.
-        stated: String,
-        /// What its bytes have.
-        computed: u32,
-    },
-    /// A field is missing, or isn't written as it has to be.
-    #[error("{field}: {problem}")]
-    Field {
-        /// The field's name.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Tag F: the type was received from another process, whose own it is.
-    #[error(
-        "tag F, a foreign type: it means something to its builder only, and can't be packed or unpacked"
-    )]
-    Foreign,
-    /// Tag P on a type whose displacements are in bytes.
-    #[error("tag P, but {culprit} is not portable")]
-    NotPortable {
-        /// The part of the type, in notation.
-        culprit: String,
-    },
-    /// Tag L, from another architecture.
-    #[error(
-        "tag L, specific to {built}, and this is {here}: pack a portable type to unpack it elsewhere"
-    )]
-    OtherArchitecture {
-        /// Its descriptor.
-        built: String,
-        /// The reader's.
-        here: String,
-    },
-    /// The text is no datatype.
-    #[error("text: {0}")]
-    Text(#[from] ParseError),
-}
-
-impl FlatError {
-    /// The MPI error class.
-    pub fn class(&self) -> Class {
-        match self {
-            FlatError::Truncated { .. } => Class::Truncate,
-            FlatError::Text(error) => error.class(),
-            _ => Class::Type,
-        }
-    }
-}
+pub use crate::error::FlatError;
 
 const DATATYPE: &str = "MDT1;";
-/// `MDT1;P;`
+/// The offset of LEN, after `MDT1;P;`.
 const LENGTH_AT: usize = 7;
 
-/// The length of a datatype's flat form in bytes (`MPI_Pack_size` of a datatype and a null communicator).
+/// The length in bytes of a datatype's flat form (`MPI_Pack_size` of a datatype and a null
+/// communicator).
 ///
 /// # Errors
-/// As [`pack`].
+/// The errors of [`pack`].
 pub fn pack_size(datatype: &Datatype, here: &Architecture) -> Result<usize> {
     pack(datatype, here).map(|packed| packed.len())
 }
 
-/// The flat form of a datatype of this architecture (`MPI_Pack` of a datatype and a null communicator).
+/// The flat form of a datatype on the architecture `here` (`MPI_Pack` of a datatype and a null
+/// communicator).
 ///
 /// ```
 /// use shipable::{Architecture, Datatype, flat};
@@ -130,14 +63,15 @@ pub fn pack_size(datatype: &Datatype, here: &Architecture) -> Result<usize> {
 /// let packed = flat::pack(&Datatype::contiguous(3, &record)?, &Architecture::X86_64)?;
 /// assert_eq!(packed, "MDT1;P;00000030;-;U1(3U2(SS:2:d/1,c/1));02f08a8e");
 ///
-/// // A portable type can be read anywhere; how many bytes were read says where the next object begins.
+/// // Any architecture can read a portable type. The length is the offset of the next object.
 /// let (unpacked, length) = flat::unpack(packed.as_bytes(), &Architecture::S390X)?;
 /// assert_eq!((unpacked.to_string().as_str(), length), ("U1(3U2(SS:2:d/1,c/1))", 0x30));
 /// # Ok::<(), shipable::Error>(())
 /// ```
 ///
 /// # Errors
-/// VALUE_TOO_LARGE for a type whose text is longer than what [`unpack`] reads ([`notation::MAX_TEXT`]).
+/// VALUE_TOO_LARGE for a type whose notation is longer than [`notation::MAX_TEXT`], the longest
+/// that [`unpack`] reads.
 pub fn pack(datatype: &Datatype, here: &Architecture) -> Result<String> {
     let text = datatype.to_string();
     if text.len() > notation::MAX_TEXT {
@@ -158,19 +92,21 @@ pub fn pack(datatype: &Datatype, here: &Architecture) -> Result<String> {
     Ok(frame::close(format!("{DATATYPE}{tag};"), &format!(";{architecture};{text};")))
 }
 
-/// Reads the flat form that begins with the first of these bytes, and says how long it is; more may follow it
-/// (`MPI_Unpack` to a datatype with a null communicator). The caller commits what comes of it.
+/// Reads the flat form at the start of `bytes`, and returns the datatype and the form's length.
+/// More bytes may follow (`MPI_Unpack` to a datatype with a null communicator).
+///
+/// The datatype isn't committed.
 ///
 /// # Errors
-/// [`Error::Flat`]: bytes that are none, or were damaged; a type that can't be used here because its tag is F, or
-/// because it is L and of another architecture.
+/// [`Error::Flat`] if there is no valid form, if its tag is F, or if its tag is L and its
+/// architecture isn't `here`.
 pub fn unpack(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize)> {
     Ok(read(bytes, here)?)
 }
 
 fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatError> {
-    let frame = frame::open(bytes, DATATYPE, LENGTH_AT)?;
-    let mut fields = frame.fields();
+    let form = frame::open(bytes, DATATYPE, LENGTH_AT)?;
+    let mut fields = form.fields();
     let tag = fields.next("tag")?;
     fields.next("length")?;
     let architecture = fields.next("architecture")?;
@@ -189,7 +125,7 @@ fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatErro
         }
         (false, built) if built == here.descriptor() => {}
         (false, built) => {
-            // What is no architecture at all deserves to be called that.
+            // An invalid descriptor gets its own error, before the mismatch.
             if let Err(error) = Architecture::from_descriptor(built) {
                 return Err(field("architecture", error.to_string()));
             }
@@ -202,7 +138,7 @@ fn read(bytes: &[u8], here: &Architecture) -> Result<(Datatype, usize), FlatErro
         Some(culprit) if portable => {
             Err(FlatError::NotPortable { culprit: frame::excerpt(&culprit) })
         }
-        _ => Ok((datatype, frame.length)),
+        _ => Ok((datatype, form.length)),
     }
 }
 

@@ -1,8 +1,11 @@
-//! Sums, products and comparisons of images of one format, in software: for formats that the machine lacks.
+//! Sums, products and comparisons in software, for formats that the machine lacks.
 //!
-//! Each is the exact result rounded once, to nearest, ties to even; beyond the greatest number lies infinity. A NaN operand
-//! gives a NaN, and so does an x87 image that is no number, as on the x87. Double-double, which defines no rounding, is
-//! computed in pairs, to within 2^-102 of the operands' greater magnitude, and exactly where the sum fits.
+//! Operands and results are images of one format. A result is the exact result rounded once, to
+//! nearest, ties to even. Beyond the greatest number it is infinity. A NaN operand gives a NaN, and
+//! so does an x87 image that is no number, as on the x87.
+//!
+//! Double-double defines no rounding. It is computed in pairs, to within 2^-102 of the operands'
+//! greater magnitude, and exactly if the sum fits.
 
 use std::cmp::Ordering;
 
@@ -23,7 +26,7 @@ pub(crate) fn subtract(format: FloatFormat, a: u128, b: u128) -> u128 {
     match format {
         FloatFormat::DoubleDouble => double_double::add(a, double_double::negated(b)),
         _ => {
-            // A NaN has nothing to negate.
+            // A NaN stays unchanged.
             let b = match read(format, b) {
                 nan @ Number::Nan { .. } => nan,
                 number => number.negated(),
@@ -41,7 +44,7 @@ pub(crate) fn multiply(format: FloatFormat, a: u128, b: u128) -> u128 {
     }
 }
 
-/// Which is greater; none where one is NaN.
+/// The order of two images. `None` if either is a NaN.
 pub(crate) fn compare(format: FloatFormat, a: u128, b: u128) -> Option<Ordering> {
     match format {
         FloatFormat::DoubleDouble => double_double::compare(a, b),
@@ -55,7 +58,7 @@ fn read(format: FloatFormat, image: u128) -> Number {
 
 fn image(format: FloatFormat, number: Number) -> u128 {
     encode(format, &number)
-        // Only what overflows is refused, and infinity isn't.
+        // `encode` refuses only overflow, and infinity doesn't overflow.
         .or_else(|_| encode(format, &Number::Infinite { negative: number.is_negative() }))
         .unwrap_or_default()
 }

@@ -1,10 +1,11 @@
-//! IBM's double-double: a value is the exact sum of two binary64, the first the sum rounded.
+//! IBM's double-double: a value is the exact sum of two binary64 halves, and the high half is that
+//! sum rounded.
 
 use std::cmp::Ordering;
 
 use super::ieee::Ieee;
+use super::misfit::Misfit;
 use super::number::{Number, sum};
-use crate::convert::Misfit;
 
 pub(super) fn decode(image: u128) -> Number {
     let high = Ieee::BINARY64.decode(image >> 64);
@@ -14,10 +15,10 @@ pub(super) fn decode(image: u128) -> Number {
 
 /// Steps:
 ///
-/// 1. high is the number rounded.
-/// 2. low is what remains, which subtraction gives exactly, rounded.
-/// 3. Where rounding has made low half a unit of high's last place, high may no longer be the sum
-///    rounded: the hardware adds again, exactly.
+/// 1. The high half is the number, rounded.
+/// 2. The low half is the remainder, which a subtraction gives exactly, rounded.
+/// 3. If the low half was rounded to half a unit of the high half's last place, the high half may
+///    not be the rounded sum. Add the halves once more; the hardware does that exactly.
 pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     let high = Ieee::BINARY64.encode(number)?;
     let low = match number {
@@ -35,29 +36,30 @@ pub(super) fn encode(number: &Number) -> Result<u128, Misfit> {
     Ok(u128::from(pair.0.to_bits()) << 64 | u128::from(pair.1.to_bits()))
 }
 
-/// The halves of an image.
+/// The high and the low half of an image.
 fn halves(image: u128) -> [f64; 2] {
     [f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64)]
 }
 
-/// The image of a sum whose first summand outweighs the second.
+/// The image of a sum. `high` must have the greater magnitude.
 fn image(high: f64, low: f64) -> u128 {
-    // Nothing added leaves a zero its sign.
+    // Adding a zero could change the sign of a zero.
     let total = if low == 0.0 { high } else { high + low };
     let rest = low - (total - high);
-    // Of infinities and NaNs the high half alone says what they are; the low half's zero has no sign.
+    // An infinity or NaN is determined by its high half. The low half is then a positive zero.
     let rest = if total.is_finite() && rest != 0.0 { rest } else { 0.0 };
     u128::from(total.to_bits()) << 64 | u128::from(rest.to_bits())
 }
 
-/// A sum and what its rounding lost, which is exact.
+/// The rounded sum, and its rounding error, which is exact.
 fn two_sum(a: f64, b: f64) -> [f64; 2] {
     let sum = a + b;
     let of_b = sum - a;
     [sum, (a - (sum - of_b)) + (b - of_b)]
 }
 
-/// The sum: high halves and low halves are added, each with what was lost, and the rests put in their places.
+/// The sum. Adds the high halves and the low halves, each with its rounding error, and
+/// renormalises.
 pub(super) fn add(a: u128, b: u128) -> u128 {
     let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
     let [high, lost] = two_sum(a_high, b_high);
@@ -72,7 +74,7 @@ pub(super) fn add(a: u128, b: u128) -> u128 {
     image(high, rest + lost_low)
 }
 
-/// The product, but for the low halves', which lies below the last place.
+/// The product, without that of the low halves, which lies below the last place.
 pub(super) fn multiply(a: u128, b: u128) -> u128 {
     let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
     let high = a_high * b_high;
@@ -83,7 +85,7 @@ pub(super) fn multiply(a: u128, b: u128) -> u128 {
     image(high, lost + (a_high * b_low + a_low * b_high))
 }
 
-/// The negative of an image; a NaN has none.
+/// The negated image. A NaN is unchanged.
 pub(super) fn negated(image: u128) -> u128 {
     let [high, low] = halves(image);
     if high.is_nan() {
@@ -92,7 +94,7 @@ pub(super) fn negated(image: u128) -> u128 {
     u128::from((-high).to_bits()) << 64 | u128::from((-low).to_bits())
 }
 
-/// Which is greater; none where one is NaN.
+/// The order of two images. `None` if either is a NaN.
 pub(super) fn compare(a: u128, b: u128) -> Option<Ordering> {
     let ([a_high, a_low], [b_high, b_low]) = (halves(a), halves(b));
     match a_high.partial_cmp(&b_high)? {

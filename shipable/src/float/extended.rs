@@ -1,18 +1,18 @@
-//! The two 80-bit formats with an explicit integer bit.
+//! The two 80-bit formats with an explicit integer bit: x87 and m68k.
 //!
-//! They agree in widths and bias, and differ in
+//! They have equal widths and an equal bias. They differ in four points:
 //!
-//! - the image: x87 has sign and exponent in bits 64 to 79, padding above; m68k in bits 80 to 95,
-//!   padding below;
-//! - exponent field 0: on x87 it means what 1 means, on m68k half of that, so that m68k's least
-//!   normal number is 2^-16383;
-//! - numbers without an integer bit but with an exponent: x87 takes them for invalid, m68k for
-//!   numbers;
-//! - infinities: x87 wants the integer bit, m68k ignores it and writes none (MC68881 user's manual,
-//!   section 3).
+//! - The image: x87 has sign and exponent in bits 64 to 79, with padding above. m68k has them in
+//!   bits 80 to 95, with padding below.
+//! - Exponent field 0: on x87 it means the exponent of field 1. On m68k it means one less, so the
+//!   least normal number of m68k is 2^-16383.
+//! - Numbers with an exponent but without the integer bit: they are invalid on x87, and numbers on
+//!   m68k.
+//! - Infinities: x87 requires the integer bit. m68k ignores it and writes none (MC68881 user's
+//!   manual, section 3).
 
+use super::misfit::Misfit;
 use super::number::{Number, round};
-use crate::convert::Misfit;
 
 const TOP: u128 = 0x7fff;
 const BIAS: i32 = 16383;
@@ -43,7 +43,7 @@ impl Parts {
         Number::Nan { negative: self.negative, payload: u128::from(self.significand) << 65 }
     }
 
-    /// A finite number, field 0 meaning an exponent of `field_0`.
+    /// A finite number. Field 0 means an exponent of `field_0`.
     fn finite(&self, field_0: i32) -> Number {
         let exponent = if self.field == 0 { field_0 } else { self.field as i32 - BIAS };
         Number::scaled(self.negative, u128::from(self.significand), exponent - 63)

@@ -1,12 +1,12 @@
-//! The interchange formats of IEEE 754: sign, biased exponent, fraction with an implied leading
-//! bit.
+//! The interchange formats of IEEE 754: a sign, a biased exponent, and a fraction with an implied
+//! leading bit.
 
+use super::misfit::Misfit;
 use super::number::{Number, round};
-use crate::convert::Misfit;
 
-/// A format by its widths.
+/// A format, described by its widths.
 pub(super) struct Ieee {
-    /// Bits of the significand, the implied one included.
+    /// The bits of the significand, including the implied one.
     precision: u32,
     exponent_bits: u32,
 }
@@ -60,8 +60,8 @@ impl Ieee {
             Number::Zero { .. } => 0,
             Number::Finite { exponent, significand, .. } => {
                 let rounded = round(significand, exponent, self.precision, self.least());
-                // A normal number's leading bit adds the one by which its field exceeds a
-                // subnormal's, and a carry out of rounding does the same once more.
+                // The field of a normal number is one more than that of a subnormal one. The
+                // significand's leading bit adds this 1, and a carry out of rounding adds 1 again.
                 let magnitude =
                     ((rounded.above_least as u128) << self.fraction_bits()) + rounded.significand;
                 if magnitude >= infinity {

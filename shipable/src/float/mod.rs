@@ -1,31 +1,33 @@
-//! Floating point values between all the formats that C and Fortran have, correctly rounded.
+//! Correctly rounded conversions between all floating point formats of C and Fortran.
 //!
 //! Steps of a conversion:
 //!
-//! 1. [`decode`] reads an image into a [`Number`]: exact, but for a double-double whose halves lie
-//!    more than 75 binary places apart, where the number's last bit says that there is more below
-//!    it.
-//! 2. [`encode`] rounds it once, to nearest and ties to even. 128 bits are at least 15 more than
-//!    any format keeps, so a last bit set for "more below" rounds as the exact value would.
+//! 1. [`decode`] reads an image into a [`Number`]. The number is exact, except for a double-double
+//!    whose halves lie more than 75 binary places apart. In that case the number's last bit is a
+//!    sticky bit.
+//! 2. [`encode`] rounds the number once, to nearest, ties to even. A number has at least 15 bits
+//!    more than any format keeps, so one with a sticky bit rounds as the exact value would.
 //!
-//! A finite number that rounds beyond the greatest is an error, underflow rounds, infinities stay,
-//! and a NaN stays one, quiet, with as much of its payload as there is room for. Encodings that are
-//! no numbers are refused by name.
+//! A finite number that rounds beyond the format's greatest is an error. Underflow rounds, and
+//! infinities stay. A NaN stays a quiet NaN, with as much of its payload as fits. An encoding that
+//! is no number is refused with its name.
 //!
-//! Not here: other rounding modes, decimal formats, and the quiet bit's opposite sense
-//! on old MIPS and PA-RISC.
+//! Left out: other rounding modes, decimal formats, and the inverted quiet bit of old MIPS and
+//! PA-RISC.
 
 pub(crate) mod arithmetic;
 mod double_double;
 mod extended;
 mod ieee;
+mod misfit;
 mod number;
+mod text;
 
 use std::ops::RangeInclusive;
 
 use crate::arch::FloatFormat;
-use crate::convert::Misfit;
 use ieee::Ieee;
+pub use misfit::Misfit;
 pub use number::Number;
 
 /// The storage sizes that a format can have, in bytes.
@@ -40,8 +42,8 @@ pub fn sizes(format: FloatFormat) -> RangeInclusive<u8> {
     }
 }
 
-/// Reads an image: the stored bytes as one integer, double-double's high half on top. Padding is
-/// ignored.
+/// Reads an image: the stored bytes as one integer, with the high half of a double-double on top.
+/// Ignores padding.
 ///
 /// # Errors
 ///
@@ -58,11 +60,11 @@ pub fn decode(format: FloatFormat, image: u128) -> Result<Number, Misfit> {
     }
 }
 
-/// Makes the image of a number, rounded to nearest; padding is zero.
+/// Makes the image of a number, rounded to nearest. Padding is zero.
 ///
 /// # Errors
 ///
-/// [`Misfit::Overflow`] if a finite number rounds to beyond the format's greatest.
+/// [`Misfit::Overflow`] if a finite number rounds beyond the format's greatest.
 pub fn encode(format: FloatFormat, number: &Number) -> Result<u128, Misfit> {
     match format {
         FloatFormat::Binary16 => Ieee::BINARY16.encode(number),

@@ -1,37 +1,35 @@
-//! A floating point value apart from any format.
+//! Floating point values independent of any format.
 
 use std::cmp::Ordering;
-use std::fmt;
-
-use super::ieee::Ieee;
 
 /// A value between decoding and encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// Not a number.
     Nan {
-        /// Its sign bit.
+        /// The sign bit.
         negative: bool,
-        /// Its fraction, leftmost bit (the quiet bit) leftmost.
+        /// The fraction, aligned to the left: its leftmost bit is the quiet bit.
         payload: u128,
     },
     /// An infinity.
     Infinite {
-        /// Its sign.
+        /// The sign.
         negative: bool,
     },
     /// A zero.
     Zero {
-        /// Its sign.
+        /// The sign.
         negative: bool,
     },
-    /// Any other: 1.fraction times 2 to the `exponent`.
+    /// Any other number: 1.fraction times 2 to the `exponent`.
     Finite {
-        /// Its sign.
+        /// The sign.
         negative: bool,
-        /// The power of two that its leftmost bit stands for.
+        /// The power of two that the leftmost bit of the significand stands for.
         exponent: i32,
-        /// Its leading 128 bits, the leftmost one. The last is also set if any bit beyond is.
+        /// The leading 128 bits. The first is 1. The last is sticky: it is also set if any later
+        /// bit is.
         significand: u128,
     },
 }
@@ -71,7 +69,7 @@ impl Number {
         }
     }
 
-    /// The sum, as [`sum`], but that zeros of both signs add up to the positive one.
+    /// The sum. Like [`sum`], but zeros of opposite signs add up to the positive zero.
     pub(super) fn plus(self, other: Number) -> Number {
         match (self, other) {
             (Number::Zero { negative: a }, Number::Zero { negative: b }) => {
@@ -81,7 +79,7 @@ impl Number {
         }
     }
 
-    /// The product: its leading 128 bits, the last of which is also set if any bit beyond is.
+    /// The product: its leading 128 bits, the last of which is sticky.
     pub(super) fn times(self, other: Number) -> Number {
         let negative = self.is_negative() != other.is_negative();
         match (self, other) {
@@ -100,7 +98,8 @@ impl Number {
                 Number::Finite { exponent: b_exponent, significand: b, .. },
             ) => {
                 let (high, low) = product(a, b);
-                // Between 2^254 and 2^256: at most one bit short of the top.
+                // The product of significands lies between 2^254 and 2^256, at most one bit below
+                // the top.
                 let short = high.leading_zeros();
                 let top = high << short | low >> 1 >> (127 - short);
                 let significand = top | u128::from(low << short != 0);
@@ -110,20 +109,20 @@ impl Number {
         }
     }
 
-    /// Which is greater; none where one is NaN.
+    /// The order of two numbers. `None` if either is a NaN.
     pub(super) fn compare(&self, other: &Number) -> Option<Ordering> {
-        let place = |number: &Number| match *number {
+        let key = |number: &Number| match *number {
             Number::Nan { .. } => None,
             Number::Zero { .. } => Some((0, 0, 0)),
             Number::Finite { exponent, significand, .. } => Some((1, exponent, significand)),
             Number::Infinite { .. } => Some((2, 0, 0)),
         };
-        let (a, b) = (place(self)?, place(other)?);
-        let is_zero = |place: (i32, i32, u128)| place.0 == 0;
+        let (a, b) = (key(self)?, key(other)?);
+        let is_zero = |key: (i32, i32, u128)| key.0 == 0;
         if is_zero(a) && is_zero(b) {
             return Some(Ordering::Equal);
         }
-        let negative = |number: &Number, place| number.is_negative() && !is_zero(place);
+        let negative = |number: &Number, key| number.is_negative() && !is_zero(key);
         Some(match (negative(self, a), negative(other, b)) {
             (false, false) => a.cmp(&b),
             (true, true) => b.cmp(&a),
@@ -133,19 +132,18 @@ impl Number {
     }
 }
 
-/// The upper and the lower half of a product.
+/// The upper and the lower half of a 256-bit product.
 fn product(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
     let low = a0 * b0;
-    // At most 2^64 - 1 twice above a product of halves: no overflow.
+    // The product of two halves, plus at most 2^64 - 1 twice, doesn't overflow.
     let cross = a1 * b0 + (low >> 64);
     let middle = a0 * b1 + (cross & LOW);
     (a1 * b1 + (cross >> 64) + (middle >> 64), middle << 64 | low & LOW)
 }
 
-/// The sum of two numbers: exact in its leading 126 bits or more, and its last bit set if there is
-/// more.
+/// The sum of two numbers. At least its leading 126 bits are exact, and its last bit is sticky.
 pub(super) fn sum(a: Number, b: Number) -> Number {
     match (a, b) {
         (Number::Nan { .. }, _) => a,
@@ -168,7 +166,7 @@ pub(super) fn sum(a: Number, b: Number) -> Number {
             if (exponent, significand) < (other_exponent, other_significand) {
                 return sum(b, a);
             }
-            // One bit of room for the carry.
+            // Leave one bit for the carry.
             let greater = shifted(significand, 1);
             let smaller = shifted(other_significand, 1 + exponent.abs_diff(other_exponent));
             if negative == other {
@@ -182,31 +180,30 @@ pub(super) fn sum(a: Number, b: Number) -> Number {
     }
 }
 
-/// Shifted right; the last bit is also set if any bit is lost, which keeps sums and differences on
-/// the right side of every halfway point.
+/// Shifts right. The last bit is sticky, which keeps sums and differences on the right side of
+/// every halfway point.
 fn shifted(significand: u128, by: u32) -> u128 {
     let kept = significand.checked_shr(by).unwrap_or(0);
     let lost = by >= 128 || kept << by != significand;
     kept | u128::from(lost)
 }
 
-/// The leading bits of a finite number as a format keeps them.
+/// A finite number's significand, rounded for a format.
 pub(super) struct Rounded {
-    /// Up to `precision` bits, or one more if all were ones and rounded up.
+    /// At most `precision` bits, or one bit more if all were ones and were rounded up.
     pub significand: u128,
-    /// How many units of the format's least positive number's exponent the significand's last bit
-    /// lies above it.
+    /// The exponent of the significand's last bit, less that of the format's least positive number.
     pub above_least: u32,
 }
 
-/// Rounds to `precision` bits, the last of which stands for 2 to the `least` or more: to nearest,
-/// ties to even.
+/// Rounds to `precision` bits, to nearest, ties to even. The last bit stands for 2 to the `least`
+/// or more.
 pub(super) fn round(significand: u128, exponent: i32, precision: u32, least: i32) -> Rounded {
     let last = (exponent + 1 - precision as i32).max(least);
     let above_least = (last - least) as u32;
     let dropped = last - (exponent - 127);
     let significand = match dropped {
-        // Only binary formats of up to 113 bits exist, so at least 15 bits are dropped.
+        // No format keeps more than 113 bits, so at least 15 bits are dropped.
         1..=127 => {
             let (kept, rest) = (significand >> dropped, significand << (128 - dropped));
             let half = 1 << 127;
@@ -216,29 +213,4 @@ pub(super) fn round(significand: u128, exponent: i32, precision: u32, least: i32
         _ => 0,
     };
     Rounded { significand, above_least }
-}
-
-/// In decimal: exactly as the shortest that reads back as the same binary64, or to three places.
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.is_negative() { "-" } else { "" };
-        match *self {
-            Number::Nan { .. } => f.write_str("NaN"),
-            Number::Infinite { .. } => write!(f, "{sign}infinity"),
-            Number::Zero { .. } => write!(f, "{sign}0"),
-            Number::Finite { exponent, significand, .. } => {
-                if let Some(double) = Ieee::BINARY64
-                    .encode(self)
-                    .ok()
-                    .filter(|&image| Ieee::BINARY64.decode(image) == *self)
-                {
-                    return write!(f, "{:e}", f64::from_bits(double as u64));
-                }
-                let fraction = significand as f64 / 2f64.powi(127);
-                let logarithm = fraction.log10() + exponent as f64 * std::f64::consts::LOG10_2;
-                let decimal = logarithm.floor();
-                write!(f, "{sign}{:.3}e{decimal}", 10f64.powf(logarithm - decimal))
-            }
-        }
-    }
 }

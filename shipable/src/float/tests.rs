@@ -1,5 +1,5 @@
-//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat where it has the
-//! format.
+//! Conversions against exact fixed-point arithmetic, and against rustc_apfloat for the formats that
+//! it has.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ fn cases(default: usize) -> usize {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// A magnitude in fixed point, with room for every number of every format.
+/// A magnitude in fixed point, wide enough for every number of every format.
 #[derive(Clone, PartialEq, Eq)]
 struct Fixed(Vec<u32>);
 
@@ -34,8 +34,8 @@ impl Fixed {
     fn new(significand: u128, exponent: i32) -> Fixed {
         let mut fixed = Fixed::zero();
         for bit in (0..128).filter(|bit| significand >> bit & 1 == 1) {
-            let place = (exponent + bit - Fixed::POINT) as usize;
-            fixed.0[place / 32] |= 1 << (place % 32);
+            let position = (exponent + bit - Fixed::POINT) as usize;
+            fixed.0[position / 32] |= 1 << (position % 32);
         }
         fixed
     }
@@ -50,7 +50,7 @@ impl Fixed {
         Fixed(sums.collect())
     }
 
-    /// The difference's magnitude.
+    /// The magnitude of the difference.
     fn apart(&self, other: &Fixed) -> Fixed {
         if self.compare(other) == Ordering::Less {
             return other.apart(self);
@@ -73,15 +73,15 @@ impl Fixed {
     }
 }
 
-/// Sign, and place among a format's magnitudes: 0 is zero, 1 the least positive number, and so on
-/// to infinity.
-fn place(format: FloatFormat, image: u128) -> (bool, u128) {
-    let place = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
+/// The sign, and the ordinal among the format's magnitudes: 0 is zero, 1 the least positive number,
+/// and so on up to infinity.
+fn ordinal(format: FloatFormat, image: u128) -> (bool, u128) {
+    let ordinal = |sign: u32| (image >> sign & 1 == 1, image & ((1 << sign) - 1));
     match format {
-        Binary16 => place(15),
-        Binary32 => place(31),
-        Binary64 => place(63),
-        Binary128 => place(127),
+        Binary16 => ordinal(15),
+        Binary32 => ordinal(31),
+        Binary64 => ordinal(63),
+        Binary128 => ordinal(127),
         X87 => {
             let field = image >> 64 & 0x7fff;
             (image >> 79 & 1 == 1, field << 63 | image & (u128::MAX >> 65))
@@ -94,7 +94,7 @@ fn place(format: FloatFormat, image: u128) -> (bool, u128) {
     }
 }
 
-/// The place of infinity.
+/// The ordinal of infinity.
 fn infinity(format: FloatFormat) -> u128 {
     match format {
         Binary16 => 0x1f << 10,
@@ -107,8 +107,8 @@ fn infinity(format: FloatFormat) -> u128 {
     }
 }
 
-/// What the magnitude at a place is worth; at infinity's, what it would be if the format went on.
-fn worth(format: FloatFormat, place: u128) -> Fixed {
+/// The magnitude of an ordinal. For infinity, the magnitude that would follow the greatest number.
+fn magnitude_of(format: FloatFormat, ordinal: u128) -> Fixed {
     let (fraction_bits, least) = match format {
         Binary16 => (10, -24),
         Binary32 => (23, -149),
@@ -118,51 +118,51 @@ fn worth(format: FloatFormat, place: u128) -> Fixed {
         M68k => (63, -16446),
         DoubleDouble => unreachable!(),
     };
-    let (field, fraction) = (place >> fraction_bits, place & ((1 << fraction_bits) - 1));
+    let (field, fraction) = (ordinal >> fraction_bits, ordinal & ((1 << fraction_bits) - 1));
     match field {
         0 => Fixed::new(fraction, least),
         _ => Fixed::new(fraction | 1 << fraction_bits, least + field as i32 - 1),
     }
 }
 
-/// The image that the format's machine makes for a place.
-fn image(format: FloatFormat, negative: bool, place: u128) -> u128 {
+/// The image that the format's hardware produces for an ordinal.
+fn image(format: FloatFormat, negative: bool, ordinal: u128) -> u128 {
     let sign = u128::from(negative);
-    let (field, fraction) = (place >> 63, place & (u128::MAX >> 65));
+    let (field, fraction) = (ordinal >> 63, ordinal & (u128::MAX >> 65));
     let integer_bit = |is_set: bool| u128::from(is_set) << 63;
     match format {
-        Binary16 => sign << 15 | place,
-        Binary32 => sign << 31 | place,
-        Binary64 => sign << 63 | place,
-        Binary128 => sign << 127 | place,
+        Binary16 => sign << 15 | ordinal,
+        Binary32 => sign << 31 | ordinal,
+        Binary64 => sign << 63 | ordinal,
+        Binary128 => sign << 127 | ordinal,
         X87 => sign << 79 | field << 64 | integer_bit(field != 0) | fraction,
-        M68k if place == infinity(M68k) => sign << 95 | 0x7fff << 80,
+        M68k if ordinal == infinity(M68k) => sign << 95 | 0x7fff << 80,
         M68k => sign << 95 | field.saturating_sub(1) << 80 | integer_bit(field != 0) | fraction,
         DoubleDouble => unreachable!(),
     }
 }
 
-/// Checks that `found` is what `exact` rounds to.
+/// Checks that `found` is `exact`, correctly rounded.
 fn check(exact: &Fixed, negative: bool, to: FloatFormat, found: Result<u128, Misfit>) {
     let found = match found {
         Ok(found) => found,
         Err(misfit) => {
             assert_eq!(misfit, Misfit::Overflow);
             let top = infinity(to);
-            let limit = worth(to, top - 1).plus(&worth(to, top));
+            let limit = magnitude_of(to, top - 1).plus(&magnitude_of(to, top));
             assert_ne!(exact.twice().compare(&limit), Ordering::Less, "fits {to:?}");
             return;
         }
     };
-    let (sign, at) = place(to, found);
+    let (sign, at) = ordinal(to, found);
     assert_eq!((sign, image(to, sign, at)), (negative, found), "{to:?} {found:#x}");
     assert!(at < infinity(to));
-    let (doubled, here) = (exact.twice(), worth(to, at));
+    let (doubled, here) = (exact.twice(), magnitude_of(to, at));
     let is_even = at & 1 == 0;
-    let above = doubled.compare(&here.plus(&worth(to, at + 1)));
+    let above = doubled.compare(&here.plus(&magnitude_of(to, at + 1)));
     assert!(above == Ordering::Less || above == Ordering::Equal && is_even, "{to:?} {found:#x}");
     if at > 0 {
-        let below = doubled.compare(&here.plus(&worth(to, at - 1)));
+        let below = doubled.compare(&here.plus(&magnitude_of(to, at - 1)));
         assert!(
             below == Ordering::Greater || below == Ordering::Equal && is_even,
             "{to:?} {found:#x}"
@@ -174,15 +174,15 @@ fn convert(from: FloatFormat, image: u128, to: FloatFormat) -> Result<u128, Misf
     encode(to, &decode(from, image)?)
 }
 
-/// Places where something happens, and random ones.
-fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
+/// Ordinals at which rounding changes, and random ones.
+fn ordinals(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128> {
     let top = infinity(format);
     let fraction_bits = if format == M68k { 63 } else { top.trailing_zeros() };
     let one = 1 << fraction_bits;
-    let mut places =
+    let mut ordinals =
         vec![0, 1, 2, 3, one - 1, one, one + 1, 2 * one - 1, 2 * one, top - 1, top - 2, top / 2];
-    // Around the ends of every narrower format's range: powers of two, halfway points, and one to
-    // either side.
+    // Around the limits of each narrower format's range: powers of two, halfway points, and their
+    // neighbours.
     for end in [
         15, 16, 127, 128, 1023, 1024, 16383, -14, -24, -25, -126, -149, -150, -1022, -1074, -1075,
         -16382, -16383, -16445, -16446,
@@ -196,33 +196,33 @@ fn places(format: FloatFormat, random: &mut SmallRng, count: usize) -> Vec<u128>
                 if kept < fraction_bits {
                     let half = 1 << (fraction_bits - kept - 1);
                     let last = ((1 << kept) - 1) << (fraction_bits - kept);
-                    places.extend([0, half, last, last | half].iter().flat_map(|&at| {
+                    ordinals.extend([0, half, last, last | half].iter().flat_map(|&at| {
                         [start + at, start + at + 1, (start + at).saturating_sub(1)]
                     }));
                 }
             }
         }
     }
-    places.extend((0..count).map(|i| {
-        let place = random.random_range(0..top);
+    ordinals.extend((0..count).map(|i| {
+        let ordinal = random.random_range(0..top);
         // Long runs of zeros or ones make halfway points likely.
         let low = random.random_range(0..=fraction_bits);
         match i % 3 {
-            0 => place,
-            1 => place >> low << low,
-            _ => place | ((1 << low) - 1),
+            0 => ordinal,
+            1 => ordinal >> low << low,
+            _ => ordinal | ((1 << low) - 1),
         }
     }));
-    places.retain(|&place| place < top);
-    places
+    ordinals.retain(|&ordinal| ordinal < top);
+    ordinals
 }
 
 #[test]
 fn every_conversion_rounds_to_nearest() {
     let mut random = SmallRng::seed_from_u64(1);
     for from in SIMPLE {
-        for at in places(from, &mut random, cases(400)) {
-            let (negative, exact) = (random.random(), worth(from, at));
+        for at in ordinals(from, &mut random, cases(400)) {
+            let (negative, exact) = (random.random(), magnitude_of(from, at));
             let image = image(from, negative, at);
             for to in SIMPLE {
                 check(&exact, negative, to, convert(from, image, to));
@@ -232,11 +232,12 @@ fn every_conversion_rounds_to_nearest() {
     }
 }
 
-/// High must be the sum rounded, and the sum as near as low's last bit allows.
+/// The high half must be the rounded sum. The sum must be as close as the low half's last bit
+/// allows.
 fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit>) {
-    let magnitude = |part: f64| worth(Binary64, u128::from(part.abs().to_bits()));
+    let magnitude = |part: f64| magnitude_of(Binary64, u128::from(part.abs().to_bits()));
     let Ok(found) = found else {
-        // Half of low's last place above the greatest.
+        // Half of the low half's last place beyond the greatest number.
         let end = 2f64.powi(970);
         let low = f64::from_bits(end.to_bits() - 1);
         let limit = magnitude(f64::MAX).twice().plus(&magnitude(low)).plus(&magnitude(end));
@@ -256,12 +257,13 @@ fn check_double_double(exact: &Fixed, negative: bool, found: Result<u128, Misfit
 }
 
 #[test]
-fn double_doubles_are_exact_sums_rounded_once() {
+fn double_doubles_convert_with_one_rounding() {
     let mut random = SmallRng::seed_from_u64(2);
     for case in 0..cases(6000) {
         let high_field = random.random_range(1..0x7fe);
         let high = f64::from_bits((high_field << 52) | (random.random::<u64>() >> 12));
-        // Low is at most half of high's last bit; halves and far lower ones matter most.
+        // The low half is at most half of the high half's last bit. Exact halves and far lower
+        // values matter most.
         let distance = match case % 4 {
             0 => 53,
             1 => random.random_range(53..60),
@@ -279,7 +281,7 @@ fn double_doubles_are_exact_sums_rounded_once() {
         if high + low != high {
             continue;
         }
-        let parts = [high, low].map(|part| worth(Binary64, u128::from(part.to_bits())));
+        let parts = [high, low].map(|part| magnitude_of(Binary64, u128::from(part.to_bits())));
         let exact = if opposed { parts[0].apart(&parts[1]) } else { parts[0].plus(&parts[1]) };
         let signed =
             |part: f64, negative: bool| u128::from(if negative { -part } else { part }.to_bits());
@@ -291,12 +293,12 @@ fn double_doubles_are_exact_sums_rounded_once() {
 }
 
 #[test]
-fn double_double_through_binary128_and_back_is_the_same() {
+fn double_double_round_trips_through_binary128() {
     let mut random = SmallRng::seed_from_u64(3);
     for _ in 0..cases(2000) {
         let high =
             f64::from_bits(random.random_range(200u64..0x7fe) << 52 | random.random::<u64>() >> 12);
-        // Both halves adjoin, so that the sum has up to 107 bits.
+        // The halves adjoin, so the sum has up to 107 bits.
         let low = (high * 2f64.powi(-54)) * random.random_range(-1.0..1.0);
         let low = if high + low == high { f64::from_bits(low.to_bits() & !0xff) } else { 0.0 };
         let image = u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
@@ -307,7 +309,7 @@ fn double_double_through_binary128_and_back_is_the_same() {
     }
 }
 
-/// The same conversion by rustc_apfloat, if it has both formats.
+/// The conversion by rustc_apfloat. Both formats must be in [`SHARED`].
 fn by_apfloat(from: FloatFormat, image: u128, to: FloatFormat) -> (u128, Status) {
     fn step<A: Float + FloatConvert<B>, B: Float>(image: u128) -> (u128, Status) {
         let converted = A::from_bits(image).convert(&mut false);
@@ -351,7 +353,7 @@ fn compare_with_apfloat(from: FloatFormat, image: u128, to: FloatFormat) {
 }
 
 #[test]
-fn every_binary16_converts_as_apfloat_converts_it() {
+fn every_binary16_converts_as_in_apfloat() {
     for image in 0..1 << 16 {
         for to in SHARED {
             compare_with_apfloat(Binary16, image, to);
@@ -360,7 +362,7 @@ fn every_binary16_converts_as_apfloat_converts_it() {
 }
 
 #[test]
-fn every_point_where_binary16_rounds_differently_is_right() {
+fn rounding_to_binary16_is_right_around_every_halfway_point() {
     for at in 0..infinity(Binary16) {
         let [here, next] =
             [at, at + 1].map(|at| f32::from_bits(by_apfloat(Binary16, at, Binary32).0 as u32));
@@ -373,10 +375,10 @@ fn every_point_where_binary16_rounds_differently_is_right() {
 }
 
 #[test]
-fn others_convert_as_apfloat_converts_them() {
+fn other_formats_convert_as_in_apfloat() {
     let mut random = SmallRng::seed_from_u64(4);
     for from in SHARED {
-        for at in places(from, &mut random, cases(3000)) {
+        for at in ordinals(from, &mut random, cases(3000)) {
             let image = image(from, random.random(), at);
             for to in SHARED {
                 compare_with_apfloat(from, image, to);
@@ -386,9 +388,9 @@ fn others_convert_as_apfloat_converts_them() {
 }
 
 #[test]
-fn narrowing_is_what_the_hardware_does() {
+fn narrowing_matches_the_hardware() {
     let mut random = SmallRng::seed_from_u64(5);
-    for at in places(Binary64, &mut random, cases(20_000)) {
+    for at in ordinals(Binary64, &mut random, cases(20_000)) {
         let single = f64::from_bits(at as u64) as f32;
         let expected =
             if single.is_finite() { Ok(single.to_bits().into()) } else { Err(Misfit::Overflow) };
@@ -397,7 +399,7 @@ fn narrowing_is_what_the_hardware_does() {
 }
 
 #[test]
-fn infinities_zeros_and_nans_keep_what_they_can() {
+fn infinities_zeros_and_nans_survive_conversion() {
     let special = |format: FloatFormat, number: Number| encode(format, &number).unwrap();
     let all = [Binary16, Binary32, Binary64, X87, M68k, Binary128, DoubleDouble];
     for from in all {
@@ -407,7 +409,7 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
                     let image = convert(from, special(from, number), to);
                     assert_eq!(decode(to, image.unwrap()), Ok(number), "{from:?} to {to:?}");
                 }
-                // The quiet bit and the nine after it, which the narrowest has room for.
+                // The quiet bit and the nine bits after it, which fit even the narrowest format.
                 let payload = 0b101_1001_0110 << 117;
                 let nan = special(from, Number::Nan { negative, payload });
                 let image = convert(from, nan, to).unwrap();
@@ -418,21 +420,21 @@ fn infinities_zeros_and_nans_keep_what_they_can() {
             }
         }
     }
-    // Only bits that binary16 hasn't room for, and signalling: still a NaN.
+    // A signalling NaN whose payload bits don't fit binary16 is still a NaN.
     assert_eq!(convert(Binary64, 0x7ff0_0000_0000_0001, Binary16), Ok(0x7e00));
     assert_eq!(convert(Binary32, 0xff80_0001, Binary64), Ok(0xfff8_0000_2000_0000));
 }
 
 #[test]
-fn x87_encodings_that_are_no_numbers_are_named() {
+fn invalid_x87_encodings_are_refused_by_name() {
     let x87 = |head: u128, significand: u128| decode(X87, head << 64 | significand);
     assert_eq!(x87(0x3fff, 0x4000_0000_0000_0000), Err(Misfit::Unnormal));
     assert_eq!(x87(0xbfff, 0), Err(Misfit::Unnormal));
     assert_eq!(x87(0x7fff, 0), Err(Misfit::PseudoInfinity));
     assert_eq!(x87(0xffff, 1), Err(Misfit::PseudoNan));
-    // Denormals with an integer bit are what the next field would make of them.
+    // A denormal with an integer bit equals the number with field 1.
     assert_eq!(x87(0, 3 << 62), x87(1, 3 << 62));
-    // Padding is no part of the value.
+    // Padding isn't part of the value.
     assert_eq!(decode(X87, u128::MAX << 80 | 0x3fff << 64 | 1 << 63), decode(Binary16, 0x3c00));
 }
 
@@ -441,15 +443,16 @@ fn m68k_has_its_own_denormals_unnormals_and_infinities() {
     let m68k = |head: u128, significand: u128| head << 80 | significand;
     let x87 = |head: u128, significand: u128| head << 64 | significand;
     let one = 1 << 63;
-    // Its least normal number is half of x87's, where it is a denormal.
+    // The least normal number of m68k is half of x87's. On x87 it is a denormal.
     assert_eq!(convert(M68k, m68k(0, one), X87), Ok(x87(0, one >> 1)));
     assert_eq!(convert(X87, x87(1, one), M68k), Ok(m68k(1, one)));
     assert_eq!(convert(X87, x87(0, one >> 1), M68k), Ok(m68k(0, one)));
     assert_eq!(convert(X87, x87(0, 1), M68k), Ok(m68k(0, 2)));
-    // Its least number is half of x87's least: the tie goes to zero, and three times it to twice.
+    // The least number of m68k is half of x87's least. A tie rounds to zero, and three times the
+    // number to twice x87's least.
     assert_eq!(convert(M68k, m68k(0, 1), X87), Ok(0));
     assert_eq!(convert(M68k, m68k(0, 3), X87), Ok(x87(0, 2)));
-    // An unnormal is a number, and infinity's integer bit says nothing.
+    // An unnormal is a number, and the integer bit of an infinity is ignored.
     assert_eq!(convert(M68k, m68k(0x3fff, one >> 1), Binary32), Ok(0x3f00_0000));
     assert_eq!(convert(M68k, m68k(0x7fff, one), Binary32), Ok(0x7f80_0000));
     assert_eq!(convert(M68k, m68k(0xffff, 0), X87), Ok(x87(0xffff, one)));
@@ -459,13 +462,13 @@ fn m68k_has_its_own_denormals_unnormals_and_infinities() {
 #[test]
 fn double_doubles_are_written_normalised() {
     let double = |value: f64| u128::from(value.to_bits());
-    // One and a half units in the last place, less a bit that low can't hold: low rounds to half a
-    // unit of an odd high.
+    // One and a half units in the last place, less a bit that the low half can't hold. The low half
+    // rounds to half a unit of an odd high half.
     let one_unit = 1 | 0x3fff << 112 | 1 << 60;
     let image = convert(Binary128, one_unit + (1 << 59) - 2, DoubleDouble).unwrap();
     let (high, low) = (f64::from_bits((image >> 64) as u64), f64::from_bits(image as u64));
     assert_eq!(high + low, high);
-    // The greatest there is, and what rounds beyond it.
+    // The greatest number, and the first value that rounds beyond it.
     let greatest = double(f64::MAX) << 64 | (double(2f64.powi(970)) - 1);
     let quad = convert(DoubleDouble, greatest, Binary128).unwrap();
     assert_eq!(convert(Binary128, quad, DoubleDouble), Ok(greatest));
@@ -484,10 +487,10 @@ fn values_are_printed_in_decimal() {
     assert_eq!(text(Binary16, 0x7c00), "infinity");
 }
 
-/// An image with its sign, as its place among magnitudes says.
+/// The sign and the exact magnitude of an image.
 fn magnitude(format: FloatFormat, image: u128) -> (bool, Fixed) {
-    let (negative, at) = place(format, image);
-    (negative, worth(format, at))
+    let (negative, at) = ordinal(format, image);
+    (negative, magnitude_of(format, at))
 }
 
 /// A finite number's significand and exponent.
@@ -501,7 +504,7 @@ fn parts(format: FloatFormat, image: u128) -> Option<(u128, i32)> {
     }
 }
 
-/// What an operation gave, infinity being an overflow.
+/// The result of an operation, with infinity as an overflow.
 fn finite(format: FloatFormat, found: u128) -> Result<u128, Misfit> {
     match decode(format, found) {
         Ok(Number::Infinite { .. }) => Err(Misfit::Overflow),
@@ -513,10 +516,10 @@ fn finite(format: FloatFormat, found: u128) -> Result<u128, Misfit> {
 fn sums_and_differences_are_rounded_once() {
     let mut random = SmallRng::seed_from_u64(11);
     for format in SIMPLE {
-        let places = places(format, &mut random, cases(300));
+        let ordinals = ordinals(format, &mut random, cases(300));
         for _ in 0..cases(1500) {
             let mut pick = || {
-                let at = places[random.random_range(0..places.len())];
+                let at = ordinals[random.random_range(0..ordinals.len())];
                 // Neighbours cancel.
                 let at = if random.random() { at } else { at.saturating_add(1) };
                 image(format, random.random(), at.min(infinity(format) - 1))
@@ -536,7 +539,7 @@ fn sums_and_differences_are_rounded_once() {
                         (if less { b_negative } else { a_negative }, a_exact.apart(&b_exact))
                     }
                 };
-                // What cancels is the positive zero.
+                // An exact cancellation gives the positive zero.
                 let negative = negative && (exact != Fixed::zero() || a_negative == b_negative);
                 check(&exact, negative, format, finite(format, found));
             }
@@ -548,29 +551,29 @@ fn sums_and_differences_are_rounded_once() {
 fn products_are_rounded_once() {
     let mut random = SmallRng::seed_from_u64(12);
     for format in [Binary16, Binary32, Binary64, X87, M68k] {
-        let places = places(format, &mut random, cases(300));
+        let ordinals = ordinals(format, &mut random, cases(300));
         for _ in 0..cases(1500) {
             let mut pick =
-                || image(format, random.random(), places[random.random_range(0..places.len())]);
+                || image(format, random.random(), ordinals[random.random_range(0..ordinals.len())]);
             let (a, b) = (pick(), pick());
             let (Some((x, x_at)), Some((y, y_at))) = (parts(format, a), parts(format, b)) else {
                 continue;
             };
             let (product, at) = (x * y, x_at + y_at);
-            // Where the fixed point has no room, the product is far outside of the format.
+            // Beyond the fixed-point range, the product is far outside the format.
             if !(Fixed::POINT..=16300).contains(&at) {
                 continue;
             }
-            let negative = place(format, a).0 != place(format, b).0;
+            let negative = ordinal(format, a).0 != ordinal(format, b).0;
             let found = arithmetic::multiply(format, a, b);
             check(&Fixed::new(product, at), negative, format, finite(format, found));
         }
     }
-    // Of binary128, whose products have 226 bits, apfloat knows.
-    let places = places(Binary128, &mut random, cases(300));
+    // Products of binary128 have 226 bits. Compare them with apfloat.
+    let ordinals = ordinals(Binary128, &mut random, cases(300));
     for _ in 0..cases(3000) {
         let mut pick =
-            || image(Binary128, random.random(), places[random.random_range(0..places.len())]);
+            || image(Binary128, random.random(), ordinals[random.random_range(0..ordinals.len())]);
         let (a, b) = (pick(), pick());
         let wanted = (Quad::from_bits(a) * Quad::from_bits(b)).value;
         assert_eq!(arithmetic::multiply(Binary128, a, b), wanted.to_bits(), "{a:#x} {b:#x}");
@@ -578,7 +581,7 @@ fn products_are_rounded_once() {
 }
 
 #[test]
-fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
+fn binary64_arithmetic_matches_the_hardware() {
     let mut random = SmallRng::seed_from_u64(13);
     let special =
         [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 1.0];
@@ -605,10 +608,10 @@ fn arithmetic_of_the_machines_formats_is_what_the_hardware_does() {
 }
 
 #[test]
-fn double_doubles_add_and_multiply_to_their_last_places() {
+fn double_double_arithmetic_is_accurate_to_100_bits() {
     let mut random = SmallRng::seed_from_u64(14);
     let pair = |high: f64, low: f64| u128::from(high.to_bits()) << 64 | u128::from(low.to_bits());
-    // One plus next to nothing, less one.
+    // One plus a tiny number, minus one.
     let tiny = 2f64.powi(-900);
     assert_eq!(arithmetic::add(DoubleDouble, pair(1.0, tiny), pair(-1.0, 0.0)), pair(tiny, 0.0));
     for _ in 0..cases(20_000) {

@@ -1,23 +1,25 @@
 //! Compilation of a datatype to a form.
 //!
-//! 1. Decide the tag: the first constructor, depth first, that isn't portable is the culprit.
-//! 2. Walk the tree, each shared subtree once, and turn every constructor into a node. Equal nodes become one, so that
-//!    equal types have equal forms however they were put together from shared parts.
-//! 3. In a locale-specific form displacements in extents are multiplied out as they are met, in a portable one they stay.
+//! 1. Decide the tag: the culprit is the first constructor, depth first, that isn't portable.
+//! 2. Walk the tree and turn every constructor into a node. Each shared subtree is walked once.
+//!    Equal nodes become one node, so equal types have equal forms, however their constructors
+//!    shared parts.
+//! 3. Meanwhile, in a locale-specific form, convert displacements in extents to bytes. In a
+//!    portable form, keep them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
 use smallvec::{SmallVec, smallvec};
 
-use super::node::{Field, Node, Placed, Run, Runs, Span};
+use super::node::{Field, Node, Placed, Span, Vector, VectorCollector};
 use super::{Form, Layouts, Limits, layout};
 use crate::arch::Architecture;
 use crate::bounds::{Bounds, StructLayout};
 use crate::datatype::{Datatype, Node as Constructor, Order, Visited};
 use crate::error::{Error, Result};
 
-/// The form, and in `layouts` the bounds of its nodes.
+/// Compiles a datatype. Appends the bounds of the form's nodes to `layouts`.
 pub(super) fn compile(
     datatype: &Datatype,
     architecture: &Architecture,
@@ -48,13 +50,13 @@ pub(crate) fn culprit(datatype: &Datatype) -> Option<&Datatype> {
     Culprits { cleared: Visited::new() }.first(datatype)
 }
 
-/// A search for a constructor that isn't portable.
+/// A search for constructors that aren't portable.
 struct Culprits {
     cleared: Visited<()>,
 }
 
 impl Culprits {
-    /// The first one, depth first.
+    /// The first one in a datatype, depth first.
     fn first<'t>(&mut self, datatype: &'t Datatype) -> Option<&'t Datatype> {
         let node = datatype.node();
         if matches!(node, Constructor::Leaf(_)) || self.cleared.get(datatype).is_some() {
@@ -66,28 +68,30 @@ impl Culprits {
     }
 }
 
-/// What a constructor counts displacements in.
+/// The unit of a constructor's displacements.
 #[derive(Clone, Copy)]
 enum Unit {
     Extents,
     Bytes,
 }
 
-/// Nodes that most forms don't have more of. Each is compared with so few faster than its hash is found.
+/// The number of nodes that most forms don't exceed. Comparing a node with so few is faster than
+/// hashing it.
 const FEW: usize = 8;
 
 struct Compiler<'a> {
     architecture: &'a Architecture,
     portable: bool,
     nodes: SmallVec<[Node; FEW]>,
-    /// The bounds of the datatypes.
+    /// The bounds of the nodes as parts of the datatype.
     layouts: &'a mut Layouts,
-    /// The bounds that a reader of the form finds, once they aren't the same: they differ in alignment.
+    /// The bounds that a reader of the form computes, from the first node on at which they differ.
+    /// They differ in alignment.
     seen: Option<Layouts>,
     depths: SmallVec<[u32; FEW]>,
-    /// Where nodes of a hash stand, once there are many.
+    /// The indices of nodes by their hash, if there are more than [`FEW`] nodes.
     equal: HashMap<u64, SmallVec<[u32; 1]>, BuildHasherDefault<Mixer>>,
-    /// The node of a subtree met before.
+    /// The nodes of subtrees that were compiled already.
     known: Visited<u32>,
 }
 
@@ -106,27 +110,27 @@ impl Compiler<'_> {
             Constructor::Leaf(leaf) => self.add(Node::Leaf(*leaf)),
             Constructor::Dup { child } => self.datatype(child),
             Constructor::Contiguous { count, child } => {
-                self.array(child, Unit::Extents, [run(0, *count, 1, 0)])
+                self.array(child, Unit::Extents, [vector(0, *count, 1, 0)])
             }
             Constructor::Vector { count, blocklength, stride, child } => {
-                self.array(child, Unit::Extents, [run(0, *blocklength, *count, *stride)])
+                self.array(child, Unit::Extents, [vector(0, *blocklength, *count, *stride)])
             }
             Constructor::Hvector { count, blocklength, stride, child, .. } => {
-                self.array(child, Unit::Bytes, [run(0, *blocklength, *count, *stride)])
+                self.array(child, Unit::Bytes, [vector(0, *blocklength, *count, *stride)])
             }
             Constructor::Indexed { blocklengths, displacements, child } => {
-                self.array(child, Unit::Extents, blocks(blocklengths, displacements))
+                self.array(child, Unit::Extents, indexed(blocklengths, displacements))
             }
             Constructor::Hindexed { blocklengths, displacements, child, .. } => {
-                self.array(child, Unit::Bytes, blocks(blocklengths, displacements))
+                self.array(child, Unit::Bytes, indexed(blocklengths, displacements))
             }
             Constructor::IndexedBlock { blocklength, displacements, child } => {
-                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
-                self.array(child, Unit::Extents, runs)
+                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
+                self.array(child, Unit::Extents, vectors)
             }
             Constructor::HindexedBlock { blocklength, displacements, child } => {
-                let runs = displacements.iter().map(|&at| run(at, *blocklength, 1, 0));
-                self.array(child, Unit::Bytes, runs)
+                let vectors = displacements.iter().map(|&at| vector(at, *blocklength, 1, 0));
+                self.array(child, Unit::Bytes, vectors)
             }
             Constructor::Struct { blocklengths, displacements, children, .. } => {
                 let mut members = Vec::with_capacity(children.len());
@@ -143,7 +147,7 @@ impl Compiler<'_> {
             Constructor::Subarray { sizes, subsizes, starts, order, child } => {
                 let dims = sizes.iter().zip(starts.iter().zip(subsizes));
                 let dims = dims.map(|(&size, (&start, &subsize))| {
-                    (size, smallvec![run(start, subsize, 1, 0)])
+                    (size, smallvec![vector(start, subsize, 1, 0)])
                 });
                 self.grid(child, *order, dims.collect())
             }
@@ -152,8 +156,8 @@ impl Compiler<'_> {
                 let dims = gsizes.iter().zip(shares).map(|(&size, share)| {
                     let runs = share.runs();
                     let last = share.first + (runs - 1).max(0) * share.period;
-                    let whole = run(share.first, share.block, (runs - 1).max(0), share.period);
-                    (size, smallvec![whole, run(last, share.last_run(), 1, 0)])
+                    let whole = vector(share.first, share.block, (runs - 1).max(0), share.period);
+                    (size, smallvec![whole, vector(last, share.last_run(), 1, 0)])
                 });
                 let dims = dims.collect();
                 self.grid(child, *order, dims)
@@ -161,7 +165,7 @@ impl Compiler<'_> {
             Constructor::Resized { lb, extent, child } => {
                 let child = self.datatype(child)?;
                 let span = Span::Stated { lower: *lb, extent: *extent };
-                self.add(Node::Array { child, runs: [run(0, 1, 1, 0)].into(), span })
+                self.add(Node::Array { child, vectors: [vector(0, 1, 1, 0)].into(), span })
             }
             Constructor::ValueIndex { value, index } => {
                 let mut layout = StructLayout::new();
@@ -176,65 +180,66 @@ impl Compiler<'_> {
         }
     }
 
-    /// An array of runs in the constructor's unit.
+    /// Adds an array of vectors. Their displacements count `unit`s.
     fn array(
         &mut self,
         child: &Datatype,
         unit: Unit,
-        runs: impl IntoIterator<Item = Run>,
+        vectors: impl IntoIterator<Item = Vector>,
     ) -> Result<u32> {
         let child = self.datatype(child)?;
-        self.runs(child, unit, runs, None)
+        self.vectors(child, unit, vectors, None)
     }
 
-    /// An array of runs; what it spans, if stated, goes from 0 to so many units.
-    fn runs(
+    /// Adds an array of vectors. If `stated`, its bounds go from 0 to that many units.
+    fn vectors(
         &mut self,
         child: u32,
         unit: Unit,
-        runs: impl IntoIterator<Item = Run>,
+        vectors: impl IntoIterator<Item = Vector>,
         stated: Option<i64>,
     ) -> Result<u32> {
         let unit = match unit {
             Unit::Extents if !self.portable => self.layouts[child as usize].extent(),
             _ => 1,
         };
-        let runs = runs.into_iter();
-        let mut joined = Runs::of(runs.size_hint().0);
-        // Where nothing lies, a displacement has no meaning, and need not fit.
-        for run in runs.filter(|run| run.length > 0 && run.count > 0) {
-            joined.run(Run {
-                displacement: layout::scaled(run.displacement, unit)?,
-                stride: layout::scaled(run.stride, unit)?,
-                ..run
+        let vectors = vectors.into_iter();
+        let mut joined = VectorCollector::of(vectors.size_hint().0);
+        // A vector without items has no meaningful displacement, so an overflow there is no error.
+        for vector in vectors.filter(|vector| vector.length > 0 && vector.count > 0) {
+            joined.vector(Vector {
+                displacement: layout::scaled(vector.displacement, unit)?,
+                stride: layout::scaled(vector.stride, unit)?,
+                ..vector
             });
         }
         let span = match stated {
             None => Span::Natural,
             Some(extent) => Span::Stated { lower: 0, extent: layout::scaled(extent, unit)? },
         };
-        self.add(Node::Array { child, runs: joined.finish(), span })
+        self.add(Node::Array { child, vectors: joined.finish(), span })
     }
 
-    /// A part of an array: for each dimension its size and the runs of indices that are in the part.
+    /// Adds a section of an array. Each dimension has a size and the indices in the section, as
+    /// vectors.
     fn grid(
         &mut self,
         child: &Datatype,
         order: Order,
-        mut dims: SmallVec<[(i64, SmallVec<[Run; 2]>); 3]>,
+        mut dims: SmallVec<[(i64, SmallVec<[Vector; 2]>); 3]>,
     ) -> Result<u32> {
         if order == Order::C {
             dims.reverse();
         }
         let mut node = self.datatype(child)?;
-        // From the fastest dimension to the slowest, each an array of the one before.
-        for (size, runs) in dims {
-            node = self.runs(node, Unit::Extents, runs, Some(size))?;
+        // From the fastest dimension to the slowest, each is an array of the one before.
+        for (size, vectors) in dims {
+            node = self.vectors(node, Unit::Extents, vectors, Some(size))?;
         }
         Ok(node)
     }
 
-    /// A member of a struct. Its displacement is in bytes.
+    /// A member of a struct, at a displacement in bytes. `None` if it is empty.
     fn member(
         &mut self,
         length: i64,
@@ -272,7 +277,7 @@ impl Compiler<'_> {
         self.add_as(placed, wanted, seen)
     }
 
-    /// The index of a node, old or new.
+    /// The index of a node. Adds the node if there is no equal one.
     fn add(&mut self, node: Node) -> Result<u32> {
         let wanted = layout::layout(&node, self.portable, self.architecture, self.layouts)?;
         let (node, seen) = match &self.seen {
@@ -282,9 +287,10 @@ impl Compiler<'_> {
         self.add_as(node, wanted, seen)
     }
 
-    /// The index of a node, old or new, for a datatype of known bounds, which a reader sees so.
+    /// The index of a node with known bounds: those `wanted` by the datatype, and those `seen` by a
+    /// reader of the form.
     fn add_as(&mut self, node: Node, wanted: Bounds, seen: Bounds) -> Result<u32> {
-        // Equal structs of members that were simple structs and that weren't can differ in their alignments.
+        // Two equal structs can differ in alignment if the members of only one were simple structs.
         let aligned = |bounds: &Bounds| (bounds.align, bounds.leading_align);
         let same = |&index: &u32| {
             let known = &self.layouts[index as usize];
@@ -326,19 +332,19 @@ impl Compiler<'_> {
     }
 }
 
-/// A run, in the constructor's units; negative counts never get here.
-fn run(displacement: i64, length: i64, count: i64, stride: i64) -> Run {
+/// A vector in the constructor's units. Constructors have refused negative counts.
+fn vector(displacement: i64, length: i64, count: i64, stride: i64) -> Vector {
     let unsigned = |count: i64| u64::try_from(count).unwrap_or(0);
     let stride = if count == 1 { 0 } else { stride };
-    Run { displacement, length: unsigned(length), count: unsigned(count), stride }
+    Vector { displacement, length: unsigned(length), count: unsigned(count), stride }
 }
 
-fn blocks<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Run> + 'a {
-    lengths.iter().zip(displacements).map(|(&length, &at)| run(at, length, 1, 0))
+fn indexed<'a>(lengths: &'a [i64], displacements: &'a [i64]) -> impl Iterator<Item = Vector> + 'a {
+    lengths.iter().zip(displacements).map(|(&length, &at)| vector(at, length, 1, 0))
 }
 
-/// A hash of a node's words, for a table of one type's nodes: what a hash against attackers costs for a million blocks would
-/// be most of a commit.
+/// A fast hash of a node's words. One that resists attacks would take most of the time of a commit
+/// with a million blocks. The table holds only nodes of this process's own datatype.
 #[derive(Default)]
 struct Mixer(u64);
 

@@ -1,7 +1,8 @@
-//! What a form's nodes span and hold in the memory of an architecture: bounds, signature, and bytes for displacements.
+//! Properties of a form in the memory of an architecture: bounds, sizes, signature, and
+//! displacements in bytes.
 
 use super::Layouts;
-use super::node::{Field, Node, Placed, Run, Span};
+use super::node::{Field, Node, Placed, Span, Vector, copies};
 use crate::arch::Architecture;
 use crate::basic::Leaf;
 use crate::bounds::{self, Bounds, StructLayout};
@@ -22,7 +23,7 @@ pub(crate) fn layouts(
     Ok(layouts)
 }
 
-/// The bounds of a node whose children's are known.
+/// The bounds of a node. `known` are the bounds of the nodes before it.
 pub(super) fn layout(
     node: &Node,
     portable: bool,
@@ -31,15 +32,15 @@ pub(super) fn layout(
 ) -> Result<Bounds> {
     match node {
         Node::Leaf(leaf) => Bounds::of_leaf(*leaf, architecture),
-        Node::Array { child, runs, span } => {
+        Node::Array { child, vectors, span } => {
             let child = &known[*child as usize];
             let unit = if portable { child.extent() } else { 1 };
-            let copies = copies(runs);
-            let reach = match near(runs, unit, child.extent()) {
+            let copies = copies(vectors);
+            let reach = match near(vectors, unit, child.extent()) {
                 Some(reach) => reach,
-                None => runs.iter().try_fold(None, |all: Option<bounds::Span>, run| {
-                    let run = reach(run, unit, child.extent())?;
-                    Ok::<_, Error>(Some(all.map_or(run, |all| all.or(&run))))
+                None => vectors.iter().try_fold(None, |all: Option<bounds::Span>, vector| {
+                    let vector = reach(vector, unit, child.extent())?;
+                    Ok::<_, Error>(Some(all.map_or(vector, |all| all.or(&vector))))
                 })?,
             };
             let content = child.repeat(copies, reach.unwrap_or(bounds::Span::at(0)))?;
@@ -74,49 +75,34 @@ fn spanned(content: Bounds, span: Span, unit: i64) -> Result<Bounds> {
     }
 }
 
-/// How many children runs have.
-pub(super) fn copies(runs: &[Run]) -> i128 {
-    let few =
-        runs.iter().try_fold(0u64, |sum, run| sum.checked_add(run.count.checked_mul(run.length)?));
-    // Else products of two numbers below 2^63, and no more than 2^32 of them to add.
-    few.map_or_else(
-        || {
-            runs.iter().fold(0i128, |sum, run| {
-                sum.saturating_add(i128::from(run.count).saturating_mul(i128::from(run.length)))
-            })
-        },
-        i128::from,
-    )
-}
-
-/// The displacements of runs' children, where all is well within 64 bits, as it mostly is where there may be millions; those of no runs
-/// are none.
-fn near(runs: &[Run], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
+/// The displacements of the children in `vectors`, computed in 64 bits for speed: there may be
+/// millions of vectors. Returns `None` on overflow, and `Some(None)` if there are none.
+fn near(vectors: &[Vector], unit: i64, extent: i64) -> Option<Option<bounds::Span>> {
     let (mut least, mut greatest) = (i64::MAX, i64::MIN);
-    for run in runs {
+    for vector in vectors {
         let steps = |count: u64, stride: i64| {
             let reach = i64::try_from(count).ok()?.checked_sub(1)?.checked_mul(stride)?;
             Some((reach.min(0), reach.max(0)))
         };
-        let start = run.displacement.checked_mul(unit)?;
-        let (before, behind) = steps(run.length, extent)?;
-        let (first, last) = match run.count {
+        let start = vector.displacement.checked_mul(unit)?;
+        let (before, after) = steps(vector.length, extent)?;
+        let (first, last) = match vector.count {
             1 => (0, 0),
-            count => steps(count, run.stride.checked_mul(unit)?)?,
+            count => steps(count, vector.stride.checked_mul(unit)?)?,
         };
         least = least.min(start.checked_add(before)?.checked_add(first)?);
-        greatest = greatest.max(start.checked_add(behind)?.checked_add(last)?);
+        greatest = greatest.max(start.checked_add(after)?.checked_add(last)?);
     }
     let reach = bounds::Span { least: least.into(), greatest: greatest.into() };
-    Some((!runs.is_empty()).then_some(reach))
+    Some((!vectors.is_empty()).then_some(reach))
 }
 
-/// The displacements of a run's children, which lie `extent` apart in a block.
-fn reach(run: &Run, unit: i64, extent: i64) -> Result<bounds::Span> {
-    let stride = i128::from(run.stride) * i128::from(unit);
-    let blocks = bounds::Span::steps(signed(run.count)?, stride)?;
-    let block = bounds::Span::steps(signed(run.length)?, extent.into())?;
-    let start = i128::from(run.displacement) * i128::from(unit);
+/// The displacements of the children in one vector. The children of a block lie `extent` apart.
+fn reach(vector: &Vector, unit: i64, extent: i64) -> Result<bounds::Span> {
+    let stride = i128::from(vector.stride) * i128::from(unit);
+    let blocks = bounds::Span::steps(signed(vector.count)?, stride)?;
+    let block = bounds::Span::steps(signed(vector.length)?, extent.into())?;
+    let start = i128::from(vector.displacement) * i128::from(unit);
     blocks.plus(&block)?.plus(&bounds::Span::at(start))
 }
 
@@ -124,7 +110,7 @@ fn signed(count: u64) -> Result<i64> {
     i64::try_from(count).map_err(|_| Error::Overflow { what: "a count" })
 }
 
-/// A displacement in bytes.
+/// Converts a displacement to bytes.
 pub(crate) fn scaled(displacement: i64, unit: i64) -> Result<i64> {
     displacement.checked_mul(unit).ok_or_else(|| Error::overflow("a displacement"))
 }
@@ -162,9 +148,9 @@ pub(crate) fn signatures(nodes: &[Node]) -> Result<Vec<Signature>> {
     Ok(known)
 }
 
-/// The leaf of all items of the root.
+/// The leaf of all items of the root. `None` if there are no items, or items of several leaves.
 pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
-    // Of each node: the leaf of all its items, if there are any; `Err` where there are several.
+    // For each node, the leaf of all its items, or `Err` if there are several.
     let mut known: Vec<Result<Option<Leaf>, Several>> = Vec::with_capacity(nodes.len());
     for node in nodes {
         let mut filled = node.parts().filter(|&(_, copies)| copies > 0);
@@ -181,11 +167,11 @@ pub(super) fn single_leaf(nodes: &[Node]) -> Option<Leaf> {
     known.pop()?.ok()?
 }
 
-/// More than one leaf.
+/// The items have several leaves.
 #[derive(Clone, Copy)]
 struct Several;
 
-/// The same nodes with displacements in bytes.
+/// Converts the nodes of a portable form to those of a locale-specific one.
 pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Box<[Node]>> {
     let layouts = layouts(nodes, true, architecture)?;
     let mut placed = Vec::with_capacity(nodes.len());
@@ -201,13 +187,13 @@ pub(super) fn to_bytes(nodes: &[Node], architecture: &Architecture) -> Result<Bo
 fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     Ok(match node {
         Node::Leaf(_) | Node::Struct { .. } => node.clone(),
-        Node::Array { child, runs, span } => {
+        Node::Array { child, vectors, span } => {
             let unit = layouts[*child as usize].extent();
-            let runs = runs.iter().map(|run| {
-                Ok(Run {
-                    displacement: scaled(run.displacement, unit)?,
-                    stride: scaled(run.stride, unit)?,
-                    ..*run
+            let vectors = vectors.iter().map(|vector| {
+                Ok(Vector {
+                    displacement: scaled(vector.displacement, unit)?,
+                    stride: scaled(vector.stride, unit)?,
+                    ..*vector
                 })
             });
             let span = match *span {
@@ -216,7 +202,7 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
                 }
                 span @ (Span::Natural | Span::Laid { .. }) => span,
             };
-            Node::Array { child: *child, runs: runs.collect::<Result<_>>()?, span }
+            Node::Array { child: *child, vectors: vectors.collect::<Result<_>>()?, span }
         }
         Node::Simple { members } => Node::Struct {
             members: members
@@ -233,11 +219,13 @@ fn in_bytes(node: &Node, layouts: &[Bounds]) -> Result<Node> {
     })
 }
 
-/// A node of a locale-specific form, and its bounds as they are found from the form.
+/// Gives a node of a locale-specific form the bounds that are wanted. Returns the node, and the
+/// bounds that a reader of the form computes for it.
 ///
-/// A node states them only where its children don't give those that are wanted: where it was a simple struct, and where
-/// alignment rests on what members there were (the power rule). What then still differs is the alignment, and what it pads
-/// above states its bounds in turn.
+/// A node states its bounds only if the reader would compute others. That happens to simple
+/// structs, and under alignment rules that depend on the kinds of members (the power rule). A
+/// stated node can still differ from the wanted one in alignment. If a parent is padded differently
+/// for that reason, the parent states its bounds as well.
 pub(super) fn settle(
     mut node: Node,
     wanted: &Bounds,
@@ -266,7 +254,7 @@ pub(super) fn bounds(
     Ok(layouts(nodes, portable, architecture)?.pop().unwrap_or(Bounds::EMPTY))
 }
 
-/// Bytes of data in every node, in a packed stream of `architecture`.
+/// The bytes of every node's items in a packed stream of `architecture`.
 pub(crate) fn sizes(nodes: &[Node], architecture: &Architecture) -> Result<Vec<u64>> {
     let mut sizes: Vec<u64> = Vec::with_capacity(nodes.len());
     for node in nodes {

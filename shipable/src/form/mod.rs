@@ -1,15 +1,23 @@
-//! Shipable forms: a datatype compiled, at commit, into a small host-independent program.
+//! Shipable forms: a datatype compiled, at commit, into a small host-independent description.
 //!
-//! The idea is Dick Treumann's, of the MPI-2 Forum's one-sided discussions of 1996. A form says which basic items lie
-//! where, in one of two ways, and every form that is transmitted carries its tag:
+//! The idea is Dick Treumann's, from the MPI-2 Forum's discussions of one-sided communication in
+//! 1996: see proposal 4 (docs/proposals.md). A form lists basic items and their displacements. A
+//! form that is transmitted carries its tag, one of two:
 //!
-//! - [`Tag::Portable`]: displacements are multiples of basic types' sizes, never bytes. The form keeps its nesting, each
-//!   displacement counts the extent of its child, and whoever receives it computes that extent for its own memory.
-//! - [`Tag::Locale`]: displacements in bytes, right in the representation of the one who built it, which it carries.
+//! - [`Tag::Portable`]: displacements are multiples of basic types' sizes, never bytes. The form
+//!   keeps its nesting, and each displacement counts extents of its child. The receiver computes
+//!   these extents for its own memory.
+//! - [`Tag::Locale`]: displacements are bytes, valid in the builder's representation. The form
+//!   carries that representation.
 //!
-//! [`compile`](Form::compile) makes one from a datatype, [`encode`](Form::encode) and [`decode`](Form::decode) ship it,
-//! [`lower`](Form::lower) turns it into the [`Program`] of a memory and a stream. A form never names an address, a
-//! pointer's width or a byte order, so its bytes are the same wherever it was compiled.
+//! [`compile`](Form::compile) makes a form from a datatype. [`encode`](Form::encode) and
+//! [`decode`](Form::decode) ship it. [`lower`](Form::lower) turns it into the [`Program`] of a
+//! memory and a stream. A portable form never contains an address, a pointer's width or a byte
+//! order, so its bytes don't depend on the machine that compiled it.
+//!
+//! Words of ours: the *builder* is the process, and the representation, that compiled a
+//! locale-specific form. The *culprit* is the part of a datatype that makes its form
+//! locale-specific.
 
 mod compile;
 pub(crate) mod layout;
@@ -18,8 +26,8 @@ mod text;
 mod wire;
 
 pub(crate) use compile::culprit;
-pub use node::{Field, Node, Placed, Run, Span};
-pub use wire::{DecodeError, Limits};
+pub use node::{Field, Node, Placed, Span, Vector};
+pub use wire::Limits;
 
 use smallvec::SmallVec;
 
@@ -28,41 +36,43 @@ use crate::basic::Leaf;
 use crate::bounds::Bounds;
 use crate::datatype::Datatype;
 use crate::error::{Error, Result};
+
+pub use crate::error::DecodeError;
 use crate::program::Program;
 use crate::signature::Signature;
 
-/// The bounds of nodes.
+/// The bounds of a form's nodes.
 pub(crate) type Layouts = SmallVec<[Bounds; 4]>;
 
-/// Which of the two kinds a form is.
+/// The two kinds of forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
-    /// Right in every representation.
+    /// Valid in every representation.
     Portable,
-    /// Right in the representation of its builder.
+    /// Valid in the representation of its builder.
     Locale,
 }
 
 /// A shipable form.
 ///
-/// Forms are equal when their bytes are: what they were compiled from, and where, doesn't count.
+/// Two forms are equal if their encodings are, whatever they were compiled from.
 ///
 /// ```
 /// use shipable::{Architecture, Datatype, Form, Tag, form::Limits};
 ///
-/// // A column of a matrix of 8 rows of 10 doubles, as the origin of a put names it.
+/// // A column of a matrix of 8 rows of 10 doubles, as the origin of a put describes it.
 /// let column = Datatype::vector(8, 1, 10, &Datatype::double())?;
 /// let form = Form::compile(&column, &Architecture::X86_64)?;
 /// assert_eq!(form.tag(), Tag::Portable);
 ///
-/// // The target knows nothing but its bytes, and finds the extents of its own doubles.
+/// // The target has only the bytes. It computes the extents for its own doubles.
 /// let arrived = Form::decode(&form.encode(), &Limits::default())?;
 /// assert_eq!(arrived.bounds(&Architecture::S390X)?.true_ub, 7 * 80 + 8);
 /// # Ok::<(), shipable::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Form {
-    /// The representation of a locale-specific form.
+    /// The builder's representation, if the form is locale-specific.
     builder: Option<Architecture>,
     /// Children before parents, the root last.
     nodes: Box<[Node]>,
@@ -72,26 +82,29 @@ pub struct Form {
 impl Form {
     /// Compiles a datatype in the memory of `architecture`.
     ///
-    /// The form is portable where the datatype is: predefined types, and what CONTIGUOUS, VECTOR, INDEXED,
-    /// INDEXED_BLOCK, SUBARRAY, DARRAY, DUP and SIMPLE_STRUCT make of portable types. Anything else becomes
-    /// locale-specific to `architecture`.
+    /// The form is portable if the datatype is. Predefined types are portable, and so are the
+    /// results of CONTIGUOUS, VECTOR, INDEXED, INDEXED_BLOCK, SUBARRAY, DARRAY, DUP and
+    /// SIMPLE_STRUCT on portable types. The form of any other datatype is locale-specific to
+    /// `architecture`.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
-    /// Fortran kind, [`Error::TooDeep`] when the datatype nests deeper than [`Limits::DEPTH`].
+    /// - [`Error::Overflow`] if a bound exceeds an `i64`.
+    /// - [`Error::NoSuchKind`] if `architecture` lacks a Fortran kind.
+    /// - [`Error::TooDeep`] if the datatype nests deeper than [`Limits::DEPTH`].
     pub fn compile(datatype: &Datatype, architecture: &Architecture) -> Result<Form> {
         compile::compile(datatype, architecture, &mut Layouts::new())
     }
 
-    /// The datatype's bounds, as they are found when it is compiled.
+    /// The bounds of a datatype, a by-product of its compilation.
     pub(crate) fn bounds_of(datatype: &Datatype, architecture: &Architecture) -> Result<Bounds> {
         let mut layouts = Layouts::new();
         compile::compile(datatype, architecture, &mut layouts)?;
         Ok(layouts.last().copied().unwrap_or(Bounds::EMPTY))
     }
 
-    /// As [`Form::compile`], with the program for a packed stream in the memory's representation, and the datatype's bounds.
+    /// Compiles a datatype, and lowers the form for a packed stream in the memory's representation.
+    /// Returns the datatype's bounds as well.
     pub(crate) fn compile_and_lower(
         datatype: &Datatype,
         architecture: &Architecture,
@@ -117,17 +130,19 @@ impl Form {
         }
     }
 
-    /// The representation that a locale-specific form was built in.
+    /// The builder's representation, if the form is locale-specific.
     pub fn builder_architecture(&self) -> Option<&Architecture> {
         self.builder.as_ref()
     }
 
-    /// The type whose constructor made a form locale-specific when it was compiled; not shipped.
+    /// The part of the datatype whose constructor made the form locale-specific. Only the builder
+    /// knows it: it isn't shipped.
     pub fn culprit(&self) -> Option<&Datatype> {
         self.culprit.as_ref()
     }
 
-    /// The predefined or parametrised type that all items are of; `None` where there are no items, or several types.
+    /// The predefined or parametrised type of all items. `None` if there are no items, or items of
+    /// several types.
     ///
     /// ```
     /// use shipable::{Architecture, Basic, Datatype, Form};
@@ -140,7 +155,7 @@ impl Form {
         layout::single_leaf(&self.nodes)
     }
 
-    /// The nodes, children before parents, the root last.
+    /// The nodes: children before parents, the root last.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -150,55 +165,58 @@ impl Form {
         wire::encode(self)
     }
 
-    /// Reads the bytes of a form, which may come from a hostile peer.
+    /// Decodes the bytes of a form, which may come from a hostile peer.
     ///
-    /// A form that this returns is sound: its nodes are in order, its depth and size are within `limits`, and its items
-    /// and bounds fit 64 bits in its own representation, or, if it is portable, in this machine's. It takes memory in
-    /// proportion to `bytes`.
+    /// The result is a sound form: its nodes are in order, and its depth and size are within
+    /// `limits`. Its items and bounds fit 64 bits in the builder's representation, or in this
+    /// machine's if it is portable. The memory that it takes is linear in the length of `bytes`.
     ///
     /// # Errors
     ///
-    /// [`Error::Decode`] with what is wrong.
+    /// [`Error::Decode`] with the reason why the bytes are no form.
     pub fn decode(bytes: &[u8], limits: &Limits) -> Result<Form> {
         Ok(wire::decode(bytes, limits)?)
     }
 
-    /// The signature: the basic types in order, without displacements (MPI-5.0 section 5.1).
+    /// The signature: the sequence of basic types, without displacements (MPI-5.0 section 5.1).
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] when there are more items than a `u64` counts.
+    /// [`Error::Overflow`] if there are more items than a `u64` counts.
     pub fn signature(&self) -> Result<Signature> {
         layout::signature(&self.nodes)
     }
 
-    /// Bounds, extents and size in the memory of `architecture`, in bytes: what the datatype's would be there.
+    /// The bounds, extents and size in bytes in the memory of `architecture`: those that the
+    /// datatype would have there.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] when a bound leaves the range of an `i64`, [`Error::NoSuchKind`] when `architecture` lacks a
-    /// Fortran kind, [`Error::OtherRepresentation`] when the form is specific to another one.
+    /// - [`Error::Overflow`] if a bound exceeds an `i64`.
+    /// - [`Error::NoSuchKind`] if `architecture` lacks a Fortran kind.
+    /// - [`Error::OtherRepresentation`] if the form is specific to another representation.
     pub fn bounds(&self, architecture: &Architecture) -> Result<Bounds> {
         self.check_representation(architecture)?;
         layout::bounds(&self.nodes, self.tag() == Tag::Portable, architecture)
     }
 
-    /// The same of every node, in the order of [`Form::nodes`].
+    /// The [bounds](Form::bounds) of every node, in the order of [`Form::nodes`].
     ///
     /// # Errors
     ///
-    /// As [`Form::bounds`].
+    /// Those of [`Form::bounds`].
     pub fn node_bounds(&self, architecture: &Architecture) -> Result<Vec<Bounds>> {
         self.check_representation(architecture)?;
         let layouts = layout::layouts(&self.nodes, self.tag() == Tag::Portable, architecture)?;
         Ok(layouts.into_vec())
     }
 
-    /// The same items in bytes, right for `architecture` alone: what Type_send transmits. It has no simple structs.
+    /// The equivalent locale-specific form for `architecture`, which `Type_send` transmits. Its
+    /// displacements are bytes, and it has no simple structs.
     ///
     /// # Errors
     ///
-    /// As [`Form::bounds`].
+    /// Those of [`Form::bounds`].
     pub fn to_locale(&self, architecture: &Architecture) -> Result<Form> {
         self.check_representation(architecture)?;
         match self.tag() {
@@ -210,23 +228,28 @@ impl Form {
         }
     }
 
-    /// The program that moves items between memory in one representation and a packed stream in another.
+    /// The program that moves items between memory in one representation and a packed stream in
+    /// another.
     ///
     /// # Errors
     ///
-    /// As [`Form::bounds`], for `memory`.
+    /// Those of [`Form::bounds`] for `memory`.
     pub fn lower(&self, memory: &Architecture, stream: &Architecture) -> Result<Program> {
         self.lower_within(memory, stream, &mut u64::MAX.clone())
     }
 
-    /// The same of a form that may be a hostile peer's, within `room`, of which it leaves what the program doesn't take, in bytes.
-    /// What is held on the way is about twice of what is taken.
+    /// Lowers a form that may come from a hostile peer, and limits the memory that its program
+    /// takes.
+    ///
+    /// The program takes at most `room` bytes, which are subtracted from `room`. While it is
+    /// lowered, it holds about twice as many.
     ///
     /// ```
     /// use shipable::{Architecture, Datatype, Error, Form};
     /// let native = Architecture::NATIVE;
     /// let scattered: Vec<i64> = (0..1000).map(|at| at * at).collect();
-    /// let form = Form::compile(&Datatype::indexed_block(1, &scattered, &Datatype::int())?, &native)?;
+    /// let scattered = Datatype::indexed_block(1, &scattered, &Datatype::int())?;
+    /// let form = Form::compile(&scattered, &native)?;
     /// let mut room = 1 << 20;
     /// form.lower_within(&native, &native, &mut room)?;
     /// assert!(room < (1 << 20) - 8000);
@@ -237,7 +260,8 @@ impl Form {
     ///
     /// # Errors
     ///
-    /// As [`Form::lower`]; [`Error::TooLarge`] where the room doesn't suffice. None of it is taken then.
+    /// Those of [`Form::lower`], and [`Error::TooLarge`] if `room` doesn't suffice. `room` is then
+    /// unchanged.
     pub fn lower_within(
         &self,
         memory: &Architecture,

@@ -1,92 +1,98 @@
-//! The nodes of a form: which items lie where, and what they span.
+//! The nodes of a form: items, their displacements, and the bounds of each node.
 
 use smallvec::SmallVec;
 
-use super::layout::copies;
 use crate::basic::Leaf;
 
-/// One node; its children are nodes before it.
+/// A node of a form. Its children are nodes before it.
 ///
-/// A node stands for a sequence of items at displacements, in the order of the type map, and for the bounds by which its
-/// parent places it. Displacements and strides are in extents of the child in a portable form, in bytes in a locale-specific one.
+/// A node describes a sequence of items at displacements, in the order of the type map. It also has
+/// bounds, by which its parent places it. Displacements and strides count extents of the child in a
+/// portable form, and bytes in a locale-specific one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// A predefined or parametrised type: one item, or the two of a pair or a complex number.
+    /// A predefined or parametrised type: one item, or the two of a pair or of a complex number.
     Leaf(Leaf),
-    /// Runs of children.
+    /// Children in blocks, as vectors.
     Array {
-        /// The child's index.
+        /// The index of the child.
         child: u32,
-        /// The runs, in the order of the type map.
-        runs: Box<[Run]>,
-        /// What the array spans.
+        /// The vectors, in the order of the type map.
+        vectors: Box<[Vector]>,
+        /// The bounds of the array.
         span: Span,
     },
-    /// A simple struct, in portable forms only. Members lie where the C rules of the memory's architecture put them.
+    /// A simple struct, in portable forms only. The C layout rules of the memory's architecture
+    /// place the members.
     Simple {
         /// The members, in order, without displacements.
         members: Box<[Field]>,
     },
-    /// A struct with its members' displacements in bytes, in locale-specific forms only.
+    /// A struct whose members have displacements in bytes, in locale-specific forms only.
     Struct {
         /// The members, in order.
         members: Box<[Placed]>,
-        /// What the struct spans.
+        /// The bounds of the struct.
         span: Span,
     },
 }
 
-/// `count` blocks of `length` children each: the first at `displacement`, each next one `stride` after the one before,
-/// and the children of a block one extent apart.
+/// The blocks of a vector type at a displacement: `count` blocks of `length` children each.
+///
+/// The first block lies at `displacement`, and each next block `stride` after the one before. The
+/// children of a block lie one extent apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Run {
-    /// Where the first block lies.
+pub struct Vector {
+    /// The displacement of the first block.
     pub displacement: i64,
-    /// Children in a block.
+    /// The number of children in a block.
     pub length: u64,
-    /// Blocks.
+    /// The number of blocks.
     pub count: u64,
-    /// From one block to the next; 0 where there is one block.
+    /// The distance from one block to the next. It must be 0 if there is one block.
     pub stride: i64,
 }
 
 /// A member of a simple struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
-    /// The child's index.
+    /// The index of the child.
     pub child: u32,
-    /// How many of it, one extent apart.
+    /// The number of children, one extent apart.
     pub length: u64,
 }
 
 /// A member of a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Placed {
-    /// The child's index.
+    /// The index of the child.
     pub child: u32,
-    /// How many of it, one extent apart.
+    /// The number of children, one extent apart.
     pub length: u64,
-    /// Bytes from the struct's origin.
+    /// The displacement from the struct's origin in bytes.
     pub displacement: i64,
 }
 
-/// The bounds of a node.
+/// The kinds of bounds of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Span {
-    /// From the least lower bound of the children to the greatest upper one, and padded.
+    /// Computed: from the least lower bound of the children to the greatest upper bound, with
+    /// padding for alignment.
     Natural,
-    /// Stated, as subarrays, distributed arrays and resized types do; in the units of the node.
+    /// Stated explicitly, in the units of the node. Subarrays, distributed arrays and resized types
+    /// have such bounds.
     Stated {
         /// The lower bound.
         lower: i64,
-        /// From the lower bound to the upper one.
+        /// The distance from the lower to the upper bound.
         extent: i64,
     },
-    /// Those of a simple struct or of blocks of it, in bytes, which hide what members state from the node's parents.
+    /// The bounds of a simple struct, or of blocks of one, in bytes. They hide the stated bounds of
+    /// the members from the node's parents.
     Laid {
         /// The lower bound.
         lower: i64,
-        /// From the lower bound to the upper one.
+        /// The distance from the lower to the upper bound.
         extent: i64,
     },
 }
@@ -104,11 +110,11 @@ impl Node {
         one.into_iter().chain(simple).chain(placed.iter().map(|member| member.child))
     }
 
-    /// The children in order, each with how many of it there are.
+    /// The indices of the children in order, each with the number of its copies.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u32, i128)> + '_ {
         let (one, simple, placed): (_, &[Field], &[Placed]) = match self {
             Node::Leaf(_) => (None, &[], &[]),
-            Node::Array { child, runs, .. } => (Some((*child, copies(runs))), &[], &[]),
+            Node::Array { child, vectors, .. } => (Some((*child, copies(vectors))), &[], &[]),
             Node::Simple { members } => (None, members, &[]),
             Node::Struct { members, .. } => (None, &[], members),
         };
@@ -118,16 +124,35 @@ impl Node {
     }
 }
 
-/// Collects runs, joining those that continue one another at the same stride.
-pub(super) struct Runs(SmallVec<[Run; 2]>);
+/// The number of children in `vectors`.
+pub(super) fn copies(vectors: &[Vector]) -> i128 {
+    let few = vectors
+        .iter()
+        .try_fold(0u64, |sum, vector| sum.checked_add(vector.count.checked_mul(vector.length)?));
+    // On overflow, count in 128 bits. Each product has two factors below 2^63, and there are at
+    // most 2^32 products.
+    few.map_or_else(
+        || {
+            vectors.iter().fold(0i128, |sum, vector| {
+                sum.saturating_add(
+                    i128::from(vector.count).saturating_mul(i128::from(vector.length)),
+                )
+            })
+        },
+        i128::from,
+    )
+}
 
-impl Runs {
-    /// Room for as many blocks.
-    pub(super) fn of(blocks: usize) -> Runs {
-        Runs(SmallVec::with_capacity(blocks))
+/// Collects blocks as vectors: joins blocks that continue one another at one stride.
+pub(super) struct VectorCollector(SmallVec<[Vector; 2]>);
+
+impl VectorCollector {
+    /// An empty collector with capacity for `blocks` blocks.
+    pub(super) fn of(blocks: usize) -> VectorCollector {
+        VectorCollector(SmallVec::with_capacity(blocks))
     }
 
-    /// Adds a block. Empty ones are left out.
+    /// Adds one block, unless it is empty.
     pub(super) fn block(&mut self, displacement: i64, length: u64) {
         if length == 0 {
             return;
@@ -147,19 +172,19 @@ impl Runs {
                 _ => {}
             }
         }
-        self.0.push(Run { displacement, length, count: 1, stride: 0 });
+        self.0.push(Vector { displacement, length, count: 1, stride: 0 });
     }
 
-    /// Adds a run.
-    pub(super) fn run(&mut self, run: Run) {
-        match run.count {
-            1 => self.block(run.displacement, run.length),
-            _ if run.length > 0 && run.count > 0 => self.0.push(run),
+    /// Adds a vector, unless it is empty.
+    pub(super) fn vector(&mut self, vector: Vector) {
+        match vector.count {
+            1 => self.block(vector.displacement, vector.length),
+            _ if vector.length > 0 && vector.count > 0 => self.0.push(vector),
             _ => {}
         }
     }
 
-    pub(super) fn finish(self) -> Box<[Run]> {
+    pub(super) fn finish(self) -> Box<[Vector]> {
         match self.0.spilled() {
             true => self.0.into_boxed_slice(),
             false => self.0[..].into(),

@@ -1,17 +1,18 @@
-//! A form in text, for people and tests.
+//! The text form of a form, for people and tests.
 //!
 //! ```text
 //! portable: 0 = d; 1 = 0 x 1 every 10 count 8
 //! locale-specific: 0 = d; 1 = c; 2 = {0 @0, 1 @8}
 //! ```
 //!
-//! Nodes are numbered. `n x LENGTH` is a block of nodes `n`, `every STRIDE count COUNT` repeats it, `at DISPLACEMENT` moves it,
-//! and runs are joined by commas. Members stand in braces. What a node spans, where it is stated, follows in brackets,
-//! or in parentheses where it hides what members state.
+//! Nodes are numbered. `n x LENGTH` is a block of LENGTH children `n`. `every STRIDE count COUNT`
+//! repeats the block, and `at DISPLACEMENT` moves it. Commas separate vectors. Braces enclose the
+//! members of a struct. Stated bounds follow in brackets, or in parentheses if they hide the
+//! members' stated bounds.
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::node::{Node, Run, Span};
+use super::node::{Node, Span, Vector};
 use super::{Form, Tag};
 
 impl Display for Tag {
@@ -38,12 +39,12 @@ impl Display for Node {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Node::Leaf(leaf) => leaf.fmt(f),
-            Node::Array { child, runs, span } => {
-                list(f, runs, |f, run| {
-                    write!(f, "{child} x {}", run.length)?;
-                    run.fmt(f)
+            Node::Array { child, vectors, span } => {
+                list(f, vectors, |f, vector| {
+                    write!(f, "{child} x {}", vector.length)?;
+                    vector.fmt(f)
                 })?;
-                if runs.is_empty() {
+                if vectors.is_empty() {
                     write!(f, "{child} x 0")?;
                 }
                 span.fmt(f)
@@ -70,7 +71,7 @@ impl Display for Node {
     }
 }
 
-impl Display for Run {
+impl Display for Vector {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         if self.count > 1 {
             write!(f, " every {} count {}", self.stride, self.count)?;

@@ -1,12 +1,13 @@
-//! A form's bytes: a tag, then the nodes as the codec encodes them.
+//! The encoding of a form: a tag, then the nodes in the codec's encoding.
 //!
 //! ```text
 //! byte 0      'P' portable, or 'L' locale-specific
 //! then, if L  the descriptor of the builder's architecture, a string
-//! then        the list of nodes, children before parents, the root last; a child by how many nodes it lies back
+//! then        the list of nodes, children before parents, the root last;
+//!             a child is encoded as the number of nodes that it lies back
 //! ```
 //!
-//! [`decode`] is validation: whatever the bytes say, what comes out of it is a sound form.
+//! [`decode`] validates: for any bytes, it returns either a sound form or an error.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,57 +16,34 @@ use std::marker::PhantomData;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::node::{Field, Node, Placed, Run, Span};
+use super::node::{Field, Node, Placed, Span, Vector};
 use super::{Form, Tag, layout};
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
-use crate::codec::{self, CodecError};
-use crate::error::Error;
+use crate::codec;
+use crate::error::{DecodeError, Error};
 
-/// What a reader of forms accepts.
+/// The limits of a form that is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the encoded form. A form takes no more memory than about 16 times that, and 35 times while it is read.
+    /// The most bytes of an encoded form. A form takes up to about 16 times as much memory, and 35
+    /// times while it is decoded.
     pub bytes: usize,
-    /// How deep nodes nest.
+    /// The greatest depth of nesting.
     pub depth: u32,
 }
 
 impl Limits {
-    /// As deep as any form that [`Form::compile`] makes: a subarray nests once for each of its dimensions.
+    /// The greatest depth of any form that [`Form::compile`] makes. A subarray nests once for each
+    /// of its dimensions.
     pub const DEPTH: u32 = 1024;
 }
 
 impl Default for Limits {
-    /// 64 MiB, which holds an indexed type of several million blocks.
+    /// 64 MiB, enough for an indexed type of several million blocks.
     fn default() -> Limits {
         Limits { bytes: 64 << 20, depth: Limits::DEPTH }
     }
-}
-
-/// Why bytes are no form.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DecodeError {
-    /// The tag is neither that of a portable form nor that of a locale-specific one.
-    #[error("unknown tag {0:#04x}: a form is tagged P or L")]
-    UnknownTag(u8),
-    /// The bytes aren't an encoding of nodes.
-    #[error(transparent)]
-    Codec(#[from] CodecError),
-    /// The nodes make no sense.
-    #[error("node {node}: {problem}")]
-    Node {
-        /// The index of the node.
-        node: usize,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// There are no nodes.
-    #[error("no nodes")]
-    Empty,
-    /// The nodes' items, or their bounds, leave the range of 64 bits, or the builder's architecture is unknown.
-    #[error("{0}")]
-    Unsound(Box<Error>),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,28 +52,29 @@ struct Located<T> {
     nodes: T,
 }
 
-/// A node as it is written, from where it lies, and as it is read, where it is to lie.
+/// A node on the wire. It is written directly from a form's node, and read directly into the lists
+/// that a node holds.
 #[derive(Serialize, Deserialize)]
-enum WireNode<Runs, Fields, Places> {
+enum WireNode<Vectors, Fields, Members> {
     Basic(u8),
     F90Real(Option<u32>, Option<u32>),
     F90Complex(Option<u32>, Option<u32>),
     F90Integer(u32),
-    Array(u32, Runs, WireSpan),
+    Array(u32, Vectors, WireSpan),
     Simple(Fields),
-    Struct(Places, WireSpan),
+    Struct(Members, WireSpan),
 }
 
 /// Displacement, length, count, stride.
-type WireRun = (i64, u64, u64, i64);
+type WireVector = (i64, u64, u64, i64);
 
-/// How many nodes back, length.
+/// The distance back to the child in nodes, length.
 type WireField = (u32, u64);
 
-/// How many nodes back, length, displacement.
+/// The distance back to the child in nodes, length, displacement.
 type WirePlaced = (u32, u64, i64);
 
-/// Lower bound and extent, where they are given.
+/// The bounds of a node. Stated ones are a lower bound and an extent.
 #[derive(Serialize, Deserialize)]
 enum WireSpan {
     Natural,
@@ -115,13 +94,13 @@ pub(super) fn encode(form: &Form) -> Vec<u8> {
             (LOCALE, codec::encode(&located, usize::MAX))
         }
     };
-    // Lists of numbers always have an encoding.
+    // The codec fails only beyond its limit, and there is none here.
     let mut bytes = body.unwrap_or_default();
     bytes.insert(0, tag);
     bytes
 }
 
-/// Nodes, written from where they lie.
+/// Nodes, serialised without a copy.
 struct Outgoing<'a>(&'a [Node]);
 
 impl Serialize for Outgoing<'_> {
@@ -130,7 +109,7 @@ impl Serialize for Outgoing<'_> {
     }
 }
 
-/// A list whose items are written as others.
+/// A list that serialises the items of an iterator.
 struct Mapped<I>(I);
 
 impl<I: ExactSizeIterator<Item: Serialize> + Clone> Serialize for Mapped<I> {
@@ -166,14 +145,16 @@ pub(super) fn decode(bytes: &[u8], limits: &Limits) -> Result<Form, DecodeError>
         return Err(DecodeError::Empty);
     }
     drop(depths);
-    // What this process, or the builder, couldn't hold is refused here; what another one couldn't, when it is asked for.
+    // This check covers this process, or the builder. A form may still be too large in another
+    // representation, which is checked when a caller asks for that.
     let memory = builder.unwrap_or(Architecture::NATIVE);
     layout::signature(&nodes).map_err(unsound)?;
     match layout::bounds(&nodes, tag == Tag::Portable, &memory) {
         Ok(_) | Err(Error::NoSuchKind { .. }) => {}
         Err(error) => return Err(unsound(error)),
     }
-    // A number can be encoded in more bytes than it needs: encoded again it has the fewest.
+    // A peer may encode a number in more bytes than it needs. Encoding the form again gives the
+    // shortest bytes.
     Ok(Form::new(builder, nodes.into(), None))
 }
 
@@ -190,11 +171,12 @@ fn to_wire(index: u32, node: &Node) -> WireNode<impl Serialize, impl Serialize, 
             WireNode::F90Complex(*precision, *range)
         }
         Node::Leaf(Leaf::F90Integer { range }) => WireNode::F90Integer(*range),
-        Node::Array { child, runs, span } => {
-            let runs = runs.iter();
-            let runs = runs
-                .map(|run| -> WireRun { (run.displacement, run.length, run.count, run.stride) });
-            WireNode::Array(index - child, Mapped(runs), stated(span))
+        Node::Array { child, vectors, span } => {
+            let vectors = vectors.iter();
+            let vectors = vectors.map(|vector| -> WireVector {
+                (vector.displacement, vector.length, vector.count, vector.stride)
+            });
+            WireNode::Array(index - child, Mapped(vectors), stated(span))
         }
         Node::Simple { members } => {
             let members = members.iter();
@@ -211,7 +193,7 @@ fn to_wire(index: u32, node: &Node) -> WireNode<impl Serialize, impl Serialize, 
     }
 }
 
-/// Nodes, read to where they are to lie.
+/// Nodes, deserialised and validated without an intermediate list.
 struct Incoming<const LOCALE: bool> {
     nodes: Result<Vec<Node>, DecodeError>,
 }
@@ -222,11 +204,12 @@ impl<'de, const LOCALE: bool> Deserialize<'de> for Incoming<LOCALE> {
         let (mut first_problem, mut childless) = (None, HashSet::new());
         let read = |node: IncomingNode, index: usize| {
             if first_problem.is_some() {
-                // The bytes are read to their end, and nothing is kept of them.
+                // The codec must reach the end of the bytes, but no further node is kept.
                 return None;
             }
             let node = from_wire(index, node, tag).and_then(|node| {
-                // What takes few bytes but a node's memory stands once, as in every form that is compiled.
+                // A node without children takes few bytes but a node's memory. Compiled forms
+                // contain each only once, so repetitions are refused.
                 let repeated = node.children().next().is_none() && !childless.insert(node.clone());
                 if repeated { Err("equals a node before it") } else { Ok(node) }
             });
@@ -239,9 +222,9 @@ impl<'de, const LOCALE: bool> Deserialize<'de> for Incoming<LOCALE> {
 }
 
 type IncomingNode =
-    WireNode<Items<WireRun, Run>, Items<WireField, Field>, Items<WirePlaced, Placed>>;
+    WireNode<Items<WireVector, Vector>, Items<WireField, Field>, Items<WirePlaced, Placed>>;
 
-/// A list of a node, its children being how many nodes back.
+/// A list within a node. Its children are still distances back.
 struct Items<W, T> {
     items: Vec<T>,
     of: PhantomData<W>,
@@ -254,9 +237,9 @@ impl<'de, W: Deserialize<'de>, T: From<W>> Deserialize<'de> for Items<W, T> {
     }
 }
 
-impl From<WireRun> for Run {
-    fn from((displacement, length, count, stride): WireRun) -> Run {
-        Run { displacement, length, count, stride }
+impl From<WireVector> for Vector {
+    fn from((displacement, length, count, stride): WireVector) -> Vector {
+        Vector { displacement, length, count, stride }
     }
 }
 
@@ -272,8 +255,8 @@ impl From<WirePlaced> for Placed {
     }
 }
 
-/// Reads a list item by item, whatever length it claims, and grows by a quarter: what a hostile list takes is in proportion to
-/// the bytes that it has.
+/// Deserialises a list item by item, and ignores its claimed length. The memory grows by a quarter
+/// at a time, so that a hostile list takes memory in proportion to its bytes.
 struct List<R, W> {
     read: R,
     of: PhantomData<W>,
@@ -320,13 +303,14 @@ fn from_wire(index: usize, wire: IncomingNode, tag: Tag) -> Result<Node, &'stati
         WireNode::F90Real(precision, range) => Node::Leaf(Leaf::F90Real { precision, range }),
         WireNode::F90Complex(precision, range) => Node::Leaf(Leaf::F90Complex { precision, range }),
         WireNode::F90Integer(range) => Node::Leaf(Leaf::F90Integer { range }),
-        WireNode::Array(back, Items { items: runs, .. }, span) => {
-            let holds =
-                |run: &Run| run.length > 0 && run.count > 0 && (run.count > 1 || run.stride == 0);
-            if !runs.iter().all(holds) {
-                return Err("a run without items, or one block with a stride");
+        WireNode::Array(back, Items { items: vectors, .. }, span) => {
+            let holds = |vector: &Vector| {
+                vector.length > 0 && vector.count > 0 && (vector.count > 1 || vector.stride == 0)
+            };
+            if !vectors.iter().all(holds) {
+                return Err("a vector without items, or one block with a stride");
             }
-            Node::Array { child: child(back)?, runs: runs.into(), span: stated(span)? }
+            Node::Array { child: child(back)?, vectors: vectors.into(), span: stated(span)? }
         }
         WireNode::Simple(Items { items: mut members, .. }) if tag == Tag::Portable => {
             for member in &mut members {

@@ -1,8 +1,10 @@
-//! Folds: loops that combine packed operands with packed values in place, for what the machine's own instructions compute.
+//! Folds: loops that combine packed operands with packed values in place, by the machine's own
+//! instructions.
 //!
-//! Keyed by width and meaning, not by basic type: sums and bits of two's complement need no sign. Each loop has a version
-//! for values in the other byte order, one for operands alone that are, where they are single words, and, on x86, one with AVX2 and
-//! one with AVX-512.
+//! They are keyed by width and operation, not by basic type: sums and bit operations in two's
+//! complement need no sign. Each loop has a version for values in the other byte order. Loops over
+//! single words have one more, for operands in the other byte order than the values. On x86 every
+//! version is compiled for the baseline, for AVX2 and for AVX-512.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -11,37 +13,39 @@ use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::memory::{OutOfBounds, View, ViewMut};
 use crate::reduce::Op;
 
-/// A loop over packed elements: operands, what they are combined with and what that becomes, and how many.
+/// A loop over packed elements. The arguments are the operands, the values that they are combined
+/// with in place, and the number of elements.
 ///
-/// Unsafe to call: as many elements must be readable at the first, and readable and writable at the second, and the
-/// instruction set must be this machine's.
-type Body = unsafe fn(*const u8, *mut u8, usize);
+/// Unsafe to call: that many elements must be readable at the first pointer, and readable and
+/// writable at the second. The processor must have the loop's instruction set.
+type LoopFn = unsafe fn(*const u8, *mut u8, usize);
 
-/// A loop, and that for operands in the other byte order than what they are combined with, if there is one: to be asked for.
-type Loops = (Body, Option<fn() -> Body>);
+/// A loop, and a function that finds the loop for operands in the other byte order than the values.
+type LoopPair = (LoopFn, Option<fn() -> LoopFn>);
 
 /// A loop, and the bytes of its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fold {
-    body: Body,
-    across: Option<fn() -> Body>,
+    body: LoopFn,
+    across: Option<fn() -> LoopFn>,
     element: usize,
 }
 
 impl Fold {
-    /// The loop for elements of two scalars (complex numbers, pairs) or one; `None` where it takes software.
+    /// The loop for elements of one scalar, or of two (complex numbers, pairs). `None` if no loop
+    /// of machine instructions computes the operation.
     pub(crate) fn find(op: Op, scalars: &[Scalar], complex: bool) -> Option<Fold> {
         let first = scalars.first()?;
         let element = scalars.iter().map(|scalar| usize::from(scalar.size)).sum();
         let (body, across) = match (op, scalars) {
-            (Op::Band, _) => (body::<Words<u8, And, false, false>>(), None),
-            (Op::Bor, _) => (body::<Words<u8, Or, false, false>>(), None),
-            (Op::Bxor, _) => (body::<Words<u8, Xor, false, false>>(), None),
+            (Op::Band, _) => (body::<Words<u8, BitAnd, false, false>>(), None),
+            (Op::Bor, _) => (body::<Words<u8, BitOr, false, false>>(), None),
+            (Op::Bxor, _) => (body::<Words<u8, BitXor, false, false>>(), None),
             (Op::Maxloc | Op::Minloc, [value, index]) => (pairs(op, *value, *index)?, None),
             (Op::Prod, _) if complex => (products(*first)?, None),
             _ => words(op, *first)?,
         };
-        // What works scalar by scalar, or byte by byte, takes an element for several.
+        // A loop that works by scalar or by byte counts each scalar or byte as an element.
         let unit = match op {
             Op::Band | Op::Bor | Op::Bxor => 1,
             Op::Maxloc | Op::Minloc => element,
@@ -51,12 +55,12 @@ impl Fold {
         Some(Fold { body, across, element: unit })
     }
 
-    /// The same of operands in the other byte order, each a scalar or several.
+    /// The fold for operands in the other byte order than the values. `None` if there isn't one.
     pub(crate) fn across(&self) -> Option<Fold> {
         Some(Fold { body: self.across?(), across: None, element: self.element })
     }
 
-    /// Combines `bytes` of operands, from displacement 0 on, with what lies at `at`.
+    /// Combines `bytes` of operands, from displacement 0 on, with the values at displacement `at`.
     #[inline]
     pub(crate) fn run(
         &self,
@@ -68,12 +72,14 @@ impl Fold {
         let end = |start: i64| start.checked_add_unsigned(bytes).unwrap_or(i64::MAX);
         operands.covers(0, end(0))?;
         target.covers(at, end(at))?;
-        // SAFETY: both are covered, and the loop touches whole elements within `bytes`. `body` chose the instruction set.
+        // SAFETY: both views are covered, and the loop accesses whole elements within `bytes`. The
+        // function `body` chose a loop for this processor.
         unsafe { (self.body)(operands.at(0), target.at(at), self.elements(bytes as usize)) };
         Ok(())
     }
 
-    /// A division takes as long as all else that a fold of one element does.
+    /// The elements in `bytes`. A shift where possible: a division takes as long as the rest of a
+    /// fold of one element.
     #[inline]
     fn elements(&self, bytes: usize) -> usize {
         match self.element.is_power_of_two() {
@@ -83,17 +89,17 @@ impl Fold {
     }
 }
 
-/// What a loop does.
+/// The portable source of a loop. It is compiled once for each instruction set.
 trait Loop {
     /// # Safety
     ///
-    /// See [`Body`].
+    /// See [`LoopFn`].
     unsafe fn run(operands: *const u8, target: *mut u8, count: usize);
 }
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     // SAFETY: the caller's promise.
     unsafe { L::run(operands, target, count) }
@@ -101,7 +107,7 @@ unsafe fn baseline<L: Loop>(operands: *const u8, target: *mut u8, count: usize) 
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
@@ -111,7 +117,7 @@ unsafe fn avx2<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
 
 /// # Safety
 ///
-/// See [`Body`].
+/// See [`LoopFn`].
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -120,24 +126,25 @@ unsafe fn avx512<L: Loop>(operands: *const u8, target: *mut u8, count: usize) {
     unsafe { L::run(operands, target, count) }
 }
 
-/// A loop over registers of 64 bytes, which sum doubles in a first-level cache nearly twice as fast as those of 32.
+/// The loop with registers of 64 bytes, if the processor has them (docs/tuning.md, "Folds in
+/// 64-byte registers").
 #[rustversion::since(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn widest<L: Loop>() -> Option<Body> {
-    super::bodies::has_avx512().then_some(avx512::<L>)
+fn with_avx512<L: Loop>() -> Option<LoopFn> {
+    super::loops::has_avx512().then_some(avx512::<L>)
 }
 
-/// Older compilers have no name for them.
+/// Compilers before 1.89 can't compile for AVX-512.
 #[rustversion::before(1.89)]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn widest<L: Loop>() -> Option<Body> {
+fn with_avx512<L: Loop>() -> Option<LoopFn> {
     None
 }
 
-fn body<L: Loop>() -> Body {
+fn body<L: Loop>() -> LoopFn {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     {
-        if let Some(body) = widest::<L>() {
+        if let Some(body) = with_avx512::<L>() {
             return body;
         }
         if is_x86_feature_detected!("avx2") {
@@ -147,7 +154,7 @@ fn body<L: Loop>() -> Body {
     baseline::<L>
 }
 
-/// A number as the machine has it.
+/// A number that the machine computes with.
 trait Word: Copy + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
@@ -208,18 +215,18 @@ unsafe fn store<T: Word, const SWAPPED: bool>(to: *mut u8, word: T) {
     unsafe { to.cast::<T>().write_unaligned(if SWAPPED { word.swapped() } else { word }) };
 }
 
-/// What becomes of an operand and the word that is there.
+/// The result of combining an operand with the value at the target.
 trait Combine<T> {
-    fn combine(operand: T, there: T) -> T;
+    fn combine(operand: T, current: T) -> T;
 }
 
 macro_rules! combine {
-    ($($name:ident: |$operand:ident, $there:ident| $result:expr;)*) => {
+    ($($name:ident: |$operand:ident, $current:ident| $result:expr;)*) => {
         $(
             struct $name;
             impl<T: Word> Combine<T> for $name {
                 #[inline(always)]
-                fn combine($operand: T, $there: T) -> T {
+                fn combine($operand: T, $current: T) -> T {
                     $result
                 }
             }
@@ -228,13 +235,13 @@ macro_rules! combine {
 }
 
 combine! {
-    Greater: |operand, there| if operand > there { operand } else { there };
-    Smaller: |operand, there| if operand < there { operand } else { there };
-    Sum: |operand, there| there.sum(operand);
-    Product: |operand, there| there.product(operand);
-    Both: |operand, there| truth(operand != T::ZERO && there != T::ZERO);
-    Either: |operand, there| truth(operand != T::ZERO || there != T::ZERO);
-    OneOf: |operand, there| truth((operand != T::ZERO) != (there != T::ZERO));
+    Max: |operand, current| if operand > current { operand } else { current };
+    Min: |operand, current| if operand < current { operand } else { current };
+    Sum: |operand, current| current.sum(operand);
+    Product: |operand, current| current.product(operand);
+    LogicalAnd: |operand, current| truth(operand != T::ZERO && current != T::ZERO);
+    LogicalOr: |operand, current| truth(operand != T::ZERO || current != T::ZERO);
+    LogicalXor: |operand, current| truth((operand != T::ZERO) != (current != T::ZERO));
 }
 
 #[inline(always)]
@@ -248,8 +255,8 @@ macro_rules! bits {
             struct $name;
             impl Combine<u8> for $name {
                 #[inline(always)]
-                fn combine(operand: u8, there: u8) -> u8 {
-                    operand $operator there
+                fn combine(operand: u8, current: u8) -> u8 {
+                    operand $operator current
                 }
             }
         )*
@@ -257,12 +264,13 @@ macro_rules! bits {
 }
 
 bits! {
-    And &;
-    Or |;
-    Xor ^;
+    BitAnd &;
+    BitOr |;
+    BitXor ^;
 }
 
-/// Word by word: `FROM` says whether operands are in the other byte order than this machine's, `AT` the same of what is there.
+/// Word by word. `FROM` means that operands are in the other byte order than this machine's, and
+/// `AT` that the values at the target are.
 struct Words<T, C, const FROM: bool, const AT: bool>(PhantomData<(T, C)>);
 
 impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T, C, FROM, AT> {
@@ -272,15 +280,15 @@ impl<T: Word, C: Combine<T>, const FROM: bool, const AT: bool> Loop for Words<T,
             let at = index * size_of::<T>();
             // SAFETY: the caller's promise: element `index` is below `count`.
             unsafe {
-                let there = target.add(at);
+                let current = target.add(at);
                 let operand = load::<T, FROM>(operands.add(at));
-                store::<T, AT>(there, C::combine(operand, load::<T, AT>(there)));
+                store::<T, AT>(current, C::combine(operand, load::<T, AT>(current)));
             }
         }
     }
 }
 
-/// A value and an index, packed.
+/// Packed pairs of a value and an index, for MAXLOC and MINLOC.
 struct Pairs<V, I, const MAX: bool, const SWAPPED: bool>(PhantomData<(V, I)>);
 
 impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I, MAX, SWAPPED> {
@@ -291,11 +299,11 @@ impl<V: Word, I: Word, const MAX: bool, const SWAPPED: bool> Loop for Pairs<V, I
             // SAFETY: the caller's promise: element `index` is below `count`.
             unsafe {
                 let (from, to) = (operands.add(index * pair), target.add(index * pair));
-                let (operand, there) = (load::<V, SWAPPED>(from), load::<V, SWAPPED>(to));
+                let (operand, current) = (load::<V, SWAPPED>(from), load::<V, SWAPPED>(to));
                 let (from_index, to_index) =
                     (load::<I, SWAPPED>(from.add(value)), load::<I, SWAPPED>(to.add(value)));
-                let beats = if MAX { operand > there } else { operand < there };
-                if beats || operand == there && from_index < to_index {
+                let beats = if MAX { operand > current } else { operand < current };
+                if beats || operand == current && from_index < to_index {
                     store::<V, SWAPPED>(to, operand);
                     store::<I, SWAPPED>(to.add(value), from_index);
                 }
@@ -325,8 +333,9 @@ impl<T: Word, const SWAPPED: bool> Loop for Products<T, SWAPPED> {
     }
 }
 
-/// For words in the other byte order where `AT`, else in this machine's.
-fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> Loops {
+/// The loops for values in the other byte order than this machine's if `AT`, in this machine's
+/// otherwise. `ACROSS` must be the opposite of `AT`.
+fn loops<T: Word, C: Combine<T>, const AT: bool, const ACROSS: bool>() -> LoopPair {
     const { assert!(AT != ACROSS) }
     (body::<Words<T, C, AT, AT>>(), Some(body::<Words<T, C, ACROSS, AT>>))
 }
@@ -335,8 +344,8 @@ fn is_swapped(scalar: Scalar) -> bool {
     scalar.order != ByteOrder::NATIVE
 }
 
-/// The loop for words of this meaning and width, and that for operands in the other byte order.
-fn words(op: Op, scalar: Scalar) -> Option<Loops> {
+/// The loops for an operation on words.
+fn words(op: Op, scalar: Scalar) -> Option<LoopPair> {
     macro_rules! swapped {
         ($word:ty, $combine:ty) => {
             match is_swapped(scalar) {
@@ -366,8 +375,8 @@ fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     macro_rules! floats {
         ($word:ty) => {
             match op {
-                Op::Max => swapped!($word, Greater),
-                Op::Min => swapped!($word, Smaller),
+                Op::Max => swapped!($word, Max),
+                Op::Min => swapped!($word, Min),
                 Op::Sum => swapped!($word, Sum),
                 Op::Prod => swapped!($word, Product),
                 _ => return None,
@@ -377,21 +386,21 @@ fn words(op: Op, scalar: Scalar) -> Option<Loops> {
     Some(match (scalar.value, op) {
         (Value::Float(FloatFormat::Binary32), _) => floats!(f32),
         (Value::Float(FloatFormat::Binary64), _) => floats!(f64),
-        (Value::Int { signed: true }, Op::Max) => signed!(Greater),
-        (Value::Int { signed: true }, Op::Min) => signed!(Smaller),
-        (Value::Int { .. }, Op::Max) => unsigned!(Greater),
-        (Value::Int { .. }, Op::Min) => unsigned!(Smaller),
+        (Value::Int { signed: true }, Op::Max) => signed!(Max),
+        (Value::Int { signed: true }, Op::Min) => signed!(Min),
+        (Value::Int { .. }, Op::Max) => unsigned!(Max),
+        (Value::Int { .. }, Op::Min) => unsigned!(Min),
         (Value::Int { .. }, Op::Sum) => unsigned!(Sum),
         (Value::Int { .. }, Op::Prod) => unsigned!(Product),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Land) => unsigned!(Both),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lor) => unsigned!(Either),
-        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lxor) => unsigned!(OneOf),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Land) => unsigned!(LogicalAnd),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lor) => unsigned!(LogicalOr),
+        (Value::Int { .. } | Value::Logical { truth: 1 }, Op::Lxor) => unsigned!(LogicalXor),
         _ => return None,
     })
 }
 
 /// The loop for pairs of a value and an index.
-fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
+fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<LoopFn> {
     macro_rules! swapped {
         ($value:ty, $index:ty) => {
             match (op, is_swapped(value)) {
@@ -418,8 +427,8 @@ fn pairs(op: Op, value: Scalar, index: Scalar) -> Option<Body> {
     })
 }
 
-/// The loop for products of complex numbers of such parts.
-fn products(part: Scalar) -> Option<Body> {
+/// The loop for products of complex numbers with parts of this type.
+fn products(part: Scalar) -> Option<LoopFn> {
     Some(match (part.value, is_swapped(part)) {
         (Value::Float(FloatFormat::Binary32), true) => body::<Products<f32, true>>(),
         (Value::Float(FloatFormat::Binary32), false) => body::<Products<f32, false>>(),

@@ -1,82 +1,82 @@
-//! The loop for conversions that go unit by unit, and can refuse a value.
+//! The loop for conversions that go unit by unit and can refuse a value.
 //!
-//! Ordinary values of the common conversions take a short way; everything else, what is refused
-//! included, is decided by [`Conversion::apply`] alone.
+//! Ordinary values of the common conversions take a fast path. [`Conversion::apply`] decides all
+//! other cases, including every refusal.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
 use std::ptr;
 
-use super::bodies::Rows;
+use super::loops::Rows;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::convert::{Conversion, Ends, MAX_SIZE, ValueError};
 
-/// A value that was refused, and the units moved before it.
-pub(super) struct Stop {
+/// A refused value, and the number of units moved before it.
+pub(super) struct UnitError {
     pub unit: u64,
     pub error: ValueError,
 }
 
-/// Where runs lie on both sides.
-pub(super) enum Places<'a> {
-    /// In two strided dimensions on either side.
+/// The layout of runs on both sides.
+pub(super) enum RunLayout<'a> {
+    /// Two strided dimensions on either side.
     Grid(&'a Rows),
-    /// At a table's offsets in the source, packed in the destination.
+    /// A table's offsets in the source, packed in the target.
     Gather { offsets: &'a [i64], to_run: isize },
-    /// Packed in the source, at a table's offsets in the destination.
+    /// Packed in the source, a table's offsets in the target.
     Scatter { offsets: &'a [i64], from_run: isize },
-    /// At a table's offsets on both sides.
+    /// A table's offsets on both sides.
     Mirror { offsets: &'a [i64] },
 }
 
-impl Places<'_> {
+impl RunLayout<'_> {
     fn counts(&self) -> [usize; 2] {
         match self {
-            Places::Grid(rows) => rows.counts,
-            Places::Gather { offsets, .. }
-            | Places::Scatter { offsets, .. }
-            | Places::Mirror { offsets } => [1, offsets.len()],
+            RunLayout::Grid(rows) => rows.counts,
+            RunLayout::Gather { offsets, .. }
+            | RunLayout::Scatter { offsets, .. }
+            | RunLayout::Mirror { offsets } => [1, offsets.len()],
         }
     }
 
-    /// The displacements of a run on either side.
+    /// The displacements of a run in the source and in the target.
     #[inline]
     fn at(&self, outer: usize, inner: usize) -> (isize, isize) {
         let (i, j) = (outer as isize, inner as isize);
         match self {
-            Places::Grid(rows) => {
+            RunLayout::Grid(rows) => {
                 (i * rows.from[0] + j * rows.from[1], i * rows.to[0] + j * rows.to[1])
             }
-            Places::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
-            Places::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
-            Places::Mirror { offsets } => (offsets[inner] as isize, offsets[inner] as isize),
+            RunLayout::Gather { offsets, to_run } => (offsets[inner] as isize, j * to_run),
+            RunLayout::Scatter { offsets, from_run } => (j * from_run, offsets[inner] as isize),
+            RunLayout::Mirror { offsets } => (offsets[inner] as isize, offsets[inner] as isize),
         }
     }
 }
 
-/// Moves runs of `run` bytes of source.
+/// Moves runs of `run` bytes of the source.
 ///
 /// # Safety
 ///
 /// Every run at `places` must be readable in the source and, in its converted length, writable in
-/// the destination; `run` is a multiple of the conversion's `from_size`.
+/// the target. `run` must be a multiple of the conversion's `from_size`.
 pub(super) unsafe fn transfer(
     conversion: Conversion,
-    places: &Places<'_>,
+    places: &RunLayout<'_>,
     run: usize,
     from: *const u8,
     to: *mut u8,
-) -> Result<(), Stop> {
+) -> Result<(), UnitError> {
     macro_rules! resize {
         ($ends:ident, $($from:literal to $to:literal),*) => {
             match ($ends.from().size, $ends.to().size) {
-                // SAFETY: the caller's promise; the sizes are the conversion's.
+                // SAFETY: the caller's promise. The item's sizes are the conversion's.
                 $(($from, $to) => unsafe {
-                    let item = Resized::<$from, $to>::new($ends);
+                    let item = ResizePath::<$from, $to>::new($ends);
                     runs(item, conversion, places, run, from, to)
                 },)*
-                // SAFETY: as above.
-                _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+                // SAFETY: the caller's promise.
+                _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
             }
         };
     }
@@ -86,32 +86,32 @@ pub(super) unsafe fn transfer(
         }
         Conversion::Refloat(ends) => match (ends.from().value, ends.to().value) {
             (Value::Float(FloatFormat::Binary64), Value::Float(FloatFormat::Binary32)) => {
-                // SAFETY: as above.
-                unsafe { runs(Rounded::<f64>::new(ends), conversion, places, run, from, to) }
+                // SAFETY: the caller's promise. The item's formats are the conversion's.
+                unsafe { runs(HardwareFloat::<f64>::new(ends), conversion, places, run, from, to) }
             }
             (Value::Float(FloatFormat::Binary32), Value::Float(FloatFormat::Binary64)) => {
-                // SAFETY: as above.
-                unsafe { runs(Rounded::<f32>::new(ends), conversion, places, run, from, to) }
+                // SAFETY: the caller's promise. The item's formats are the conversion's.
+                unsafe { runs(HardwareFloat::<f32>::new(ends), conversion, places, run, from, to) }
             }
-            // SAFETY: as above.
-            _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+            // SAFETY: the caller's promise.
+            _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
         },
-        // SAFETY: as above.
-        _ => unsafe { runs(Unusual, conversion, places, run, from, to) },
+        // SAFETY: the caller's promise.
+        _ => unsafe { runs(NoFastPath, conversion, places, run, from, to) },
     }
 }
 
 /// # Safety
 ///
-/// See [`transfer`]; `item` is for the conversion.
-unsafe fn runs<I: Item>(
+/// See [`transfer`]. `item` must be made for the conversion.
+unsafe fn runs<I: FastPath>(
     item: I,
     conversion: Conversion,
-    places: &Places<'_>,
+    places: &RunLayout<'_>,
     run: usize,
     from: *const u8,
     to: *mut u8,
-) -> Result<(), Stop> {
+) -> Result<(), UnitError> {
     let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
     let units = run / from_size;
     let [rows, columns] = places.counts();
@@ -121,12 +121,12 @@ unsafe fn runs<I: Item>(
             let (mut source, mut target) =
                 (from.wrapping_offset(source), to.wrapping_offset(target));
             for i in 0..units {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's promise: this unit lies in a run at `places`.
                 unsafe {
                     if !item.apply(source, target) {
                         apply(conversion, source, target).map_err(|error| {
                             let runs = outer as u64 * columns as u64 + inner as u64;
-                            Stop { unit: runs * units as u64 + i as u64, error }
+                            UnitError { unit: runs * units as u64 + i as u64, error }
                         })?;
                     }
                 }
@@ -138,44 +138,44 @@ unsafe fn runs<I: Item>(
     Ok(())
 }
 
-/// Converts one unit outside of the memory, to which no reference may exist.
+/// Converts one unit in local buffers, since no reference to shared memory may exist.
 ///
 /// # Safety
 ///
-/// A unit must be readable, and, converted, writable.
+/// A unit must be readable at `from`, and a converted unit writable at `to`.
 unsafe fn apply(conversion: Conversion, from: *const u8, to: *mut u8) -> Result<(), ValueError> {
     let (from_size, to_size) = (conversion.from_size() as usize, conversion.to_size() as usize);
     let (mut before, mut after) = ([0; MAX_SIZE], [0; MAX_SIZE]);
-    // SAFETY: the caller's promise; no unit is longer than MAX_SIZE.
+    // SAFETY: the caller's promise. No unit exceeds MAX_SIZE.
     unsafe { ptr::copy(from, before.as_mut_ptr(), from_size) };
     conversion.apply(&before[..from_size], &mut after[..to_size])?;
-    // SAFETY: as above.
+    // SAFETY: the caller's promise. No unit exceeds MAX_SIZE.
     unsafe { ptr::copy(after.as_ptr(), to, to_size) };
     Ok(())
 }
 
-/// A short way for ordinary values.
-trait Item {
-    /// Converts one unit, or returns false if the value isn't ordinary.
+/// A fast path for ordinary values.
+trait FastPath {
+    /// Converts one unit. Returns false, and writes nothing, if the value isn't ordinary.
     ///
     /// # Safety
     ///
-    /// A unit must be readable, and, converted, writable.
+    /// A unit must be readable at `from`, and a converted unit writable at `to`.
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool;
 }
 
-/// No value is ordinary.
-struct Unusual;
+/// No fast path: no value is ordinary.
+struct NoFastPath;
 
-impl Item for Unusual {
+impl FastPath for NoFastPath {
     #[inline(always)]
     unsafe fn apply(&self, _: *const u8, _: *mut u8) -> bool {
         false
     }
 }
 
-/// Integers of `F` bytes that become integers of `T` bytes, where they fit.
-struct Resized<const F: usize, const T: usize> {
+/// The fast path from integers of `F` bytes to integers of `T` bytes. Values that fit are ordinary.
+struct ResizePath<const F: usize, const T: usize> {
     from_swapped: bool,
     to_swapped: bool,
     signed: bool,
@@ -183,33 +183,33 @@ struct Resized<const F: usize, const T: usize> {
     greatest: i64,
 }
 
-impl<const F: usize, const T: usize> Resized<F, T> {
-    fn new(ends: Ends) -> Resized<F, T> {
+impl<const F: usize, const T: usize> ResizePath<F, T> {
+    fn new(ends: Ends) -> ResizePath<F, T> {
         let is_signed = |scalar: Scalar| scalar.value == Value::Int { signed: true };
         let signed = is_signed(ends.from());
         let unsigned = u64::MAX >> (64 - 8 * T);
         let greatest =
             if is_signed(ends.to()) { unsigned >> 1 } else { unsigned.min(i64::MAX as u64) };
-        Resized {
+        ResizePath {
             from_swapped: is_swapped(ends.from()),
             to_swapped: is_swapped(ends.to()),
             signed,
-            // Unsigned integers beyond i64 look negative, and aren't ordinary.
+            // Unsigned integers beyond an `i64` look negative, so they aren't ordinary.
             least: if signed && is_signed(ends.to()) { !(greatest as i64) } else { 0 },
             greatest: greatest as i64,
         }
     }
 }
 
-impl<const F: usize, const T: usize> Item for Resized<F, T> {
+impl<const F: usize, const T: usize> FastPath for ResizePath<F, T> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
-        // SAFETY: the caller's promise, units being F bytes before and T bytes after.
+        // SAFETY: the caller's promise: a unit has F bytes before the conversion.
         let bytes = unsafe { from.cast::<[u8; F]>().read_unaligned() };
         let mut wide = [0; 8];
         wide[..F].copy_from_slice(&bytes);
         let above = 64 - 8 * F as u32;
-        // The bytes on top, and then their order.
+        // Move the bytes to the top, then put them in order, then shift back with or without sign.
         let bits = u64::from_le_bytes(wide) << above;
         let bits = if self.from_swapped != cfg!(target_endian = "big") {
             bits.swap_bytes() << above
@@ -228,27 +228,29 @@ impl<const F: usize, const T: usize> Item for Resized<F, T> {
         };
         let mut bytes = [0; T];
         bytes.copy_from_slice(&bits.to_le_bytes()[..T]);
-        // SAFETY: as above.
+        // SAFETY: the caller's promise: a unit has T bytes after the conversion.
         unsafe { to.cast::<[u8; T]>().write_unaligned(bytes) };
         true
     }
 }
 
-/// Finite floats that the hardware converts: binary64 to binary32, and back.
-struct Rounded<F> {
+/// The fast path between binary32 and binary64 by the hardware. Values that are finite in the
+/// target are ordinary.
+struct HardwareFloat<F> {
     from_swapped: bool,
     to_swapped: bool,
     from: PhantomData<F>,
 }
 
-/// A format of the hardware, and the other one that it converts to.
+/// A format of the hardware that converts to the other one.
 trait Hardware {
-    /// An image of it.
+    /// The bits of a value in this format.
     type Image;
-    /// An image of the other format.
+    /// The bits of a value in the other format.
     type Other;
 
-    /// The image in the other format, from and to bytes in order or reversed; none for what isn't finite there.
+    /// Converts bits to the other format. The flags mark the sides in the other byte order.
+    /// `None` if the result isn't finite.
     fn convert(image: Self::Image, from_swapped: bool, to_swapped: bool) -> Option<Self::Other>;
 }
 
@@ -272,22 +274,23 @@ macro_rules! hardware {
 hardware!(f64, u64 => f32, u32);
 hardware!(f32, u32 => f64, u64);
 
-impl<F> Rounded<F> {
-    fn new(ends: Ends) -> Rounded<F> {
+impl<F> HardwareFloat<F> {
+    fn new(ends: Ends) -> HardwareFloat<F> {
         let (from_swapped, to_swapped) = (is_swapped(ends.from()), is_swapped(ends.to()));
-        Rounded { from_swapped, to_swapped, from: PhantomData }
+        HardwareFloat { from_swapped, to_swapped, from: PhantomData }
     }
 }
 
-impl<F: Hardware> Item for Rounded<F> {
+impl<F: Hardware> FastPath for HardwareFloat<F> {
     #[inline(always)]
     unsafe fn apply(&self, from: *const u8, to: *mut u8) -> bool {
-        // SAFETY: the caller's promise, units being images of the format and of the other one.
+        // SAFETY: the caller's promise: a unit is an image of this format before the conversion.
         let image = unsafe { from.cast::<F::Image>().read_unaligned() };
         let Some(image) = F::convert(image, self.from_swapped, self.to_swapped) else {
             return false;
         };
-        // SAFETY: as above.
+        // SAFETY: the caller's promise: a unit is an image of the other format after the
+        // conversion.
         unsafe { to.cast::<F::Other>().write_unaligned(image) };
         true
     }

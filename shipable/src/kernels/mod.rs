@@ -1,24 +1,24 @@
-//! Kernels: the inner loops that move runs of units from memory to memory, converting on the way.
+//! Kernels: the inner loops that move runs of units from one memory to another and convert them.
 //!
-//! A [`Kernel`] belongs to a conversion and a run's length; it is found once, when a program is
-//! lowered, and has one body for each shape of loop: two strided dimensions (a [`Lane`] on either
-//! side), or an offset table on either side or on both ([`Offsets`]). Bodies are keyed by width in bytes,
-//! never by basic type, and const generics make them:
+//! A [`Kernel`] is made for one conversion and one length of run, when a program is lowered. It has
+//! a loop for each layout of the runs: two strided dimensions, with a [`Lane`] on either side, or a
+//! table of [`Offsets`] on one side or on both. Const generics make the loops. They are keyed by
+//! width in bytes, never by basic type.
 //!
-//! - `moves`: what happens to one run: copy or swap of 1, 2, 4, 8, 16, 32, 64 or any number of
-//!   bytes;
-//! - `bodies`: the loops, and the choice of an instruction set at run time;
-//! - `fold`: operations in place, for reductions;
-//! - `items`: the slow loop, unit by unit, for conversions that can refuse a value.
+//! - `moves`: the move of one run, which copies or swaps 1, 2, 4, 8, 16, 32, 64 or any number of
+//!   bytes.
+//! - `loops`: the loops around a move, and the choice of an instruction set at run time.
+//! - `fold`: operations in place, for reductions.
+//! - `items`: a slower loop, unit by unit, for conversions that can refuse a value.
 //!
-//! Calls are safe: each checks once that all it reaches lies in its views. Runs that overlap in the
-//! destination are moved in the order of the grid or the table, so that the last one stays; if source
-//! and destination overlap, what is left there is unspecified.
+//! Calls are safe: each checks once that all of its runs lie in its views. If runs overlap in the
+//! target, they are moved in the order of the grid or the table, so the last one stays. If source
+//! and target overlap, the bytes in the overlap are unspecified afterwards.
 #![allow(unsafe_code)]
 
-mod bodies;
 pub(crate) mod fold;
 mod items;
+mod loops;
 mod moves;
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 mod x86;
@@ -27,21 +27,21 @@ use std::ops::Range;
 
 use crate::convert::{Conversion, ValueError};
 use crate::memory::{OutOfBounds, View, ViewMut};
-pub use bodies::copy_run;
-use bodies::{Bodies, GridBody, Rows};
-use items::Places;
+use items::RunLayout;
+pub use loops::copy_run;
+use loops::{GridLoop, Loops, Rows};
 
-/// Where the runs of one side lie: run `(i, j)` at displacement `start + i * strides[0] + j *
-/// strides[1]`, in bytes.
+/// The displacements of the runs of one side: run `(i, j)` lies at `start + i * strides[0] + j *
+/// strides[1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane {
     /// The displacement of the first run.
     pub start: i64,
-    /// From one run to the next, in the outer and in the inner dimension.
+    /// The bytes from one run to the next, in the outer and in the inner dimension.
     pub strides: [i64; 2],
 }
 
-/// An offset table, and what it spans.
+/// A table of offsets in bytes, with the least and the greatest of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offsets {
     offsets: Box<[i64]>,
@@ -49,18 +49,18 @@ pub struct Offsets {
     greatest: i64,
 }
 
-/// Which side's runs lie at a table's offsets; the other's are packed.
+/// The sides whose runs lie at a table's offsets. The runs of the other side are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tabled {
-    /// The source's: they are gathered.
+    /// The source: runs are gathered.
     Source,
-    /// The target's: they are scattered.
+    /// The target: runs are scattered.
     Target,
-    /// Those of both, at the same offsets.
+    /// Both sides, at the same offsets.
     Both,
 }
 
-/// What moves runs of one length under one conversion.
+/// Moves runs of one length under one conversion.
 ///
 /// ```
 /// use shipable::convert::Conversion;
@@ -72,29 +72,31 @@ pub enum Tabled {
 /// let mut column = [0; 3];
 /// let (second, packed) = (Lane { start: 1, strides: [0, 2] }, Lane::packed(0, [1, 3], 1));
 /// let kernel = Kernel::new(Conversion::Copy, 1);
-/// kernel.transfer([1, 3], View::new(&matrix), second, &mut ViewMut::new(&mut column), packed)?;
+/// let (from, mut to) = (View::new(&matrix), ViewMut::new(&mut column));
+/// kernel.transfer([1, 3], from, second, &mut to, packed)?;
 /// assert_eq!(column, [12, 22, 32]);
 /// # Ok::<(), shipable::kernels::KernelError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel {
     conversion: Conversion,
-    /// Bytes of a run on either side.
+    /// The bytes of a run in the source and in the target.
     from_run: i64,
     to_run: i64,
     /// `None` for conversions that go unit by unit.
-    bodies: Option<&'static Bodies>,
+    loops: Option<&'static Loops>,
 }
 
-/// A kernel and the lanes that it moves, with all that [`Kernel::transfer`] finds of them: for what is moved again and again.
+/// A prepared [`Kernel::transfer`]: its loop and its checked displacements, for transfers that are
+/// repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    body: GridBody,
+    body: GridLoop,
     rows: Rows,
-    /// The displacements that are read, and the first run's.
+    /// The first and the last displacement that is read, and that of the first run.
     read: [i64; 2],
     from: i64,
-    /// Those that are written.
+    /// The first and the last displacement that is written, and that of the first run.
     written: [i64; 2],
     to: i64,
 }
@@ -104,7 +106,7 @@ impl Transfer {
     ///
     /// # Errors
     ///
-    /// Too few bytes of memory; nothing was moved.
+    /// [`OutOfBounds`] if a view is too small. Nothing was moved.
     #[inline]
     pub(crate) fn carry_out(
         &self,
@@ -113,40 +115,40 @@ impl Transfer {
     ) -> Result<(), OutOfBounds> {
         source.covers(self.read[0], self.read[1])?;
         target.covers(self.written[0], self.written[1])?;
-        // SAFETY: all that the lanes reach, as was found of them, is covered by the views, so it may be read and written. The body
-        // was chosen for these rows, and their strides and counts fit as they do in `Kernel::transfer`.
+        // SAFETY: `read` and `written` were computed from the lanes, and the views cover them. The
+        // loop was chosen for these rows. Their strides and counts fit as in `Kernel::transfer`.
         unsafe { (self.body)(&self.rows, source.at(self.from), target.at(self.to)) };
         Ok(())
     }
 }
 
-/// Why a kernel stopped.
+/// The reason why a kernel stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// The memory has too few bytes; nothing was moved.
+    /// A view has too few bytes. Nothing was moved.
     #[error(transparent)]
     OutOfBounds(#[from] OutOfBounds),
-    /// A value doesn't fit; it and all later ones were not moved.
+    /// A value doesn't fit. Neither it nor any later value was moved.
     #[error("unit {unit}: {error}")]
     Value {
-        /// How many units were moved before it.
+        /// The number of units that were moved before it.
         unit: u64,
-        /// The value, and why.
+        /// The value and the reason.
         error: ValueError,
     },
 }
 
 impl Lane {
-    /// Runs of `run` bytes, one after the other without gaps.
+    /// Runs of `run` bytes without gaps between them.
     pub fn packed(start: i64, counts: [u64; 2], run: u64) -> Lane {
-        // What leaves i64 saturates, and then fails the bounds check.
+        // Values beyond an `i64` saturate and then fail the bounds check.
         let inner = i64::try_from(run).unwrap_or(i64::MAX);
         let outer = i64::try_from(counts[1]).unwrap_or(i64::MAX).saturating_mul(inner);
         Lane { start, strides: [outer, inner] }
     }
 
-    /// The displacements that runs of `run` bytes reach; `None` if they leave `i64`. Counts are
-    /// above zero.
+    /// The displacements that runs of `run` bytes reach. `None` if they exceed an `i64`. Counts
+    /// must be above zero.
     #[inline]
     fn reach(&self, counts: [u64; 2], run: i64) -> Option<Range<i64>> {
         let (mut start, mut end) = (self.start, self.start.checked_add(run)?);
@@ -179,13 +181,13 @@ impl Offsets {
         &self.offsets
     }
 
-    /// The displacements that runs of `run` bytes at these offsets from `at` reach.
+    /// The displacements that runs of `run` bytes reach, if the offsets are relative to `at`.
     fn reach(&self, at: i64, run: i64) -> Option<Range<i64>> {
         Some(at.checked_add(self.least)?..at.checked_add(self.greatest)?.checked_add(run)?)
     }
 }
 
-/// An offset table in the making.
+/// An offset table under construction.
 pub(crate) struct OffsetsBuilder {
     offsets: Vec<i64>,
     least: i64,
@@ -193,13 +195,13 @@ pub(crate) struct OffsetsBuilder {
 }
 
 impl OffsetsBuilder {
-    /// With room for so many offsets.
+    /// An empty table with capacity for `offsets` offsets.
     pub(crate) fn of(offsets: usize) -> OffsetsBuilder {
         let offsets = Vec::with_capacity(offsets);
         OffsetsBuilder { offsets, least: i64::MAX, greatest: i64::MIN }
     }
 
-    /// Adds `count` offsets, `step` apart.
+    /// Adds `count` offsets, `step` bytes apart.
     #[inline]
     pub(crate) fn add(&mut self, first: i64, count: u64, step: i64) {
         let mut offset = first;
@@ -223,16 +225,16 @@ impl OffsetsBuilder {
 impl Kernel {
     /// The kernel for runs of `units` units of `conversion`.
     pub fn new(conversion: Conversion, units: u64) -> Kernel {
-        // Longer runs than any memory saturate, and then fail every bounds check.
+        // Lengths beyond any memory saturate and then fail every bounds check.
         let bytes =
             |size: u8| i64::try_from(u128::from(units) * u128::from(size)).unwrap_or(i64::MAX);
         let (from_run, to_run) = (bytes(conversion.from_size()), bytes(conversion.to_size()));
-        let bodies = match conversion {
-            Conversion::Copy => Some(bodies::copy(from_run as u64)),
-            Conversion::Swap { unit } => Some(bodies::swap(unit, from_run as u64)),
+        let loops = match conversion {
+            Conversion::Copy => Some(loops::copy(from_run as u64)),
+            Conversion::Swap { unit } => Some(loops::swap(unit, from_run as u64)),
             _ => None,
         };
-        Kernel { conversion, from_run, to_run, bodies }
+        Kernel { conversion, from_run, to_run, loops }
     }
 
     /// The conversion.
@@ -241,26 +243,27 @@ impl Kernel {
         self.conversion
     }
 
-    /// What moves the same runs back. Bodies are chosen by a run's length where both ways take the same.
+    /// The kernel that moves the same runs back. It has the same loops: a conversion with loops
+    /// doesn't change a run's length.
     #[inline]
     pub fn reversed(self) -> Kernel {
-        let Kernel { conversion, from_run, to_run, bodies } = self;
-        Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, bodies }
+        let Kernel { conversion, from_run, to_run, loops } = self;
+        Kernel { conversion: conversion.reversed(), from_run: to_run, to_run: from_run, loops }
     }
 
-    /// Bytes of a run in the source.
+    /// The bytes of a run in the source.
     #[inline]
     pub fn from_run(&self) -> u64 {
         self.from_run as u64
     }
 
-    /// Bytes of a run in the destination.
+    /// The bytes of a run in the target.
     #[inline]
     pub fn to_run(&self) -> u64 {
         self.to_run as u64
     }
 
-    /// Moves `counts[0]` times `counts[1]` runs, the second dimension being the inner one.
+    /// Moves `counts[0]` times `counts[1]` runs. The second dimension is the inner one.
     ///
     /// # Errors
     ///
@@ -282,24 +285,25 @@ impl Kernel {
         let written = to.reach(counts, self.to_run).unwrap_or(EVERYTHING);
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from.start), target.at(to.start));
-        if let ([1, 1], Some(bodies)) = (counts, self.bodies) {
-            // SAFETY: the run is covered by either view, and the body was chosen for it.
-            unsafe { (bodies.run)(first, destination, self.from_run as usize) };
+        if let ([1, 1], Some(loops)) = (counts, self.loops) {
+            // SAFETY: each view covers the run, and the move was chosen for it.
+            unsafe { (loops.run)(first, destination, self.from_run as usize) };
             return Ok(());
         }
         let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
-        match self.bodies {
-            // SAFETY: all that the lanes reach is covered by the views, so it may be read and
-            // written, and strides that are used fit a pointer's width, as do counts, but for those
-            // of one place over and over. The body was chosen for runs of `rows.run`.
-            Some(bodies) => unsafe { bodies.grid(&rows)(&rows, first, destination) },
-            // SAFETY: as above.
-            None => unsafe { self.items(&Places::Grid(&rows), first, destination)? },
+        match self.loops {
+            // SAFETY: the views cover everything that the lanes reach. Counts and used strides fit
+            // a pointer's width, because the views' bytes do. Only a count whose stride is 0 may
+            // exceed it. The loop was chosen for runs of `rows.run` bytes.
+            Some(loops) => unsafe { loops.grid(&rows)(&rows, first, destination) },
+            // SAFETY: the views cover everything that the lanes reach.
+            None => unsafe { self.items(&RunLayout::Grid(&rows), first, destination)? },
         }
         Ok(())
     }
 
-    /// The same, ready to be moved; none where there is nothing to move, or unit by unit, or where it lies outside of all memory.
+    /// Prepares a transfer. `None` if there is nothing to move, if the conversion goes unit by
+    /// unit, or if a displacement exceeds an `i64`.
     pub(crate) fn prepare(&self, counts: [u64; 2], from: Lane, to: Lane) -> Option<Transfer> {
         if counts.contains(&0) || self.from_run == 0 {
             return None;
@@ -308,7 +312,7 @@ impl Kernel {
         let written = to.reach(counts, self.to_run)?;
         let rows = Rows::new(counts, from.strides, to.strides, self.from_run as usize);
         Some(Transfer {
-            body: self.bodies?.grid(&rows),
+            body: self.loops?.grid(&rows),
             rows,
             read: [read.start, read.end],
             from: from.start,
@@ -317,16 +321,18 @@ impl Kernel {
         })
     }
 
-    /// Moves runs that lie at some of a table's offsets, on one side or on both, from `from_at` to `to_at`; on the other they are packed.
+    /// Moves runs that lie at a range of a table's offsets, on one side or on both. The runs of the
+    /// other side are packed. Offsets and packed runs start at `from_at` in the source and at
+    /// `to_at` in the target.
     ///
     /// # Errors
     ///
-    /// See [`KernelError`]. Bounds are those of the whole table.
+    /// See [`KernelError`]. The bounds check covers the whole table, not only the range.
     ///
     /// # Panics
     ///
-    /// If the table doesn't have that range.
-    #[allow(clippy::too_many_arguments)] // two places, and what lies there
+    /// If the range exceeds the table.
+    #[allow(clippy::too_many_arguments)] // a view and a displacement on each side
     pub fn by_table(
         &self,
         tabled: Tabled,
@@ -350,21 +356,22 @@ impl Kernel {
         target.covers(written.start, written.end)?;
         let (first, destination) = (source.at(from_at), target.at(to_at));
         let run = self.from_run as usize;
-        let Some(bodies) = self.bodies else {
+        let Some(loops) = self.loops else {
             let places = match tabled {
-                Tabled::Both => Places::Mirror { offsets },
-                Tabled::Source => Places::Gather { offsets, to_run: self.to_run as isize },
-                Tabled::Target => Places::Scatter { offsets, from_run: self.from_run as isize },
+                Tabled::Both => RunLayout::Mirror { offsets },
+                Tabled::Source => RunLayout::Gather { offsets, to_run: self.to_run as isize },
+                Tabled::Target => RunLayout::Scatter { offsets, from_run: self.from_run as isize },
             };
-            // SAFETY: every run at an offset of the table, and as many packed ones, are covered by the views.
+            // SAFETY: the views cover every run at an offset of the table, and as many packed runs.
             return unsafe { self.items(&places, first, destination) };
         };
         let body = match tabled {
-            Tabled::Both => bodies.mirror,
-            Tabled::Source => bodies.gather,
-            Tabled::Target => bodies.scatter,
+            Tabled::Both => loops.mirror,
+            Tabled::Source => loops.gather,
+            Tabled::Target => loops.scatter,
         };
-        // SAFETY: as above; the body was chosen for runs of `run` bytes.
+        // SAFETY: the views cover every run at an offset of the table, and as many packed runs. The
+        // loop was chosen for runs of `run` bytes.
         unsafe { body(offsets, run, first, destination) };
         Ok(())
     }
@@ -376,18 +383,18 @@ impl Kernel {
     /// Every run at `places` must be readable in the source and writable in the destination.
     unsafe fn items(
         &self,
-        places: &Places<'_>,
+        places: &RunLayout<'_>,
         from: *const u8,
         to: *mut u8,
     ) -> Result<(), KernelError> {
         let run = self.from_run as usize;
-        // SAFETY: the caller's promise; runs were computed from the conversion's sizes.
+        // SAFETY: the caller's promise. The length of a run is a multiple of the conversion's size.
         unsafe { items::transfer(self.conversion, places, run, from, to) }
             .map_err(|stop| KernelError::Value { unit: stop.unit, error: stop.error })
     }
 }
 
-/// What a reach that leaves `i64` is reported as: no memory covers it.
+/// Stands for a range that exceeds an `i64`. No memory covers it.
 const EVERYTHING: Range<i64> = i64::MIN..i64::MAX;
 
 fn stream(runs: usize, at: i64, run: i64) -> Option<Range<i64>> {

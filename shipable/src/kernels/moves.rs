@@ -1,7 +1,7 @@
-//! What happens to one run of bytes.
+//! Moves: the copy or swap of a single run.
 //!
-//! Moves read and write through raw pointers only and without alignment, so that no reference to
-//! shared memory arises, and overlapping runs are defined.
+//! A move reads and writes through raw pointers, without alignment. It makes no reference to shared
+//! memory, and a source that overlaps its target isn't undefined behaviour.
 #![allow(unsafe_code)]
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
@@ -10,63 +10,65 @@ use std::ptr;
 
 use crate::convert::Unit;
 
-/// Bytes of a line of the cache, as most have.
+/// The bytes of a cache line on most machines.
 pub(super) const LINE: usize = 64;
 
-/// One way to move a run.
+/// A way to move one run.
 pub(super) trait Move {
-    /// Whether it is a loop of its own, and not a few instructions.
+    /// Whether the move contains a loop. Otherwise it is a few instructions.
     const LOOPS: bool = false;
 
     /// Moves `run` bytes.
     ///
     /// # Safety
     ///
-    /// `run` bytes must be readable from `from` and writable from `to`, and `run` must be one that
-    /// this move is for.
+    /// `run` bytes must be readable from `from` and writable from `to`. The move must be made for
+    /// runs of this length.
     unsafe fn run(from: *const u8, to: *mut u8, run: usize);
 }
 
 /// Copies exactly `W` bytes.
 pub(super) struct Copy<const W: usize>;
 
-/// Copies from `W` to twice `W` bytes, as two of `W` that may overlap.
+/// Copies `W` to 2 `W` bytes, as two pieces of `W` bytes that may overlap.
 pub(super) struct CopyPair<const W: usize>;
 
-/// Copies `CHUNK` bytes or more, as many at a time.
+/// Copies at least `CHUNK` bytes, `CHUNK` bytes at a time.
 pub(super) struct CopyChunks<const CHUNK: usize>;
 
-/// Copies 128 bytes or more; but for those of the first and the last 64, stores are aligned, so that none touches two lines of the cache.
+/// Copies at least 128 bytes. All stores except the first and the last are aligned, so that they
+/// touch one cache line each.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) struct CopyLines;
 
 /// Copies any number of bytes, in lines where memcpy may stall.
 ///
-/// For these lengths the C library takes `rep movsb` on processors that promise it to be fast, which on a Zen 3 it is where both memories begin at
-/// like places of 32 bytes alone: 64 KiB take 1.3 us, 2.2 to an address 40 bytes further into its page than the source in its own, and 22 to one 4, 8 or 16
-/// bytes further (glibc 2.36; 2.39 knows, BZ 30994). In lines they take 1.3 anywhere (`cargo bench -p longshore-benches --bench micro --
-/// askew`).
+/// For these lengths glibc before 2.39 uses `rep movsb` on processors that declare it fast. Some
+/// are slow if source and target differ in their offset within 32 bytes (glibc bug 30994;
+/// docs/tuning.md, "Unaligned rep movsb").
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 pub(super) struct CopyLong;
 
-/// Where the C library begins with `rep movsb`, at the least, and where it ends, at the second-level cache's size, at the most.
+/// The lengths for which the C library may use `rep movsb`: from its lowest threshold to its
+/// highest, which is the size of the second-level cache.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 const STRINGS: Range<usize> = 2 << 10..2 << 20;
 
 /// Copies any number of bytes.
 pub(super) struct CopyAny;
 
-/// Reverses each unit of `UNIT` bytes in any number of units.
+/// Reverses the bytes of each unit of `UNIT` bytes, in a run of any number of units.
 pub(super) struct Swap<const UNIT: usize>;
 
-/// A move of any run, applied to runs of exactly `W` bytes, for which it is then compiled: no loop is left.
+/// A move for runs of exactly `W` bytes. The constant length lets the compiler unroll the loop of
+/// `M`.
 pub(super) struct Fixed<M, const W: usize>(M);
 
 impl<const W: usize> Move for Copy<W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
-        // SAFETY: the caller's promise, `run` being W. Of constant length, this is as many loads
-        // and stores as it takes.
+        // SAFETY: the caller's promise: `run` is W. With a constant length, this compiles to the
+        // fewest loads and stores.
         unsafe { ptr::copy(from, to, W) }
     }
 }
@@ -74,7 +76,7 @@ impl<const W: usize> Move for Copy<W> {
 impl<const W: usize> Move for CopyPair<W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        // SAFETY: the caller's promise; `run` is W to 2 W, so that both parts lie within it.
+        // SAFETY: the caller's promise: `run` is W to 2 W, so both pieces lie within it.
         unsafe {
             ptr::copy(from, to, W);
             ptr::copy(from.add(run - W), to.add(run - W), W);
@@ -88,7 +90,7 @@ impl<const CHUNK: usize> Move for CopyChunks<CHUNK> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let last = run - CHUNK;
-        // SAFETY: the caller's promise; chunks start at `last` at most, so they lie within the run.
+        // SAFETY: the caller's promise. Chunks start at `last` at most, so they end within the run.
         unsafe {
             let mut at = 0;
             while at < last {
@@ -107,7 +109,7 @@ impl Move for CopyLines {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let last = run - LINE;
-        // SAFETY: the caller's promise; lines start before `last`, so they end within the run.
+        // SAFETY: the caller's promise. Lines start at `last` at most, so they end within the run.
         unsafe {
             ptr::copy(from, to, LINE);
             let mut at = LINE - to.addr() % LINE;
@@ -127,7 +129,8 @@ impl Move for CopyLong {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let apart = to.addr().wrapping_sub(from.addr());
-        // SAFETY: the caller's promise; such a run has more than a line.
+        // SAFETY: the caller's promise. `CopyLines` gets at least 2 KiB, and it is made for 128 or
+        // more.
         unsafe {
             match STRINGS.contains(&run) && apart % 32 != 0 {
                 true => CopyLines::run(from, to, run),
@@ -142,7 +145,7 @@ impl Move for CopyAny {
 
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
-        // SAFETY: the caller's promise. copy_nonoverlapping would be no faster.
+        // SAFETY: the caller's promise. `copy_nonoverlapping` would be no faster.
         unsafe { ptr::copy(from, to, run) }
     }
 }
@@ -153,20 +156,20 @@ impl<const UNIT: usize> Move for Swap<UNIT> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         for at in (0..run).step_by(UNIT) {
-            // SAFETY: the caller's promise; `run` is a multiple of UNIT.
+            // SAFETY: the caller's promise. `run` is a multiple of UNIT.
             unsafe { swap_one::<UNIT>(from.add(at), to.add(at)) };
         }
     }
 }
 
-/// Moves one unit, reversed.
+/// Moves one unit and reverses its bytes.
 ///
 /// # Safety
 ///
 /// `UNIT` bytes must be readable from `from` and writable from `to`.
 #[inline(always)]
 pub(super) unsafe fn swap_one<const UNIT: usize>(from: *const u8, to: *mut u8) {
-    // SAFETY: the caller's promise: the integers are of UNIT bytes.
+    // SAFETY: the caller's promise: each integer has UNIT bytes.
     unsafe {
         match const { Unit::of(UNIT) } {
             Unit::Two => {
@@ -192,7 +195,7 @@ pub(super) unsafe fn swap_one<const UNIT: usize>(from: *const u8, to: *mut u8) {
 impl<M: Move, const W: usize> Move for Fixed<M, W> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, _: usize) {
-        // SAFETY: the caller's promise, `run` being W.
+        // SAFETY: the caller's promise: `run` is W.
         unsafe { M::run(from, to, W) }
     }
 }

@@ -1,10 +1,10 @@
-//! Every kernel against a loop over bytes.
+//! Tests of every kernel against a loop over bytes.
 
 use super::*;
 use crate::arch::{ByteOrder, FloatFormat, Scalar, Value};
 use crate::convert::Unit;
 
-/// What a kernel should do, item by item and byte by byte.
+/// The reference: moves item by item and byte by byte.
 fn naive(
     conversion: Conversion,
     units: u64,
@@ -34,9 +34,8 @@ fn conversions() -> Vec<Conversion> {
     all
 }
 
-/// Every short way of the item loop against [`Conversion::apply`].
 #[test]
-fn ordinary_values_and_others_convert_alike() {
+fn fast_paths_agree_with_conversion_apply() {
     let orders = [ByteOrder::Little, ByteOrder::Big];
     let scalars: Vec<Scalar> = [1, 2, 4, 8]
         .into_iter()
@@ -46,7 +45,8 @@ fn ordinary_values_and_others_convert_alike() {
         .chain([(Value::Float(FloatFormat::Binary32), 4), (Value::Float(FloatFormat::Binary64), 8)])
         .flat_map(|(value, size)| orders.map(|order| Scalar { value, size, order }))
         .collect();
-    // Integers around each width's ends, numbers near the ends of binary32, infinities and NaNs.
+    // Integers around the limits of each width, numbers near the limits of binary32, infinities and
+    // NaNs.
     let integers = [7u32, 8, 15, 16, 31, 32, 63].into_iter().flat_map(|bit| {
         let end = 1u64 << bit;
         [end - 1, end, end + 1, end.wrapping_neg(), end.wrapping_neg() - 1, end.wrapping_neg() + 1]
@@ -91,7 +91,7 @@ fn places(counts: [u64; 2], from: Lane, to: Lane) -> impl Iterator<Item = (i64, 
     (0..counts[0]).flat_map(move |i| (0..counts[1]).map(move |j| (at(from, i, j), at(to, i, j))))
 }
 
-/// A lane whose runs don't overlap, in memory of `SIZE` bytes.
+/// A lane whose runs don't overlap, in memory of [`SIZE`] bytes.
 fn lane(counts: [u64; 2], run: i64, gaps: [i64; 2], backwards: [bool; 2], start: i64) -> Lane {
     let inner = run + gaps[0];
     let outer = inner * counts[1] as i64 + gaps[1];
@@ -112,7 +112,7 @@ fn memory() -> Vec<u8> {
 }
 
 #[test]
-fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
+fn grids_match_a_byte_loop() {
     let source = memory();
     let mut shapes = 0;
     for conversion in conversions() {
@@ -149,7 +149,7 @@ fn grids_are_moved_as_a_loop_over_bytes_moves_them() {
 }
 
 #[test]
-fn tables_are_moved_as_a_loop_over_bytes_moves_them() {
+fn tables_match_a_byte_loop() {
     let source = memory();
     for conversion in conversions() {
         for units in (1..=17).chain([24, 31, 33]) {
@@ -214,14 +214,14 @@ fn runs_of_any_length_are_copied() {
     for run in (0..=300).chain([511, 512, 513, 3072, 3073, 4096, 4097]) {
         let (mut expected, mut found) = (vec![0xee; SIZE], vec![0xee; SIZE]);
         expected[30..30 + run].copy_from_slice(&source[7..7 + run]);
-        // SAFETY: both memories have as many bytes behind these.
+        // SAFETY: both memories hold `run` bytes from these offsets on.
         unsafe { copy_run(source[7..].as_ptr(), found[30..].as_mut_ptr(), run) };
         assert!(found == expected, "{run}");
     }
 }
 
 #[test]
-fn many_runs_far_apart_are_copied() {
+fn sparse_runs_are_copied() {
     const APART: i64 = 128;
     for (run, counts) in [3, 4, 7, 8, 12, 16, 31, 33]
         .into_iter()
@@ -243,11 +243,12 @@ fn many_runs_far_apart_are_copied() {
 }
 
 #[test]
-fn strips_are_for_columns_that_a_cache_loses() {
+fn transposes_are_tiled_only_beyond_the_cache() {
     let goes_by_strips = |columns: u64, apart: i64| {
         Rows::new([4, columns], [8, apart], [8 * columns as i64, 8], 8).share_lines()
     };
-    // Pages apart their lines share one place of each way, a line more and they have all of the cache.
+    // The lines of columns a page apart compete for one set of the cache. One line further apart,
+    // they use all sets.
     for (apart, most) in [(4096, 8), (4096 + 64, 512), (4096 + 128, 256)] {
         assert!(!goes_by_strips(most, apart), "{most} columns {apart} apart");
         assert!(goes_by_strips(most + 1, apart), "{most} columns and one, {apart} apart");
@@ -255,7 +256,7 @@ fn strips_are_for_columns_that_a_cache_loses() {
 }
 
 #[test]
-fn matrices_are_transposed() {
+fn transposes_match_a_byte_loop() {
     const PAGE: i64 = 4096;
     let swap = Conversion::Swap { unit: Unit::Four };
     let copies = [1, 3, 4, 8, 12, 16, 31, 40, 70].map(|run| (Conversion::Copy, run));
@@ -271,7 +272,7 @@ fn matrices_are_transposed() {
             let last = [(rows - 1) * run, (columns - 1) * inner];
             let upwards = Lane { start: 5 + last[0], strides: [-run, inner] };
             let backwards = Lane { start: 5 + last[1], strides: [run, -inner] };
-            // Where places overlap, what comes last stays.
+            // If targets overlap, the last run stays.
             let shared = Lane { start: 9, strides: [(run + 1) / 2, inner] };
             let crossing = Lane { start: 7, strides: [2 * run, run] };
             let source: Vec<u8> =
@@ -306,7 +307,7 @@ fn matrices_are_transposed() {
 }
 
 #[test]
-fn long_runs_are_copied_wherever_they_begin() {
+fn long_runs_are_copied_at_any_alignment() {
     let counts = [2, 2];
     for run in [129, 511, 512, 513, 576, 1024, 1025, 2559, 2560, 2561, 4095, 4096, 4097] {
         let kernel = Kernel::new(Conversion::Copy, run as u64);
@@ -324,7 +325,7 @@ fn long_runs_are_copied_wherever_they_begin() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_stops_the_kernel_there() {
+fn a_refused_value_stops_the_kernel() {
     let int = |size| Scalar { value: Value::Int { signed: true }, size, order: ByteOrder::Little };
     let kernel = Kernel::new(Conversion::between(int(4), int(2)).unwrap(), 2);
     let source: Vec<u8> =
@@ -339,7 +340,7 @@ fn a_value_that_does_not_fit_stops_the_kernel_there() {
 }
 
 #[test]
-fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
+fn runs_outside_a_view_are_refused_before_anything_moves() {
     let source = [7; 64];
     let mut found = [0; 64];
     let kernel = Kernel::new(Conversion::Copy, 8);
@@ -372,13 +373,13 @@ fn what_lies_outside_of_a_view_is_refused_before_anything_moves() {
 }
 
 #[test]
-fn overlapping_runs_are_harmless() {
+fn transfers_between_overlapping_views_are_sound() {
     let mut memory = memory();
     for conversion in conversions() {
         for units in [1, 3, 9, 40] {
             let kernel = Kernel::new(conversion, units);
             let start = memory.as_mut_ptr();
-            // SAFETY: the vector's memory, to which no reference is alive while the views are.
+            // SAFETY: the vector's memory. No reference to it exists while the views do.
             let (source, mut target) = unsafe {
                 (View::from_raw(start, SIZE as u64), ViewMut::from_raw(start, SIZE as u64))
             };

@@ -1,4 +1,5 @@
-//! Swaps by byte shuffles, for loops compiled with AVX2, and copies by masks, for AVX-512.
+//! Moves for loops that are compiled with AVX2 or AVX-512: swaps by byte shuffles, and copies by
+//! masks.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86")]
@@ -13,11 +14,12 @@ use arch::{
 
 use super::moves::{Move, swap_one};
 
-/// Reverses each unit of `UNIT` bytes in any number of units. The processor must have AVX2.
+/// Reverses the bytes of each unit of `UNIT` bytes, in a run of any number of units. The processor
+/// must have AVX2.
 pub(super) struct Shuffle<const UNIT: usize>;
 
 impl<const UNIT: usize> Shuffle<UNIT> {
-    /// Where each byte of a 16-byte lane comes from.
+    /// For each byte of a 32-byte register, the index of its source within its 16-byte lane.
     const SOURCES: [u8; 32] = {
         let mut sources = [0; 32];
         let mut i = 0;
@@ -35,8 +37,8 @@ impl<const UNIT: usize> Move for Shuffle<UNIT> {
     #[inline(always)]
     unsafe fn run(from: *const u8, to: *mut u8, run: usize) {
         let mut at = 0;
-        // SAFETY: the caller's promises; every access starts at `at` and ends by `run`, a multiple
-        // of UNIT, which divides all widths; accesses need no alignment.
+        // SAFETY: the caller's promises. Every access starts at `at` and ends at `run` at most:
+        // `run` is a multiple of UNIT, which divides all widths. No access needs alignment.
         unsafe {
             let sources = _mm256_loadu_si256(Self::SOURCES.as_ptr().cast());
             let swap_32 = |at: usize| {
@@ -68,8 +70,8 @@ impl<const UNIT: usize> Move for Shuffle<UNIT> {
     }
 }
 
-/// Copies 1 to `MOST` bytes, 16 or 32, with one load and one store that leave out what is behind them. The processor must have AVX-512 for
-/// bytes and for registers of this length.
+/// Copies 1 to `MOST` bytes with one masked load and one masked store. `MOST` is 16 or 32. The
+/// processor must have AVX-512BW and AVX-512VL.
 #[rustversion::since(1.89)]
 pub(super) struct Masked<const MOST: usize>;
 
@@ -83,8 +85,9 @@ impl<const MOST: usize> Move for Masked<MOST> {
         };
         const { assert!(MOST == 16 || MOST == 32) }
         let mask = u32::MAX >> (32 - run);
-        // SAFETY: the processor has these instructions, says the user of this move. Of memory they touch the bytes whose bits are set in
-        // the mask, which are the first `run`: the caller's promise.
+        // SAFETY: the loop that uses this move is compiled and chosen for a processor with these
+        // instructions. They access only the bytes whose mask bits are set: the first `run` ones,
+        // which are the caller's promise.
         unsafe {
             if MOST == 16 {
                 let run = _mm_maskz_loadu_epi8(mask as u16, from.cast());

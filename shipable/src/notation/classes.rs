@@ -1,66 +1,66 @@
-//! Which subtrees of a type are equal, found in the time that its objects take and not its paths.
+//! Classes of equal subtrees of a type, computed by visiting each shared object once.
 
 use std::collections::HashMap;
 
-use super::print::pieces;
+use super::pieces::pieces;
 use crate::basic::Basic;
 use crate::datatype::{Combiner, Datatype};
 
-/// One class for each set of equal types.
+/// The classes of equal types: each class has one number.
 pub(super) struct Classes {
-    tell: Tell,
-    /// Of the objects visited, by their keys.
+    equivalence: Equivalence,
+    /// The classes of the visited objects, by their keys.
     known: HashMap<*const (), usize>,
-    numbers: HashMap<Shape, usize>,
-    shapes: Vec<Shape>,
+    numbers: HashMap<Root, usize>,
+    roots: Vec<Root>,
 }
 
-/// What is told apart.
+/// The relation that makes two types members of one class.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tell {
-    /// All combiners.
-    Combiners,
-    /// All but those of MPI-1 from their successors, which have the same text.
-    Successors,
+pub(super) enum Equivalence {
+    /// Equal constructor calls.
+    SameCall,
+    /// Equal text. The text doesn't distinguish MPI-1's constructors from their successors.
+    SameText,
 }
 
-/// What a type looks like, its children being of known classes.
+/// The root of a type with the classes of its children. Types of one class have equal roots.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) enum Shape {
+pub(super) enum Root {
     Basic(Basic),
-    /// Its own text, cut where the children's texts go.
+    /// A constructor's own text, split at its children.
     Derived {
         pieces: Vec<String>,
         children: Vec<usize>,
-        /// Where the text doesn't tell it.
+        /// The combiner, if the relation distinguishes more than the text.
         combiner: Option<Combiner>,
     },
 }
 
 impl Classes {
-    pub fn new(tell: Tell) -> Classes {
-        Classes { tell, known: HashMap::new(), numbers: HashMap::new(), shapes: Vec::new() }
+    pub fn new(equivalence: Equivalence) -> Classes {
+        Classes { equivalence, known: HashMap::new(), numbers: HashMap::new(), roots: Vec::new() }
     }
 
-    pub fn shapes(&self) -> &[Shape] {
-        &self.shapes
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
     }
 
     pub fn of(&mut self, datatype: &Datatype) -> usize {
         if let Some(&class) = self.known.get(&datatype.key()) {
             return class;
         }
-        let shape = match datatype.as_basic() {
-            Some(basic) => Shape::Basic(basic),
-            None => Shape::Derived {
+        let root = match datatype.as_basic() {
+            Some(basic) => Root::Basic(basic),
+            None => Root::Derived {
                 pieces: pieces(datatype.node()),
                 children: datatype.node().children().iter().map(|child| self.of(child)).collect(),
-                combiner: (self.tell == Tell::Combiners).then(|| datatype.combiner()),
+                combiner: (self.equivalence == Equivalence::SameCall).then(|| datatype.combiner()),
             },
         };
-        let class = *self.numbers.entry(shape).or_insert_with_key(|shape| {
-            self.shapes.push(shape.clone());
-            self.shapes.len() - 1
+        let class = *self.numbers.entry(root).or_insert_with_key(|root| {
+            self.roots.push(root.clone());
+            self.roots.len() - 1
         });
         self.known.insert(datatype.key(), class);
         class

@@ -1,21 +1,24 @@
-//! Printing for people: the calls that make a type, in MPI's words.
+//! Descriptions of datatypes for people: the MPI calls that make a type.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result};
 
-use super::classes::{Classes, Tell};
+use super::classes::{Classes, Equivalence};
 use crate::basic::Leaf;
 use crate::datatype::{Combiner, Datatype, Distribution, Node, Order};
 
-/// A datatype in words, over several lines; made by [`Datatype::describe`].
+/// A datatype's description over several lines, made by [`Datatype::describe`].
 #[derive(Clone, Debug)]
 pub struct Description<'a>(&'a Datatype);
 
 impl Datatype {
-    /// A description for people: for each constructor the MPI call that makes the type, its arguments, and below it
-    /// the types that it is made of. It ends without a new line. Of a long list the first items are shown. Derived types
-    /// are numbered as they are shown; one that is shown again is named by its number. The [notation](crate::notation)
-    /// may number them otherwise: it has the rest of lists, and takes MPI-1's constructors for their successors.
+    /// A description for people. For each constructor, it shows the MPI call with its arguments,
+    /// and below it the child types.
+    ///
+    /// A long list is cut after its first items. Derived types are numbered in the order of their
+    /// appearance, and a repeated type is shown by its number. The numbers may differ from those of
+    /// the [notation](crate::notation), which shows whole lists and doesn't distinguish MPI-1's
+    /// constructors from their successors. The text ends without a newline.
     ///
     /// ```
     /// use shipable::Datatype;
@@ -33,12 +36,12 @@ impl Datatype {
     }
 }
 
-/// How much of a list is shown.
+/// The number of items shown of a long list.
 const SHOWN: usize = 16;
 
 impl Display for Description<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let classes = Classes::new(Tell::Combiners);
+        let classes = Classes::new(Equivalence::SameCall);
         Describer { f, classes, numbers: HashMap::new(), indent: 0 }.typeref(self.0)
     }
 }
@@ -46,13 +49,13 @@ impl Display for Description<'_> {
 struct Describer<'a, 'f> {
     f: &'a mut Formatter<'f>,
     classes: Classes,
-    /// Of the classes described so far.
+    /// The numbers of the classes described so far.
     numbers: HashMap<usize, usize>,
     indent: usize,
 }
 
 impl Describer<'_, '_> {
-    /// The rest of a line, and the lines below it.
+    /// Writes the rest of a line, and the lines below it.
     fn typeref(&mut self, datatype: &Datatype) -> Result {
         if let Some(basic) = datatype.as_basic() {
             return self.f.write_str(basic.mpi_name());
@@ -195,13 +198,13 @@ impl Describer<'_, '_> {
         })
     }
 
-    /// A line for each of the first items, and one that says how many more there are.
+    /// Writes a line for each of the first items, and a line with the number of the others.
     fn list<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
         mut item: impl FnMut(&mut Self, T) -> Result,
     ) -> Result {
-        // One line more costs no more than saying that there is one more.
+        // A last item takes one line, just like the line that would replace it.
         let shown = if items.len() <= SHOWN + 1 { items.len() } else { SHOWN };
         let more = items.len() - shown;
         for each in items.take(shown) {
@@ -235,7 +238,7 @@ fn word(order: Order) -> &'static str {
     }
 }
 
-/// The call that makes such a type.
+/// The MPI call that makes a type with this combiner.
 fn call(combiner: Combiner) -> &'static str {
     match combiner {
         Combiner::Named => "named",

@@ -1,67 +1,79 @@
 //! The text notation of datatypes: printed canonically, parsed, and described in words.
 //!
-//! Hart and Henderson proposed to the MPI Forum in 1995 to print MPI's types in a notation, whose definition is lost.
-//! Strings that were printed with it survive. What they attest is marked with a star here; the rest is our
-//! reconstruction.
+//! Hart and Henderson proposed such a notation to the MPI Forum in 1995. Its definition is lost,
+//! but strings in it survive. A star marks the rules that those strings attest; the other rules are
+//! reconstructed.
 //!
 //! ```text
-//! doc      = typeref
-//! typeref  = basic | "U" nat "(" desc ")" | "U" nat        * the last refers back, within the same string only
-//! desc     = nat typeref                                   * contiguous
-//!          | "V:"   typeref ":" nat ":" nat ":" int        * vector           count:blocklength:stride, in extents
-//!          | "HV:"  typeref ":" nat ":" nat ":" int        * hvector          stride in bytes
-//!          | "X:"   typeref ":" nat [":" bd {"," bd}]      * indexed          blocklength/displacement, in extents
-//!          | "HX:"  typeref ":" nat [":" bd {"," bd}]        hindexed         displacements in bytes
-//!          | "S:"   nat [":" tbd {"," tbd}]                * struct           displacements in bytes
-//!          | "XB:"  typeref ":" nat ":" nat [":" int {"," int}]
-//!                                                            indexed_block    count:blocklength:displacements
-//!          | "HXB:" as XB                                    hindexed_block   displacements in bytes
-//!          | "SS:"  nat [":" tb {"," tb}]                    simple_struct    no displacements
-//!          | "D:"   typeref                                  dup
-//!          | "RZ:"  typeref ":" int ":" int                  resized          lb:extent
-//!          | "SA:"  typeref ":" order ":" nat ":" dim {"," dim}
-//!                                                            subarray         size/subsize/start
-//!          | "DA:"  typeref ":" order ":" nat ":" nat ":" nat ":" dd {"," dd}
-//!                                                            darray           size:rank:ndims:...
-//!          | "FR:"  kind ":" kind | "FC:" kind ":" kind      f90 real, complex    precision:range
-//!          | "FI:"  nat                                      f90 integer          range
-//!          | "VI:"  typeref ":" typeref                      value_index
-//! bd       = nat "/" int                                   *
-//! tbd      = typeref "/" nat "/" int                       *
-//! tb       = typeref "/" nat
-//! order    = "C" | "F"
-//! dim      = nat "/" nat "/" nat
-//! dd       = nat "/" ("B" | "C" | "N") "/" (nat | "*") "/" nat    gsize/distribution/argument/psize, "*" the default;
-//!                                                          after "N" also int, which is ignored
-//! kind     = nat | "*"                                     "*" is undefined
-//! int      = "0" | ["-"] nonzero {digit}                   nat: the same, unsigned
-//! basic    = letter {letter | digit}                       never of the shape U[0-9]+
+//! doc     = typeref
+//! typeref = basic | "U" nat "(" desc ")"            *
+//!         | "U" nat                                 * refers back, within one text only
+//! desc    = nat typeref                             * contiguous
+//!         | "V:" typeref ":" nat ":" nat ":" int    * vector: count:blocklength:stride
+//!                                                     in extents
+//!         | "HV:" typeref ":" nat ":" nat ":" int   * hvector: stride in bytes
+//!         | "X:" typeref ":" nat [":" bd {"," bd}]  * indexed: displacements in extents
+//!         | "HX:" typeref ":" nat [":" bd {"," bd}]   hindexed: displacements in bytes
+//!         | "S:" nat [":" tbd {"," tbd}]            * struct: displacements in bytes
+//!         | "XB:" typeref ":" nat ":" nat [":" int {"," int}]
+//!                                                     indexed_block:
+//!                                                     count:blocklength:displacements
+//!         | "HXB:" typeref ":" nat ":" nat [":" int {"," int}]
+//!                                                     hindexed_block: displacements in bytes
+//!         | "SS:" nat [":" tb {"," tb}]               simple_struct: no displacements
+//!         | "D:" typeref                              dup
+//!         | "RZ:" typeref ":" int ":" int             resized: lb:extent
+//!         | "SA:" typeref ":" order ":" nat ":" dim {"," dim}
+//!                                                     subarray: ndims:dimensions
+//!         | "DA:" typeref ":" order ":" nat ":" nat ":" nat ":" dd {"," dd}
+//!                                                     darray: size:rank:ndims:dimensions
+//!         | "FR:" kind ":" kind                       f90_real: precision:range
+//!         | "FC:" kind ":" kind                       f90_complex: precision:range
+//!         | "FI:" nat                                 f90_integer: range
+//!         | "VI:" typeref ":" typeref                 value_index
+//! bd      = nat "/" int                             * blocklength/displacement
+//! tbd     = typeref "/" nat "/" int                 * type/blocklength/displacement
+//! tb      = typeref "/" nat                           type/blocklength
+//! order   = "C" | "F"
+//! dim     = nat "/" nat "/" nat                       size/subsize/start
+//! dd      = nat "/" ("B" | "C" | "N") "/" (nat | "*") "/" nat
+//!                                                     gsize/distribution/argument/psize;
+//!                                                     "*" is the default argument; after
+//!                                                     "N" it may be an int, and is ignored
+//! kind    = nat | "*"                                 "*" is undefined
+//! int     = "0" | ["-"] nonzero {digit}
+//! nat     = "0" | nonzero {digit}
+//! basic   = letter {letter | digit}                   never "U" and digits
 //! ```
 //!
-//! No number has a plus sign or a leading zero, and there are no blanks. The codes of the basic types are
-//! [`Basic::code`](crate::Basic::code); `i d c f b P LD L R LB UB` are attested.
+//! No number has a plus sign or a leading zero, and there are no blanks. The codes of the basic
+//! types are [`Basic::code`](crate::Basic::code); `i d c f b P LD L R LB UB` are attested.
 //!
-//! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical: depth first, each derived type is numbered
-//! from 1 where it is first used and referred back to by `U` and its number afterwards. Equal types print equal
-//! strings, however their subtrees are shared. The notation has one text for MPI-1's constructors and their
-//! successors (`MPI_TYPE_HVECTOR` of Fortran INTEGERs and `MPI_TYPE_CREATE_HVECTOR`), as it had in 1995: the
-//! arguments and the types are the same, and MPI-3.0 removed the former's combiners. So what was made by
-//! `hvector_integer`, `hindexed_integer` or `struct_integer` comes back as `hvector`, `hindexed` or `struct_`.
+//! **Printing** (`Display` of [`Datatype`](crate::Datatype)) is canonical. Derived types are
+//! numbered from 1, depth first, where they are first used; later uses are `U` and the number.
+//! Equal types print equal texts, whether or not they share subtrees. The notation has one text for
+//! a constructor of MPI-1 and its successor, such as `MPI_TYPE_HVECTOR` and
+//! `MPI_TYPE_CREATE_HVECTOR`: their arguments are equal, and MPI-3.0 removed MPI-1's combiners. So
+//! a type of `hvector_integer`, `hindexed_integer` or `struct_integer` is parsed as one of
+//! `hvector`, `hindexed` or `struct_`.
 //!
-//! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any numbers. A number is defined once,
-//! before it is referred to; a type can't contain itself. Equal types come back as one shared object only where the
-//! text refers back. Parsing then printing is the identity on canonical text, and makes any other text canonical;
-//! `VI:d:i`, for which MPI has a name, becomes `di`. Every argument is checked as the constructor checks it, every
-//! product for overflow. The limits: [`MAX_TEXT`], [`MAX_LIST`], and a nesting of
-//! [`Datatype::MAX_DEPTH`](crate::Datatype::MAX_DEPTH).
+//! **Parsing** ([`parse`], `FromStr` of [`Datatype`](crate::Datatype)) accepts any type numbers. A
+//! number is defined once, before it is referred to, and a type can't contain itself. Parsed types
+//! share an object only where the text refers back. Printing a parsed text returns it if it is
+//! canonical, and makes it canonical otherwise; `VI:d:i` becomes `di`, MPI's named pair. The
+//! constructors check all arguments. The limits are [`MAX_TEXT`], [`MAX_LIST`], and a nesting depth
+//! of [`Datatype::MAX_DEPTH`](crate::Datatype::MAX_DEPTH).
 //!
-//! **Describing** ([`Datatype::describe`](crate::Datatype::describe)) is for people: MPI's own words, one line for
-//! each part.
+//! **Describing** ([`Datatype::describe`](crate::Datatype::describe)) is for people: it uses MPI's
+//! names, one line for each part.
 
 mod classes;
 mod describe;
 mod parse;
+mod pieces;
 mod print;
 
+pub use crate::error::{ParseError, ParseProblem};
+pub use crate::limits::{MAX_LIST, MAX_TEXT};
 pub use describe::Description;
-pub use parse::{MAX_LIST, MAX_TEXT, ParseError, ParseProblem, parse};
+pub use parse::parse;

@@ -1,107 +1,14 @@
-//! Parsing, by recursive descent: one function for each rule of the grammar.
+//! The parser, by recursive descent: one function for each rule of the grammar.
 
 use std::collections::HashMap;
 use std::str::FromStr;
 
 use crate::basic::Basic;
 use crate::datatype::{Datatype, Distribution, Order};
-use crate::error::{Class, Error};
+use crate::error::{ParseError, ParseProblem};
+use crate::limits::{MAX_LIST, MAX_TEXT};
 
-/// The longest text that is parsed, in bytes.
-pub const MAX_TEXT: usize = 64 << 20;
-
-/// The most items that a list may have: blocks, members or dimensions of one constructor.
-pub const MAX_LIST: usize = 1 << 24;
-
-/// Why a text is no datatype, and where.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {problem}")]
-pub struct ParseError {
-    /// Where, counted from 1; one past the text's length where the text ends too soon.
-    pub column: usize,
-    /// What is wrong there.
-    pub problem: ParseProblem,
-}
-
-impl ParseError {
-    /// The MPI error class: that of the constructor which refused its arguments, else TYPE.
-    pub fn class(&self) -> Class {
-        match &self.problem {
-            ParseProblem::Refused(error) => error.class(),
-            _ => Class::Type,
-        }
-    }
-}
-
-/// What can be wrong with a text.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ParseProblem {
-    /// Something else belongs here.
-    #[error("expected {expected}, found {found}")]
-    Unexpected {
-        /// What the grammar has here.
-        expected: String,
-        /// What the text has, in words.
-        found: String,
-    },
-    /// A word where a type belongs that is the code of none.
-    #[error("no basic type has the code `{0}`")]
-    UnknownBasic(String),
-    /// A number that is not written as the notation writes numbers, or is out of its range.
-    #[error("{what} `{text}` {problem}")]
-    Number {
-        /// What it is the number of.
-        what: &'static str,
-        /// The number as it stands there.
-        text: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
-    /// A list is shorter or longer than is said before it.
-    #[error("a list of {of} says {said}, but has {}", if listed > said { "more".to_string() } else { listed.to_string() })]
-    List {
-        /// What is listed.
-        of: &'static str,
-        /// The number that the text states.
-        said: usize,
-        /// How many there are; one more than `said` stands for all more.
-        listed: usize,
-    },
-    /// A reference to a number that nothing before it defines.
-    #[error("U{0} refers back to nothing: a type is defined before it is referred to")]
-    Undefined(i64),
-    /// A reference to a type inside that type.
-    #[error("U{number} is the type that begins at column {column}: a type can't contain itself")]
-    Cycle {
-        /// The number.
-        number: i64,
-        /// Where its definition begins.
-        column: usize,
-    },
-    /// A second definition of a number.
-    #[error("U{number} is already defined at column {column}: refer to it, or use another number")]
-    Redefined {
-        /// The number.
-        number: i64,
-        /// Where the first definition begins.
-        column: usize,
-    },
-    /// Definitions within definitions.
-    #[error("types nest deeper than {}, which is the most that is supported", Datatype::MAX_DEPTH)]
-    TooDeep,
-    /// More items in a list than [`MAX_LIST`].
-    #[error("a list of {0} items: at most {MAX_LIST} are supported")]
-    TooMany(i64),
-    /// More text than [`MAX_TEXT`].
-    #[error("a text of {0} bytes: at most {MAX_TEXT} are supported")]
-    TooLong(usize),
-    /// The constructor that begins here refuses its arguments.
-    #[error(transparent)]
-    Refused(Box<Error>),
-}
-
-/// Reads a datatype in the notation of this module, canonical or not.
+/// Parses a datatype's notation, canonical or not.
 ///
 /// ```
 /// use shipable::{Datatype, notation};
@@ -115,7 +22,7 @@ pub enum ParseProblem {
 /// ```
 ///
 /// # Errors
-/// [`ParseError`], with the column.
+/// [`ParseError`], which gives the column.
 pub fn parse(text: &str) -> Result<Datatype, ParseError> {
     if text.len() > MAX_TEXT {
         return Err(ParseError {
@@ -134,7 +41,7 @@ pub fn parse(text: &str) -> Result<Datatype, ParseError> {
 impl FromStr for Datatype {
     type Err = ParseError;
 
-    /// Reads the [notation](crate::notation).
+    /// Parses the [notation](crate::notation).
     fn from_str(text: &str) -> Result<Datatype, ParseError> {
         parse(text)
     }
@@ -144,26 +51,27 @@ type Result<T, E = ParseError> = std::result::Result<T, E>;
 
 struct Parser<'a> {
     text: &'a str,
-    /// The next byte. All before it is ASCII, so that bytes are columns.
+    /// The index of the next byte. All bytes before it are ASCII, so that a byte's index is its
+    /// column.
     at: usize,
-    /// Definitions that are open.
+    /// The number of open definitions.
     depth: usize,
     defined: HashMap<i64, Definition>,
 }
 
 struct Definition {
     column: usize,
-    /// None while it is open.
+    /// `None` while the definition is open.
     datatype: Option<Datatype>,
 }
 
-/// What a constructor says to its arguments.
+/// The result of a constructor.
 type Made = crate::Result<Datatype>;
 
-/// Reads what follows a constructor's code.
+/// A rule for the text after a constructor's code.
 type Rule = fn(&mut Parser<'_>) -> Result<Made>;
 
-/// A table, so that the frame of a nesting level is small.
+/// The codes and rules of the constructors. A table keeps the stack frame of a nesting level small.
 const CONSTRUCTORS: [(&str, Rule); 16] = [
     ("V", |parser| parser.vector(Datatype::vector)),
     ("HV", |parser| parser.vector(Datatype::hvector)),
@@ -184,7 +92,7 @@ const CONSTRUCTORS: [(&str, Rule); 16] = [
 ];
 
 impl<'a> Parser<'a> {
-    // The rules of the grammar.
+    // Rules of the grammar.
 
     fn typeref(&mut self) -> Result<Datatype> {
         let start = self.at;
@@ -213,7 +121,7 @@ impl<'a> Parser<'a> {
             let column = first.column;
             return Err(error(start, ParseProblem::Redefined { number, column }));
         }
-        // The innermost may be one without children, such as an empty struct.
+        // A definition at the depth limit is valid if it has no children, such as an empty struct.
         if self.depth + 1 > Datatype::MAX_DEPTH {
             return Err(error(start, ParseProblem::TooDeep));
         }
@@ -354,7 +262,7 @@ impl<'a> Parser<'a> {
             let distribution = parser.after('/')?.distribution()?;
             distribs.push(distribution);
             dargs.push(parser.after('/')?.or_star(|parser| match distribution {
-                // It is ignored.
+                // The constructor ignores this argument.
                 Distribution::None => parser.integer("distribution argument"),
                 _ => parser.natural("distribution argument"),
             })?);
@@ -393,13 +301,13 @@ impl<'a> Parser<'a> {
 
     // Lists.
 
-    /// `:n` and, where n isn't 0, `:item,item`.
+    /// Parses `:n` and, if n isn't 0, `:item,item`.
     fn list(&mut self, of: &'static str, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         let count = self.announced()?;
         self.items(of, count, item)
     }
 
-    /// The number of items, which says nothing yet of how many there are.
+    /// Parses the stated length of a list. The list may have another length.
     fn announced(&mut self) -> Result<usize> {
         let start = self.after(':')?.at;
         let count = self.natural("length of the list")?;
@@ -432,30 +340,30 @@ impl<'a> Parser<'a> {
 
     // Numbers.
 
-    /// A number of zero or more.
-    fn natural(&mut self, what: &'static str) -> Result<i64> {
+    /// Parses a number that isn't negative.
+    fn natural(&mut self, quantity: &'static str) -> Result<i64> {
         let start = self.at;
-        let number = self.integer(what)?;
+        let number = self.integer(quantity)?;
         match number {
             0.. => Ok(number),
-            _ => Err(self.number(start, what, "is negative: it has to be zero or more")),
+            _ => Err(self.number(start, quantity, "is negative: it has to be zero or more")),
         }
     }
 
-    fn digits(&mut self, what: &'static str) -> Result<u32> {
+    fn digits(&mut self, quantity: &'static str) -> Result<u32> {
         let start = self.at;
-        let number = self.natural(what)?;
-        u32::try_from(number).map_err(|_| self.number(start, what, "is larger than any kind's"))
+        let number = self.natural(quantity)?;
+        u32::try_from(number).map_err(|_| self.number(start, quantity, "is larger than any kind's"))
     }
 
-    fn integer(&mut self, what: &'static str) -> Result<i64> {
+    fn integer(&mut self, quantity: &'static str) -> Result<i64> {
         let start = self.at;
         let signed = matches!(self.peek(), Some('-' | '+'));
         self.at += usize::from(signed);
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         if digits == 0 {
             self.at = start;
-            return Err(self.unexpected(&format!("a number ({what})")));
+            return Err(self.unexpected(&format!("a number ({quantity})")));
         }
         self.at += digits;
         let text = &self.text[start..self.at];
@@ -468,7 +376,7 @@ impl<'a> Parser<'a> {
                 Err(_) => "does not fit 64 bits",
             },
         };
-        Err(self.number(start, what, problem))
+        Err(self.number(start, quantity, problem))
     }
 
     fn or_star<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<Option<T>> {
@@ -491,7 +399,7 @@ impl<'a> Parser<'a> {
         self.rest().chars().next()
     }
 
-    /// As many letters and digits as there are.
+    /// Takes the longest sequence of letters and digits.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let length = rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
@@ -509,7 +417,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What comes after a character.
+    /// Expects a character and continues after it.
     fn after(&mut self, separator: char) -> Result<&mut Self> {
         self.expect(separator)?;
         Ok(self)
@@ -528,10 +436,10 @@ impl<'a> Parser<'a> {
         error(self.at, ParseProblem::Unexpected { expected: expected.to_string(), found })
     }
 
-    /// Of the number that was just read, and began at `start`.
-    fn number(&self, start: usize, what: &'static str, problem: &'static str) -> ParseError {
+    /// The error for the number that was just read and starts at `start`.
+    fn number(&self, start: usize, quantity: &'static str, problem: &'static str) -> ParseError {
         let text = excerpt(&self.text[start..self.at]);
-        error(start, ParseProblem::Number { what, text, problem })
+        error(start, ParseProblem::Number { what: quantity, text, problem })
     }
 }
 
@@ -539,12 +447,12 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// For messages: hostile text may have words of any length.
+/// An excerpt for errors, since a hostile text may be long.
 fn excerpt(text: &str) -> String {
     crate::excerpt::excerpt(&text, 40)
 }
 
-/// What goes wrong at an index, which is one less than the column.
+/// The error at an index; its column is one more.
 fn error(at: usize, problem: ParseProblem) -> ParseError {
     ParseError { column: at + 1, problem }
 }

@@ -1,30 +1,30 @@
-//! Canonical printing.
+//! The canonical printer.
 
 use std::collections::HashMap;
 use std::fmt::{Display, Formatter, Result, Write};
 
-use super::classes::{Classes, Shape, Tell};
-use crate::datatype::{Datatype, Distribution, Node, Order};
+use super::classes::{Classes, Equivalence, Root};
+use crate::datatype::Datatype;
 
 impl Display for Datatype {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        let mut classes = Classes::new(Tell::Successors);
+        let mut classes = Classes::new(Equivalence::SameText);
         let class = classes.of(self);
-        Printer { shapes: classes.shapes(), numbers: HashMap::new() }.typeref(class, f)
+        Printer { roots: classes.roots(), numbers: HashMap::new() }.typeref(class, f)
     }
 }
 
 struct Printer<'a> {
-    shapes: &'a [Shape],
-    /// Of the classes defined so far.
+    roots: &'a [Root],
+    /// The numbers of the classes printed so far.
     numbers: HashMap<usize, usize>,
 }
 
 impl Printer<'_> {
     fn typeref(&mut self, class: usize, text: &mut Formatter<'_>) -> Result {
-        let (pieces, children) = match &self.shapes[class] {
-            Shape::Basic(basic) => return text.write_str(basic.code()),
-            Shape::Derived { pieces, children, .. } => (pieces, children),
+        let (pieces, children) = match &self.roots[class] {
+            Root::Basic(basic) => return text.write_str(basic.code()),
+            Root::Derived { pieces, children, .. } => (pieces, children),
         };
         if let Some(number) = self.numbers.get(&class) {
             return write!(text, "U{number}");
@@ -32,7 +32,7 @@ impl Printer<'_> {
         let number = self.numbers.len() + 1;
         self.numbers.insert(class, number);
         write!(text, "U{number}(")?;
-        // Before, between and after the children.
+        // Pieces and children alternate.
         let mut children = children.iter();
         for piece in pieces {
             text.write_str(piece)?;
@@ -41,104 +41,5 @@ impl Printer<'_> {
             }
         }
         text.write_char(')')
-    }
-}
-
-/// The text of a constructor, cut at its children.
-pub(super) fn pieces(node: &Node) -> Vec<String> {
-    let one = |before: String, after: String| vec![before, after];
-    match node {
-        Node::Leaf(leaf) => vec![leaf.to_string()],
-        Node::ValueIndex { value, index } => vec![format!("VI:{}:{}", value.code(), index.code())],
-        Node::Dup { .. } => one("D:".into(), String::new()),
-        Node::Contiguous { count, .. } => one(count.to_string(), String::new()),
-        Node::Vector { count, blocklength, stride, .. } => {
-            one("V:".into(), format!(":{count}:{blocklength}:{stride}"))
-        }
-        Node::Hvector { count, blocklength, stride, .. } => {
-            one("HV:".into(), format!(":{count}:{blocklength}:{stride}"))
-        }
-        Node::Indexed { blocklengths, displacements, .. } => one(
-            "X:".into(),
-            list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
-        ),
-        Node::Hindexed { blocklengths, displacements, .. } => one(
-            "HX:".into(),
-            list(blocklengths.iter().zip(displacements), |(b, d)| format!("{b}/{d}")),
-        ),
-        Node::IndexedBlock { blocklength, displacements, .. } => {
-            one("XB:".into(), equal_blocks(*blocklength, displacements))
-        }
-        Node::HindexedBlock { blocklength, displacements, .. } => {
-            one("HXB:".into(), equal_blocks(*blocklength, displacements))
-        }
-        Node::Struct { blocklengths, displacements, .. } => {
-            members("S", blocklengths.iter().zip(displacements).map(|(b, d)| format!("/{b}/{d}")))
-        }
-        Node::SimpleStruct { blocklengths, .. } => {
-            members("SS", blocklengths.iter().map(|b| format!("/{b}")))
-        }
-        Node::Subarray { sizes, subsizes, starts, order, .. } => one(
-            "SA:".into(),
-            format!(":{}", letter(*order))
-                + &list(sizes.iter().zip(subsizes).zip(starts), |((size, subsize), start)| {
-                    format!("{size}/{subsize}/{start}")
-                }),
-        ),
-        Node::Darray { size, rank, gsizes, distribs, dargs, psizes, order, .. } => one(
-            "DA:".into(),
-            format!(":{}:{size}:{rank}", letter(*order))
-                + &list(
-                    gsizes.iter().zip(distribs).zip(dargs).zip(psizes),
-                    |(((gsize, distribution), darg), psize)| {
-                        let distribution = match distribution {
-                            Distribution::Block => 'B',
-                            Distribution::Cyclic => 'C',
-                            Distribution::None => 'N',
-                        };
-                        let darg = darg.map_or("*".to_string(), |darg| darg.to_string());
-                        format!("{gsize}/{distribution}/{darg}/{psize}")
-                    },
-                ),
-        ),
-        Node::Resized { lb, extent, .. } => one("RZ:".into(), format!(":{lb}:{extent}")),
-    }
-}
-
-/// `:n` and, where there are any, `:item,item`.
-fn list<T>(items: impl ExactSizeIterator<Item = T>, text: impl Fn(T) -> String) -> String {
-    format!(":{}", items.len()) + &joined(items, text)
-}
-
-fn equal_blocks(blocklength: i64, displacements: &[i64]) -> String {
-    format!(":{}:{blocklength}", displacements.len()) + &joined(displacements, i64::to_string)
-}
-
-/// `:item,item`; nothing where there are no items.
-fn joined<T>(items: impl IntoIterator<Item = T>, text: impl Fn(T) -> String) -> String {
-    // Not a list of texts: there may be millions.
-    let mut joined = String::new();
-    for item in items {
-        joined.push(if joined.is_empty() { ':' } else { ',' });
-        joined += &text(item);
-    }
-    joined
-}
-
-/// `S:n:` type `/1/0,` type `/1/8`, cut at the types.
-fn members(code: &str, after: impl ExactSizeIterator<Item = String>) -> Vec<String> {
-    let count = after.len();
-    let mut pieces = vec![format!("{code}:{count}{}", if count > 0 { ":" } else { "" })];
-    pieces.extend(after.enumerate().map(|(at, after)| match at + 1 < count {
-        true => after + ",",
-        false => after,
-    }));
-    pieces
-}
-
-fn letter(order: Order) -> char {
-    match order {
-        Order::C => 'C',
-        Order::Fortran => 'F',
     }
 }

@@ -1,9 +1,9 @@
-//! The slow truth: type maps written out entry by entry, and bounds, signatures, pack and unpack
-//! found from them. Everything fast is tested against it, here and in the crates above.
+//! The oracle: a slow implementation of type maps, bounds, signatures, pack and unpack, against
+//! which the fast ones are tested.
 //!
-//! It takes as much memory as the type has items, and it follows MPI's definitions rather than
-//! this crate's other modules: it shares with them the constructor tree, the layout of a single
-//! leaf and the conversion of a single scalar.
+//! It writes type maps out entry by entry, so its memory is proportional to the number of items. It
+//! follows MPI's definitions, and shares only three things with the crate's other modules: the
+//! constructor tree, the layout of a single leaf, and the conversion of a single scalar.
 
 mod pack;
 mod random;

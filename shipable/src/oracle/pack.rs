@@ -6,23 +6,24 @@ use crate::convert::{Conversion, ValueError};
 use crate::datatype::Datatype;
 use crate::error::Result;
 
-/// A value that the destination can't represent.
+/// A value that the destination's representation can't hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which scalar of the type map, counted over all elements.
+    /// The index of the scalar in the type maps of all elements.
     pub item: usize,
-    /// The value, and why.
+    /// The value, and the reason.
     pub error: ValueError,
 }
 
-/// Packs `count` elements from memory, `origin` being the index of displacement 0 in it: the bytes
-/// that were packed, and what ended it early if something did.
+/// Packs `count` elements from memory. `origin` is the index of displacement 0.
+///
+/// Returns the packed bytes, and the value that ended the packing early, if there was one.
 ///
 /// # Errors
-/// As [`Architecture::leaf`] and [`Conversion::between`].
+/// The errors of [`Architecture::leaf`] and [`Conversion::between`].
 ///
 /// # Panics
-/// If the memory is too small.
+/// If the elements aren't inside the memory.
 pub fn pack(
     datatype: &Datatype,
     count: u64,
@@ -33,7 +34,7 @@ pub fn pack(
     let mut packed = Vec::new();
     for (item, (from, to)) in both(datatype, count, architecture, stream)?.iter().enumerate() {
         let conversion = Conversion::between(from.scalar, to.scalar)?;
-        let source = &bytes[place(origin, from)..][..usize::from(from.scalar.size)];
+        let source = &bytes[index(origin, from)..][..usize::from(from.scalar.size)];
         let mut target = vec![0; to.scalar.size.into()];
         if let Err(error) = whole(conversion, source, &mut target) {
             return Ok((packed, Some(Refusal { item, error })));
@@ -43,14 +44,16 @@ pub fn pack(
     Ok((packed, None))
 }
 
-/// Unpacks `count` elements into memory, `origin` being the index of displacement 0 in it. A value
-/// that doesn't fit ends it; it and all later ones stay unwritten.
+/// Unpacks `count` elements into memory. `origin` is the index of displacement 0.
+///
+/// A value that the memory's representation can't hold ends the unpacking. It is returned, and
+/// neither it nor any later value is written.
 ///
 /// # Errors
-/// As [`Architecture::leaf`] and [`Conversion::between`].
+/// The errors of [`Architecture::leaf`] and [`Conversion::between`].
 ///
 /// # Panics
-/// If the memory or the stream is too small.
+/// If the elements aren't inside the memory, or the stream is too short.
 pub fn unpack(
     datatype: &Datatype,
     count: u64,
@@ -62,7 +65,7 @@ pub fn unpack(
     for (item, (to, from)) in both(datatype, count, architecture, stream.0)?.iter().enumerate() {
         let conversion = Conversion::between(from.scalar, to.scalar)?;
         let source = &stream.1[position..][..usize::from(from.scalar.size)];
-        let target = &mut bytes[place(origin, to)..][..usize::from(to.scalar.size)];
+        let target = &mut bytes[index(origin, to)..][..usize::from(to.scalar.size)];
         if let Err(error) = whole(conversion, source, target) {
             return Ok(Some(Refusal { item, error }));
         }
@@ -71,7 +74,7 @@ pub fn unpack(
     Ok(None)
 }
 
-/// Each scalar as it is in memory and in the stream.
+/// The representations of each scalar in memory and in the stream.
 fn both(
     datatype: &Datatype,
     count: u64,
@@ -88,12 +91,12 @@ fn both(
         .collect()
 }
 
-fn place(origin: usize, item: &Item) -> usize {
-    let place = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
-    place.and_then(|place| usize::try_from(place).ok()).expect("an item before the memory's start")
+fn index(origin: usize, item: &Item) -> usize {
+    let index = i64::try_from(origin).ok().and_then(|origin| origin.checked_add(item.offset));
+    index.and_then(|index| usize::try_from(index).ok()).expect("the memory holds every item")
 }
 
-/// Converts a scalar, unit by unit.
+/// Converts a scalar unit by unit.
 fn whole(conversion: Conversion, from: &[u8], to: &mut [u8]) -> Result<(), ValueError> {
     let (unit_from, unit_to) = (conversion.from_size(), conversion.to_size());
     let units = from.chunks(unit_from.into()).zip(to.chunks_mut(unit_to.into()));

@@ -1,32 +1,34 @@
-//! Random types: a random sequence of basic types first, then a random tree for it.
+//! Random types: first a random sequence of basic types, then a random tree with this signature.
 //!
-//! So that two trees of one sequence have equal signatures, and little else in common.
+//! Two trees of one sequence have equal signatures, but usually different constructors and layouts.
 
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf, Makeup};
 use crate::datatype::{Datatype, Distribution, Order};
 use crate::error::Result;
 
-/// How many random cases a test tries: `LONGSHORE_TEST_CASES`, or else the default given. A slow
-/// machine, such as an emulated one, sets it low.
+/// The number of random cases that a test tries: `LONGSHORE_TEST_CASES`, or the test's default.
+/// Slow machines, such as emulated ones, set the variable low.
 pub fn cases(default: u64) -> u64 {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Which types to make.
+/// The properties of random types.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Only constructors that make portable types: no bytes, no markers.
+    /// Whether all types are portable: no displacements in bytes, no markers.
     pub portable: bool,
-    /// No byte twice: for unpacking. Checked by no one but the tests.
+    /// Whether no byte is covered twice, so that unpacking is well-defined. Tests of the generator
+    /// check this.
     pub disjoint: bool,
-    /// The architecture for which displacements in bytes are meant.
+    /// The architecture for which displacements in bytes are computed.
     pub architecture: Architecture,
-    /// Roughly how deep constructors nest.
+    /// The approximate nesting depth of constructors.
     pub depth: u32,
-    /// The most basic items that one element has, roughly.
+    /// The approximate limit of basic items in one element.
     pub items: u64,
-    /// Pair types stay what they are: for accumulates, which want one predefined type.
+    /// Whether pair types are never split into two members. Accumulates need this, since they take
+    /// one predefined type.
     pub whole_pairs: bool,
 }
 
@@ -44,15 +46,15 @@ impl Default for Options {
     }
 }
 
-/// A source of random types; the same seed gives the same types on every machine.
+/// A generator of random types. Equal seeds give equal types on every machine.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: u64,
-    /// What types it makes; may be changed at any time.
+    /// The properties of the types; may be changed at any time.
     pub options: Options,
 }
 
-/// A sequence of basic types, as its own structure has it.
+/// A sequence of basic types, structured by repetitions and lists.
 #[derive(Clone, Debug)]
 enum Sequence {
     One(Leaf),
@@ -61,7 +63,7 @@ enum Sequence {
 }
 
 impl Sequence {
-    /// Puts one leaf in place of all.
+    /// Replaces every leaf by this one.
     fn fill(&mut self, with: Leaf) {
         match self {
             Sequence::One(leaf) => *leaf = with,
@@ -72,7 +74,7 @@ impl Sequence {
 }
 
 impl Random {
-    /// A source for a seed.
+    /// A generator with this seed.
     pub fn new(seed: u64, options: Options) -> Random {
         Random { state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d), options }
     }
@@ -83,14 +85,14 @@ impl Random {
         self.tree(&sequence, self.options.depth)
     }
 
-    /// Two random types of equal signatures.
+    /// Two random types with equal signatures.
     pub fn pair(&mut self) -> (Datatype, Datatype) {
         let sequence = self.sequence(self.options.depth, self.options.items);
         let depth = self.options.depth;
         (self.tree(&sequence, depth), self.tree(&sequence, depth))
     }
 
-    /// Two random types of equally many items, all of one leaf.
+    /// Two random types with equally many items, all of one leaf.
     pub fn pair_of(&mut self, leaf: Leaf) -> (Datatype, Datatype) {
         let whole = std::mem::replace(&mut self.options.whole_pairs, true);
         let mut sequence = self.sequence(self.options.depth, self.options.items);
@@ -116,7 +118,7 @@ impl Random {
         *self.pick(Architecture::all())
     }
 
-    /// Random bytes, which as integers are as often small as large.
+    /// Random bytes. About half of them are 0, so that small integers are frequent.
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         (0..length).map(|_| if self.chance(2) { self.number() as u8 } else { 0 }).collect()
     }
@@ -130,17 +132,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A random number below a limit, which is not 0.
+    /// A random number below a limit, which must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.number() % limit
     }
 
-    /// Once in `n` times.
+    /// True once in `n` times.
     pub fn chance(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of a list, which is not empty.
+    /// A random item of a list, which must not be empty.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len() as u64) as usize]
     }
@@ -185,17 +187,19 @@ impl Random {
                 self.structure(&members)
             }
         };
-        // Constructors are total on what is made here: counts are small, lists equally long.
-        let made = made.expect("a random type's arguments");
+        // No constructor fails for these arguments: counts are small, and lists have equal lengths.
+        let made = made.expect("the arguments of random types are valid");
         match self.below(14) {
-            0 => Datatype::dup(&made).expect("a dup"),
-            1 if !self.options.portable => self.resized(&made).expect("a resized type"),
-            2 => Datatype::contiguous(1, &made).expect("one element"),
+            0 => Datatype::dup(&made).expect("dup accepts a shallow type"),
+            1 if !self.options.portable => {
+                self.resized(&made).expect("the bounds of random types are small")
+            }
+            2 => Datatype::contiguous(1, &made).expect("one element doesn't overflow"),
             _ => made,
         }
     }
 
-    /// Seldom one of Fortran's kinds, and then one that every architecture has.
+    /// A random leaf. Rarely it is a Fortran kind, one that every architecture has.
     fn any_leaf(&mut self) -> Leaf {
         let (precision, range) = match self.below(3) {
             0 => (Some(1 + self.below(31) as u32), None),
@@ -240,13 +244,14 @@ impl Random {
         Datatype::resized(lb, extent, child)
     }
 
-    /// `count` elements of a type, by any constructor.
+    /// `count` elements of a type, by a random constructor.
     fn repetition(&mut self, count: i64, child: &Datatype) -> Result<Datatype> {
         let divisors: Vec<_> = (1..=count).filter(|n| count % n == 0).collect();
         let outer = if divisors.is_empty() { 0 } else { *self.pick(&divisors) };
         let inner = if outer == 0 { self.between(0, 3) } else { count / outer };
         let (lb, extent) = self.extent(child);
-        // An array starts at 0: data elsewhere would leave its bounds.
+        // An array begins at displacement 0, so a child that begins elsewhere would reach out of
+        // its bounds.
         let fits = count > 0 && (lb == 0 || !self.options.disjoint);
         let most = if self.options.portable { 6 } else { 11 };
         match self.below(most) {
@@ -260,7 +265,7 @@ impl Random {
                 Datatype::indexed(&blocklengths, &displacements, child)
             }
             3 => {
-                let displacements = self.places(&vec![inner; outer as usize]);
+                let displacements = self.displacements(&vec![inner; outer as usize]);
                 Datatype::indexed_block(inner, &displacements, child)
             }
             4 if fits => self.subarray(outer, inner, child),
@@ -282,7 +287,7 @@ impl Random {
                 }
             }
             8 => {
-                let displacements = self.places(&vec![inner; outer as usize]);
+                let displacements = self.displacements(&vec![inner; outer as usize]);
                 let displacements = self.in_bytes(&displacements, extent);
                 Datatype::hindexed_block(inner, &displacements, child)
             }
@@ -300,20 +305,22 @@ impl Random {
         }
     }
 
-    /// A stride for blocks of this length; shorter than they are only where types may overlap.
+    /// A random stride for blocks of this length. It is shorter than a block only if types may
+    /// overlap.
     fn stride(&mut self, blocklength: i64) -> i64 {
         let least = if self.options.disjoint { blocklength } else { 0 };
         let stride = least + self.between(0, 4);
         if self.chance(4) { -stride } else { stride }
     }
 
-    /// Displacements that keep their ratio, moved by a constant.
+    /// Displacements in bytes: multiples of the extent, plus a constant.
     fn in_bytes(&mut self, displacements: &[i64], extent: i64) -> Vec<i64> {
         let shift = self.between(-30, 30);
         displacements.iter().map(|at| at * extent + shift).collect()
     }
 
-    /// `count` elements cut into blocks, some of them empty, and places for them.
+    /// Divides `count` elements into blocks, some of them empty, and gives each block a
+    /// displacement.
     fn blocks(&mut self, count: i64) -> (Vec<i64>, Vec<i64>) {
         let mut blocklengths = Vec::new();
         let mut left = count;
@@ -322,12 +329,12 @@ impl Random {
             blocklengths.push(blocklength);
             left -= blocklength;
         }
-        let displacements = self.places(&blocklengths);
+        let displacements = self.displacements(&blocklengths);
         (blocklengths, displacements)
     }
 
-    /// Displacements for blocks of these lengths, in any order in memory.
-    fn places(&mut self, blocklengths: &[i64]) -> Vec<i64> {
+    /// Displacements for blocks of these lengths, in random order in memory.
+    fn displacements(&mut self, blocklengths: &[i64]) -> Vec<i64> {
         if !self.options.disjoint {
             return blocklengths.iter().map(|_| self.between(-5, 20)).collect();
         }
@@ -361,18 +368,19 @@ impl Random {
         Datatype::subarray(&sizes, &subsizes, &starts, self.order(), child)
     }
 
-    /// A process's share with `outer` and `inner` indices in its two dimensions.
+    /// A distributed array of which this process owns `outer` indices in one dimension and `inner`
+    /// indices in the other.
     fn darray(&mut self, outer: i64, inner: i64, child: &Datatype) -> Result<Datatype> {
         let (mut gsizes, mut distribs, mut dargs, mut psizes) = (vec![], vec![], vec![], vec![]);
         let (mut size, mut rank) = (1, 0);
         for owned in [outer, inner] {
             let processes = self.between(1, 3);
             let (gsize, distribution, darg, psize, coordinate) = match self.below(4) {
-                // One index among two processes.
+                // One index on two processes: the second process owns none.
                 _ if owned == 0 => (1, Distribution::Block, None, 2, 1),
                 0 => (owned, Distribution::None, None, 1, 0),
                 1 => {
-                    // Only the last of the blocks may be shorter than the others.
+                    // Only the last block may be shorter than the others.
                     let block = owned + self.between(0, 2);
                     let gsize = (processes - 1) * block + owned;
                     (gsize, Distribution::Block, Some(block), processes, processes - 1)
@@ -399,7 +407,7 @@ impl Random {
         Datatype::darray(size, rank, &gsizes, &distribs, &dargs, &psizes, order, child)
     }
 
-    /// The members one after the other in the type map, in any order in memory.
+    /// A struct of the members in the order of the type map, in random order in memory.
     fn structure(&mut self, members: &[Datatype]) -> Result<Datatype> {
         if let ([value, index], false) = (members, self.options.portable) {
             match Datatype::value_index(value, index) {
@@ -407,7 +415,7 @@ impl Random {
                 _ => {}
             }
         }
-        // Equal neighbours may be one block.
+        // Equal neighbours may form one block.
         let mut blocks: Vec<(i64, Datatype)> = Vec::new();
         for member in members {
             match blocks.last_mut() {
@@ -455,7 +463,7 @@ impl Random {
             true => Datatype::struct_integer(&blocklengths, &displacements, &children),
             false => Datatype::struct_(&blocklengths, &displacements, &children),
         }?;
-        // A member's markers may leave others outside of the struct's bounds.
+        // A member's markers may set bounds that exclude the data of other members.
         let bounds = made.bounds(&self.options.architecture)?;
         match self.options.disjoint && (bounds.true_lb < bounds.lb || bounds.true_ub > bounds.ub) {
             true => self.resized(&made),

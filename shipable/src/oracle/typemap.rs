@@ -1,4 +1,4 @@
-//! Type maps, copy by copy.
+//! Type maps, written out copy by copy.
 
 use crate::arch::{Architecture, Scalar, StructRule};
 use crate::basic::{Basic, Leaf, Makeup};
@@ -8,13 +8,13 @@ use crate::error::Result;
 /// One scalar of a type map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The leaf that it is part of.
+    /// The leaf that it belongs to.
     pub leaf: Leaf,
-    /// Which of the leaf's components.
+    /// Its index in the leaf's components.
     pub component: usize,
-    /// What its bytes mean.
+    /// Its representation.
     pub scalar: Scalar,
-    /// Bytes from the buffer's address.
+    /// Its displacement in bytes from the buffer's address.
     pub offset: i64,
 }
 
@@ -32,7 +32,7 @@ pub struct NaiveBounds {
 /// The scalars of `count` elements, in the order of the type map.
 ///
 /// # Errors
-/// As [`Architecture::leaf`].
+/// The errors of [`Architecture::leaf`].
 pub fn expand(datatype: &Datatype, architecture: &Architecture, count: u64) -> Result<Vec<Item>> {
     let one = Map::of(datatype, architecture)?;
     let extent = one.ub() - one.lb();
@@ -43,21 +43,23 @@ pub fn expand(datatype: &Datatype, architecture: &Architecture, count: u64) -> R
     Ok(all.items)
 }
 
-/// How many entries the map of one element is made of on the way, or more, but for what pads: a type without items may take long, too.
+/// An upper bound of the number of map entries that writing out one element creates, padding
+/// excluded. A type without items may create many too.
 pub fn effort(datatype: &Datatype) -> u64 {
     Efforts { known: Visited::new() }.of(datatype).work
 }
 
-/// A walk over a tree that visits each shared subtree once, which [`Map::of`] visits each time that it occurs.
+/// A walk over a tree that visits each shared subtree once. [`Map::of`] visits it once for each
+/// occurrence.
 struct Efforts {
     known: Visited<Effort>,
 }
 
 #[derive(Clone, Copy)]
 struct Effort {
-    /// Of the map.
+    /// The entries of the map.
     entries: u64,
-    /// Of all maps that it is made of, too.
+    /// The entries of the map, and of all maps that it is built from.
     work: u64,
 }
 
@@ -66,7 +68,7 @@ impl Efforts {
         if let Some(known) = self.known.get(datatype) {
             return known;
         }
-        // Items and bounds of a scalar.
+        // A scalar's item and bounds.
         const LEAST: u64 = 4;
         let mut effort = Effort { entries: LEAST, work: LEAST };
         let node = datatype.node();
@@ -81,7 +83,7 @@ impl Efforts {
     }
 }
 
-/// How often each child is copied.
+/// The number of copies of each child.
 fn copies(node: &Node) -> Vec<u64> {
     let lengths = |lengths: &[i64]| lengths.iter().map(|n| product(&[*n])).collect();
     match node {
@@ -102,21 +104,21 @@ fn copies(node: &Node) -> Vec<u64> {
         Node::Struct { blocklengths, .. } | Node::SimpleStruct { blocklengths, .. } => {
             lengths(blocklengths)
         }
-        // Each index is looked at, whoever owns it.
+        // The whole index range is searched, not only the owned part.
         Node::Subarray { sizes, .. } => vec![product(sizes)],
         Node::Darray { gsizes, .. } => vec![product(gsizes)],
     }
 }
 
-/// None of the factors less than one.
+/// The product, with factors below 1 taken as 1.
 fn product(factors: &[i64]) -> u64 {
     factors.iter().fold(1, |product, factor| product.saturating_mul(factor.unsigned_abs().max(1)))
 }
 
-/// Bounds and size of one element.
+/// The bounds and size of one element.
 ///
 /// # Errors
-/// As [`Architecture::leaf`].
+/// The errors of [`Architecture::leaf`].
 pub fn bounds(datatype: &Datatype, architecture: &Architecture) -> Result<NaiveBounds> {
     let map = Map::of(datatype, architecture)?;
     let ends = map.items.iter().map(|item| item.offset + i64::from(item.scalar.size));
@@ -129,9 +131,9 @@ pub fn bounds(datatype: &Datatype, architecture: &Architecture) -> Result<NaiveB
     })
 }
 
-/// The signature of one element as the list that it is: pairs as two, complex numbers as one.
+/// The signature of one element as a list. A pair counts as two items, a complex number as one.
 pub fn flatten(datatype: &Datatype) -> Vec<Leaf> {
-    // Signatures are the same on all architectures; this one has every leaf's layout.
+    // Signatures are equal on all architectures. external32 has a layout for every leaf.
     let map = Map::of(datatype, &Architecture::EXTERNAL32).unwrap_or_default();
     let mut leaves = Vec::new();
     for item in &map.items {
@@ -149,10 +151,11 @@ pub fn flatten(datatype: &Datatype) -> Vec<Leaf> {
     leaves
 }
 
-/// Whether `count` elements hold a byte twice, so that unpacking depends on the order.
+/// Whether `count` elements cover a byte twice, so that the result of unpacking depends on the
+/// order.
 ///
 /// # Errors
-/// As [`Architecture::leaf`].
+/// The errors of [`Architecture::leaf`].
 pub fn overlaps(datatype: &Datatype, architecture: &Architecture, count: u64) -> Result<bool> {
     let mut ranges: Vec<_> = expand(datatype, architecture, count)?
         .iter()
@@ -162,17 +165,17 @@ pub fn overlaps(datatype: &Datatype, architecture: &Architecture, count: u64) ->
     Ok(ranges.windows(2).any(|pair| pair[0].1 > pair[1].0))
 }
 
-/// A type map with everything that bounds depend on.
+/// A type map, with all that its bounds depend on.
 #[derive(Clone, Default)]
 struct Map {
     items: Vec<Item>,
-    /// Where the elements of children start and end: bounds in the absence of markers.
+    /// The starts and ends of the children's elements: the bounds if there are no markers.
     lows: Vec<i64>,
     highs: Vec<i64>,
     lb_markers: Vec<i64>,
     ub_markers: Vec<i64>,
     align: i64,
-    /// The alignment of a struct that starts with this.
+    /// The alignment of a struct whose first member it is.
     leading: i64,
 }
 
@@ -298,7 +301,7 @@ impl Map {
         self.lows.is_empty() && self.lb_markers.is_empty() && self.ub_markers.is_empty()
     }
 
-    /// MPI's definition: of the markers if there are any, else of the data.
+    /// MPI's definition: the lowest marker if there is one, otherwise the start of the data.
     fn lb(&self) -> i64 {
         let natural = self.lows.iter().min().or(self.ub_markers.iter().max());
         *self.lb_markers.iter().min().or(natural).unwrap_or(&0)
@@ -328,8 +331,8 @@ impl Map {
         self.leading = self.leading.max(self.align);
     }
 
-    /// `count` copies, an extent apart; the first lies at the product of some factors. Where one is 0, or nothing lies, the others may be
-    /// any numbers.
+    /// Adds `count` copies, one extent apart. The displacement of the first is the product of
+    /// `factors`; a product with a factor 0 is 0, even if other factors would overflow.
     fn block(&mut self, child: &Map, count: i64, factors: &[i64]) {
         if count == 0 {
             return;
@@ -342,7 +345,7 @@ impl Map {
         }
     }
 
-    /// MPI's epsilon.
+    /// Pads the extent by MPI's epsilon.
     fn pad(&mut self) {
         if self.ub_markers.is_empty() && !self.highs.is_empty() {
             while (self.ub() - self.lb()) % self.leading != 0 {
@@ -351,7 +354,7 @@ impl Map {
         }
     }
 
-    /// Members one after the other, as C lays out a struct.
+    /// Adds members one after the other, by C's rules for structs.
     fn members(&mut self, blocklengths: &[i64], children: &[Map]) {
         let mut end = 0;
         let mut first = true;
@@ -378,7 +381,8 @@ impl Map {
         }
     }
 
-    /// The elements with these indices in each dimension, and the bounds of the whole array.
+    /// Adds the elements with these indices in each dimension, and sets the bounds of the whole
+    /// array.
     fn array(&mut self, child: &Map, sizes: &[i64], owned: &[Vec<i64>], order: Order) {
         let extent = child.ub() - child.lb();
         let mut dimensions: Vec<_> = sizes.iter().zip(owned).collect();
@@ -399,7 +403,7 @@ impl Map {
     }
 }
 
-/// Which process of a dimension owns an index.
+/// The process of a dimension that owns an index.
 fn owner(index: i64, gsize: i64, how: Distribution, darg: Option<i64>, psize: i64) -> i64 {
     match how {
         Distribution::Block => index / darg.unwrap_or((gsize - 1) / psize + 1),

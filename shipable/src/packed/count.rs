@@ -1,4 +1,4 @@
-//! How many elements the bytes of a message are.
+//! The number of elements in the bytes of a message.
 
 use crate::arch::Architecture;
 use crate::basic::{Leaf, Makeup};
@@ -8,15 +8,17 @@ use crate::form::{Node, layout};
 use crate::signature::Signature;
 
 impl Committed {
-    /// How many of this type so many bytes of a message in `representation` are; `None`, MPI_UNDEFINED, where they end within
-    /// one (`MPI_Get_count`, MPI-5.0 section 3.2.5).
+    /// The number of elements of this type in `bytes` bytes of a message in `representation`
+    /// (`MPI_Get_count`, MPI-5.0 section 3.2.5). `None`, which is `MPI_UNDEFINED`, if the bytes end
+    /// within an element.
     ///
-    /// In a message items follow each other without padding, unlike in a packed buffer of [`Architecture::XDR`], whose bytes
-    /// [`Committed::pack_size`] counts.
+    /// The items of a message have no padding between them. A packed buffer of
+    /// [`Architecture::XDR`] may have padding: [`Committed::pack_size`] includes it.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchKind`](crate::Error::NoSuchKind) for a Fortran type that the representation lacks.
+    /// [`Error::NoSuchKind`](crate::Error::NoSuchKind) for a Fortran type that the representation
+    /// lacks.
     pub fn count_in(&self, bytes: u64, representation: &Architecture) -> Result<Option<u64>> {
         let size = self.program(representation)?.stream_size();
         Ok(match (bytes, size) {
@@ -26,18 +28,22 @@ impl Committed {
         })
     }
 
-    /// How many basic elements so many bytes of a message in `representation` are, which may end within an element of this
-    /// type; `None`, MPI_UNDEFINED, where they end within a basic one, or hold more than a type without data
+    /// The number of basic elements in `bytes` bytes of a message in `representation`
     /// (`MPI_Get_elements`, MPI-5.0 section 5.1.11).
     ///
-    /// Bytes are counted as by [`Committed::count_in`]. A pair counts as its two members, a complex number as one element.
+    /// The bytes may end within an element of this type. The result is `None`, which is
+    /// `MPI_UNDEFINED`, if they end within a basic element, or if there are bytes although the type
+    /// has no data.
+    ///
+    /// As for [`Committed::count_in`], the items have no padding between them. A pair counts as its
+    /// two members, a complex number as one element.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype};
     /// let here = Architecture::X86_64;
     /// let record = Datatype::struct_(&[1, 2], &[0, 8], &[Datatype::int(), Datatype::double()])?;
     /// let record = Committed::new(&record, &here)?;
-    /// // Two records and the int of a third.
+    /// // Two records, and the int of a third.
     /// assert_eq!(record.count_in(2 * 20 + 4, &here)?, None);
     /// assert_eq!(record.elements_in(2 * 20 + 4, &here)?, Some(7));
     /// # Ok::<(), shipable::Error>(())
@@ -45,17 +51,17 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// As [`Committed::count_in`].
+    /// The errors of [`Committed::count_in`].
     pub fn elements_in(&self, bytes: u64, representation: &Architecture) -> Result<Option<u64>> {
         Ok(self.signature_in(bytes, representation)?.map(|signature| signature.count))
     }
 
-    /// The signature of so many bytes of elements of this type, as [`Committed::elements_in`] counts them: what a message of
-    /// that length has to match.
+    /// The signature of the basic elements in `bytes` bytes of a message, as
+    /// [`Committed::elements_in`] counts them. A message of this length must match it.
     ///
     /// # Errors
     ///
-    /// As [`Committed::count_in`].
+    /// The errors of [`Committed::count_in`].
     pub fn signature_in(
         &self,
         bytes: u64,
@@ -79,20 +85,20 @@ impl Committed {
     }
 }
 
-/// What is known of nodes.
+/// Sizes and signatures of the nodes of a form.
 struct Known<'a> {
     nodes: &'a [Node],
-    /// Bytes of each.
+    /// The bytes of each node.
     sizes: Vec<u64>,
     signatures: Vec<Signature>,
     representation: &'a Architecture,
 }
 
 impl Known<'_> {
-    /// The signature of the first bytes of any number of a node, one after the other.
+    /// The signature of the first `bytes` bytes of a sequence of copies of the node `index`.
     fn prefix(&self, mut index: usize, mut bytes: u64) -> Result<Option<Signature>> {
         let mut prefix = Signature::empty();
-        // Down to the leaf that the bytes end in, or before.
+        // Descends to the leaf that the bytes end in, or stops at a node that they end with.
         while bytes > 0 {
             let size = self.sizes[index];
             if size == 0 {
@@ -108,7 +114,7 @@ impl Known<'_> {
             if let Node::Leaf(leaf) = node {
                 return self.half(*leaf, bytes, prefix);
             }
-            // Whole parts, up to the one that the bytes end in.
+            // Adds whole parts, up to the part that the bytes end in.
             for (child, copies) in node.parts() {
                 let child = child as usize;
                 let copies = u64::try_from(copies).unwrap_or(u64::MAX);
@@ -127,7 +133,7 @@ impl Known<'_> {
         Ok(Some(prefix))
     }
 
-    /// The bytes of a pair's value alone are an item.
+    /// The signature if the bytes end after a pair's value: the value is a whole item.
     fn half(&self, leaf: Leaf, bytes: u64, before: Signature) -> Result<Option<Signature>> {
         let Leaf::Basic(basic) = leaf else { return Ok(None) };
         let Makeup::Pair(value, _) = basic.makeup() else { return Ok(None) };

@@ -1,14 +1,18 @@
 //! Packed buffers: MPI_Pack, MPI_Unpack and their external forms (MPI-5.0 sections 5.2 and 5.3).
 //!
-//! A packed buffer has no header. Whoever packs and unpacks agrees on its representation, any [`Architecture`]: a machine's
-//! own, or one that both ends know, such as [`Architecture::EXTERNAL32`], MPI's canonical one, or [`Architecture::XDR`]. A
-//! position is where in the buffer a call starts, and where it has ended afterwards; what several calls packed, others unpack,
-//! divided as they like, as long as the signatures match.
+//! A packed buffer has no header, so both sides must agree on its representation. It is any
+//! [`Architecture`]: a machine's own; [`Architecture::EXTERNAL32`], MPI's canonical one; or
+//! [`Architecture::XDR`].
 //!
-//! Bytes of MPI_BYTE and MPI_PACKED stay as they are. What was packed is itself of type MPI_PACKED where it is sent or put.
+//! A position is the offset in the buffer at which a call starts; the call moves it to its end.
+//! Several calls may pack what other calls unpack in other portions, as long as the signatures
+//! match.
 //!
-//! - `xdr`: where XDR's units of four bytes lie beside single bytes;
-//! - `count`: how many elements the bytes of a message are (MPI_Get_count, MPI_Get_elements).
+//! Bytes of `MPI_BYTE` and `MPI_PACKED` stay unchanged. A packed buffer is sent or put with the
+//! type `MPI_PACKED`.
+//!
+//! - `xdr`: the padding between XDR's units of four bytes and single bytes;
+//! - `count`: the number of elements in the bytes of a message (MPI_Get_count, MPI_Get_elements).
 
 mod count;
 mod xdr;
@@ -23,7 +27,8 @@ use crate::program::{Partial, Program};
 
 pub(crate) use xdr::Units;
 
-/// The representation that MPI names in `MPI_Pack_external`: `external32`; or `xdr`, this library's own.
+/// The data representation with this name: `external32`, which MPI defines for `MPI_Pack_external`,
+/// or Longshore's `xdr`.
 ///
 /// ```
 /// use shipable::{Architecture, Class, packed};
@@ -48,13 +53,15 @@ pub fn datarep(name: &str) -> Result<Architecture> {
 }
 
 impl Committed {
-    /// Bytes that `count` elements take in a buffer of `representation` (`MPI_Pack_size`, `MPI_Pack_external_size`).
+    /// The bytes that `count` elements take in a buffer of `representation` (`MPI_Pack_size`,
+    /// `MPI_Pack_external_size`).
     ///
-    /// What several calls pack from position 0 on takes no more than the sum of their sizes.
+    /// If several calls pack from position 0 on, they need at most the sum of their sizes.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] for more than 64 bits count; [`Error::NoSuchKind`] for a Fortran type that the representation lacks.
+    /// [`Error::Overflow`] if the size doesn't fit 64 bits; [`Error::NoSuchKind`] for a Fortran
+    /// type that the representation lacks.
     pub fn pack_size(&self, count: u64, representation: &Architecture) -> Result<u64> {
         match self.units(representation)? {
             Some(units) => units.size(count),
@@ -62,34 +69,39 @@ impl Committed {
         }
     }
 
-    /// Packs `count` elements to `packed` from `position` on, and moves the position past them (`MPI_Pack`, and
-    /// `MPI_Pack_external` where `representation` is an external one).
+    /// Packs `count` elements into `packed` at `position`, and moves the position past them
+    /// (`MPI_Pack`, or `MPI_Pack_external` for an external representation).
     ///
-    /// `memory`'s displacement 0 is the address that MPI is given.
+    /// Displacement 0 of `memory` is MPI's buffer address.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype, View, ViewMut};
     ///
-    /// let every_other = Committed::new(&Datatype::vector(2, 1, 2, &Datatype::int())?, &Architecture::X86_64)?;
+    /// let every_other = Datatype::vector(2, 1, 2, &Datatype::int())?;
+    /// let every_other = Committed::new(&every_other, &Architecture::X86_64)?;
+    /// let external32 = Architecture::EXTERNAL32;
     /// let ints: Vec<u8> = [1i32, 2, 3, 4].map(i32::to_le_bytes).concat();
     /// let (mut packed, mut position) = ([0; 20], 4);
-    /// every_other.pack(View::new(&ints), 1, &mut packed, &mut position, &Architecture::EXTERNAL32)?;
+    /// every_other.pack(View::new(&ints), 1, &mut packed, &mut position, &external32)?;
     /// assert_eq!((&packed[..12], position), (&[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3][..], 12));
     ///
-    /// // Elsewhere, as two ints in a row.
+    /// // A big-endian machine unpacks two contiguous ints.
     /// let row = Committed::new(&Datatype::int(), &Architecture::S390X)?;
     /// let mut back = [0; 8];
     /// position = 4;
-    /// row.unpack(&packed, &mut position, ViewMut::new(&mut back), 2, &Architecture::EXTERNAL32)?;
+    /// row.unpack(&packed, &mut position, ViewMut::new(&mut back), 2, &external32)?;
     /// assert_eq!(back, [0, 0, 0, 1, 0, 0, 0, 3]);
     /// # Ok::<(), shipable::Error>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// ARG for a position past the buffer's end; TRUNCATE where the elements don't fit in behind it; BUFFER where they don't
-    /// lie in `memory`: nothing is packed then. CONVERSION for a value that the representation can't hold; what lies before
-    /// it is packed. The position stays where it was. And as [`Committed::pack_size`].
+    /// - ARG for a position past the buffer's end, TRUNCATE if the elements don't fit between the
+    ///   position and the end, BUFFER if they aren't inside `memory`. Nothing is packed then.
+    /// - CONVERSION for a value that the representation can't hold. The items before it are packed.
+    /// - [`Error::Overflow`] and [`Error::NoSuchKind`], as [`Committed::pack_size`] returns them.
+    ///
+    /// On an error, the position doesn't move.
     pub fn pack(
         &self,
         memory: View<'_>,
@@ -117,14 +129,19 @@ impl Committed {
         Ok(())
     }
 
-    /// Unpacks `count` elements from `packed` from `position` on, and moves the position past them (`MPI_Unpack`,
-    /// `MPI_Unpack_external`).
+    /// Unpacks `count` elements from `packed` at `position`, and moves the position past them
+    /// (`MPI_Unpack`, `MPI_Unpack_external`).
     ///
     /// # Errors
     ///
-    /// ARG for a position past the buffer's end; TRUNCATE where fewer bytes than `count` elements lie behind it; BUFFER where
-    /// the elements don't lie in `memory`: nothing is written then. CONVERSION for a value that the memory can't hold; what
-    /// lies before it is written. The position stays where it was. And as [`Committed::pack_size`].
+    /// - ARG for a position past the buffer's end, TRUNCATE if fewer bytes than `count` elements
+    ///   follow the position, BUFFER if the elements aren't inside `memory`. Nothing is written
+    ///   then.
+    /// - CONVERSION for a value that the memory's representation can't hold. The items before it
+    ///   are written.
+    /// - [`Error::Overflow`] and [`Error::NoSuchKind`], as [`Committed::pack_size`] returns them.
+    ///
+    /// On an error, the position doesn't move.
     pub fn unpack(
         &self,
         packed: &[u8],
@@ -153,7 +170,7 @@ impl Committed {
         Ok(())
     }
 
-    /// The program for a representation, without a lock where it is the memory's own.
+    /// The program for a representation. The memory's own representation needs no lock.
     fn made_for<'p>(
         &'p self,
         representation: &Architecture,
@@ -166,7 +183,7 @@ impl Committed {
     }
 }
 
-/// A packed buffer of a call.
+/// The room that a call has in its packed buffer.
 struct Room {
     call: &'static str,
     length: usize,
@@ -174,7 +191,7 @@ struct Room {
 }
 
 impl Room {
-    /// The position after so many bytes, if they lie within the buffer.
+    /// The position `bytes` after `position`, if it is inside the buffer.
     fn end(&self, position: u64, bytes: u64) -> Result<u64> {
         let Room { call, length, count } = *self;
         let Some(left) = (length as u64).checked_sub(position) else {

@@ -1,11 +1,11 @@
-//! XDR's units: all items but single bytes lie at multiples of four (RFC 4506 section 3).
+//! Packed buffers in XDR: all items but single bytes lie at multiples of four (RFC 4506 section 3).
 //!
-//! Bytes of MPI_BYTE and MPI_PACKED are XDR's opaque data: they follow each other, and are padded to four where something else
-//! follows. So where an item lies depends on the signature and the position alone, and a buffer can be packed by some calls and
-//! unpacked by others.
+//! Bytes of `MPI_BYTE` and `MPI_PACKED` are XDR's opaque data: they follow each other without gaps,
+//! and padding fills the last unit of four before another item. So an item's offset depends only on
+//! the signature and the position, and calls may unpack in other portions than they packed.
 //!
-//! A program's stream has no padding. Where the type has items of one kind alone there is none to be put in; otherwise
-//! [`Units`] walks the form for the stretches of either kind, and moves them one by one.
+//! A program's stream has no padding. A type of only one kind of item needs none. For other types,
+//! [`Units`] walks the form and moves each stretch of items of one kind by itself.
 
 use crate::arch::Architecture;
 use crate::basic::{Basic, Leaf};
@@ -14,22 +14,22 @@ use crate::form::{Form, Node, layout};
 use crate::memory::{View, ViewMut};
 use crate::program::{Partial, Program};
 
-/// The unit.
+/// The bytes of an XDR unit.
 const UNIT: u64 = 4;
 
-/// Which items of a type are bytes, and which fill units.
+/// The kinds and sizes of the items of a form, from which padding is computed.
 #[derive(Debug)]
 pub(crate) struct Units {
-    /// Of each node of the form.
+    /// One entry for each node of the form.
     nodes: Vec<Items>,
 }
 
-/// What a node holds.
+/// The items of a node.
 #[derive(Clone, Copy, Debug)]
 struct Items {
-    /// One kind of item alone, unless they are mixed. A node without items has either.
+    /// The kind of the node's items; `None` if they are mixed, or if there are none.
     only: Option<Kind>,
-    /// Bytes without padding.
+    /// The bytes of the items, without padding.
     size: u64,
     advance: Advance,
 }
@@ -40,7 +40,8 @@ enum Kind {
     Units,
 }
 
-/// By how much items move a position, which depends on how far past a unit it is; `None` where that leaves 64 bits.
+/// The distance by which items move a position, for each remainder of the position modulo a unit.
+/// `None` if it doesn't fit 64 bits.
 #[derive(Clone, Copy, Debug)]
 struct Advance([Option<u64>; UNIT as usize]);
 
@@ -97,7 +98,7 @@ impl Items {
             (0, _) => next.only,
             _ => self.only.filter(|_| self.only == next.only),
         };
-        // The form's sizes were checked.
+        // Can't overflow: `layout::sizes` checked the form's sizes.
         let size = self.size.wrapping_add(next.size);
         Items { only, size, advance: self.advance.then(&next.advance) }
     }
@@ -116,7 +117,7 @@ impl Items {
 
 impl Units {
     pub(crate) fn new(form: &Form) -> Result<Units> {
-        // That sizes fit, and kinds exist.
+        // Checks that all sizes fit 64 bits, and that the Fortran kinds exist.
         layout::sizes(form.nodes(), &Architecture::XDR)?;
         let mut nodes: Vec<Items> = Vec::with_capacity(form.nodes().len());
         for node in form.nodes() {
@@ -135,19 +136,20 @@ impl Units {
         self.nodes.last().copied().unwrap_or(Items::NONE)
     }
 
-    /// Bytes from the position on that `count` elements take there, padding included.
+    /// The bytes that `count` elements take at a position, padding included.
     pub(crate) fn length(&self, position: u64, count: u64) -> Result<u64> {
         let length = self.root().advance.repeat(count).from(position);
         length.ok_or(Error::Overflow { what: "the packed size" })
     }
 
-    /// Bytes of `count` elements with padding on both sides: enough at any position that such sizes add up to.
+    /// The bytes of `count` elements with padding at both ends: enough at any position that such
+    /// sizes add up to.
     pub(crate) fn size(&self, count: u64) -> Result<u64> {
         let size = self.length(0, count)?.checked_next_multiple_of(UNIT);
         size.ok_or(Error::Overflow { what: "the packed size" })
     }
 
-    /// Packs to where `length` says that there is room.
+    /// Packs to a buffer with at least [`length`](Units::length) bytes after the position.
     pub(crate) fn pack(
         &self,
         typed: (&Form, &Program),
@@ -165,7 +167,7 @@ impl Units {
         })
     }
 
-    /// Unpacks from where `length` says that there are so many bytes.
+    /// Unpacks from a buffer with at least [`length`](Units::length) bytes after the position.
     pub(crate) fn unpack(
         &self,
         typed: (&Form, &Program),
@@ -181,7 +183,7 @@ impl Units {
         })
     }
 
-    /// Calls `each` with the stretches of items of one kind that `count` elements at a position are, in order.
+    /// Calls `each` with the stretches of `count` elements at a position, in order.
     fn stretches(
         &self,
         form: &Form,
@@ -198,22 +200,22 @@ impl Units {
     }
 }
 
-/// Items of one kind, one after the other.
+/// A sequence of adjacent items of one kind.
 struct Stretch {
-    /// Where they start in the program's stream.
+    /// Its offset in the program's stream.
     dense: u64,
-    /// Where the padding before them starts in the buffer.
+    /// The offset in the buffer of the padding before it.
     padding: u64,
-    /// Where they lie in the buffer.
+    /// The range in the buffer.
     start: u64,
     end: u64,
 }
 
-/// A walk over the items of a form.
+/// A walk over the items of a form, which collects stretches.
 struct Walk<'a, E> {
     form: &'a Form,
     nodes: &'a [Items],
-    /// The stretch that grows.
+    /// The kind of the current stretch.
     kind: Kind,
     length: u64,
     dense: u64,
@@ -244,7 +246,7 @@ impl<E: FnMut(Stretch) -> Result<()>> Walk<'_, E> {
         Ok(())
     }
 
-    /// Ends the stretch that grows.
+    /// Ends the current stretch.
     fn finish(&mut self) -> Result<()> {
         if self.length == 0 {
             return Ok(());
@@ -261,12 +263,12 @@ impl<E: FnMut(Stretch) -> Result<()>> Walk<'_, E> {
     }
 }
 
-/// Bytes from a position to the next unit.
+/// The bytes from a position to the next unit.
 fn padding(position: u64) -> u64 {
     position.wrapping_neg() % UNIT
 }
 
-/// How many copies there are, where their sizes fit 64 bits.
+/// The number of copies. It fits 64 bits if their sizes do.
 fn count(copies: i128) -> u64 {
     u64::try_from(copies).unwrap_or(u64::MAX)
 }

@@ -1,10 +1,14 @@
-//! Finding and walking the part of a program that a transfer moves.
+//! A cursor over the part of a program that a transfer moves.
 //!
-//! A cursor starts at any position of the packed stream, which it finds by division in what repeats and by binary search
-//! in what doesn't, and hands out [`Strip`]s: pieces that one call of a kernel moves. Strips follow the stream, with one
-//! exception that leaves its bytes as they are: a loop over a few small blocks (an array of structs) is moved in tiles,
-//! each block for all iterations of a tile before the next block. That is done where no iteration touches another's memory,
-//! so that it can't be told from the order of the stream unless a conversion fails; whoever moves a tile sees to that.
+//! A cursor starts at any position of the packed stream. It finds the position by division in loops
+//! and by binary search in bodies. From there it hands out [`Strip`]s, pieces that one kernel call
+//! moves.
+//!
+//! Strips follow the order of the stream, with one exception. A loop over a few small blocks, such
+//! as an array of structs, is moved in tiles: each block for all iterations of the tile, then the
+//! next block. Tiles are used only if no two iterations overlap in memory, so the order makes no
+//! difference unless a conversion fails. The transfer of a tile handles that case (`Tile::transfer`
+//! in `pack`).
 
 use std::ops::Range;
 
@@ -12,25 +16,25 @@ use smallvec::SmallVec;
 
 use super::op::{Block, Body, Gather, Item, Loop, Op};
 
-/// Bytes of memory and stream that a tile should stay below: a first-level cache. On a Zen 5 with 48 KiB, 32 KiB pack
-/// `longshore bench pack --type struct` at 16 GB/s, 16 KiB at 14.
+/// The most bytes of memory and stream in a tile, to stay within a first-level cache
+/// (docs/tuning.md, "Tiles").
 const TILE: u64 = 32 * 1024;
 
-/// Bytes that a block of a tile has at most where it is converted on trial.
+/// The most bytes of a block in a tile whose conversion is tried first.
 pub(crate) const TRIAL: usize = 8 * 1024;
 
-/// What one call of a kernel moves, or, of a tile, one for each block.
+/// A piece of a transfer that one kernel call moves. A tile needs a call for each of its blocks.
 #[derive(Debug)]
 pub(crate) enum Strip<'p> {
-    /// Runs of a block: `counts` of them, outer and inner.
+    /// Runs of a block, in two dimensions.
     Grid {
         block: &'p Block,
-        /// Units in a run: all of the block's, or a part of one run.
+        /// The units of a run: all of the block's, or fewer if the strip is a part of one run.
         units: u64,
         counts: [u64; 2],
         memory: i64,
         memory_strides: [i64; 2],
-        /// Position in the stream of the first byte.
+        /// The position of the first byte in the stream.
         stream: u64,
         stream_strides: [u64; 2],
     },
@@ -42,14 +46,15 @@ pub(crate) enum Strip<'p> {
         base: i64,
         stream: u64,
     },
-    /// A part of a run of a table.
-    Piece {
+    /// Whole units of one run of a table.
+    Units {
         item: Item,
         units: u64,
         memory: i64,
         stream: u64,
     },
-    /// A part of a unit that a transfer's start or end cuts in two: the bytes `part` of the unit at `stream`.
+    /// A part of a unit that the start or the end of a transfer cuts in two: the bytes `part` of
+    /// the unit at `stream`.
     Cut {
         item: Item,
         memory: i64,
@@ -58,49 +63,49 @@ pub(crate) enum Strip<'p> {
     },
 }
 
-/// Whole iterations of a body of blocks.
+/// Consecutive iterations of a body of blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile<'p> {
     pub body: &'p Body,
     pub iterations: u64,
-    /// What the first iteration adds to displacements.
+    /// The displacement that the first iteration adds.
     pub base: i64,
     pub stride: i64,
     pub stream: u64,
 }
 
-/// A count of elements of a program: what a cursor walks.
+/// The elements that a cursor walks: a program's body and a count.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant)] // one on the stack of each transfer
-pub(crate) enum Whole<'p> {
+#[allow(clippy::large_enum_variant)] // each transfer has only one, on its stack
+pub(crate) enum Elements<'p> {
     /// One element that is one block.
     One(&'p Block),
-    /// Several that are one block together.
+    /// Elements that form one block together.
     Block(Block),
-    /// A body repeated.
+    /// A body that is repeated.
     Loop { body: &'p Body, count: u64, stride: i64 },
 }
 
-impl<'p> Whole<'p> {
-    pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Whole<'p> {
+impl<'p> Elements<'p> {
+    pub(crate) fn new(body: &'p Body, count: u64, extent: i64) -> Elements<'p> {
         if let [Op::Block(block)] = &*body.ops {
             if count == 1 {
-                return Whole::One(block);
+                return Elements::One(block);
             }
             if let Some(block) = block.repeated(count, extent) {
-                return Whole::Block(block);
+                return Elements::Block(block);
             }
         }
-        Whole::Loop { body, count, stride: extent }
+        Elements::Loop { body, count, stride: extent }
     }
 
-    /// The one strip that all of them are, if they are: what most transfers move.
+    /// All elements as a single strip, where they are one. Most transfers are.
     #[inline]
     pub(crate) fn strip(&self) -> Option<Strip<'_>> {
         let block = match self {
-            Whole::One(block) => block,
-            Whole::Block(block) => block,
-            Whole::Loop { .. } => return None,
+            Elements::One(block) => block,
+            Elements::Block(block) => block,
+            Elements::Loop { .. } => return None,
         };
         let [outer, middle, inner] = block.dims;
         let run = block.stream_run();
@@ -116,57 +121,57 @@ impl<'p> Whole<'p> {
     }
 }
 
-/// An iteration of a body.
+/// A level of the loop nest, with its current iteration.
 #[derive(Clone, Debug)]
-struct Frame<'p> {
+struct Level<'p> {
     body: &'p Body,
-    /// What the iteration adds to displacements.
+    /// The displacement that the iteration adds.
     base: i64,
     stride: i64,
-    /// Iterations left, this one included.
+    /// The iterations left, including the current one.
     left: u64,
     op: usize,
-    /// Bytes of the operation that are done.
+    /// The bytes of the operation that are done.
     within: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'p> {
-    /// The one block, and its bytes that are done; or the nest of loops.
+    /// The only block and its bytes that are done. `None` if `levels` are walked instead.
     block: Option<(&'p Block, u64)>,
-    frames: SmallVec<[Frame<'p>; 4]>,
+    levels: SmallVec<[Level<'p>; 4]>,
     position: u64,
     end: u64,
     tiles: bool,
 }
 
 impl<'p> Cursor<'p> {
-    /// A cursor over the bytes `range` of the stream, which lie within it.
-    pub(crate) fn new(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
+    /// A cursor over a range of the stream. The range must lie within the stream.
+    pub(crate) fn new(elements: &'p Elements<'p>, range: Range<u64>) -> Cursor<'p> {
         let mut cursor = Cursor {
             block: None,
-            frames: SmallVec::new(),
+            levels: SmallVec::new(),
             position: range.start,
             end: range.end,
             tiles: true,
         };
-        match whole {
-            Whole::One(block) => cursor.block = Some((block, range.start)),
-            Whole::Block(block) => cursor.block = Some((block, range.start)),
-            Whole::Loop { body, count, stride } if range.start < range.end => {
+        match elements {
+            Elements::One(block) => cursor.block = Some((block, range.start)),
+            Elements::Block(block) => cursor.block = Some((block, range.start)),
+            Elements::Loop { body, count, stride } if range.start < range.end => {
                 cursor.seek(body, *count, *stride, range.start);
             }
-            Whole::Loop { .. } => {}
+            Elements::Loop { .. } => {}
         }
         cursor
     }
 
-    /// The same, but strictly in the order of the stream.
-    pub(crate) fn in_order(whole: &'p Whole<'p>, range: Range<u64>) -> Cursor<'p> {
-        Cursor { tiles: false, ..Cursor::new(whole, range) }
+    /// A cursor that follows the order of the stream strictly, without tiles.
+    pub(crate) fn in_order(elements: &'p Elements<'p>, range: Range<u64>) -> Cursor<'p> {
+        Cursor { tiles: false, ..Cursor::new(elements, range) }
     }
 
-    /// Steps down to `position` of a repeated body.
+    /// Descends to `position` in the stream of a repeated body.
     fn seek(&mut self, mut body: &'p Body, mut count: u64, mut stride: i64, mut position: u64) {
         let mut base = 0;
         loop {
@@ -176,7 +181,7 @@ impl<'p> Cursor<'p> {
             let op = body.find(position);
             position -= body.start(op).stream;
             let left = count - iteration;
-            self.frames.push(Frame { body, base, stride, left, op, within: position });
+            self.levels.push(Level { body, base, stride, left, op, within: position });
             match &body.ops[op] {
                 Op::Loop(inner) => {
                     base = base.wrapping_add(inner.start);
@@ -187,46 +192,46 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// How much of the stream is done.
+    /// The current position in the stream.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next strip, of no more than `most` bytes of the stream; `None` at the end of the range.
+    /// The next strip, of at most `most` bytes of the stream. `None` at the end of the range.
     pub(crate) fn next(&mut self, most: u64) -> Option<Strip<'p>> {
-        let room = most.min(self.end - self.position);
+        let limit = most.min(self.end - self.position);
         if let Some((block, within)) = &mut self.block {
-            if room == 0 {
+            if limit == 0 {
                 return None;
             }
-            let (strip, length) = grid(block, 0, *within, room, self.position);
+            let (strip, length) = grid(block, 0, *within, limit, self.position);
             *within += length;
             self.position += length;
             return Some(strip);
         }
         loop {
-            let frame = self.frames.last_mut()?;
-            if room == 0 {
+            let level = self.levels.last_mut()?;
+            if limit == 0 {
                 return None;
             }
-            let Some(op) = frame.body.ops.get(frame.op) else {
-                frame.left -= 1;
-                if frame.left > 0 {
-                    frame.base = step(frame.base, 1, frame.stride);
-                    frame.op = 0;
+            let Some(op) = level.body.ops.get(level.op) else {
+                level.left -= 1;
+                if level.left > 0 {
+                    level.base = step(level.base, 1, level.stride);
+                    level.op = 0;
                 } else {
                     self.leave();
                 }
                 continue;
             };
-            if self.tiles && frame.op == 0 && frame.within == 0 {
-                if let Some(iterations) = frame.tile(room) {
-                    let Frame { body, base, stride, .. } = *frame;
+            if self.tiles && level.op == 0 && level.within == 0 {
+                if let Some(iterations) = level.tile(limit) {
+                    let Level { body, base, stride, .. } = *level;
                     let stream = self.position;
                     self.position += iterations * body.stream;
-                    frame.left -= iterations;
-                    frame.base = step(base, iterations, stride);
-                    if frame.left == 0 {
+                    level.left -= iterations;
+                    level.base = step(base, iterations, stride);
+                    if level.left == 0 {
                         self.leave();
                     }
                     return Some(Strip::Tile(Tile { body, iterations, base, stride, stream }));
@@ -234,35 +239,36 @@ impl<'p> Cursor<'p> {
             }
             let (strip, length) = match op {
                 Op::Loop(Loop { start, count, stride, body }) => {
-                    let base = frame.base.wrapping_add(*start);
+                    let base = level.base.wrapping_add(*start);
                     let (stride, left) = (*stride, *count);
-                    self.frames.push(Frame { body, base, stride, left, op: 0, within: 0 });
+                    self.levels.push(Level { body, base, stride, left, op: 0, within: 0 });
                     continue;
                 }
-                Op::Block(block) => grid(block, frame.base, frame.within, room, self.position),
-                Op::Gather(gather) => table(gather, frame.base, frame.within, room, self.position),
+                Op::Block(block) => grid(block, level.base, level.within, limit, self.position),
+                Op::Gather(gather) => table(gather, level.base, level.within, limit, self.position),
             };
-            frame.within += length;
+            level.within += length;
             self.position += length;
-            if frame.within == frame.body.end(frame.op) - frame.body.start(frame.op).stream {
-                (frame.op, frame.within) = (frame.op + 1, 0);
+            if level.within == level.body.end(level.op) - level.body.start(level.op).stream {
+                (level.op, level.within) = (level.op + 1, 0);
             }
             return Some(strip);
         }
     }
 
-    /// Steps out of a loop that is done.
+    /// Leaves a loop after its last iteration.
     fn leave(&mut self) {
-        self.frames.pop();
-        if let Some(outer) = self.frames.last_mut() {
+        self.levels.pop();
+        if let Some(outer) = self.levels.last_mut() {
             (outer.op, outer.within) = (outer.op + 1, 0);
         }
     }
 }
 
-impl Frame<'_> {
-    /// How many iterations make a tile, if the body is one for it and two are left.
-    fn tile(&self, room: u64) -> Option<u64> {
+impl Level<'_> {
+    /// The number of iterations of a tile. `None` if the body isn't fit for a tile, or fewer than
+    /// two iterations are left.
+    fn tile(&self, limit: u64) -> Option<u64> {
         let body = self.body;
         let columnar = body.columnar.as_ref()?;
         if body.span() > u128::from(self.stride.unsigned_abs()) {
@@ -270,21 +276,22 @@ impl Frame<'_> {
         }
         let most = TILE / (body.stream.saturating_add(self.stride.unsigned_abs()));
         let tried = (TRIAL as u64).checked_div(columnar.tried).unwrap_or(u64::MAX);
-        let iterations = self.left.min(room / body.stream).min(most.max(16)).min(tried);
+        let iterations = self.left.min(limit / body.stream).min(most.max(16)).min(tried);
         (iterations >= 2).then_some(iterations)
     }
 }
 
-/// A displacement `count` strides on. The sum fits i64, like all that a program reaches, even where the product doesn't.
+/// The displacement `count` strides further. The program's reach fits an `i64`, so the sum does
+/// too, even if the product wraps.
 fn step(displacement: i64, count: u64, stride: i64) -> i64 {
     displacement.wrapping_add(stride.wrapping_mul(count as i64))
 }
 
-/// The strip at byte `within` of a block, in `room` bytes of the stream, and its length.
-fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+/// The strip at byte `within` of a block, of at most `limit` bytes of the stream, and its length.
+fn grid(block: &Block, base: i64, within: u64, limit: u64, stream: u64) -> (Strip<'_>, u64) {
     let [outer, middle, inner] = block.dims;
     let run = block.stream_run();
-    let whole = |counts: [u64; 2], memory| {
+    let whole_runs = |counts: [u64; 2], memory| {
         let strip = Strip::Grid {
             block,
             units: block.units,
@@ -297,8 +304,8 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         (strip, counts[0] * counts[1] * run)
     };
     let start = base.wrapping_add(block.start);
-    if within == 0 && outer.count == 1 && room >= middle.count * inner.count * run {
-        return whole([middle.count, inner.count], start);
+    if within == 0 && outer.count == 1 && limit >= middle.count * inner.count * run {
+        return whole_runs([middle.count, inner.count], start);
     }
     let (index, into) = (within / run, within % run);
     let (row, j) = (index / inner.count, index % inner.count);
@@ -306,11 +313,11 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
     let memory = [(outer, plane), (middle, i), (inner, j)]
         .into_iter()
         .fold(start, |at, (dim, index)| step(at, index, dim.stride));
-    let runs = room / run;
+    let runs = limit / run;
     if into > 0 || runs == 0 {
-        let (units, length) = match part(&block.item(), memory, stream, into..run, room) {
-            Part::Cut(strip, length) => return (strip, length),
-            Part::Units(units, length) => (units, length),
+        let (units, length) = match partial_run(&block.item(), memory, stream, into..run, limit) {
+            PartialRun::Cut(strip, length) => return (strip, length),
+            PartialRun::Units(units, length) => (units, length),
         };
         let memory = memory + block.item().bytes_in_memory(into) as i64;
         let (counts, strides) = ([1, 1], [0, 0]);
@@ -325,51 +332,61 @@ fn grid(block: &Block, base: i64, within: u64, room: u64, stream: u64) -> (Strip
         };
         (strip, length)
     } else if j > 0 || runs < inner.count {
-        whole([1, runs.min(inner.count - j)], memory)
+        whole_runs([1, runs.min(inner.count - j)], memory)
     } else {
-        whole([(runs / inner.count).min(middle.count - i), inner.count], memory)
+        whole_runs([(runs / inner.count).min(middle.count - i), inner.count], memory)
     }
 }
 
-/// The strip at byte `within` of a table, in `room` bytes of the stream, and its length.
-fn table(gather: &Gather, base: i64, within: u64, room: u64, stream: u64) -> (Strip<'_>, u64) {
+/// The strip at byte `within` of a table, of at most `limit` bytes of the stream, and its length.
+fn table(gather: &Gather, base: i64, within: u64, limit: u64, stream: u64) -> (Strip<'_>, u64) {
     let first = gather.find(within);
     let (offset, run) = gather.run(first);
     let into = within - run.start;
-    let reached = within + room;
+    let reached = within + limit;
     if into == 0 && run.end <= reached {
         let past = if reached >= gather.stream { gather.len() } else { gather.find(reached) };
         let strip = Strip::Table { gather, runs: first..past, base, stream };
         return (strip, gather.run(past - 1).1.end - within);
     }
     let (item, memory) = (gather.item(), base.wrapping_add(offset));
-    match part(&item, memory, stream, into..run.end - run.start, room) {
-        Part::Cut(strip, length) => (strip, length),
-        Part::Units(units, length) => {
+    match partial_run(&item, memory, stream, into..run.end - run.start, limit) {
+        PartialRun::Cut(strip, length) => (strip, length),
+        PartialRun::Units(units, length) => {
             let memory = memory + item.bytes_in_memory(into) as i64;
-            (Strip::Piece { item, units, memory, stream }, length)
+            (Strip::Units { item, units, memory, stream }, length)
         }
     }
 }
 
-/// What is next in a run that isn't moved as a whole.
-enum Part<'p> {
+/// The next piece of a run that isn't moved as a whole.
+enum PartialRun<'p> {
     /// A part of a unit, and its length in the stream.
     Cut(Strip<'p>, u64),
-    /// Whole units, and their length in the stream.
+    /// A number of whole units, and their length in the stream.
     Units(u64, u64),
 }
 
-/// What is next at byte `left.start` of a run at `memory` that ends at `left.end`, in `room` bytes of the stream.
-fn part<'p>(item: &Item, memory: i64, stream: u64, left: Range<u64>, room: u64) -> Part<'p> {
+/// The next piece at byte `left.start` of a run, of at most `limit` bytes of the stream. The run
+/// lies at `memory` and ends at byte `left.end`.
+fn partial_run<'p>(
+    item: &Item,
+    memory: i64,
+    stream: u64,
+    left: Range<u64>,
+    limit: u64,
+) -> PartialRun<'p> {
     let unit = item.stream();
     let (index, cut) = (left.start / unit, left.start % unit);
-    if cut > 0 || room < unit {
-        let part = cut..unit.min(cut + room);
+    if cut > 0 || limit < unit {
+        let part = cut..unit.min(cut + limit);
         let length = part.end - part.start;
         let memory = memory + (index * item.memory()) as i64;
-        return Part::Cut(Strip::Cut { item: *item, memory, stream: stream - cut, part }, length);
+        return PartialRun::Cut(
+            Strip::Cut { item: *item, memory, stream: stream - cut, part },
+            length,
+        );
     }
-    let units = room.min(left.end - left.start) / unit;
-    Part::Units(units, units * unit)
+    let units = limit.min(left.end - left.start) / unit;
+    PartialRun::Units(units, units * unit)
 }

@@ -1,11 +1,12 @@
-//! Copying between memories in which elements lie at the same places.
+//! Copies between two memories in which elements lie at equal displacements.
 //!
-//! Each byte goes to its own displacement, so the order doesn't matter: not the stream's, nor that of dimensions. Rows are made as long
-//! as they get, which turns a transpose on both sides back into plain rows.
+//! Each byte goes to its own displacement, so runs may be copied in any order. The copy therefore
+//! sorts the dimensions by stride and merges rows as far as possible. A transpose on both sides
+//! becomes a copy of plain rows again.
 
-use super::cursor::{Cursor, Strip, Whole};
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Block, Body, Dim, Gather, Op, Table};
-use super::pack::pieces;
+use super::pack::ragged_runs;
 use super::{Program, copy};
 use crate::convert::Conversion;
 use crate::error::Result;
@@ -13,8 +14,11 @@ use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{OutOfBounds, View, ViewMut};
 
 impl Program {
-    /// Whether elements of both are seen to lie at the same places in the same order, as plain bytes, so that
-    /// [`mirror`](Program::mirror) copies from the one to the other. Types that nest many others are not looked at to their ends.
+    /// Whether [`mirror`](Program::mirror) can copy between elements of the two programs. They must
+    /// reach the same displacements in the same order, and convert nothing.
+    ///
+    /// `false` doesn't prove a difference: only the first operations of deeply nested datatypes are
+    /// compared.
     ///
     /// ```
     /// # use shipable::{Architecture, Committed, Datatype};
@@ -33,12 +37,15 @@ impl Program {
                 || self.extent == other.extent && alike(&self.body, &other.body, &mut compared))
     }
 
-    /// Copies `count` elements to the same displacements of another memory: what [`copy`] from this program to itself does, in
-    /// whatever order is fastest.
+    /// Copies `count` elements to the same displacements of another memory.
+    ///
+    /// The result is that of [`copy`] from this program to itself, but the order is whichever is
+    /// fastest.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype, View, ViewMut};
-    /// let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::byte())?, &Architecture::NATIVE)?;
+    /// let column = Datatype::vector(3, 1, 2, &Datatype::byte())?;
+    /// let column = Committed::new(&column, &Architecture::NATIVE)?;
     /// let mut matrix = [0; 6];
     /// column.native().mirror(1, View::new(&[1, 2, 3, 4, 5, 6]), ViewMut::new(&mut matrix))?;
     /// assert_eq!(matrix, [1, 0, 3, 0, 5, 0]);
@@ -47,7 +54,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// As [`copy`]'s.
+    /// Those of [`copy`].
     pub fn mirror(&self, count: u64, from: View<'_>, mut to: ViewMut<'_>) -> Result<()> {
         if !self.body.copies {
             return copy(self, count, from, self, count, to);
@@ -69,14 +76,14 @@ impl Program {
         }
     }
 
-    /// What repeats, in tiles where it can.
+    /// Copies strip by strip, in tiles where possible.
     fn mirror_strips(
         &self,
         count: u64,
         memories: &mut Memories<'_, '_, '_>,
     ) -> Result<(), OutOfBounds> {
-        let whole = Whole::new(&self.body, count, self.extent);
-        let mut cursor = Cursor::new(&whole, 0..self.body.stream * count);
+        let elements = Elements::new(&self.body, count, self.extent);
+        let mut cursor = Cursor::new(&elements, 0..self.body.stream * count);
         while let Some(strip) = cursor.next(u64::MAX) {
             memories.strip(&strip)?;
         }
@@ -84,10 +91,10 @@ impl Program {
     }
 }
 
-/// Operations that are compared before programs are held to be different.
+/// The most operations that are compared before two programs count as different.
 const COMPARED: u32 = 1024;
 
-/// Whether two bodies that copy are the same; at most so many operations are compared.
+/// Whether two bodies that only copy are equal. Compares at most `most` operations.
 fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
     if std::ptr::eq(a, b) {
         return true;
@@ -96,7 +103,7 @@ fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
         (Table::Even { offsets: x }, Table::Even { offsets: y }) => {
             a.kernel.from_run() == b.kernel.from_run() && x == y
         }
-        (Table::Ragged { pieces: x }, Table::Ragged { pieces: y }) => x == y,
+        (Table::Ragged { runs: x }, Table::Ragged { runs: y }) => x == y,
         _ => false,
     };
     let mut same = |(a, b): (&Op, &Op)| {
@@ -119,7 +126,7 @@ fn alike(a: &Body, b: &Body, most: &mut u32) -> bool {
     (a.stream, a.ops.len()) == (b.stream, b.ops.len()) && a.ops.iter().zip(&b.ops).all(&mut same)
 }
 
-/// Both memories. All that is moved was found to lie in them.
+/// The two memories. Callers have checked that every run lies in both.
 struct Memories<'f, 'v, 't> {
     from: View<'f>,
     to: &'v mut ViewMut<'t>,
@@ -134,12 +141,12 @@ impl Memories<'_, '_, '_> {
         }
     }
 
-    /// A block, repeated.
+    /// Copies a block that is repeated in one more dimension.
     fn block(&mut self, block: &Block, repeated: Dim) -> Result<(), OutOfBounds> {
         let [outer, middle, inner] = block.dims;
         let gap = inner.stride.checked_sub_unsigned(block.memory_run());
         if [repeated.count, outer.count, middle.count] == [1; 3] && gap > Some(0) {
-            // One dimension in the order of memory, as most have: there is nothing to turn.
+            // One dimension in the order of memory, the most common case: there is nothing to sort.
             let lane = Lane { start: block.start, strides: [0, inner.stride] };
             let kernel = &block.kernel;
             return moved(kernel.transfer([1, inner.count], self.from, lane, self.to, lane));
@@ -158,7 +165,7 @@ impl Memories<'_, '_, '_> {
             Strip::Tile(tile) => {
                 tile.part(0..tile.iterations).try_for_each(|strip| self.strip(&strip))
             }
-            Strip::Piece { item, units, memory, .. } => {
+            Strip::Units { item, units, memory, .. } => {
                 self.rows(*memory, [Dim::ONE; 4], units * item.memory())
             }
             Strip::Cut { .. } => unreachable!("only a part of a stream cuts a unit"),
@@ -178,15 +185,15 @@ impl Memories<'_, '_, '_> {
                 moved(kernel.by_table(Tabled::Both, offsets, runs, self.from, at, self.to, at))
             }
             Table::Ragged { .. } => {
-                pieces(gather, runs, base, 0).try_for_each(|piece| self.strip(&piece))
+                ragged_runs(gather, runs, base, 0).try_for_each(|strip| self.strip(&strip))
             }
         }
     }
 
-    /// Runs in four dimensions, of which two at a time are moved.
+    /// Copies runs in four dimensions. Each kernel call takes the two innermost ones.
     fn rows(&mut self, start: i64, dims: [Dim; 4], run: u64) -> Result<(), OutOfBounds> {
-        let Arranged { start, dims: [outermost, outer, middle, inner], run } =
-            Arranged::new(start, dims, run);
+        let MemoryOrder { start, dims: [outermost, outer, middle, inner], run } =
+            MemoryOrder::new(start, dims, run);
         let kernel = Kernel::new(Conversion::Copy, run);
         for i in 0..outermost.count as i64 {
             for j in 0..outer.count as i64 {
@@ -202,19 +209,20 @@ impl Memories<'_, '_, '_> {
     }
 }
 
-/// Runs in four dimensions at most, in the order of memory and in as few as there are.
-pub(super) struct Arranged {
+/// Runs in at most four dimensions, in the order of memory, in as few dimensions as possible.
+pub(super) struct MemoryOrder {
     pub start: i64,
-    /// Outer to inner, those unused outermost.
+    /// The dimensions, from the outermost to the innermost. Unused dimensions come first.
     pub dims: [Dim; 4],
     pub run: u64,
 }
 
-impl Arranged {
-    /// 1. Dimensions of one run, or at one place, are left out; strides are made positive, from the first run in memory on.
-    /// 2. The shortest stride becomes the innermost.
-    /// 3. Runs that adjoin are one; so are dimensions that go on at the same pace.
-    pub(super) fn new(mut start: i64, all: [Dim; 4], mut run: u64) -> Arranged {
+impl MemoryOrder {
+    /// 1. Drop dimensions of one run or of stride 0. Make strides positive and start at the first
+    ///    run in memory.
+    /// 2. Sort by stride, so that the shortest stride is the innermost.
+    /// 3. Merge runs that adjoin, and dimensions that continue each other at an unchanged stride.
+    pub(super) fn new(mut start: i64, all: [Dim; 4], mut run: u64) -> MemoryOrder {
         let (mut dims, mut used) = ([Dim::ONE; 4], 0);
         for Dim { count, stride } in all {
             if count <= 1 || stride == 0 {
@@ -224,9 +232,9 @@ impl Arranged {
                 start = start.wrapping_add(stride.wrapping_mul(count as i64 - 1));
             }
             let dim = Dim { count, stride: stride.wrapping_abs() };
-            let behind = (0..used).find(|&at| dims[at].stride < dim.stride).unwrap_or(used);
-            dims.copy_within(behind..used, behind + 1);
-            (dims[behind], used) = (dim, used + 1);
+            let index = (0..used).find(|&at| dims[at].stride < dim.stride).unwrap_or(used);
+            dims.copy_within(index..used, index + 1);
+            (dims[index], used) = (dim, used + 1);
         }
         while used > 0 && dims[used - 1].stride as u64 == run {
             used -= 1;
@@ -245,11 +253,11 @@ impl Arranged {
         }
         let used = if used == 0 { 0 } else { last + 1 };
         let of = |at: usize| if at < used { dims[used - 1 - at] } else { Dim::ONE };
-        Arranged { start, dims: [of(3), of(2), of(1), of(0)], run }
+        MemoryOrder { start, dims: [of(3), of(2), of(1), of(0)], run }
     }
 }
 
-/// A copy refuses no value.
+/// Unwraps the errors of a copy, which never refuses a value.
 fn moved(outcome: Result<(), KernelError>) -> Result<(), OutOfBounds> {
     match outcome {
         Err(KernelError::OutOfBounds(error)) => Err(error),

@@ -1,11 +1,27 @@
-//! Layout programs: how the bytes of one memory lie in a packed stream, and what becomes of them on the way.
+//! Layout programs: the layout of a datatype in one memory and in a packed stream, and the
+//! conversions between the two.
 //!
-//! Three operations are enough. A `Block` is a run of items repeated in up to three strided dimensions, a `Gather`
-//! a table of runs, a `Loop` repeats a body. They stand in the order of the type map, which is the order of the stream;
-//! nothing here ever reorders them. Displacements are bytes of the memory's architecture, so a program never ships.
+//! A program is the lowered form of a datatype, for one memory and one stream. These words have one
+//! meaning here:
 //!
-//! `lower` makes a program from a form, `Cursor` finds and walks the part of it that a transfer moves, and `pack`
-//! carries transfers out.
+//! - A *stream* is the packed representation of a transfer: its basic items in the order of the
+//!   type map.
+//! - A *unit* is the smallest piece that is moved: a byte of a copy, or a scalar of a conversion.
+//! - A *run* is a sequence of units that adjoin both in memory and in the stream.
+//! - A *body* is a sequence of operations. The program has one body, and so has each of its loops.
+//! - The *reach* of an operation is its memory from the true lower to the true upper bound.
+//!
+//! There are three kinds of operations: a `Block` is a run repeated in up to three strided
+//! dimensions, a `Gather` is a table of runs, and a `Loop` repeats a body. Operations stand in the
+//! order of the type map, which is the order of the stream. No pass reorders them. Displacements
+//! are bytes of the memory's architecture, so a program never ships.
+//!
+//! - `lower` makes a program from a form.
+//! - `cursor` walks the part of a program that a transfer moves.
+//! - `pack` carries out transfers between a memory and a packed stream.
+//! - `step` copies from one typed memory to another.
+//! - `mirror` and `strided` are faster copies for special cases.
+//! - `overlap` and `stretches` answer questions about the memory that a program reaches.
 
 mod cursor;
 mod lower;
@@ -18,7 +34,7 @@ mod stretches;
 mod strided;
 mod text;
 
-pub use pack::{ConversionError, Partial};
+pub use pack::Partial;
 pub use step::copy;
 pub use stretches::Stretch;
 pub use strided::Strided;
@@ -30,17 +46,19 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+
+pub use crate::error::ConversionError;
 use op::{Body, Op};
 
 /// The layout of one element of a datatype, in a memory and in a packed stream.
 ///
-/// A transfer moves a count of elements, one extent apart. Every position in its packed stream is one number of bytes, and
-/// a transfer can start and stop at any of them.
+/// A transfer moves `count` elements, one extent apart. It can start and stop at any byte of the
+/// packed stream; a position is the number of bytes before it.
 ///
 /// ```
 /// use shipable::{Architecture, Committed, Datatype, Partial, View, ViewMut};
 ///
-/// // Every other of eight ints, little-endian in memory, big-endian in the stream.
+/// // Four of eight ints, every other one, little-endian in memory and big-endian in the stream.
 /// let (memory, stream) = (Architecture::X86_64, Architecture::S390X);
 /// let every_other = Committed::new(&Datatype::vector(4, 1, 2, &Datatype::int())?, &memory)?;
 /// let program = every_other.program(&stream)?;
@@ -50,7 +68,7 @@ use op::{Body, Op};
 /// assert_eq!(program.pack(1, View::new(&ints), 0, &mut packed)?, 16);
 /// assert_eq!(packed[4..8], 2i32.to_be_bytes());
 ///
-/// // It arrives in two parts, which cut an int in two.
+/// // The stream arrives in two parts. The cut lies within an int.
 /// let (mut back, mut partial) = ([0; 32], Partial::default());
 /// program.unpack(1, ViewMut::new(&mut back), 0, &packed[..7], &mut partial)?;
 /// program.unpack(1, ViewMut::new(&mut back), 7, &packed[7..], &mut partial)?;
@@ -60,7 +78,7 @@ use op::{Body, Op};
 pub struct Program {
     body: Body,
     extent: i64,
-    /// Where an element's one run of plain bytes starts, if that is all that it is.
+    /// The displacement of an element's first byte, if the element is a single run that is copied.
     run: Option<i64>,
     overlaps: OnceLock<bool>,
 }
@@ -74,28 +92,30 @@ impl Program {
         Program { body, extent, run, overlaps: OnceLock::new() }
     }
 
-    /// Bytes that one element takes in the packed stream.
+    /// The bytes of one element in the packed stream.
     pub fn stream_size(&self) -> u64 {
         self.body.stream
     }
 
-    /// Basic items in one element; the parts of pairs and complex numbers count one each.
+    /// The number of basic items in one element. Each part of a pair or of a complex number counts.
     pub fn items(&self) -> u64 {
         self.body.items
     }
 
-    /// Bytes in memory from one element to the next.
+    /// The bytes of memory from the start of one element to the start of the next.
     pub fn extent(&self) -> i64 {
         self.extent
     }
 
-    /// Whether memory and stream hold the same bytes, so that nothing is converted.
+    /// Whether memory and stream use the same representation, so that no byte is converted.
     pub fn is_all_copy(&self) -> bool {
         self.body.copies
     }
 
-    /// Where the first byte lies if `count` elements are one run of the stream's very bytes, else `None`. Costs next to
-    /// nothing.
+    /// The displacement of the first byte, if `count` elements are one run that is copied;
+    /// otherwise `None`.
+    ///
+    /// Cheap enough to call for every transfer.
     #[inline]
     pub fn contiguous(&self, count: u64) -> Option<i64> {
         match self.run {
@@ -104,22 +124,23 @@ impl Program {
         }
     }
 
-    /// Bytes that `count` elements take in the packed stream.
+    /// The bytes of `count` elements in the packed stream.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] when they are more than a `u64` counts.
+    /// [`Error::Overflow`] if the length exceeds a `u64`.
     #[inline]
     pub fn stream_length(&self, count: u64) -> Result<u64> {
         self.body.stream.checked_mul(count).ok_or_else(|| Error::overflow("the packed size"))
     }
 
-    /// The bytes of memory that `count` elements lie in, from the first to past the last, relative to displacement 0;
-    /// empty when there are none.
+    /// The displacements from the first byte of `count` elements to past the last one.
+    ///
+    /// Empty if there are no elements, or no bytes in them.
     ///
     /// # Errors
     ///
-    /// [`Error::Overflow`] when a displacement leaves the range of an `i64`.
+    /// [`Error::Overflow`] if a displacement exceeds an `i64`.
     #[inline]
     pub fn range(&self, count: u64) -> Result<Range<i64>> {
         if count == 0 || self.body.stream == 0 {
@@ -133,13 +154,14 @@ impl Program {
 
     /// Whether writing `count` elements writes a byte twice.
     ///
-    /// Always false where it doesn't. Where it does, and only a comparison of runs one by one can tell, an overlap beyond
-    /// the first million runs goes unseen.
+    /// A layout without an overlap always gives `false`. If runs have to be compared one by one,
+    /// only the first million are, so an overlap of later runs isn't found.
     pub fn overlaps(&self, count: u64) -> bool {
         match count {
             0 => false,
             1 => *self.overlaps.get_or_init(|| overlap::overlaps(self, 1)),
-            // Elements that overlap themselves, or keep out of each other's way, need no closer look.
+            // If one element overlaps itself, so do several. If the extent is at least the span of
+            // an element, different elements are disjoint.
             _ if self.overlaps(1) => true,
             _ if self.body.span() <= u128::from(self.extent.unsigned_abs()) => false,
             _ => overlap::overlaps(self, count),

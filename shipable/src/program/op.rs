@@ -1,4 +1,4 @@
-//! The operations of a program.
+//! The operations of a program: blocks, gathers and loops, and the bodies that hold them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use crate::basic::Leaf;
 use crate::convert::Conversion;
 use crate::kernels::{Kernel, Offsets};
 
-/// What happens to the items of a run on their way into the stream, and reversed on their way out of it.
+/// The conversion of a run's units. Packing applies it, and unpacking applies its reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// From memory to stream.
+    /// The conversion from memory to stream.
     pub pack: Conversion,
-    /// The type where either conversion can meet a value that doesn't fit, for the message.
+    /// The datatype that error messages name. `None` if neither direction can fail.
     pub leaf: Option<Leaf>,
 }
 
@@ -21,32 +21,31 @@ impl Item {
         self.pack.is_copy()
     }
 
-    /// From stream to memory.
+    /// The conversion from stream to memory.
     pub(crate) fn unpack(&self) -> Conversion {
         self.pack.reversed()
     }
 
-    /// Bytes in memory.
+    /// The bytes of a unit in memory.
     pub(crate) fn memory(&self) -> u64 {
         self.pack.from_size().into()
     }
 
-    /// Bytes in the stream.
+    /// The bytes of a unit in the stream.
     pub(crate) fn stream(&self) -> u64 {
         self.pack.to_size().into()
     }
 
-    /// What `bytes` of the stream, which are whole units, are in memory.
+    /// The bytes of memory that correspond to `bytes` of the stream, a multiple of the unit.
     pub(crate) fn bytes_in_memory(&self, bytes: u64) -> u64 {
         bytes / self.stream() * self.memory()
     }
 }
 
-/// One strided dimension.
+/// One strided dimension: `count` repetitions, `stride` bytes of memory apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dim {
     pub count: u64,
-    /// Bytes of memory.
     pub stride: i64,
 }
 
@@ -54,19 +53,19 @@ impl Dim {
     pub(crate) const ONE: Dim = Dim { count: 1, stride: 0 };
 }
 
-/// A run of units, repeated in three strided dimensions, those unused outermost.
+/// A run repeated in three strided dimensions. Unused dimensions come first and have count 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     pub start: i64,
-    /// Outer to inner.
+    /// The dimensions, from the outermost to the innermost.
     pub dims: [Dim; 3],
-    /// What packs a run; reversed, it unpacks one.
+    /// The kernel that packs a run. Its reverse unpacks one.
     pub kernel: Kernel,
-    /// The type, where a conversion can fail: see [`Item`].
+    /// The datatype that error messages name, if a conversion can fail: see [`Item`].
     pub leaf: Option<Leaf>,
-    /// How many times its item a run is: bytes where it is copied.
+    /// The units of a run. If the run is copied, a unit is a byte.
     pub units: u64,
-    /// Basic items in a run.
+    /// The basic items of a run.
     pub items: u64,
 }
 
@@ -80,7 +79,7 @@ impl Block {
         Item { pack: self.kernel.conversion(), leaf: self.leaf }
     }
 
-    /// The same run with others after it.
+    /// Appends `units` units, which hold `items` basic items, to the run.
     pub(crate) fn lengthen(&mut self, units: u64, items: u64) {
         self.units += units;
         self.items += items;
@@ -91,28 +90,29 @@ impl Block {
         self.dims.iter().map(|dim| dim.count).product()
     }
 
-    /// Bytes of a run in memory.
+    /// The bytes of a run in memory.
     pub(crate) fn memory_run(&self) -> u64 {
         self.kernel.from_run()
     }
 
-    /// Bytes of a run in the stream.
+    /// The bytes of a run in the stream.
     pub(crate) fn stream_run(&self) -> u64 {
         self.kernel.to_run()
     }
 
-    /// Whether nothing is converted.
+    /// Whether the run is copied without conversion.
     pub(crate) fn is_copy(&self) -> bool {
         self.kernel.conversion().is_copy()
     }
 
-    /// This block `count` times, `stride` apart, if that still is a block.
+    /// This block repeated `count` times, `stride` bytes apart. `None` if the result isn't a block.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Option<Block> {
         let mut block = self.clone();
         block.repeat(count, stride).then_some(block)
     }
 
-    /// Repeats it `count` times, `stride` apart, unless that isn't a block any more.
+    /// Repeats the block `count` times, `stride` bytes apart. Returns false, and changes nothing,
+    /// if the result isn't a block.
     pub(crate) fn repeat(&mut self, count: u64, stride: i64) -> bool {
         match self.dims.iter().position(|dim| dim.count > 1) {
             None if u64::try_from(stride) == Ok(self.memory_run()) => {
@@ -126,43 +126,46 @@ impl Block {
     }
 }
 
-/// Whether a dimension goes on at the same pace when it is repeated `stride` apart.
+/// Whether repeating `dim` at `stride` continues it at an unchanged stride, so that the two
+/// dimensions are one.
 fn continues(dim: Dim, stride: i64) -> bool {
     i128::from(dim.stride) * i128::from(dim.count) == i128::from(stride)
 }
 
-/// Runs at any offsets.
+/// A table of runs at arbitrary offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Gather {
-    /// Where the first run starts: offsets are relative to it, so that no sum leaves i64 on the way to one that doesn't.
+    /// The displacement of the first run. Offsets are relative to it: sums of large displacements
+    /// then overflow only if their result does.
     pub start: i64,
     pub table: Table,
-    /// What packs a run of an even table, or one unit of a ragged one; reversed, it unpacks.
+    /// The kernel that packs a run of an even table, or one unit of a ragged table. Its reverse
+    /// unpacks.
     pub kernel: Kernel,
-    /// The type, where a conversion can fail: see [`Item`].
+    /// The datatype that error messages name, if a conversion can fail: see [`Item`].
     pub leaf: Option<Leaf>,
-    /// Bytes in the stream.
+    /// The bytes of the table in the stream.
     pub stream: u64,
-    /// Basic items.
+    /// The basic items of the table.
     pub items: u64,
-    /// The bytes of memory from the first to past the last, relative to `start`.
+    /// The memory from the first byte of the table to past the last one, relative to `start`.
     pub reach: Range<i64>,
 }
 
 /// The runs of a gather.
 #[derive(Clone, Debug)]
 pub(crate) enum Table {
-    /// Of one length.
+    /// Runs of one length.
     Even { offsets: Arc<Offsets> },
-    /// Of different lengths.
-    Ragged { pieces: Arc<[Piece]> },
+    /// Runs of different lengths.
+    Ragged { runs: Arc<[RaggedRun]> },
 }
 
 /// A run of a ragged table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct RaggedRun {
     pub offset: i64,
-    /// Where the run starts in the stream of its table; it ends where the next one starts.
+    /// The position of the run in the stream of its table. The run ends where the next one starts.
     pub position: u64,
 }
 
@@ -171,25 +174,23 @@ impl Gather {
         Item { pack: self.kernel.conversion(), leaf: self.leaf }
     }
 
-    /// How many runs there are.
+    /// The number of runs.
     pub(crate) fn len(&self) -> usize {
         match &self.table {
             Table::Even { offsets } => offsets.as_slice().len(),
-            Table::Ragged { pieces } => pieces.len(),
+            Table::Ragged { runs } => runs.len(),
         }
     }
 
-    /// The run that `position` of the table's stream lies in.
+    /// The index of the run that holds `position` of the table's stream.
     pub(crate) fn find(&self, position: u64) -> usize {
         match &self.table {
             Table::Even { .. } => (position / self.kernel.to_run()) as usize,
-            Table::Ragged { pieces } => {
-                pieces.partition_point(|piece| piece.position <= position) - 1
-            }
+            Table::Ragged { runs } => runs.partition_point(|run| run.position <= position) - 1,
         }
     }
 
-    /// Where a run lies in memory, and in the table's stream.
+    /// The displacement of a run in memory, and its range in the table's stream.
     pub(crate) fn run(&self, index: usize) -> (i64, Range<u64>) {
         match &self.table {
             Table::Even { offsets } => {
@@ -197,9 +198,9 @@ impl Gather {
                 let start = index as u64 * length;
                 (self.start.wrapping_add(offsets.as_slice()[index]), start..start + length)
             }
-            Table::Ragged { pieces } => {
-                let Piece { offset, position } = pieces[index];
-                let end = pieces.get(index + 1).map_or(self.stream, |next| next.position);
+            Table::Ragged { runs } => {
+                let RaggedRun { offset, position } = runs[index];
+                let end = runs.get(index + 1).map_or(self.stream, |next| next.position);
                 (self.start.wrapping_add(offset), position..end)
             }
         }
@@ -212,12 +213,13 @@ pub(crate) struct Loop {
     pub start: i64,
     pub count: u64,
     pub stride: i64,
-    /// Shared by all that repeat it, so that a nest of types that hold a type twice stays as small as the form.
+    /// Shared by every loop that repeats the body. A datatype that nests a type twice at every
+    /// level would otherwise grow exponentially.
     pub body: Arc<Body>,
 }
 
 impl Loop {
-    /// Whether the loop goes on at the same pace when it is repeated `stride` apart.
+    /// Whether repeating the loop at `stride` continues it at an unchanged stride.
     pub(crate) fn continues(&self, stride: i64) -> bool {
         continues(Dim { count: self.count, stride: self.stride }, stride)
     }
@@ -231,7 +233,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Bytes in the stream.
+    /// The bytes of the operation in the stream.
     pub(crate) fn stream(&self) -> u64 {
         match self {
             Op::Block(block) => block.runs() * block.stream_run(),
@@ -240,7 +242,7 @@ impl Op {
         }
     }
 
-    /// Basic items.
+    /// The basic items of the operation.
     pub(crate) fn items(&self) -> u64 {
         match self {
             Op::Block(block) => block.runs() * block.items,
@@ -249,7 +251,7 @@ impl Op {
         }
     }
 
-    /// The bytes of memory from the first to past the last.
+    /// The memory from the first byte of the operation to past the last one.
     pub(crate) fn reach(&self) -> Range<i64> {
         match self {
             Op::Block(block) => {
@@ -271,7 +273,7 @@ impl Op {
         }
     }
 
-    /// Whether nothing is converted.
+    /// Whether the operation converts nothing.
     fn copies(&self) -> bool {
         match self {
             Op::Block(block) => block.is_copy(),
@@ -281,7 +283,7 @@ impl Op {
     }
 }
 
-// The bounds of what is lowered fit i64, so these sums do too, even where a summand wraps.
+// The bounds of a lowered form fit an `i64`, so the results below do too. A summand may wrap.
 
 fn shifted(reach: Range<i64>, by: i64) -> Range<i64> {
     reach.start.wrapping_add(by)..reach.end.wrapping_add(by)
@@ -296,44 +298,47 @@ fn union(a: Range<i64>, b: Range<i64>) -> Range<i64> {
     a.start.min(b.start)..a.end.max(b.end)
 }
 
-/// Where an operation starts in the stream of its body, and how many items lie before it.
+/// The position of an operation in the stream of its body, and the number of items before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
+pub(crate) struct OpStart {
     pub stream: u64,
     pub items: u64,
 }
 
-/// A sequence of operations, and what can be said of all of them: a body shared by many is looked at once.
+/// A sequence of operations, and totals over them. The totals are stored, because many loops may
+/// share a body.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub ops: Box<[Op]>,
-    /// Where all but the first start.
-    later: Box<[Start]>,
+    /// The start of every operation except the first.
+    later: Box<[OpStart]>,
     pub stream: u64,
     pub items: u64,
     pub reach: Range<i64>,
-    /// Whether nothing is converted.
+    /// Whether no operation converts anything.
     pub copies: bool,
-    /// Where repetitions may be moved operation by operation: see [`Cursor`](super::cursor::Cursor).
+    /// Present if iterations may be moved operation by operation: see
+    /// [`Cursor`](super::cursor::Cursor).
     pub columnar: Option<Columnar>,
 }
 
-/// A body of blocks alone, in one dimension at most.
+/// The property of a body that holds only blocks of at most one dimension.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columnar {
-    /// Bytes of the longest block whose conversion can fail, in memory or in the stream; 0 where there is none.
+    /// The bytes of the longest block whose conversion can fail, in memory or in the stream,
+    /// whichever is more. 0 if none can fail.
     pub tried: u64,
 }
 
 impl Body {
     pub(crate) fn new(ops: Box<[Op]>) -> Body {
-        let mut end = Start { stream: 0, items: 0 };
+        let mut end = OpStart { stream: 0, items: 0 };
         let mut later = Vec::with_capacity(ops.len().saturating_sub(1));
         for (index, op) in ops.iter().enumerate() {
             if index > 0 {
                 later.push(end);
             }
-            end = Start { stream: end.stream + op.stream(), items: end.items + op.items() };
+            end = OpStart { stream: end.stream + op.stream(), items: end.items + op.items() };
         }
         let later = later.into();
         let reach = ops.iter().map(Op::reach).reduce(union).unwrap_or(0..0);
@@ -351,22 +356,22 @@ impl Body {
         Body { ops, later, stream, items, reach, copies, columnar }
     }
 
-    /// Bytes of memory from the first to the last.
+    /// The bytes of memory from the first byte of the body to past the last one.
     pub(crate) fn span(&self) -> u128 {
         (i128::from(self.reach.end) - i128::from(self.reach.start)) as u128
     }
 
-    /// The operation that `position` lies in.
+    /// The index of the operation that holds `position` of the stream.
     pub(crate) fn find(&self, position: u64) -> usize {
         self.later.partition_point(|start| start.stream <= position)
     }
 
-    /// Where an operation starts.
-    pub(crate) fn start(&self, op: usize) -> Start {
-        op.checked_sub(1).map_or(Start { stream: 0, items: 0 }, |later| self.later[later])
+    /// The start of an operation.
+    pub(crate) fn start(&self, op: usize) -> OpStart {
+        op.checked_sub(1).map_or(OpStart { stream: 0, items: 0 }, |later| self.later[later])
     }
 
-    /// Where an operation ends in the stream.
+    /// The position in the stream where an operation ends.
     pub(crate) fn end(&self, op: usize) -> u64 {
         self.later.get(op).map_or(self.stream, |next| next.stream)
     }

@@ -6,96 +6,97 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::Program;
-use super::cursor::{Cursor, Strip, Whole};
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Dim, Gather, Op};
 
 /// The most runs that are compared one by one.
 pub(super) const COMPARED: usize = 1 << 20;
 
-/// Whether writing `count` elements is seen to write a byte twice.
+/// Whether writing `count` elements writes a byte twice, as far as the search goes.
 ///
-/// 1. Most programs are clear at a glance: see [`Clear`].
-/// 2. Else runs are listed, as many as are compared, and sorted.
+/// 1. Most programs are disjoint by their strides: see [`DisjointCheck`].
+/// 2. Otherwise list up to [`COMPARED`] runs, sort them, and compare neighbours.
 pub(super) fn overlaps(program: &Program, count: u64) -> bool {
-    let elements = Dim { count, stride: program.extent };
-    if Clear::default().body(&program.body, Dims::from_slice(&[elements])) {
+    let repeated = Dim { count, stride: program.extent };
+    if DisjointCheck::default().body(&program.body, Dims::from_slice(&[repeated])) {
         return false;
     }
     let Ok(length) = program.stream_length(count) else { return true };
     let mut runs: Vec<Range<i64>> = Vec::new();
-    let whole = Whole::new(&program.body, count, program.extent);
-    let mut cursor = Cursor::in_order(&whole, 0..length);
+    let elements = Elements::new(&program.body, count, program.extent);
+    let mut cursor = Cursor::in_order(&elements, 0..length);
     while let Some(strip) = cursor.next(u64::MAX).filter(|_| runs.len() < COMPARED) {
-        list(&strip, &mut runs);
+        add_runs(&strip, &mut runs);
     }
-    !apart(&mut runs)
+    !are_disjoint(&mut runs)
 }
 
 type Dims = SmallVec<[Dim; 6]>;
 
-/// A look at a program that costs what the program does, not what it moves.
+/// A proof of disjointness from strides. Its cost grows with the program, not with the bytes that
+/// the program moves.
 #[derive(Default)]
-struct Clear {
-    /// What was found of bodies, which may be shared by many.
+struct DisjointCheck {
+    /// The results for bodies, which many loops may share.
     known: HashMap<*const Body, bool>,
 }
 
-impl Clear {
-    /// Whether a body repeated in these dimensions surely writes no byte twice.
+impl DisjointCheck {
+    /// Whether a body repeated in `dims` provably writes no byte twice.
     fn body(&mut self, body: &Body, mut dims: Dims) -> bool {
         match &*body.ops {
             [Op::Block(block)] => {
                 dims.extend(block.dims);
-                spread(dims, block.memory_run().into())
+                stays_disjoint(dims, block.memory_run().into())
             }
             [Op::Loop(inner)] => {
                 dims.push(Dim { count: inner.count, stride: inner.stride });
                 self.body(&inner.body, dims)
             }
-            _ => spread(dims, body.span()) && self.once(body),
+            _ => stays_disjoint(dims, body.span()) && self.once(body),
         }
     }
 
-    /// Whether one iteration of a body surely writes no byte twice.
+    /// Whether one iteration of a body provably writes no byte twice.
     fn once(&mut self, body: &Body) -> bool {
         if let Some(&known) = self.known.get(&std::ptr::from_ref(body)) {
             return known;
         }
         let mut reaches: Vec<_> = body.ops.iter().map(Op::reach).collect();
-        let is_clear = apart(&mut reaches)
+        let is_disjoint = are_disjoint(&mut reaches)
             && body.ops.iter().all(|op| match op {
                 Op::Block(block) => {
-                    spread(Dims::from_slice(&block.dims), block.memory_run().into())
+                    stays_disjoint(Dims::from_slice(&block.dims), block.memory_run().into())
                 }
                 Op::Gather(gather) => {
                     let runs = (0..gather.len()).map(|index| run_of(gather, index));
-                    apart(&mut runs.collect::<Vec<_>>())
+                    are_disjoint(&mut runs.collect::<Vec<_>>())
                 }
                 Op::Loop(inner) => {
                     let dim = Dim { count: inner.count, stride: inner.stride };
                     self.body(&inner.body, Dims::from_slice(&[dim]))
                 }
             });
-        self.known.insert(body, is_clear);
-        is_clear
+        self.known.insert(body, is_disjoint);
+        is_disjoint
     }
 }
 
-/// Whether what spans so many bytes keeps clear of itself when it is repeated in these dimensions: from the shortest stride
-/// to the longest, each reaches past all that the ones before repeat.
-fn spread(mut dims: Dims, mut span: u128) -> bool {
+/// Whether a piece of `span` bytes stays disjoint when it is repeated in `dims`. From the shortest
+/// stride to the longest, each stride must reach past everything that the shorter ones repeat.
+fn stays_disjoint(mut dims: Dims, mut span: u128) -> bool {
     dims.retain(|dim| dim.count > 1);
     dims.sort_unstable_by_key(|dim| dim.stride.unsigned_abs());
     dims.iter().all(|dim| {
         let stride = u128::from(dim.stride.unsigned_abs());
-        let clear = span <= stride;
+        let disjoint = span <= stride;
         span = span.saturating_add(stride.saturating_mul(u128::from(dim.count - 1)));
-        clear
+        disjoint
     })
 }
 
-/// Whether no two of these overlap.
-fn apart(ranges: &mut [Range<i64>]) -> bool {
+/// Whether the ranges are pairwise disjoint.
+fn are_disjoint(ranges: &mut [Range<i64>]) -> bool {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start)
 }
@@ -105,9 +106,9 @@ fn run_of(gather: &Gather, index: usize) -> Range<i64> {
     start..start.wrapping_add(gather.item().bytes_in_memory(run.end - run.start) as i64)
 }
 
-/// Adds the runs of a strip, until there are as many as are compared.
-fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
-    let room = COMPARED - runs.len();
+/// Adds the runs of a strip, up to [`COMPARED`] runs in all.
+fn add_runs(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
+    let left = COMPARED - runs.len();
     match strip {
         Strip::Grid { block, counts, memory, memory_strides, .. } => {
             let length = block.memory_run() as i64;
@@ -116,15 +117,15 @@ fn list(strip: &Strip<'_>, runs: &mut Vec<Range<i64>>) {
                 let row = memory.wrapping_add(i.wrapping_mul(outer));
                 (0..counts[1] as i64).map(move |j| row.wrapping_add(j.wrapping_mul(inner)))
             });
-            runs.extend(places.take(room).map(|start| start..start.wrapping_add(length)));
+            runs.extend(places.take(left).map(|start| start..start.wrapping_add(length)));
         }
         Strip::Table { gather, runs: indices, base, .. } => {
-            runs.extend(indices.clone().take(room).map(|index| {
+            runs.extend(indices.clone().take(left).map(|index| {
                 let run = run_of(gather, index);
                 base.wrapping_add(run.start)..base.wrapping_add(run.end)
             }));
         }
-        // Parts of runs are met only where a transfer is cut, tiles where order is of no account.
-        Strip::Piece { .. } | Strip::Cut { .. } | Strip::Tile(_) => {}
+        // The cursor covers whole elements in order, so it cuts no run and makes no tiles.
+        Strip::Units { .. } | Strip::Cut { .. } | Strip::Tile(_) => {}
     }
 }

@@ -1,54 +1,40 @@
-//! Pack and unpack: between typed memory and a packed stream, starting and stopping at any byte.
+//! Pack and unpack: transfers between typed memory and a packed stream. They start and stop at any
+//! byte.
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, Strip, TRIAL, Tile, Whole};
+use super::cursor::{Cursor, Elements, Strip, TRIAL, Tile};
 use super::op::{Gather, Item, Op, Table};
 use super::{Body, Program};
 use crate::arch::{FloatFormat, Scalar, Value};
 use crate::basic::Leaf;
 use crate::convert::{Conversion, MAX_SIZE, ValueError};
-use crate::error::{Error, Result};
+use crate::error::{ConversionError, Error, Result};
 use crate::kernels::{Kernel, KernelError, Lane, Tabled};
 use crate::memory::{View, ViewMut};
 
-/// A value that the representation at its destination doesn't have. MPI-5.0 section 4.3.2; the class is CONVERSION.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("element {item} ({datatype}): {value} as {from} {reason} as {to}")]
-pub struct ConversionError {
-    /// Which basic item, from 0 at the start of the transfer; the parts of pairs and complex numbers count one each.
-    pub item: u64,
-    /// Its type, by the name that MPI gives it.
-    pub datatype: String,
-    /// The value in decimal, or the bits, in hexadecimal, of what has none.
-    pub value: String,
-    /// What is wrong with it.
-    pub reason: String,
-    /// What the value was read as.
-    pub from: String,
-    /// What it should have become.
-    pub to: String,
-}
-
-/// What a transfer that arrives in parts remembers between them: the start of a value that was cut in two.
+/// The state between the parts of an unpack: the start of a value that the last part cut in two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partial {
     bytes: [u8; MAX_SIZE],
     held: u64,
-    /// Where in the stream the value starts.
+    /// The position in the stream where the value starts.
     position: u64,
 }
 
 impl Program {
-    /// Packs bytes of the stream from `position` on into `out`, until `out` is full or the stream ends, and says how many.
+    /// Packs bytes of the stream from `position` on into `out`, until `out` is full or the stream
+    /// ends. Returns the number of bytes.
     ///
-    /// `memory`'s displacement 0 is the buffer's address as MPI has it, the address that the type's displacements are
-    /// relative to.
+    /// Displacement 0 of `memory` is the buffer address in MPI's sense, to which the datatype's
+    /// displacements are relative.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when `position` is past the
-    /// stream's end, [`Error::Conversion`] for a value that the stream can't hold: what lies before it is packed.
+    /// - [`Error::OutOfBounds`] if the elements don't lie in `memory`.
+    /// - [`Error::Position`] if `position` is past the end of the stream.
+    /// - [`Error::Conversion`] for a value that the stream can't represent. Values before it are
+    ///   packed.
     pub fn pack(
         &self,
         count: u64,
@@ -65,21 +51,22 @@ impl Program {
             return Ok(out.len());
         }
         self.pack_into(count, memory, position, length, &mut ViewMut::new(out))
-            .map_err(|stop| stop.explain(&self.body))?;
+            .map_err(|error| error.explain(&self.body))?;
         Ok(length as usize)
     }
 
     /// Unpacks `input`, the bytes of the stream from `position` on.
     ///
-    /// A stream that arrives in parts is unpacked part by part in order, with one `partial` for all of them. A part that
-    /// starts a transfer, or starts between two values, needs nothing of what came before.
+    /// If a stream arrives in parts, unpack them in order with one `partial` for all. A part that
+    /// starts the transfer, or starts between two values, needs no state of earlier parts.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfBounds`] when the elements don't lie in `memory`, [`Error::Position`] when the input goes past the
-    /// stream's end or starts within a value whose start `partial` doesn't hold; nothing is written then.
-    /// [`Error::Conversion`] for a value that the memory can't hold: what lies before it is written, it and what lies
-    /// after it is not.
+    /// - [`Error::OutOfBounds`] if the elements don't lie in `memory`. Nothing is written.
+    /// - [`Error::Position`] if the input ends past the end of the stream, or starts within a value
+    ///   whose start `partial` doesn't hold. Nothing is written.
+    /// - [`Error::Conversion`] for a value that the memory can't represent. Only the values before
+    ///   it are written.
     pub fn unpack(
         &self,
         count: u64,
@@ -99,10 +86,10 @@ impl Program {
             return Ok(());
         }
         self.unpack_from(count, &mut memory, position, length, View::new(input), partial)
-            .map_err(|stop| stop.explain(&self.body))
+            .map_err(|error| error.explain(&self.body))
     }
 
-    /// As [`pack`](Program::pack), `length` bytes of the stream to the start of `out`.
+    /// Packs `length` bytes of the stream to the start of `out`. See [`pack`](Program::pack).
     pub(super) fn pack_into(
         &self,
         count: u64,
@@ -110,13 +97,14 @@ impl Program {
         position: u64,
         length: u64,
         out: &mut ViewMut<'_>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
         self.strips(count, position, length, |strip| strip.pack(memory, position, out))
     }
 
-    /// As [`unpack`](Program::unpack), `length` bytes of the stream from the start of `input`.
+    /// Unpacks `length` bytes of the stream from the start of `input`. See
+    /// [`unpack`](Program::unpack).
     pub(super) fn unpack_from(
         &self,
         count: u64,
@@ -125,38 +113,38 @@ impl Program {
         length: u64,
         input: View<'_>,
         partial: &mut Partial,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let reach = self.range(count)?;
         memory.covers(reach.start, reach.end)?;
         self.strips(count, position, length, |strip| strip.unpack(memory, position, input, partial))
     }
 
-    /// Does something with the strips of `length` bytes of the stream from `position` on.
+    /// Calls `each` with the strips of `length` bytes of the stream from `position` on.
     #[inline]
     fn strips(
         &self,
         count: u64,
         position: u64,
         length: u64,
-        mut each: impl FnMut(Strip<'_>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+        mut each: impl FnMut(Strip<'_>) -> Result<(), TransferError>,
+    ) -> Result<(), TransferError> {
         if length == 0 {
             return Ok(());
         }
-        let whole = Whole::new(&self.body, count, self.extent);
+        let elements = Elements::new(&self.body, count, self.extent);
         if length == self.body.stream * count {
-            if let Some(strip) = whole.strip() {
+            if let Some(strip) = elements.strip() {
                 return each(strip);
             }
         }
-        let mut cursor = Cursor::new(&whole, position..position + length);
+        let mut cursor = Cursor::new(&elements, position..position + length);
         while let Some(strip) = cursor.next(u64::MAX) {
             each(strip)?;
         }
         Ok(())
     }
 
-    /// How many of `room` bytes from `position` on the stream of `count` elements has.
+    /// The bytes of the stream of `count` elements from `position` on, at most `room`.
     #[inline]
     fn part(&self, count: u64, position: u64, room: u64) -> Result<u64> {
         match self.stream_length(count)?.checked_sub(position) {
@@ -175,28 +163,28 @@ impl Program {
     }
 }
 
-/// Why a strip wasn't moved.
-pub(super) enum Stop {
+/// The reason why a strip wasn't moved.
+pub(super) enum TransferError {
     Error(Error),
-    Value(Box<Refused>),
+    Value(Box<RefusedValue>),
 }
 
-/// A value that doesn't fit.
-pub(super) struct Refused {
-    /// Where in the stream it lies.
+/// A value that its destination can't represent.
+pub(super) struct RefusedValue {
+    /// The position of the value in the stream.
     position: u64,
     item: Item,
     conversion: Conversion,
     error: ValueError,
 }
 
-impl Stop {
-    /// The error, with the item's index found in the program.
+impl TransferError {
+    /// The error for the caller. The program determines the index of the item.
     #[cold]
     pub(super) fn explain(self, body: &Body) -> Error {
-        let Refused { position, item, conversion, error } = match self {
-            Stop::Error(error) => return error,
-            Stop::Value(refused) => *refused,
+        let RefusedValue { position, item, conversion, error } = match self {
+            TransferError::Error(error) => return error,
+            TransferError::Value(refused) => *refused,
         };
         let (from, to) = describe(conversion);
         Error::Conversion(Box::new(ConversionError {
@@ -214,24 +202,29 @@ impl Stop {
         position: u64,
         item: &Item,
         conversion: Conversion,
-    ) -> Stop {
+    ) -> TransferError {
         match error {
-            KernelError::OutOfBounds(error) => Stop::Error(error.into()),
+            KernelError::OutOfBounds(error) => TransferError::Error(error.into()),
             KernelError::Value { unit, error } => {
                 let position = position + unit * item.stream();
-                Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
+                TransferError::Value(Box::new(RefusedValue {
+                    position,
+                    item: *item,
+                    conversion,
+                    error,
+                }))
             }
         }
     }
 }
 
-impl<E: Into<Error>> From<E> for Stop {
-    fn from(error: E) -> Stop {
-        Stop::Error(error.into())
+impl<E: Into<Error>> From<E> for TransferError {
+    fn from(error: E) -> TransferError {
+        TransferError::Error(error.into())
     }
 }
 
-/// Both ends of a conversion as people call them.
+/// The two representations of a conversion in words.
 pub(crate) fn describe(conversion: Conversion) -> (String, String) {
     match conversion {
         Conversion::Resize(ends) | Conversion::Logical(ends) | Conversion::Refloat(ends) => {
@@ -241,7 +234,7 @@ pub(crate) fn describe(conversion: Conversion) -> (String, String) {
     }
 }
 
-/// A scalar as people call it.
+/// The representation of a scalar in words.
 fn named(scalar: Scalar) -> String {
     let kind = match scalar.value {
         Value::Bytes => "bytes",
@@ -257,7 +250,8 @@ fn named(scalar: Scalar) -> String {
     format!("{kind} of {} bytes", scalar.size)
 }
 
-/// The index of the basic item at `position` of a repeated body's stream, where it is one that can fail to convert.
+/// The index of the basic item at `position` of a repeated body's stream. The item's conversion can
+/// fail.
 fn index(body: &Body, position: u64) -> u64 {
     let (iteration, position) = (position / body.stream, position % body.stream);
     let op = body.find(position);
@@ -266,23 +260,29 @@ fn index(body: &Body, position: u64) -> u64 {
         + body.start(op).items
         + match &body.ops[op] {
             Op::Loop(inner) => index(&inner.body, within),
-            // What can fail is converted scalar by scalar.
+            // A conversion that can fail goes scalar by scalar, so units are items.
             Op::Block(block) => within / block.item().stream(),
             Op::Gather(gather) => within / gather.item().stream(),
         }
 }
 
-/// A place in the packed bytes that a call was given.
+/// The offset of a stream position in the caller's buffer, which starts at `position` of the
+/// stream.
 fn offset(stream: u64, position: u64) -> i64 {
     stream as i64 - position as i64
 }
 
 impl Strip<'_> {
-    /// Moves the strip from memory to the stream, of which `out` holds the bytes from `position` on.
+    /// Moves the strip from memory to the stream. `out` starts at `position` of the stream.
     #[inline]
-    fn pack(self, memory: View<'_>, position: u64, out: &mut ViewMut<'_>) -> Result<(), Stop> {
+    fn pack(
+        self,
+        memory: View<'_>,
+        position: u64,
+        out: &mut ViewMut<'_>,
+    ) -> Result<(), TransferError> {
         let Strip::Cut { item, memory: start, stream, part } = self else {
-            return self.transfer(Way::Pack, memory, out, position);
+            return self.transfer(Direction::Pack, memory, out, position);
         };
         let (mut value, mut packed) = ([0; MAX_SIZE], [0; MAX_SIZE]);
         let value = &mut value[..item.memory() as usize];
@@ -293,7 +293,7 @@ impl Strip<'_> {
         Ok(out.write(at, &packed[part.start as usize..part.end as usize])?)
     }
 
-    /// Moves the strip from the stream, of which `input` holds the bytes from `position` on, to memory.
+    /// Moves the strip from the stream to memory. `input` starts at `position` of the stream.
     #[inline]
     fn unpack(
         self,
@@ -301,9 +301,9 @@ impl Strip<'_> {
         position: u64,
         input: View<'_>,
         partial: &mut Partial,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let Strip::Cut { item, memory: start, stream, part } = self else {
-            return self.transfer(Way::Unpack, input, memory, position);
+            return self.transfer(Direction::Unpack, input, memory, position);
         };
         if part.start == 0 {
             *partial = Partial { bytes: [0; MAX_SIZE], held: 0, position: stream };
@@ -324,15 +324,15 @@ impl Strip<'_> {
         Ok(())
     }
 
-    /// Moves a strip of whole units; the packed bytes are those of the stream from `position` on.
+    /// Moves a strip of whole units. The packed buffer starts at `position` of the stream.
     #[inline]
     fn transfer(
         self,
-        way: Way,
+        direction: Direction,
         source: View<'_>,
         target: &mut ViewMut<'_>,
         position: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let (moved, stream, item) = match self {
             Strip::Grid {
                 block,
@@ -344,20 +344,20 @@ impl Strip<'_> {
                 stream_strides,
             } => {
                 let kernel = match units == block.units {
-                    true => way.of(&block.kernel),
-                    false => way.kernel(&block.item(), units),
+                    true => direction.of(&block.kernel),
+                    false => direction.kernel(&block.item(), units),
                 };
                 let memory = Lane { start, strides: memory_strides };
                 let packed = packed(stream, position, stream_strides);
-                let (from, to) = way.order(memory, packed);
+                let (from, to) = direction.order(memory, packed);
                 (kernel.transfer(counts, source, from, target, to), stream, block.item())
             }
             Strip::Table { gather, runs, base, stream } => match &gather.table {
                 Table::Even { offsets } => {
                     let memory = base.wrapping_add(gather.start);
                     let packed = offset(stream, position);
-                    let moved = match way {
-                        Way::Pack => gather.kernel.by_table(
+                    let moved = match direction {
+                        Direction::Pack => gather.kernel.by_table(
                             Tabled::Source,
                             offsets,
                             runs,
@@ -366,7 +366,7 @@ impl Strip<'_> {
                             target,
                             packed,
                         ),
-                        Way::Unpack => gather.kernel.reversed().by_table(
+                        Direction::Unpack => gather.kernel.reversed().by_table(
                             Tabled::Target,
                             offsets,
                             runs,
@@ -379,54 +379,58 @@ impl Strip<'_> {
                     (moved, stream, gather.item())
                 }
                 Table::Ragged { .. } => {
-                    return pieces(gather, runs, base, stream)
-                        .try_for_each(|piece| piece.transfer(way, source, target, position));
+                    return ragged_runs(gather, runs, base, stream)
+                        .try_for_each(|strip| strip.transfer(direction, source, target, position));
                 }
             },
-            Strip::Piece { item, units, memory: start, stream } => {
+            Strip::Units { item, units, memory: start, stream } => {
                 let memory = Lane { start, strides: [0; 2] };
-                let (from, to) = way.order(memory, packed(stream, position, [0; 2]));
-                let kernel = way.kernel(&item, units);
+                let (from, to) = direction.order(memory, packed(stream, position, [0; 2]));
+                let kernel = direction.kernel(&item, units);
                 (kernel.transfer([1, 1], source, from, target, to), stream, item)
             }
-            Strip::Tile(tile) => return tile.transfer(way, source, target, position),
+            Strip::Tile(tile) => return tile.transfer(direction, source, target, position),
             Strip::Cut { .. } => unreachable!("pack and unpack move what is cut themselves"),
         };
-        moved.map_err(|error| Stop::of_kernel(error, stream, &item, way.conversion(&item)))
+        moved.map_err(|error| {
+            TransferError::of_kernel(error, stream, &item, direction.conversion(&item))
+        })
     }
 }
 
 impl<'p> Tile<'p> {
-    /// Moves block by block; where a value is refused, iteration by iteration, so that what lies before it is moved.
+    /// Moves block by block. If a value would be refused, moves iteration by iteration instead, so
+    /// that exactly the values before it are moved.
     fn transfer(
         self,
-        way: Way,
+        direction: Direction,
         source: View<'_>,
         target: &mut ViewMut<'_>,
         position: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), TransferError> {
         let tried = self.body.columnar.is_some_and(|columnar| columnar.tried > 0);
-        if tried && self.is_refused(way, source, position) {
+        if tried && self.is_refused(direction, source, position) {
             return (0..self.iterations)
                 .flat_map(|iteration| self.part(iteration..iteration + 1))
-                .try_for_each(|strip| strip.transfer(way, source, target, position));
+                .try_for_each(|strip| strip.transfer(direction, source, target, position));
         }
         self.part(0..self.iterations)
-            .try_for_each(|strip| strip.transfer(way, source, target, position))
+            .try_for_each(|strip| strip.transfer(direction, source, target, position))
     }
 
-    /// Whether a value can't be converted: nothing may be written of what lies behind it. A block with a leaf can fail one way
-    /// or the other; where that is the other way, nothing is tried.
-    fn is_refused(&self, way: Way, source: View<'_>, position: u64) -> bool {
+    /// Whether a conversion in this direction would refuse a value. A conversion on trial writes
+    /// nothing to the target. A block with a leaf may be able to fail only in the opposite
+    /// direction, and is then not tried.
+    fn is_refused(&self, direction: Direction, source: View<'_>, position: u64) -> bool {
         let mut trial = [0; TRIAL];
         let mut trial = ViewMut::new(&mut trial);
         self.part(0..self.iterations).any(|strip| match strip {
             Strip::Grid {
                 block, counts, memory, memory_strides, stream, stream_strides, ..
-            } if block.leaf.is_some() && way.conversion(&block.item()).can_fail() => {
-                let kernel = way.of(&block.kernel);
+            } if block.leaf.is_some() && direction.conversion(&block.item()).can_fail() => {
+                let kernel = direction.of(&block.kernel);
                 let memory = Lane { start: memory, strides: memory_strides };
-                let (from, _) = way.order(memory, packed(stream, position, stream_strides));
+                let (from, _) = direction.order(memory, packed(stream, position, stream_strides));
                 let to = Lane::packed(0, counts, kernel.to_run());
                 kernel.transfer(counts, source, from, &mut trial, to).is_err()
             }
@@ -434,7 +438,7 @@ impl<'p> Tile<'p> {
         })
     }
 
-    /// The blocks of some iterations.
+    /// The strips of a range of iterations, one for each block.
     pub(super) fn part(self, iterations: Range<u64>) -> impl Iterator<Item = Strip<'p>> {
         let Tile { body, base, stride, stream, .. } = self;
         let base = base.wrapping_add(stride.wrapping_mul(iterations.start as i64));
@@ -455,18 +459,18 @@ impl<'p> Tile<'p> {
     }
 }
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy)]
-enum Way {
+enum Direction {
     Pack,
     Unpack,
 }
 
-impl Way {
+impl Direction {
     fn conversion(self, item: &Item) -> Conversion {
         match self {
-            Way::Pack => item.pack,
-            Way::Unpack => item.unpack(),
+            Direction::Pack => item.pack,
+            Direction::Unpack => item.unpack(),
         }
     }
 
@@ -476,16 +480,16 @@ impl Way {
 
     fn of(self, kernel: &Kernel) -> Kernel {
         match self {
-            Way::Pack => *kernel,
-            Way::Unpack => kernel.reversed(),
+            Direction::Pack => *kernel,
+            Direction::Unpack => kernel.reversed(),
         }
     }
 
-    /// The source, and the target.
+    /// Orders the two sides as source and target.
     fn order<T>(self, memory: T, packed: T) -> (T, T) {
         match self {
-            Way::Pack => (memory, packed),
-            Way::Unpack => (packed, memory),
+            Direction::Pack => (memory, packed),
+            Direction::Unpack => (packed, memory),
         }
     }
 }
@@ -501,14 +505,14 @@ pub(super) fn convert(
     from: &[u8],
     to: &mut [u8],
     position: u64,
-) -> Result<(), Stop> {
+) -> Result<(), TransferError> {
     conversion.apply(from, to).map_err(|error| {
-        Stop::Value(Box::new(Refused { position, item: *item, conversion, error }))
+        TransferError::Value(Box::new(RefusedValue { position, item: *item, conversion, error }))
     })
 }
 
-/// The runs of a ragged table, one by one.
-pub(super) fn pieces(
+/// The runs of a ragged table as one strip each.
+pub(super) fn ragged_runs(
     gather: &Gather,
     runs: std::ops::Range<usize>,
     base: i64,
@@ -517,7 +521,7 @@ pub(super) fn pieces(
     let first = gather.run(runs.start).1.start;
     runs.map(move |index| {
         let (offset, run) = gather.run(index);
-        Strip::Piece {
+        Strip::Units {
             item: gather.item(),
             units: (run.end - run.start) / gather.item().stream(),
             memory: base.wrapping_add(offset),

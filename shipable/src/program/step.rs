@@ -1,10 +1,12 @@
-//! Copying typed memory to typed memory, step by step, each a grid that both ends have in common.
+//! Copying from one typed memory to another, step by step.
 //!
-//! Where steps are short, as between two irregular types, a part of the stream is staged in a buffer that the cache keeps.
+//! A step is the longest piece of the stream that one kernel call moves: a grid of runs common to
+//! both ends. If steps are short, as between two irregular types, a part of the stream is packed
+//! into a buffer that fits the cache, and unpacked from there.
 
-use super::cursor::{Cursor, Strip, Whole};
+use super::cursor::{Cursor, Elements, Strip};
 use super::op::{Body, Item};
-use super::pack::{Stop, convert};
+use super::pack::{TransferError, convert};
 use super::{Partial, Program};
 use crate::convert::{Conversion, MAX_SIZE};
 use crate::error::{Error, Result};
@@ -13,8 +15,8 @@ use crate::memory::{View, ViewMut};
 
 /// Copies `source_count` elements from typed memory to `target_count` elements of typed memory.
 ///
-/// Both programs are for the same stream, through which the bytes would go if they were packed and unpacked. Where source and target
-/// are of one type, [`Program::mirror`] does the same faster.
+/// Both programs must be lowered for the same stream. The result is that of packing and then
+/// unpacking. If source and target have the same type, [`Program::mirror`] is faster.
 ///
 /// ```
 /// use shipable::{Architecture, Committed, Datatype, View, ViewMut, program};
@@ -22,16 +24,19 @@ use crate::memory::{View, ViewMut};
 /// let row = Committed::new(&Datatype::contiguous(3, &Datatype::byte())?, &arch)?;
 /// let column = Committed::new(&Datatype::vector(3, 1, 2, &Datatype::byte())?, &arch)?;
 /// let mut matrix = [0; 6];
-/// program::copy(row.native(), 1, View::new(&[1, 2, 3]), column.native(), 1, ViewMut::new(&mut matrix))?;
+/// let (from, to) = (View::new(&[1, 2, 3]), ViewMut::new(&mut matrix));
+/// program::copy(row.native(), 1, from, column.native(), 1, to)?;
 /// assert_eq!(matrix, [1, 0, 2, 0, 3, 0]);
 /// # Ok::<(), shipable::Error>(())
 /// ```
 ///
 /// # Errors
 ///
-/// [`Error::Signature`] when the packed streams differ in length, and [`Error::Position`] when an item of the one isn't an
-/// item of the other; [`Error::OutOfBounds`] when elements don't lie in their memory; [`Error::Conversion`] for a value
-/// that the target can't hold: what lies before it is written.
+/// - [`Error::Signature`] if the packed streams differ in length.
+/// - [`Error::Position`] if an item of one type doesn't coincide with an item of the other.
+/// - [`Error::OutOfBounds`] if elements don't lie in their memory.
+/// - [`Error::Conversion`] for a value that the target can't represent. Items before it are
+///   written.
 pub fn copy(
     source: &Program,
     source_count: u64,
@@ -51,7 +56,7 @@ pub fn copy(
     if std::ptr::eq(source, target) && source.is_all_copy() {
         return source.mirror(source_count, from, to);
     }
-    // Memory that is the stream itself.
+    // One side may be contiguous: its memory is then the stream, and no copy of it is needed.
     let stream_at =
         |start: i64| Error::Overflow { what: if start < 0 { "a lower bound" } else { "a bound" } };
     if let (Some(read), Some(written)) =
@@ -59,7 +64,7 @@ pub fn copy(
     {
         let [read, written] = [read, written].map(|start| Lane { start, strides: [0; 2] });
         let kernel = Kernel::new(Conversion::Copy, length);
-        // A copy refuses no value.
+        // A copy never refuses a value.
         return match kernel.transfer([1, 1], from, read, &mut to, written) {
             Err(KernelError::OutOfBounds(error)) => Err(error.into()),
             Err(KernelError::Value { .. }) | Ok(()) => Ok(()),
@@ -71,57 +76,65 @@ pub fn copy(
         let mut partial = Partial::default();
         return target
             .unpack_from(target_count, &mut to, 0, length, stream, &mut partial)
-            .map_err(|stop| stop.explain(&target.body));
+            .map_err(|error| error.explain(&target.body));
     }
     if let Some(start) = target.contiguous(target_count) {
         to.covers(start, start.saturating_add_unsigned(length))?;
         let mut stream = to.shifted(start).ok_or_else(|| stream_at(start))?;
         return source
             .pack_into(source_count, from, 0, length, &mut stream)
-            .map_err(|stop| stop.explain(&source.body));
+            .map_err(|error| error.explain(&source.body));
     }
     let (read, written) = (source.range(source_count)?, target.range(target_count)?);
     from.covers(read.start, read.end)?;
     to.covers(written.start, written.end)?;
-    let source_whole = Whole::new(&source.body, source_count, source.extent);
-    let target_whole = Whole::new(&target.body, target_count, target.extent);
-    let ends_from = |position: u64| Ends {
-        source: Cursor::in_order(&source_whole, position..length),
-        target: Cursor::in_order(&target_whole, position..length),
+    let source_elements = Elements::new(&source.body, source_count, source.extent);
+    let target_elements = Elements::new(&target.body, target_count, target.extent);
+    let cursors_from = |position: u64| CursorPair {
+        source: Cursor::in_order(&source_elements, position..length),
+        target: Cursor::in_order(&target_elements, position..length),
     };
     let copies = source.is_all_copy() && target.is_all_copy();
-    let (mut ends, mut stages) = (ends_from(0), 1u32);
-    while let Some(step) = ends.next()? {
+    let (mut cursors, mut fills) = (cursors_from(0), 1u32);
+    while let Some(step) = cursors.next()? {
         step.carry_out([&source.body, &target.body], from, &mut to)?;
         if !copies || step.source.length() >= SHORT {
-            stages = 1;
+            fills = 1;
             continue;
         }
-        // Through a buffer, each end goes at its own pace.
+        // Through a buffer, each end moves in pieces of its own size.
         let mut position = step.position + step.source.length();
-        let mut stage = [0; STAGE];
-        for _ in 0..stages {
-            let staged = (length - position).min(STAGE as u64);
-            let stage = &mut stage[..staged as usize];
-            source.pack(source_count, from, position, stage)?;
-            target.unpack(target_count, to.reborrow(), position, stage, &mut Partial::default())?;
+        let mut buffer = [0; STAGING];
+        for _ in 0..fills {
+            let staged = (length - position).min(STAGING as u64);
+            let buffer = &mut buffer[..staged as usize];
+            source.pack(source_count, from, position, buffer)?;
+            target.unpack(
+                target_count,
+                to.reborrow(),
+                position,
+                buffer,
+                &mut Partial::default(),
+            )?;
             position += staged;
         }
-        // What was irregular so far may be so for long.
-        stages = stages.saturating_mul(2).min(1 << 10);
-        ends = ends_from(position);
+        // Types that have been irregular so far are likely to stay so: stage twice as much next
+        // time.
+        fills = fills.saturating_mul(2).min(1 << 10);
+        cursors = cursors_from(position);
     }
     Ok(())
 }
 
-/// A step shorter than this costs more to find than to carry out.
+/// For steps below this many bytes of the stream, the search costs more than the copy.
 const SHORT: u64 = 512;
 
-/// Bytes that are staged at a time: half of a small first-level cache.
-const STAGE: usize = 16 << 10;
+/// The bytes of the staging buffer: half of a small first-level cache.
+const STAGING: usize = 16 << 10;
 
-/// Parts of a run that are looked at beside the first: each step looks anew, and may be far shorter than the run. Of a byte each, they are
-/// no [`SHORT`] step.
+/// The most runs that are joined to the first run of a table. Without a limit, every step would
+/// walk the whole table again although it may move only the first bytes of it. Even 1-byte runs add
+/// up to more than [`SHORT`].
 const JOINED: usize = 1023;
 
 /// A grid of runs at one end of a copy.
@@ -130,9 +143,9 @@ struct Grid {
     item: Item,
     counts: [u64; 2],
     lane: Lane,
-    /// Bytes of a run in the stream.
+    /// The bytes of a run in the stream.
     run: u64,
-    /// Whether the runs are those of a table, and only the first ones, which adjoin, are described.
+    /// Whether the grid describes only the first runs of a table, those that adjoin.
     table: bool,
 }
 
@@ -147,7 +160,7 @@ impl Grid {
                 table: false,
             }),
             Strip::Table { gather, runs, base, .. } => {
-                // Runs of equal length may be parts of longer ones, a part of which will do.
+                // The table may have cut a longer run into equal parts: join the parts that adjoin.
                 let (offset, mut run) = gather.run(runs.start);
                 let more = runs.clone().skip(1).take(JOINED).take_while(|&index| {
                     let (next, part) = gather.run(index);
@@ -165,7 +178,7 @@ impl Grid {
                     table: runs.len() > joined,
                 })
             }
-            Strip::Piece { item, units, memory, .. } => Some(Grid {
+            Strip::Units { item, units, memory, .. } => Some(Grid {
                 item: *item,
                 counts: [1, 1],
                 lane: Lane { start: *memory, strides: [0; 2] },
@@ -176,7 +189,7 @@ impl Grid {
         }
     }
 
-    /// Bytes of an inner row in the stream.
+    /// The bytes of a row, the inner dimension, in the stream.
     fn row(&self) -> u64 {
         self.counts[1] * self.run
     }
@@ -185,7 +198,8 @@ impl Grid {
         self.counts[0] * self.row()
     }
 
-    /// Cuts the runs of an inner row into parts of `run` bytes in the stream, in rows of a run each.
+    /// Cuts the runs of one row into parts of `run` bytes of the stream. Each old run becomes a
+    /// row.
     fn cut(&self, run: u64) -> Grid {
         let inner = self.item.bytes_in_memory(run) as i64;
         let counts = [self.counts[1], self.run / run];
@@ -193,7 +207,7 @@ impl Grid {
         Grid { counts, lane, run, ..*self }
     }
 
-    /// Puts the runs of an inner row into rows of `runs` runs each.
+    /// Arranges the runs of one row in rows of `runs` runs each.
     fn fold(&self, runs: u64) -> Grid {
         let inner = self.lane.strides[1];
         let strides = [inner.wrapping_mul(runs as i64), inner];
@@ -202,26 +216,26 @@ impl Grid {
     }
 }
 
-/// What one step copies: two grids of the same shape.
+/// One step: two grids with equal counts and equal runs in the stream.
 struct Step {
     source: Grid,
     target: Grid,
-    /// Where in the stream it starts.
+    /// The position of the step in the stream.
     position: u64,
 }
 
-/// The cursors at both ends, at the same position.
-struct Ends<'p> {
+/// The cursors of both ends, at the same position.
+struct CursorPair<'p> {
     source: Cursor<'p>,
     target: Cursor<'p>,
 }
 
-impl Ends<'_> {
-    /// The longest step that a single call of a kernel carries out.
+impl CursorPair<'_> {
+    /// The longest step that one kernel call can carry out. `None` at the end of the stream.
     fn next(&mut self) -> Result<Option<Step>> {
         let position = self.source.position();
         let mut most = u64::MAX;
-        // Each turn makes `most` smaller, down to a run or an item.
+        // Each iteration lowers `most`, down to a run or an item.
         loop {
             let (mut source, mut target) = (self.source.clone(), self.target.clone());
             let Some(a) = source.next(most) else { return Ok(None) };
@@ -246,7 +260,7 @@ impl Ends<'_> {
     }
 }
 
-/// The same shape for two grids, or the length that gets closer to one.
+/// The grids with equal counts that describe both, or a shorter length to try next.
 fn meet(a: &Grid, b: &Grid) -> Result<(Grid, Grid), u64> {
     if a.table || b.table {
         let of = |grid: &Grid| if grid.table { grid.run } else { grid.length() };
@@ -261,7 +275,7 @@ fn meet(a: &Grid, b: &Grid) -> Result<(Grid, Grid), u64> {
     let (short, long) = (a.run.min(b.run), a.run.max(b.run));
     let row = a.row().min(b.row());
     if long % short != 0 {
-        // No common grid: as far as the shorter run, if that isn't what both are already.
+        // No common grid exists. Try the length of the shorter run.
         return Err(short);
     }
     let whole = row / long * long;
@@ -279,7 +293,7 @@ fn meet(a: &Grid, b: &Grid) -> Result<(Grid, Grid), u64> {
 }
 
 impl Step {
-    /// Carries the step out; a value that doesn't fit is named by the program whose conversion it was.
+    /// Carries out the step. An error names the item in the program whose conversion failed.
     fn carry_out(&self, bodies: [&Body; 2], from: View<'_>, to: &mut ViewMut<'_>) -> Result<()> {
         let Step { source, target, position } = self;
         let (conversion, item, body) = match (source.item.is_copy(), target.item.is_copy()) {
@@ -289,14 +303,17 @@ impl Step {
         };
         Kernel::new(conversion, source.run / item.stream())
             .transfer(source.counts, from, source.lane, to, target.lane)
-            .map_err(|error| Stop::of_kernel(error, *position, &item, conversion).explain(body))
+            .map_err(|error| {
+                TransferError::of_kernel(error, *position, &item, conversion).explain(body)
+            })
     }
 
-    /// Converts to the stream's representation and on to the target's, which no single conversion does.
+    /// Converts each item to the stream's representation and from there to the target's. No single
+    /// conversion does both.
     fn item_by_item(&self, bodies: [&Body; 2], from: View<'_>, to: &mut ViewMut<'_>) -> Result<()> {
         let Step { source, target, position } = self;
         let (a, b) = (source.item, target.item);
-        // The halves of a double-double may be items at one end and the whole at the other.
+        // A double-double may be one item at one end and two items, its halves, at the other.
         let step = a.stream().max(b.stream());
         let [read_at, write_at] = [source, target].map(|grid| grid.lane.strides);
         let mut position = *position;
@@ -311,9 +328,9 @@ impl Step {
             for _ in 0..source.run / step {
                 from.read(from_at, read)?;
                 convert_all(&a, a.pack, read, packed, position)
-                    .map_err(|stop| stop.explain(bodies[0]))?;
+                    .map_err(|error| error.explain(bodies[0]))?;
                 convert_all(&b, b.unpack(), packed, written, position)
-                    .map_err(|stop| stop.explain(bodies[1]))?;
+                    .map_err(|error| error.explain(bodies[1]))?;
                 to.write(to_at, written)?;
                 from_at += read.len() as i64;
                 to_at += written.len() as i64;
@@ -331,7 +348,7 @@ fn convert_all(
     from: &[u8],
     to: &mut [u8],
     position: u64,
-) -> Result<(), Stop> {
+) -> Result<(), TransferError> {
     let parts = to.chunks_exact_mut(conversion.to_size().into());
     from.chunks_exact(conversion.from_size().into())
         .zip(parts)
@@ -344,9 +361,10 @@ mod tests {
     use crate::{Architecture, Committed, Datatype};
 
     #[test]
-    fn a_step_does_not_look_through_all_parts_of_a_long_run() {
+    fn a_step_joins_a_limited_number_of_runs() {
         const LONG: usize = 5000;
-        // A long run is cut into parts as long as the many runs behind it.
+        // One long run, then many short ones: the table cuts the long run into parts of the short
+        // length.
         let lengths: Vec<_> = [LONG as i64].into_iter().chain([1; LONG]).collect();
         let places: Vec<_> = [0]
             .into_iter()
@@ -358,14 +376,14 @@ mod tests {
         let [many, blocks] =
             [many, blocks].map(|made| Committed::new(&made, &Architecture::NATIVE).unwrap());
 
-        let whole = Whole::new(&many.native().body, 1, many.native().extent);
-        let mut cursor = Cursor::in_order(&whole, 0..many.native().stream_size());
+        let elements = Elements::new(&many.native().body, 1, many.native().extent);
+        let mut cursor = Cursor::in_order(&elements, 0..many.native().stream_size());
         let strip = cursor.next(u64::MAX).unwrap();
         assert!(matches!(&strip, Strip::Table { runs, .. } if runs.len() == 2 * LONG), "{strip:?}");
         let grid = Grid::new(&strip).unwrap();
         assert_eq!((grid.run, grid.table), (8 * (1 + JOINED as u64), true));
 
-        // What is left of the run is copied nevertheless, both ways.
+        // The rest of the long run is copied all the same, in both directions.
         for (source, target) in [(&many, &blocks), (&blocks, &many)] {
             let (source, target) = (source.native(), target.native());
             let held = source.range(1).unwrap().end as usize;

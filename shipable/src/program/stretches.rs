@@ -1,4 +1,4 @@
-//! Where a program's bytes lie in memory, without expanding what is strided.
+//! The memory that a program reaches, as strided stretches or as single runs.
 
 use super::Program;
 use super::op::{Body, Dim, Op};
@@ -8,14 +8,15 @@ use super::op::{Body, Dim, Op};
 pub struct Stretch {
     /// The displacement of the first byte of the first run.
     pub start: i64,
-    /// Bytes in a run.
+    /// The bytes of a run.
     pub len: u64,
-    /// Repetitions, outer to inner: how many, and bytes from one to the next, above 0.
+    /// The dimensions, from the outermost to the innermost. Each is a count of repetitions and a
+    /// stride in bytes, which is above 0.
     pub dims: Vec<(u64, i64)>,
 }
 
 impl Stretch {
-    /// The displacement past its last byte.
+    /// The displacement past the last byte.
     pub fn end(&self) -> i64 {
         let last = |end: i64, &(count, stride): &(u64, i64)| {
             end.saturating_add(stride.saturating_mul(count as i64 - 1))
@@ -23,7 +24,7 @@ impl Stretch {
         self.dims.iter().fold(self.start.saturating_add_unsigned(self.len), last)
     }
 
-    /// The same in one more, outermost dimension.
+    /// This stretch repeated in one more dimension, the outermost.
     fn repeated(mut self, count: u64, stride: i64) -> Stretch {
         match stride {
             _ if count <= 1 || stride == 0 => {}
@@ -39,8 +40,11 @@ impl Stretch {
 }
 
 impl Program {
-    /// The bytes of memory in which `count` elements lie, relative to displacement 0, as at most `most` stretches in the
-    /// order of the type map; and whether these are all. What is regular takes one stretch, however long it is.
+    /// The memory of `count` elements, relative to displacement 0, as at most `most` stretches, and
+    /// whether these are all.
+    ///
+    /// The stretches are in the order of the type map. A regular layout takes one stretch, however
+    /// many runs it has.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype, Stretch};
@@ -56,17 +60,23 @@ impl Program {
         if count == 0 {
             return (Vec::new(), true);
         }
-        let mut list =
-            List { found: Vec::new(), most, outer: vec![Dim { count, stride: self.extent }] };
-        let whole = list.body(&self.body, 0);
-        (list.found, whole)
+        let mut collector = StretchCollector {
+            found: Vec::new(),
+            most,
+            outer: vec![Dim { count, stride: self.extent }],
+        };
+        let whole = collector.body(&self.body, 0);
+        (collector.found, whole)
     }
 }
 
 impl Program {
-    /// The runs of memory in which `count` elements lie, as displacements and lengths in bytes, in the order of the type map, so that
-    /// the packed stream of a program that is [all copy](Program::is_all_copy) is these runs one behind the other. None if there are
-    /// more than `most`, or if one is longer than a `u64` counts.
+    /// The memory of `count` elements as runs, each a displacement and a length in bytes, in the
+    /// order of the type map.
+    ///
+    /// If the program is [all copy](Program::is_all_copy), its packed stream is the concatenation
+    /// of these runs. Returns `None` if there are more than `most` runs, or if a run is longer than
+    /// a `u64` counts.
     ///
     /// ```
     /// use shipable::{Architecture, Committed, Datatype};
@@ -78,25 +88,25 @@ impl Program {
     /// # Ok::<(), shipable::Error>(())
     /// ```
     pub fn runs(&self, count: u64, most: usize) -> Option<Vec<(i64, u64)>> {
-        // What is one run isn't walked element by element.
+        // A single run needs no walk over its elements.
         if let Some(start) = self.contiguous(count).filter(|_| count > 0) {
             let run = (start, self.stream_length(count).ok()?);
             return (most > 0).then(|| vec![run]);
         }
-        let mut runs = Runs { found: Vec::new(), most };
+        let mut runs = RunCollector { found: Vec::new(), most };
         let all = Dim { count, stride: self.extent };
         runs.repeat(&[all], 0, &mut |runs, at| runs.body(&self.body, at)).then_some(runs.found)
     }
 }
 
-/// The runs found so far.
-struct Runs {
+/// Collects runs.
+struct RunCollector {
     found: Vec<(i64, u64)>,
     most: usize,
 }
 
-impl Runs {
-    /// Adds a body's runs, at a displacement; false if there are more than wanted.
+impl RunCollector {
+    /// Adds the runs of a body at a displacement. Returns false if they are too many.
     fn body(&mut self, body: &Body, at: i64) -> bool {
         body.ops.iter().all(|op| match op {
             Op::Block(block) => {
@@ -116,12 +126,13 @@ impl Runs {
         })
     }
 
-    /// Does something at each place of strided dimensions, the outermost first.
+    /// Calls `each` with every displacement of strided dimensions, the first of which is the
+    /// outermost.
     fn repeat(
         &mut self,
         dims: &[Dim],
         at: i64,
-        each: &mut dyn FnMut(&mut Runs, i64) -> bool,
+        each: &mut dyn FnMut(&mut RunCollector, i64) -> bool,
     ) -> bool {
         let Some((dim, inner)) = dims.split_first() else { return each(self, at) };
         let place = |index: u64| at.wrapping_add(dim.stride.wrapping_mul(index as i64));
@@ -143,16 +154,16 @@ impl Runs {
     }
 }
 
-/// The stretches found so far.
-struct List {
+/// Collects stretches.
+struct StretchCollector {
     found: Vec<Stretch>,
     most: usize,
-    /// The dimensions in which what comes is repeated, the outermost first.
+    /// The dimensions of the enclosing loops, from the outermost to the innermost.
     outer: Vec<Dim>,
 }
 
-impl List {
-    /// Adds a body's stretches, at a displacement; false if there are more than wanted.
+impl StretchCollector {
+    /// Adds the stretches of a body at a displacement. Returns false if they are too many.
     fn body(&mut self, body: &Body, at: i64) -> bool {
         body.ops.iter().all(|op| match op {
             Op::Block(block) => {

@@ -1,14 +1,15 @@
-//! Copies that are one call of a kernel: found once, of two programs and counts, and carried out often.
+//! Copies that are a single kernel call, prepared once for two programs and counts and carried out
+//! often.
 
 use super::Program;
-use super::cursor::{Strip, Whole};
-use super::mirror::Arranged;
+use super::cursor::{Elements, Strip};
+use super::mirror::MemoryOrder;
 use super::op::{Dim, Op};
 use crate::convert::Conversion;
 use crate::kernels::{Kernel, Lane, Transfer};
 use crate::memory::{OutOfBounds, View, ViewMut};
 
-/// A copy of runs that lie in at most two strided dimensions on either side, as they are.
+/// A copy without conversion, between runs in at most two strided dimensions on either side.
 ///
 /// ```
 /// use shipable::program::Strided;
@@ -25,29 +26,30 @@ use crate::memory::{OutOfBounds, View, ViewMut};
 #[derive(Clone, Copy, Debug)]
 pub struct Strided(Transfer);
 
-/// One side's runs.
-struct Runs {
+/// The runs of one side.
+struct SideRuns {
     run: u64,
     counts: [u64; 2],
     lane: Lane,
 }
 
-impl Runs {
-    fn of(program: &Program, count: u64) -> Option<Runs> {
-        let whole = Whole::new(&program.body, count, program.extent);
-        let Some(Strip::Grid { block, counts, memory, memory_strides, .. }) = whole.strip() else {
+impl SideRuns {
+    fn of(program: &Program, count: u64) -> Option<SideRuns> {
+        let elements = Elements::new(&program.body, count, program.extent);
+        let Some(Strip::Grid { block, counts, memory, memory_strides, .. }) = elements.strip()
+        else {
             return None;
         };
         let lane = Lane { start: memory, strides: memory_strides };
-        Some(Runs { run: block.memory_run(), counts, lane })
+        Some(SideRuns { run: block.memory_run(), counts, lane })
     }
 
-    /// The same bytes as runs of the other side, where they are one run.
-    fn cut_as(self, other: &Runs) -> Runs {
+    /// A single run cut into the runs of the other side. Otherwise `self`.
+    fn cut_as(self, other: &SideRuns) -> SideRuns {
         match self.counts {
             [1, 1] => {
                 let lane = Lane::packed(self.lane.start, other.counts, other.run);
-                Runs { lane, ..*other }
+                SideRuns { lane, ..*other }
             }
             _ => self,
         }
@@ -55,7 +57,8 @@ impl Runs {
 }
 
 impl Strided {
-    /// What [`copy`](super::copy) between these does, if it is such a copy.
+    /// Prepares a [`copy`](super::copy) between the two. `None` if that takes more than one kernel
+    /// call.
     pub fn between(
         source: &Program,
         source_count: u64,
@@ -67,7 +70,7 @@ impl Strided {
         if !is_whole || !source.is_all_copy() || !target.is_all_copy() {
             return None;
         }
-        let (from, to) = (Runs::of(source, source_count)?, Runs::of(target, target_count)?);
+        let (from, to) = (SideRuns::of(source, source_count)?, SideRuns::of(target, target_count)?);
         let from = from.cut_as(&to);
         let to = to.cut_as(&from);
         if (from.run, from.counts) != (to.run, to.counts) {
@@ -76,7 +79,8 @@ impl Strided {
         Strided::new(from.run, from.counts, from.lane, to.lane)
     }
 
-    /// What [`Program::mirror`] does, likewise.
+    /// Prepares a [`Program::mirror`] of `count` elements. `None` if that takes more than one
+    /// kernel call.
     pub fn mirror(program: &Program, count: u64) -> Option<Strided> {
         let [Op::Block(block)] = &*program.body.ops else { return None };
         if count == 0 || !program.is_all_copy() {
@@ -84,7 +88,7 @@ impl Strided {
         }
         let [outer, middle, inner] = block.dims;
         let dims = [Dim { count, stride: program.extent }, outer, middle, inner];
-        let arranged = Arranged::new(block.start, dims, block.memory_run());
+        let arranged = MemoryOrder::new(block.start, dims, block.memory_run());
         let [Dim::ONE, Dim::ONE, outer, inner] = arranged.dims else { return None };
         let lane = Lane { start: arranged.start, strides: [outer.stride, inner.stride] };
         Strided::new(arranged.run, [outer.count, inner.count], lane, lane)
@@ -94,11 +98,11 @@ impl Strided {
         Kernel::new(Conversion::Copy, run).prepare(counts, from, to).map(Strided)
     }
 
-    /// Copies.
+    /// Copies the runs.
     ///
     /// # Errors
     ///
-    /// Runs that don't lie in their memory; nothing is copied then.
+    /// [`OutOfBounds`] if a run doesn't lie in its memory. Nothing is copied.
     #[inline]
     pub fn carry_out(&self, from: View<'_>, to: &mut ViewMut<'_>) -> Result<(), OutOfBounds> {
         self.0.carry_out(from, to)
@@ -111,7 +115,7 @@ mod tests {
     use super::*;
     use crate::{Architecture, Committed, Datatype};
 
-    /// Types of 12 bytes of data, and one of 24.
+    /// Datatypes of 12 bytes of data each, except for one of 24.
     fn types() -> Vec<Committed> {
         let texts = [
             "U1(12b)",
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn strided_copies_are_those_of_the_programs() {
+    fn strided_copies_match_program_copies() {
         let memory: Vec<u8> = (0..=255).cycle().take(1200).collect();
         let (mut found, mut mirrored) = (0, 0);
         let all = types();
@@ -151,7 +155,7 @@ mod tests {
                 let mut room = ViewMut::new(&mut there).with_origin(600);
                 strided.carry_out(view, &mut room).unwrap();
                 assert_eq!(there, expected);
-                // As much memory as it takes, and a byte less.
+                // The smallest view that suffices, and one that is a byte shorter.
                 let reach = source.range(m).unwrap();
                 let bytes = (reach.end - reach.start) as usize;
                 for (less, fits) in [(0, true), (1, false)] {

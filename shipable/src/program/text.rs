@@ -1,12 +1,13 @@
-//! A program in text, for people and tests.
+//! The text form of a program, for people and tests.
 //!
 //! ```text
 //! extent 640 { 8 x 80: 8 @0 }
 //! ```
 //!
-//! A block is its dimensions, `COUNT x STRIDE` from the outer to the inner one, then the units of a run and its start; a
-//! conversion other than a copy stands before the units. `[...]` is a table, `COUNT x STRIDE @START { ... }` a loop. A body
-//! that several loops share is written out by the first of them, `#1{ ... }`, and named by the others, `#1`.
+//! A block is its dimensions, `COUNT x STRIDE` from the outermost to the innermost, then the units
+//! of a run and its start. A conversion other than a copy stands before the units. `[...]` is a
+//! table, and `COUNT x STRIDE @START { ... }` is a loop. The first loop over a shared body writes
+//! it out as `#1{ ... }`, and the others refer to it as `#1`.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Display, Formatter, Result};
@@ -23,24 +24,25 @@ impl Display for Program {
     }
 }
 
-/// As it is displayed: what is shared is printed once.
+/// Equal to the display form: the derived form would print a shared body once for each of its
+/// loops.
 impl Debug for Program {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "Program({self})")
     }
 }
 
-/// What is known of bodies, by their addresses.
+/// The state of printing one program. Bodies are identified by their addresses.
 #[derive(Default)]
 struct Printer {
-    /// How many loops repeat a body.
+    /// The number of loops that share a body.
     uses: HashMap<*const Body, u64>,
-    /// The numbers of those written out so far that are used again.
+    /// The numbers of the shared bodies that are written out already.
     numbers: HashMap<*const Body, usize>,
 }
 
 impl Printer {
-    /// Counts the uses of bodies below this one.
+    /// Counts the uses of every body below this one.
     fn count(&mut self, body: &Body) {
         for op in &body.ops {
             if let Op::Loop(inner) = op {

@@ -1,33 +1,39 @@
-//! Reductions of typed memory: strided by programs, in place where elements lie one after the other.
+//! Reductions of typed memory. Contiguous elements are combined in place, others in packed pieces.
 
 use std::ops::Range;
 
-use super::{Body, Reduction};
+use super::{Method, Reduction};
 use crate::error::{Error, Result};
 use crate::memory::{View, ViewMut};
 use crate::program::Program;
 
-/// Bytes of packed elements that are worked on at a time: well within a first-level cache, and cleared at little cost.
+/// The bytes of packed elements that are combined at a time: well within a first-level cache, and
+/// cheap to clear.
 pub(super) const PIECE: usize = 4096;
 
-/// Typed memory that a reduction changes.
+/// The typed memory that a reduction reads or changes.
 #[derive(Debug)]
 pub struct Sides<'a> {
-    /// The layout of an element, for a stream of the memory's own representation.
+    /// The layout of an element, lowered for a stream of the memory's own representation.
     pub program: &'a Program,
-    /// How many.
+    /// The number of elements.
     pub count: u64,
-    /// Where they lie.
+    /// The memory of the elements.
     pub memory: ViewMut<'a>,
 }
 
 impl Reduction {
-    /// Combines `bytes` of packed operands, from displacement 0 of `operands` on, with the items from `position` of the
-    /// packed stream of `target` on, all in the memory's representation; what was there before goes to `fetched`, packed.
+    /// Combines `bytes` of packed operands with the items of `target`, and packs the previous
+    /// values of the items into `fetched`.
+    ///
+    /// The operands start at displacement 0 of `operands`, and the items at `position` of the
+    /// target's packed stream. All are in the memory's representation.
     ///
     /// # Errors
-    /// [`Error::Position`] past the end of the target's stream, or within an element; [`Error::OutOfBounds`] where
-    /// elements don't lie in their memory.
+    ///
+    /// - [`Error::Position`] if the range exceeds the target's stream, or starts or ends within an
+    ///   element.
+    /// - [`Error::OutOfBounds`] if elements don't lie in their memory.
     pub fn apply(
         &self,
         target: &mut Sides<'_>,
@@ -47,33 +53,41 @@ impl Reduction {
             }
             return self.combine_at(operands, memory, at, bytes);
         }
-        let mut there = [0; PIECE];
+        let mut current = [0; PIECE];
         let piece = PIECE as u64 / self.element() * self.element();
         let mut done = 0;
         while done < bytes {
             let length = piece.min(bytes - done);
-            let there = &mut there[..length as usize];
-            program.pack(*count, memory.as_view(), position + done, there)?;
+            let current = &mut current[..length as usize];
+            program.pack(*count, memory.as_view(), position + done, current)?;
             if let Some(fetched) = fetched.as_deref_mut() {
-                fetched[done as usize..(done + length) as usize].copy_from_slice(there);
+                fetched[done as usize..(done + length) as usize].copy_from_slice(current);
             }
-            if !matches!(self.body, Body::Keep) {
+            if !matches!(self.method, Method::Keep) {
                 let shifted = operands.shifted(done as i64).ok_or(OVERFLOW)?;
-                self.combine_at(shifted, &mut ViewMut::new(there), 0, length)?;
+                self.combine_at(shifted, &mut ViewMut::new(current), 0, length)?;
                 let mut partial = crate::Partial::default();
-                program.unpack(*count, memory.reborrow(), position + done, there, &mut partial)?;
+                program.unpack(
+                    *count,
+                    memory.reborrow(),
+                    position + done,
+                    current,
+                    &mut partial,
+                )?;
             }
             done += length;
         }
         Ok(())
     }
 
-    /// Combines typed memory with typed memory of the same representation, without a buffer between where elements lie one
-    /// after the other: the bytes `range` of their packed streams. What was there before goes to `result`, typed memory
-    /// as well.
+    /// Combines typed memory with typed memory of the same representation: the bytes `range` of
+    /// both packed streams. Unpacks the previous values into `result`, which is typed memory too.
+    ///
+    /// Contiguous operands are read in place, without a buffer.
     ///
     /// # Errors
-    /// As [`apply`](Reduction::apply).
+    ///
+    /// Those of [`apply`](Reduction::apply).
     pub fn apply_typed(
         &self,
         operands: (&Program, u64, View<'_>),
@@ -84,8 +98,8 @@ impl Reduction {
         let (program, count, memory) = operands;
         let length = range.end.saturating_sub(range.start);
         let direct = match program.contiguous(count) {
-            // Without an operand there is nothing to read.
-            _ if matches!(self.body, Body::Keep) => Some(View::new(&[])),
+            // NO_OP reads no operand.
+            _ if matches!(self.method, Method::Keep) => Some(View::new(&[])),
             Some(start) => {
                 let reach = program.range(count)?;
                 memory.covers(reach.start, reach.end)?;

@@ -1,23 +1,27 @@
 //! Reductions: predefined operations on typed memory in any representation.
 //!
 //! ```text
-//!  operands packed, in their sender's representation
-//!      │ Stage: converted, element by element            (nothing where both are alike, or a loop swaps as well)
+//!  packed operands in their sender's representation
+//!      │ Stage: converts element by element, unless the representations agree
+//!      │        or the reduction's loop swaps bytes itself
 //!      ▼
-//!  operands packed, in the memory's representation ──Reduction──► items of a Program's memory, changed in place
-//!                                                       │
-//!                                                       └──► what was there, packed, for fetching accumulates
+//!  packed operands in the memory's representation
+//!      │ Reduction: combines them with the items of a Program's memory, in place
+//!      ▼
+//!  previous values of the items, packed, for fetching accumulates
 //! ```
 //!
-//! The operation happens in the representation of the memory that it changes, as MPI has it: a sum of two shorts wraps
-//! around where shorts of that machine do. All elements are of one predefined type (MPI-5.0 section 12.3.4), so a position
-//! in the packed stream says which element it lies in.
+//! The operation happens in the representation of the memory that it changes, as MPI requires: a
+//! sum of two shorts wraps around where shorts of that machine do. All elements have one predefined
+//! type (MPI-5.0 section 12.3.4), so a position in the packed stream determines the element that it
+//! lies in.
 //!
-//! Loops of the machine's own instructions serve what it computes itself, in both byte orders; the rest (long double in
-//! other formats, half precision, Fortran's truth values) takes software. Integers wrap around; floating point rounds to
-//! nearest and overflows to infinity; what NaN does stands at each [`Op`].
+//! Loops of machine instructions compute the types that the machine has, in both byte orders.
+//! Software computes the others: long double in other formats, half precision, and Fortran's truth
+//! values. Integers wrap around. Floating point rounds to nearest and overflows to infinity. Each
+//! [`Op`] describes its result for NaN.
 //!
-//! Left out: operations defined by users, which MPI doesn't allow in accumulates either.
+//! Left out: user-defined operations, which MPI doesn't allow in accumulates either.
 
 mod apply;
 mod op;
@@ -43,7 +47,7 @@ use software::{LONGEST, Software};
 /// use shipable::reduce::{Op, Reduction};
 /// use shipable::{Architecture, Basic, View, ViewMut};
 ///
-/// // Two shorts of a big-endian machine, each of which gets 1 more.
+/// // Adds 1 to two shorts of a big-endian machine.
 /// let sum = Reduction::new(Op::Sum, Basic::Short.into(), &Architecture::S390X)?;
 /// let mut memory = [0x00, 0xff, 0x7f, 0xff];
 /// sum.combine(View::new(&[0, 1, 0, 1]), &mut ViewMut::new(&mut memory), 2)?;
@@ -53,49 +57,50 @@ use software::{LONGEST, Software};
 #[derive(Clone, Copy, Debug)]
 pub struct Reduction {
     op: Op,
-    /// Bytes of an element in the packed stream.
+    /// The bytes of an element in the packed stream.
     element: u32,
-    body: Body,
+    method: Method,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Body {
-    /// What is there stays.
+enum Method {
+    /// The value stays.
     Keep,
-    /// The operand takes its place.
+    /// The operand replaces the value.
     Replace,
     Fold(Fold),
     Software(Software),
 }
 
 impl Reduction {
-    /// The reduction of elements of `leaf` in memory of `architecture`.
+    /// The reduction of elements of `leaf` in the memory of `architecture`.
     ///
     /// # Errors
-    /// As [`Op::check`] and [`Architecture::leaf`].
+    ///
+    /// Those of [`Op::check`] and [`Architecture::leaf`].
     pub fn new(op: Op, leaf: Leaf, architecture: &Architecture) -> Result<Reduction> {
         op.check(leaf)?;
         let layout = architecture.leaf(leaf)?;
         let complex = is_complex(leaf);
         let scalars = layout.components.iter().map(|component| component.scalar);
         let scalars: smallvec::SmallVec<[Scalar; 2]> = scalars.collect();
-        let body = match (op, &scalars[..]) {
-            (Op::NoOp, _) | (_, []) => Body::Keep,
-            (Op::Replace, _) => Body::Replace,
+        let method = match (op, &scalars[..]) {
+            (Op::NoOp, _) | (_, []) => Method::Keep,
+            (Op::Replace, _) => Method::Replace,
             (_, &[first, ref rest @ ..]) => match Fold::find(op, &scalars, complex) {
-                Some(fold) => Body::Fold(fold),
+                Some(fold) => Method::Fold(fold),
                 None => {
-                    Body::Software(Software { op, first, second: rest.first().copied(), complex })
+                    Method::Software(Software { op, first, second: rest.first().copied(), complex })
                 }
             },
         };
-        Ok(Reduction { op, element: layout.size, body })
+        Ok(Reduction { op, element: layout.size, method })
     }
 
-    /// The same of operands in the other byte order, if there is a loop for it.
+    /// The reduction for operands in the other byte order. `None` if no loop does both.
     fn across(&self) -> Option<Reduction> {
-        let Body::Fold(fold) = &self.body else { return None };
-        Some(Reduction { body: Body::Fold(fold.across()?), ..*self })
+        let Method::Fold(fold) = &self.method else { return None };
+        Some(Reduction { method: Method::Fold(fold.across()?), ..*self })
     }
 
     /// The operation.
@@ -103,16 +108,18 @@ impl Reduction {
         self.op
     }
 
-    /// Bytes of an element in a packed stream of its representation.
+    /// The bytes of an element in a packed stream of its representation.
     #[inline]
     pub fn element(&self) -> u64 {
         self.element.into()
     }
 
-    /// Combines `elements` packed operands with as many packed elements, in place. Both start at displacement 0.
+    /// Combines `elements` packed operands with as many packed elements, in place. Both start at
+    /// displacement 0.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] where either has too few bytes; nothing is changed then.
+    ///
+    /// [`Error::OutOfBounds`] if either view has too few bytes. Nothing is changed.
     #[inline]
     pub fn combine(
         &self,
@@ -125,10 +132,12 @@ impl Reduction {
         self.combine_packed(operands, target, bytes)
     }
 
-    /// The same of so many bytes, which are whole elements.
+    /// Combines `bytes` of packed operands with as many bytes of packed elements, in place. Both
+    /// start at displacement 0 and hold whole elements.
     ///
     /// # Errors
-    /// As [`combine`](Reduction::combine).
+    ///
+    /// [`Error::OutOfBounds`] if either view has too few bytes. Nothing is changed.
     #[inline]
     pub fn combine_packed(
         &self,
@@ -136,14 +145,15 @@ impl Reduction {
         target: &mut ViewMut<'_>,
         bytes: u64,
     ) -> Result<()> {
-        match &self.body {
-            Body::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
-            // A view of its own, so that the caller's needn't lie in memory for the other arm.
+        match &self.method {
+            Method::Fold(fold) => Ok(fold.run(operands, target, 0, bytes)?),
+            // Reborrowed: otherwise the caller's view would have to live in memory, for this arm
+            // only.
             _ => self.combine_at(operands, &mut target.reborrow(), 0, bytes),
         }
     }
 
-    /// Combines `bytes` of operands with the elements from `at` on.
+    /// Combines `bytes` of operands with the elements at displacement `at`.
     #[inline(never)]
     fn combine_at(
         &self,
@@ -152,28 +162,28 @@ impl Reduction {
         at: i64,
         bytes: u64,
     ) -> Result<()> {
-        match &self.body {
-            Body::Keep => {}
-            Body::Replace => {
+        match &self.method {
+            Method::Keep => {}
+            Method::Replace => {
                 let lane = |start| Lane { start, strides: [0; 2] };
                 let copy = Kernel::new(Conversion::Copy, bytes);
                 match copy.transfer([1, 1], operands, lane(0), target, lane(at)) {
                     Err(KernelError::OutOfBounds(error)) => return Err(error.into()),
-                    // A copy refuses no value.
+                    // A copy never refuses a value.
                     Err(KernelError::Value { .. }) | Ok(()) => {}
                 }
             }
-            Body::Fold(fold) => fold.run(operands, target, at, bytes)?,
-            Body::Software(software) => {
+            Method::Fold(fold) => fold.run(operands, target, at, bytes)?,
+            Method::Software(software) => {
                 let size = self.element as usize;
-                let (mut operand, mut there) = ([0; LONGEST], [0; LONGEST]);
-                let (operand, there) = (&mut operand[..size], &mut there[..size]);
+                let (mut operand, mut current) = ([0; LONGEST], [0; LONGEST]);
+                let (operand, current) = (&mut operand[..size], &mut current[..size]);
                 for element in 0..bytes / self.element() {
                     let offset = (element * self.element()) as i64;
                     operands.read(offset, operand)?;
-                    target.read(at + offset, there)?;
-                    software.combine(operand, there);
-                    target.write(at + offset, there)?;
+                    target.read(at + offset, current)?;
+                    software.combine(operand, current);
+                    target.write(at + offset, current)?;
                 }
             }
         }
@@ -181,7 +191,7 @@ impl Reduction {
     }
 }
 
-/// Compare and swap of one element of a type, in the memory of one architecture (MPI-5.0 section 12.3.4).
+/// Compare and swap of one element, in the memory of one architecture (MPI-5.0 section 12.3.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Swap {
     scalar: Scalar,
@@ -191,7 +201,8 @@ impl Swap {
     /// Compare and swap of elements of `leaf`.
     ///
     /// # Errors
-    /// As [`check_swap`] and [`Architecture::leaf`].
+    ///
+    /// Those of [`check_swap`] and [`Architecture::leaf`].
     pub fn new(leaf: Leaf, architecture: &Architecture) -> Result<Swap> {
         check_swap(leaf)?;
         let components = architecture.leaf(leaf)?.components;
@@ -203,16 +214,19 @@ impl Swap {
         Ok(Swap { scalar: components.first().ok_or_else(refused)?.scalar })
     }
 
-    /// Bytes of an element.
+    /// The bytes of an element.
     pub fn element(&self) -> u64 {
         self.scalar.size.into()
     }
 
-    /// Puts `new` where `compare` equals what is there, and gives what was there in `old`. Logicals are equal if both are
-    /// true, or neither. All are one element, in the memory's representation.
+    /// Stores `new` if the element equals `compare`, and returns the previous value in `old`.
+    ///
+    /// Two logicals are equal if both are true or both are false. All arguments hold one element in
+    /// the memory's representation.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] where the element isn't in the memory.
+    ///
+    /// [`Error::OutOfBounds`] if the element doesn't lie in the memory.
     pub fn apply(
         &self,
         target: &mut ViewMut<'_>,
@@ -227,7 +241,7 @@ impl Swap {
         Ok(())
     }
 
-    /// Whether two values are equal, which are no longer than this, and zero beyond their bytes.
+    /// Whether two elements are equal. Each is given as an integer, with zeros beyond its bytes.
     #[inline]
     pub fn is_equal(&self, a: u64, b: u64) -> bool {
         match self.scalar.value {
@@ -236,10 +250,12 @@ impl Swap {
         }
     }
 
-    /// As [`apply`](Swap::apply), all at displacement 0 of memory; what was there isn't told.
+    /// Stores `new` if the element equals `compare`. All lie at displacement 0 of their views. The
+    /// previous value isn't returned.
     ///
     /// # Errors
-    /// As [`apply`](Swap::apply).
+    ///
+    /// [`Error::OutOfBounds`] if an element doesn't lie in its view.
     #[inline]
     pub fn apply_views(
         &self,

@@ -1,11 +1,12 @@
-//! The predefined operations, and the types that each takes.
+//! The predefined operations, and the datatypes that each takes.
 
 use crate::basic::{Basic, Leaf};
 use crate::error::{Class, Error, Result};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident = $wire:literal, $mpi:literal;)*) => {
-        /// A predefined operation of reductions and accumulates (MPI-5.0 sections 6.9.2 and 12.3.4).
+        /// A predefined operation of reductions and accumulates (MPI-5.0 sections 6.9.2 and
+        /// 12.3.4).
         ///
         /// The discriminant is the operation's code on the wire and never changes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +19,7 @@ macro_rules! operations {
             /// Every operation, in the order of the wire codes.
             pub const ALL: &'static [Op] = &[$(Op::$name),*];
 
-            /// The name that MPI gives it, such as `MPI_SUM`.
+            /// The MPI name, such as `MPI_SUM`.
             pub const fn mpi_name(self) -> &'static str {
                 match self { $(Op::$name => $mpi),* }
             }
@@ -32,38 +33,41 @@ macro_rules! operations {
 }
 
 operations! {
-    /// The greater. A NaN is neither greater nor smaller than anything, so the value that it is compared with, or that is
-    /// there already, stays: `target = if operand > target { operand } else { target }`.
+    /// The maximum. Neither order holds for a NaN, so the value at the target stays: `target = if
+    /// operand > target { operand } else { target }`.
     Max = 1, "MPI_MAX";
-    /// The smaller; NaN as for [`Max`](Op::Max).
+    /// The minimum. A NaN on either side leaves the value at the target, as for [`Max`](Op::Max).
     Min = 2, "MPI_MIN";
-    /// The sum. Integers wrap around in two's complement; floating point rounds once, to nearest, and overflows to infinity.
+    /// The sum. Integers wrap around in two's complement. Floating point rounds once, to nearest,
+    /// and overflows to infinity.
     Sum = 3, "MPI_SUM";
-    /// The product; as [`Sum`](Op::Sum). A complex one is made of four products and two sums, each rounded.
+    /// The product, which wraps and rounds as [`Sum`](Op::Sum) does. A complex product takes four
+    /// products and two sums, each of which is rounded.
     Prod = 4, "MPI_PROD";
-    /// Whether both are true. What isn't zero is; true is written as C's 1, or as Fortran's `.TRUE.`.
+    /// Logical and. Any nonzero value is true. A true result is written as C's 1, or as Fortran's
+    /// `.TRUE.`.
     Land = 5, "MPI_LAND";
-    /// The bits that both have.
+    /// Bitwise and.
     Band = 6, "MPI_BAND";
-    /// Whether one is true, or both are.
+    /// Logical or.
     Lor = 7, "MPI_LOR";
-    /// The bits that one has, or both.
+    /// Bitwise or.
     Bor = 8, "MPI_BOR";
-    /// Whether one is true and the other isn't.
+    /// Logical exclusive or.
     Lxor = 9, "MPI_LXOR";
-    /// The bits that one has and the other hasn't.
+    /// Bitwise exclusive or.
     Bxor = 10, "MPI_BXOR";
-    /// The pair with the greater value; of equal values, the smaller index.
+    /// The pair with the greater value. If the values are equal, the smaller index.
     Maxloc = 11, "MPI_MAXLOC";
-    /// The pair with the smaller value; of equal values, the smaller index.
+    /// The pair with the smaller value. If the values are equal, the smaller index.
     Minloc = 12, "MPI_MINLOC";
-    /// The operand. Accumulates only.
+    /// The operand replaces the value. For accumulates only.
     Replace = 13, "MPI_REPLACE";
-    /// What was there. Fetching accumulates only.
+    /// The value stays. For fetching accumulates only.
     NoOp = 14, "MPI_NO_OP";
 }
 
-/// The kinds of types that MPI-5.0 section 6.9.2 lists.
+/// The groups of datatypes in MPI-5.0 section 6.9.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     CInteger,
@@ -74,7 +78,7 @@ pub(super) enum Group {
     Byte,
     MultiLanguage,
     Pair,
-    /// Characters and MPI_PACKED: nothing computes with them.
+    /// Characters and MPI_PACKED, on which only REPLACE and NO_OP are defined.
     Opaque,
 }
 
@@ -111,21 +115,22 @@ impl Group {
             Group::FloatingPoint => "a floating-point type",
             Group::Logical => "a logical",
             Group::Complex => "a complex type",
-            Group::Byte => "the type of bytes",
+            Group::Byte => "the byte type",
             Group::MultiLanguage => "a multi-language type",
             Group::Pair => "a pair",
-            Group::Opaque => "no type to compute with",
+            Group::Opaque => "a type without arithmetic",
         }
     }
 }
 
 impl Op {
-    /// The code on the wire.
+    /// The operation's code on the wire.
     pub const fn wire(self) -> u8 {
         self as u8
     }
 
-    /// Whether the operation is defined on a type (MPI-5.0 sections 6.9.2, 6.9.4 and 12.3.4).
+    /// Checks that the operation is defined on a datatype (MPI-5.0 sections 6.9.2, 6.9.4 and
+    /// 12.3.4).
     ///
     /// ```
     /// use shipable::{Basic, Class, reduce::Op};
@@ -136,7 +141,8 @@ impl Op {
     /// ```
     ///
     /// # Errors
-    /// Class OP where it isn't.
+    ///
+    /// Class OP if it isn't.
     pub fn check(self, leaf: Leaf) -> Result<()> {
         let group = Group::of(leaf);
         if self.takes(group) && !is_marker(leaf) {
@@ -189,11 +195,12 @@ impl Op {
     }
 }
 
-/// Whether compare_and_swap takes a type: C integers, Fortran integers, logicals, multi-language types and bytes
-/// (MPI-5.0 section 12.3.4).
+/// Checks that compare_and_swap takes a datatype: a C integer, a Fortran integer, a logical, a
+/// multi-language type or a byte (MPI-5.0 section 12.3.4).
 ///
 /// # Errors
-/// Class TYPE for any other.
+///
+/// Class TYPE for any other datatype.
 pub fn check_swap(leaf: Leaf) -> Result<()> {
     use Group::*;
     let group = Group::of(leaf);

@@ -1,5 +1,7 @@
-//! One element at a time, in any representation: what no loop of the machine's own instructions computes, and what those
-//! that there are mean.
+//! Operations on one element at a time, in any representation.
+//!
+//! They serve types for which the machine has no instructions. For all other types, they define the
+//! results that the loops must give.
 
 use std::cmp::Ordering;
 
@@ -8,10 +10,11 @@ use crate::arch::{Scalar, Value};
 use crate::convert::{MAX_SIZE, image_of, load, load_float, store, store_float};
 use crate::float::arithmetic;
 
-/// The longest packed element: a complex number of two 16-byte parts.
+/// The longest packed element: a complex number with two 16-byte parts.
 pub(super) const LONGEST: usize = 2 * MAX_SIZE;
 
-/// Elements of one scalar, or of two: a complex number's parts, or a pair's value and index.
+/// An operation on elements of one scalar, or of two: the parts of a complex number, or the value
+/// and the index of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Software {
     pub op: Op,
@@ -21,16 +24,16 @@ pub(super) struct Software {
 }
 
 impl Software {
-    /// Combines an operand with what is there.
-    pub(super) fn combine(&self, operand: &[u8], there: &mut [u8]) {
+    /// Combines an operand with the value at the target.
+    pub(super) fn combine(&self, operand: &[u8], current: &mut [u8]) {
         let Some(second) = self.second else {
-            return scalar(self.op, self.first, operand, there);
+            return scalar(self.op, self.first, operand, current);
         };
         let part = usize::from(self.first.size);
         match self.op {
             Op::Maxloc | Op::Minloc => {
                 let ((value, index), (held, held_index)) =
-                    (operand.split_at(part), there.split_at(part));
+                    (operand.split_at(part), current.split_at(part));
                 let wanted = if self.op == Op::Maxloc { Ordering::Greater } else { Ordering::Less };
                 let better = match compare(self.first, value, held) {
                     Some(Ordering::Equal) => {
@@ -39,45 +42,46 @@ impl Software {
                     ordering => ordering == Some(wanted),
                 };
                 if better {
-                    there.copy_from_slice(operand);
+                    current.copy_from_slice(operand);
                 }
             }
-            Op::Prod if self.complex => self.product(operand, there),
+            Op::Prod if self.complex => self.product(operand, current),
             _ => {
-                let (held, held_second) = there.split_at_mut(part);
+                let (held, held_second) = current.split_at_mut(part);
                 scalar(self.op, self.first, &operand[..part], held);
                 scalar(self.op, second, &operand[part..], held_second);
             }
         }
     }
 
-    fn product(&self, operand: &[u8], there: &mut [u8]) {
+    fn product(&self, operand: &[u8], current: &mut [u8]) {
         let Value::Float(format) = self.first.value else { return };
         let part = usize::from(self.first.size);
         let image = |bytes: &[u8]| load_float(self.first, format, bytes);
-        let (a, b) = (image(&there[..part]), image(&there[part..]));
+        let (a, b) = (image(&current[..part]), image(&current[part..]));
         let (c, d) = (image(&operand[..part]), image(&operand[part..]));
         let times = |x, y| arithmetic::multiply(format, x, y);
         let real = arithmetic::subtract(format, times(a, c), times(b, d));
         let imaginary = arithmetic::add(format, times(a, d), times(b, c));
-        store_float(real, self.first, format, &mut there[..part]);
-        store_float(imaginary, self.first, format, &mut there[part..]);
+        store_float(real, self.first, format, &mut current[..part]);
+        store_float(imaginary, self.first, format, &mut current[part..]);
     }
 }
 
-/// Combines one scalar. What has no meaning, which [`Op::check`] refuses, leaves it as it is.
-fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
+/// Combines one scalar. An operation that isn't defined on it changes nothing, but [`Op::check`]
+/// refuses these.
+fn scalar(op: Op, kind: Scalar, operand: &[u8], current: &mut [u8]) {
     let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
     let result = match op {
         Op::Max | Op::Min => {
             let wanted = if op == Op::Max { Ordering::Greater } else { Ordering::Less };
-            if compare(kind, operand, there) == Some(wanted) {
-                there.copy_from_slice(operand);
+            if compare(kind, operand, current) == Some(wanted) {
+                current.copy_from_slice(operand);
             }
             return;
         }
         Op::Land | Op::Lor | Op::Lxor => {
-            let (a, b) = (is_true(operand), is_true(there));
+            let (a, b) = (is_true(operand), is_true(current));
             let result = match op {
                 Op::Land => a && b,
                 Op::Lor => a || b,
@@ -90,34 +94,34 @@ fn scalar(op: Op, kind: Scalar, operand: &[u8], there: &mut [u8]) {
             }
         }
         Op::Band | Op::Bor | Op::Bxor => {
-            for (there, operand) in there.iter_mut().zip(operand) {
-                *there = match op {
-                    Op::Band => *there & operand,
-                    Op::Bor => *there | operand,
-                    _ => *there ^ operand,
+            for (current, operand) in current.iter_mut().zip(operand) {
+                *current = match op {
+                    Op::Band => *current & operand,
+                    Op::Bor => *current | operand,
+                    _ => *current ^ operand,
                 };
             }
             return;
         }
         Op::Sum | Op::Prod => {
             if let Value::Float(format) = kind.value {
-                let (a, b) = (load_float(kind, format, there), load_float(kind, format, operand));
+                let (a, b) = (load_float(kind, format, current), load_float(kind, format, operand));
                 let result = match op {
                     Op::Sum => arithmetic::add(format, a, b),
                     _ => arithmetic::multiply(format, a, b),
                 };
-                return store_float(result, kind, format, there);
+                return store_float(result, kind, format, current);
             }
-            // Whatever lies above the scalar's bytes is cut off again.
-            let (a, b) = (load(kind.order, there), load(kind.order, operand));
+            // The bits above the scalar's size may be wrong. The store drops them.
+            let (a, b) = (load(kind.order, current), load(kind.order, operand));
             if op == Op::Sum { a.wrapping_add(b) } else { a.wrapping_mul(b) }
         }
         Op::Maxloc | Op::Minloc | Op::Replace | Op::NoOp => return,
     };
-    store(result, kind.order, there);
+    store(result, kind.order, current);
 }
 
-/// Which is greater; none where one is NaN.
+/// The order of two values. `None` if either is a NaN.
 fn compare(kind: Scalar, a: &[u8], b: &[u8]) -> Option<Ordering> {
     match kind.value {
         Value::Float(format) => {
@@ -133,7 +137,7 @@ fn compare(kind: Scalar, a: &[u8], b: &[u8]) -> Option<Ordering> {
     }
 }
 
-/// Whether two values of one scalar are the same: truth values if both are true, or neither.
+/// Whether two values are equal. Logicals are equal if both are true or both are false.
 pub(super) fn equal(kind: Scalar, a: &[u8], b: &[u8]) -> bool {
     let is_true = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0);
     match kind.value {

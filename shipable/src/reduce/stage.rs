@@ -1,4 +1,4 @@
-//! Operands on their way from their sender's representation to the memory's.
+//! Conversion of operands from their sender's representation to the memory's.
 
 use smallvec::SmallVec;
 
@@ -19,71 +19,86 @@ pub struct Stage {
     leaf: Leaf,
     from: u64,
     to: u64,
-    lanes: SmallVec<[Part; 2]>,
+    components: SmallVec<[ComponentConversion; 2]>,
     copies: bool,
-    /// Whether it reverses the bytes of each scalar, and does no more.
+    /// Whether the conversion only reverses the bytes of each scalar.
     swaps: bool,
 }
 
-/// A scalar of an element, or all of those of a complex number.
+/// The conversion of one scalar of each element, or of both parts of a complex number.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ComponentConversion {
     conversion: Conversion,
     from: i64,
     to: i64,
-    /// Scalars that it converts in each element, and which is the first of them.
+    /// The number of scalars in each element that it converts, and the index of the first.
     scalars: u64,
     first: u64,
-    /// Units that a scalar is.
+    /// The units of a scalar.
     units: u64,
 }
 
-/// The start of an element that arrived without its rest.
+/// The state between the parts of a stream: the start of an element whose rest has not arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Carry {
     bytes: [u8; LONGEST],
     held: usize,
 }
 
-impl Part {
+impl ComponentConversion {
     fn swaps(&self) -> bool {
         matches!(self.conversion, Conversion::Swap { .. }) && self.units == 1
     }
 }
 
 impl Stage {
-    /// From packed elements of `from` to packed elements of `to`.
+    /// The conversion of packed elements of `leaf` from one representation to another.
     ///
     /// # Errors
-    /// As [`Architecture::leaf`]; [`Error::Unconvertible`]; class TYPE for a marker, which holds no data.
+    ///
+    /// Those of [`Architecture::leaf`], [`Error::Unconvertible`], and class TYPE for a marker,
+    /// which holds no data.
     pub fn new(leaf: Leaf, from: &Architecture, to: &Architecture) -> Result<Stage> {
-        let (there, here) = (from.leaf(leaf)?, to.leaf(leaf)?);
-        if there.size == 0 {
+        let (from_layout, to_layout) = (from.leaf(leaf)?, to.leaf(leaf)?);
+        if from_layout.size == 0 {
             let problem = format!("{leaf} holds no data: use a type of the items themselves");
             return Err(Error::Argument { call: "accumulate", class: Class::Type, problem });
         }
         let (mut from_at, mut to_at) = (0, 0);
-        let mut lanes = SmallVec::new();
-        let pairs = there.components.iter().zip(&here.components);
+        let mut components = SmallVec::new();
+        let pairs = from_layout.components.iter().zip(&to_layout.components);
         for (index, (a, b)) in (0..).zip(pairs) {
             let conversion = Conversion::between(a.scalar, b.scalar)?;
             let units = u64::from(a.scalar.size / conversion.from_size());
             if index == 0 || !is_complex(leaf) {
-                let part =
-                    Part { conversion, from: from_at, to: to_at, scalars: 1, first: index, units };
-                lanes.push(part);
-            } else if let Some(Part { scalars, .. }) = lanes.last_mut() {
+                let part = ComponentConversion {
+                    conversion,
+                    from: from_at,
+                    to: to_at,
+                    scalars: 1,
+                    first: index,
+                    units,
+                };
+                components.push(part);
+            } else if let Some(ComponentConversion { scalars, .. }) = components.last_mut() {
                 *scalars += 1;
             }
             from_at += i64::from(a.scalar.size);
             to_at += i64::from(b.scalar.size);
         }
-        let copies = lanes.iter().all(|part: &Part| part.conversion.is_copy());
-        let swaps = lanes.iter().all(Part::swaps);
-        Ok(Stage { leaf, from: there.size.into(), to: here.size.into(), lanes, copies, swaps })
+        let copies = components.iter().all(|part: &ComponentConversion| part.conversion.is_copy());
+        let swaps = components.iter().all(ComponentConversion::swaps);
+        Ok(Stage {
+            leaf,
+            from: from_layout.size.into(),
+            to: to_layout.size.into(),
+            components,
+            copies,
+            swaps,
+        })
     }
 
-    /// Bytes of an element before it is converted.
+    /// The bytes of an element in the sender's representation.
     pub fn element(&self) -> u64 {
         self.from
     }
@@ -91,8 +106,9 @@ impl Stage {
     /// Converts packed elements, all or none.
     ///
     /// # Errors
-    /// [`Error::Conversion`] for one that has no place in the other representation; [`Error::Position`] where the last one
-    /// isn't whole.
+    ///
+    /// - [`Error::Conversion`] for an element that the other representation can't hold.
+    /// - [`Error::Position`] if the last element is incomplete.
     pub fn convert_all(&self, input: &[u8]) -> Result<Vec<u8>> {
         let length = input.len() as u64;
         if length % self.from != 0 {
@@ -104,13 +120,13 @@ impl Stage {
         Ok(out)
     }
 
-    /// Converts the whole elements that `input` is, the first of which is element `index` of the transfer; says how many
-    /// of them are in `out`, and why no more.
+    /// Converts the whole elements in `input`. The first one is element `index` of the transfer.
+    /// Returns the number of elements in `out`, and the error that stopped the conversion.
     fn convert(&self, index: u64, input: &[u8], out: &mut [u8]) -> (u64, Result<()>) {
         let count = input.len() as u64 / self.from;
         let (mut done, mut outcome) = (count, Ok(()));
         let mut target = ViewMut::new(out);
-        for part in &self.lanes {
+        for part in &self.components {
             let kernel = Kernel::new(part.conversion, part.units * part.scalars);
             let lane = |start, stride: u64| Lane { start, strides: [0, stride as i64] };
             let (from, to) = (lane(part.from, self.from), lane(part.to, self.to));
@@ -123,7 +139,7 @@ impl Stage {
                     if element < done {
                         done = element;
                         let (from, to) = describe(part.conversion);
-                        let scalars: u64 = self.lanes.iter().map(|part| part.scalars).sum();
+                        let scalars: u64 = self.components.iter().map(|part| part.scalars).sum();
                         outcome = Err(Error::Conversion(Box::new(ConversionError {
                             item: (index + element) * scalars + part.first + within,
                             datatype: self.leaf.mpi_name(),
@@ -141,12 +157,14 @@ impl Stage {
 }
 
 impl Reduction {
-    /// Takes in `input`, the bytes from `position` on of a stream of packed operands in their sender's representation: they
-    /// are combined with the items of `target`, and what was there before is appended to `fetched`, packed in the
-    /// memory's representation.
+    /// Combines `input` with the items of `target`, and appends the previous values of the items to
+    /// `fetched`.
     ///
-    /// A stream may be cut at any byte: it is taken in part by part in order, with one `carry` for all of them. An element
-    /// is combined once all of it is there.
+    /// `input` is the part from `position` on of a stream of packed operands, in the sender's
+    /// representation. `fetched` is packed in the memory's representation.
+    ///
+    /// A stream may be cut at any byte. Pass its parts in order, with one `carry` for all. An
+    /// element is combined when all of its bytes are there.
     ///
     /// ```
     /// use shipable::reduce::{Carry, Op, Reduction, Sides, Stage};
@@ -160,7 +178,8 @@ impl Reduction {
     /// let mut memory = [0, 0, 0, 5, 9, 9, 9, 9, 0, 0, 0, 6];
     /// let (mut carry, mut fetched) = (Carry::default(), Vec::new());
     /// for (position, part) in [(0, &[1, 0, 0, 0, 2][..]), (5, &[0, 0, 0])] {
-    ///     let mut sides = Sides { program: every_other.native(), count: 1, memory: ViewMut::new(&mut memory) };
+    ///     let memory = ViewMut::new(&mut memory);
+    ///     let mut sides = Sides { program: every_other.native(), count: 1, memory };
     ///     sum.take(&stage, &mut sides, position, part, &mut carry, Some(&mut fetched))?;
     /// }
     /// assert_eq!(memory, [0, 0, 0, 6, 9, 9, 9, 9, 0, 0, 0, 8]);
@@ -169,9 +188,12 @@ impl Reduction {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Conversion`] for an operand that the memory's representation can't hold: those before it are combined, it
-    /// and those after it are not. [`Error::Position`] where the input goes past the stream's end or starts within an
-    /// element whose start didn't come before, [`Error::OutOfBounds`] where the items don't lie in their memory.
+    ///
+    /// - [`Error::Conversion`] for an operand that the memory's representation can't hold. Only the
+    ///   operands before it are combined.
+    /// - [`Error::Position`] if the input exceeds the stream, or starts within an element whose
+    ///   start didn't come before.
+    /// - [`Error::OutOfBounds`] if the items don't lie in their memory.
     pub fn take(
         &self,
         stage: &Stage,

@@ -1,4 +1,4 @@
-//! Every field that can't be shipped is named, with what to use instead.
+//! Each field that can't be shipped has an error, which names an alternative.
 
 use shipable::Shipable;
 

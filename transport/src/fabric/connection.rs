@@ -1,8 +1,8 @@
-//! One connection, from who made it and has frames to send to who accepted it: state machines that take completions in and
-//! post operations.
+//! The two ends of a connection: state machines that take in completions and post operations.
 //!
-//! A connection carries frames one way. Two ranks that connect to each other at the same time have two, one for each direction,
-//! and neither has to give way.
+//! A connection carries frames only from the rank that made it ([`Outbound`]) to the rank that
+//! accepted it ([`Inbound`]). Two ranks that connect to each other at the same time have two
+//! connections, one for each direction.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::error::CallError;
-use super::handles::{Completion, Ending, Endpoint, Network, Request};
+use super::handles::{Completion, CompletionResult, Endpoint, Network, Request};
 use super::{DEPTH, FRAME};
 use crate::link::{FrameMut, Publish};
 use crate::protocol::challenge::{ANSWER, GREETING, Greeting, Key, LONGEST, Nonce, SEAL};
@@ -18,39 +18,40 @@ use crate::protocol::frame::{self, FAREWELL_LEN, HEADER};
 use crate::protocol::{self, Accepting, Connecting};
 use crate::segment::RankState;
 
-/// Bytes of a message of several frames: the provider tcp reads up to 9,000 ahead, and nothing where half as many are wanted.
-/// (`longshore bench put_mr --hosts`.)
+/// The longest message of several frames, in bytes. The provider tcp doesn't read ahead for longer
+/// ones (docs/tuning.md, "Bundles of frames").
 pub(super) const BUNDLE: usize = 4 << 10;
 
 const SMALL: usize = if LONGEST > FAREWELL_LEN { LONGEST } else { FAREWELL_LEN };
 
-/// The slots that both ends have for what isn't a frame, and the first of those for frames.
-const EAR: u8 = 0;
+/// The slots of both ends for the challenge and the farewells. The slots for frames begin at
+/// `FRAMES`.
+const RECEIVE: u8 = 0;
 const FIRST: u8 = 1;
 const SECOND: u8 = 2;
-const LAST: u8 = 3;
+const FAREWELL: u8 = 3;
 const FRAMES: u8 = 4;
 const SMALL_SLOTS: [usize; FRAMES as usize] = [SMALL; FRAMES as usize];
 
-/// What a connection has to say of a completion.
+/// The effect of a completion outside its connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum News {
-    /// Nothing that concerns anybody else.
+pub(super) enum Effect {
+    /// The completion concerns only its connection.
     Nothing,
-    /// The other end has proved that it belongs to the job; of one that was accepted, it is this rank.
+    /// The other end has proved that it belongs to the job, as this rank.
     Joined(u32),
-    /// A message of so many bytes that holds frames is in a slot.
+    /// A message of frames has arrived: its slot, and its length in bytes.
     Frames(u8, usize),
-    /// The other end says nothing more.
+    /// The other end sends nothing more.
     Farewell(RankState),
 }
 
-/// Why a connection is at its end.
+/// The cause of a connection's end.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// A call failed.
     Call(CallError),
-    /// The other end said what it can't.
+    /// The other end violated the protocol.
     Protocol(String),
     /// The other end is gone.
     Ended,
@@ -72,19 +73,20 @@ impl std::fmt::Display for Broken {
     }
 }
 
-/// The end that sends.
+/// The end that sends frames.
 pub(super) struct Outbound {
     pub endpoint: Endpoint,
-    stage: Connecting,
-    /// Slots for frames that nothing is in.
+    state: Connecting,
+    /// The free slots for frames.
     free: Vec<u8>,
-    /// Messages that are written and not posted yet, in order: slots, and how far they are written. The last takes further frames.
+    /// The messages that are written and not posted yet, in order: slot, and length so far. Further
+    /// frames go to the last.
     queue: VecDeque<(u8, usize)>,
-    /// Where the frame is that is being written: its slot, and where its header goes.
+    /// The frame that is being written: its slot, and the offset of its header.
     writing: (u8, usize),
-    /// There is more to be read, which may be answered too.
+    /// Whether this rank has received more, which it may answer too.
     answers_follow: bool,
-    /// Why it sends no more.
+    /// The failure after which this end sends no more, until it is taken.
     broken: Option<CallError>,
     farewell: bool,
 }
@@ -100,22 +102,22 @@ impl Outbound {
         let free = (0..DEPTH).map(|_| endpoint.add_slot(HEADER + FRAME)).rev().collect();
         Ok(Outbound {
             endpoint,
-            stage: Connecting::Dialling(greeting),
+            state: Connecting::Dialling(greeting),
             free,
             queue: VecDeque::new(),
-            writing: (LAST, 0),
+            writing: (FAREWELL, 0),
             answers_follow: false,
             broken: None,
             farewell: false,
         })
     }
 
-    /// It stands: this end says who it is.
+    /// Sends the greeting, because the connection is established.
     pub(super) fn handle_connected(&mut self) -> Result<(), Broken> {
-        let Connecting::Dialling(greeting) = self.stage else { return Ok(()) };
-        self.endpoint.post_receive(EAR)?;
+        let Connecting::Dialling(greeting) = self.state else { return Ok(()) };
+        self.endpoint.post_receive(RECEIVE)?;
         self.endpoint.write(FIRST, 0, &greeting.encode());
-        self.stage = Connecting::Greeting(greeting);
+        self.state = Connecting::Greeting(greeting);
         self.say(FIRST, GREETING)
     }
 
@@ -123,30 +125,30 @@ impl Outbound {
         &mut self,
         completion: Completion,
         key: &Key,
-    ) -> Result<News, Broken> {
+    ) -> Result<Effect, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         match outcome {
-            Ending::Failed(error) => Err(error.into()),
-            Ending::Sent if slot >= FRAMES => {
+            CompletionResult::Failed(error) => Err(error.into()),
+            CompletionResult::Sent if slot >= FRAMES => {
                 self.free.push(slot);
-                Ok(News::Nothing)
+                Ok(Effect::Nothing)
             }
-            Ending::Sent if slot == LAST => {
+            CompletionResult::Sent if slot == FAREWELL => {
                 self.farewell = false;
-                Ok(News::Nothing)
+                Ok(Effect::Nothing)
             }
-            Ending::Sent => Ok(News::Nothing),
-            Ending::Received(len) => {
-                let message = self.endpoint.bytes(EAR, len.min(SMALL));
-                match self.stage.hear(message, key).map_err(Broken::Protocol)? {
+            CompletionResult::Sent => Ok(Effect::Nothing),
+            CompletionResult::Received(len) => {
+                let message = self.endpoint.bytes(RECEIVE, len.min(SMALL));
+                match self.state.hear(message, key).map_err(Broken::Protocol)? {
                     protocol::Heard::Answered(peer, seal) => {
                         self.endpoint.write(SECOND, 0, &seal);
-                        self.endpoint.post_receive(EAR)?;
+                        self.endpoint.post_receive(RECEIVE)?;
                         self.say(SECOND, SEAL)?;
-                        Ok(News::Joined(peer))
+                        Ok(Effect::Joined(peer))
                     }
-                    protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
-                    _ => Ok(News::Nothing),
+                    protocol::Heard::Farewell(state) => Ok(Effect::Farewell(state)),
+                    _ => Ok(Effect::Nothing),
                 }
             }
         }
@@ -155,18 +157,19 @@ impl Outbound {
     fn say(&mut self, slot: u8, len: usize) -> Result<(), Broken> {
         match self.endpoint.post_send(slot, len)? {
             true => Ok(()),
-            false => Err(Broken::Protocol("no room for the first words".to_owned())),
+            false => Err(Broken::Protocol("no room to send the challenge".to_owned())),
         }
     }
 
-    /// Room for a frame, if there is any; and whether answers follow it, if it is one.
+    /// Room for a frame, if there is any. `answers_follow` is whether further answers may follow
+    /// the frame.
     pub(super) fn frame(&mut self, len: usize, answers_follow: bool) -> Option<FrameMut<'_>> {
         let needed = HEADER + len;
         let last = self.queue.back().copied();
         let (slot, at) = match last.filter(|&(_, end)| end + needed <= BUNDLE) {
             Some(last) => last,
             None => {
-                // What nothing more is put to waits for nothing more.
+                // The last message takes no more frames, so it waits for nothing: post it.
                 self.pump();
                 (*self.free.last()?, 0)
             }
@@ -174,17 +177,18 @@ impl Outbound {
         (self.writing, self.answers_follow) = ((slot, at), answers_follow);
         let (memory, start) = (self.endpoint.memory(slot), at + HEADER);
         assert!(len <= memory.len() - start, "a frame that is longer than its slot");
-        // SAFETY: the slot holds so many bytes, all initialized. Nothing is posted on it, and nobody else touches it before `publish`
-        // posts it, to which the frame, which borrows `self`, lends the bytes.
+        // SAFETY: the slot holds `start + len` bytes, as asserted, all initialized. It isn't
+        // posted, and nobody else touches it before `publish` posts it. The frame borrows `self`
+        // and lends the bytes to `publish`.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>().as_ptr().add(start), len) };
         Some(FrameMut::new(bytes, self))
     }
 
-    /// Posts what is written, as far as there is room.
+    /// Posts written messages, as far as the provider has room.
     pub(super) fn pump(&mut self) {
         while let (Connecting::Open(_), Some(&(slot, len)), None) =
-            (&self.stage, self.queue.front(), &self.broken)
+            (&self.state, self.queue.front(), &self.broken)
         {
             match self.endpoint.post_send(slot, len) {
                 Ok(true) => self.queue.pop_front(),
@@ -196,43 +200,44 @@ impl Outbound {
 
     /// Whether the other end has proved that it belongs to the job.
     fn is_open(&self) -> bool {
-        matches!(self.stage, Connecting::Open(_))
+        matches!(self.state, Connecting::Open(_))
     }
 
-    /// Whether frames are written that aren't posted.
+    /// Whether there are messages that are written and not posted.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Whether something is still on its way out.
+    /// Whether frames or the farewell are not sent completely.
     pub(super) fn is_unsent(&self) -> bool {
         self.broken.is_none() && (self.free.len() < usize::from(DEPTH) || self.farewell)
     }
 
-    /// Why it sends no more, once.
+    /// Takes the failure after which this end sends no more.
     pub(super) fn take_broken(&mut self) -> Option<CallError> {
         self.broken.take()
     }
 
-    /// As if the provider had refused to send.
+    /// Simulates that the provider refused to send.
     #[cfg(test)]
     pub(super) fn break_with(&mut self, error: CallError) {
         self.broken = Some(error);
     }
 
-    /// The last thing that is said, behind all frames. False where it can't be: no frame gets through either.
+    /// Sends the farewell, after all frames. Returns whether it could: otherwise no frame can be
+    /// sent either.
     pub(super) fn say_farewell(&mut self, state: RankState) -> bool {
         self.pump();
         if self.is_open() && self.queue.is_empty() {
-            self.endpoint.write(LAST, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
         }
         self.farewell
     }
 }
 
 impl Outbound {
-    /// Counts a frame among what is to be posted.
+    /// Adds the written frame to its message.
     fn add(&mut self, bytes: &[u8]) {
         let ((slot, at), len) = (self.writing, bytes.len());
         self.endpoint.write(slot, at, &frame::header(len));
@@ -253,7 +258,7 @@ impl Publish for Outbound {
     }
 
     fn publish_answer(&mut self, bytes: &[u8]) {
-        // Where something is on its way already, more may come before it is there.
+        // While an operation is under way, further answers may join this one before it completes.
         let is_busy = self.free.len() + self.queue.len() < usize::from(DEPTH);
         if is_busy || self.answers_follow {
             return self.publish_lazily(bytes);
@@ -263,38 +268,38 @@ impl Publish for Outbound {
 
     fn publish_lazily(&mut self, bytes: &[u8]) {
         self.add(bytes);
-        // The link's next look posts what is held.
+        // The link's next poll posts held messages.
         if self.queue.back().is_none_or(|&(_, end)| end + HEADER > BUNDLE) {
             self.pump();
         }
     }
 }
 
-/// The end that receives.
+/// The end that receives frames.
 pub(super) struct Inbound {
     pub endpoint: Endpoint,
-    /// What it proved to know the secret for when it asked for the connection. No two guests have the same.
+    /// The greeting for which the request proved to know the secret. No two guests have the same.
     pub greeting: Greeting,
-    standing: Accepting,
-    /// Slots for frames that aren't offered.
+    state: Accepting,
+    /// The slots for frames that aren't posted.
     unposted: Vec<u8>,
-    /// Messages that nobody has read.
+    /// The number of messages that are not read yet.
     pub unread: usize,
-    /// Nothing more comes.
+    /// Whether the connection is closed: nothing more comes.
     pub closed: bool,
     farewell: bool,
 }
 
 impl Inbound {
-    /// Accepts a connection whose request was for this greeting.
+    /// Accepts a connection whose request proved `greeting`.
     pub(super) fn accept(request: Request, greeting: Greeting) -> Result<Inbound, CallError> {
-        // Both things that a guest has to say find a place.
-        let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[EAR, FIRST])?;
+        // Two receives are posted: the greeting and the seal fit them.
+        let endpoint = Endpoint::accept(request, &SMALL_SLOTS, &[RECEIVE, FIRST])?;
         let unposted = Vec::with_capacity(usize::from(DEPTH));
         Ok(Inbound {
             endpoint,
             greeting,
-            standing: Accepting::Guest,
+            state: Accepting::Guest,
             unposted,
             unread: 0,
             closed: false,
@@ -302,9 +307,9 @@ impl Inbound {
         })
     }
 
-    /// The rank at the other end, once that is proved.
+    /// The rank at the other end, once it has proved its membership.
     pub(super) fn peer(&self) -> Option<u32> {
-        self.standing.peer()
+        self.state.peer()
     }
 
     pub(super) fn handle_completion(
@@ -312,31 +317,32 @@ impl Inbound {
         completion: Completion,
         key: &Key,
         expected: impl FnOnce(&Greeting) -> Result<Nonce, String>,
-    ) -> Result<News, Broken> {
+    ) -> Result<Effect, Broken> {
         let (slot, outcome) = self.endpoint.complete(completion);
         let len = match outcome {
-            Ending::Failed(error) => return Err(error.into()),
-            Ending::Sent => {
-                self.farewell &= slot != LAST;
-                return Ok(News::Nothing);
+            CompletionResult::Failed(error) => return Err(error.into()),
+            CompletionResult::Sent => {
+                self.farewell &= slot != FAREWELL;
+                return Ok(Effect::Nothing);
             }
-            Ending::Received(len) => len,
+            CompletionResult::Received(len) => len,
         };
-        // Messages fill the slots in the order in which they were offered: two for the challenge, then those for frames.
+        // Messages fill the slots in posting order: two for the challenge, then the slots for
+        // frames.
         let room = if slot < FRAMES { SMALL } else { HEADER + FRAME };
         let len = len.min(room);
         let message = self.endpoint.bytes(slot, len);
         let requested = self.greeting;
         let expected = |greeting: &Greeting| match *greeting == requested {
             true => expected(greeting),
-            false => Err("another greeting than was asked for".to_owned()),
+            false => Err("a greeting that differs from the one in the request".to_owned()),
         };
-        match self.standing.hear(message, key, expected).map_err(Broken::Protocol)? {
+        match self.state.hear(message, key, expected).map_err(Broken::Protocol)? {
             protocol::Heard::Greeted(answer) => {
                 self.endpoint.write(SECOND, 0, &answer);
                 match self.endpoint.post_send(SECOND, ANSWER)? {
-                    true => Ok(News::Nothing),
-                    false => Err(Broken::Protocol("no room for an answer".to_owned())),
+                    true => Ok(Effect::Nothing),
+                    false => Err(Broken::Protocol("no room to send the answer".to_owned())),
                 }
             }
             protocol::Heard::Joined(peer) => {
@@ -345,14 +351,14 @@ impl Inbound {
                     self.unposted.push(slot);
                 }
                 self.listen()?;
-                Ok(News::Joined(peer))
+                Ok(Effect::Joined(peer))
             }
             protocol::Heard::Frames => {
                 self.unread += 1;
-                Ok(News::Frames(slot, len))
+                Ok(Effect::Frames(slot, len))
             }
-            protocol::Heard::Farewell(state) => Ok(News::Farewell(state)),
-            protocol::Heard::Answered(..) => Ok(News::Nothing),
+            protocol::Heard::Farewell(state) => Ok(Effect::Farewell(state)),
+            protocol::Heard::Answered(..) => Ok(Effect::Nothing),
         }
     }
 
@@ -361,14 +367,14 @@ impl Inbound {
         self.endpoint.bytes(slot, len)
     }
 
-    /// A message has been read.
+    /// Frees the slot of a message that was read.
     pub(super) fn give_back(&mut self, slot: u8) -> Result<(), CallError> {
         self.unread -= 1;
         self.unposted.push(slot);
         if self.closed { Ok(()) } else { self.listen() }
     }
 
-    /// Offers what slots there are for frames.
+    /// Posts receives on the free slots for frames.
     fn listen(&mut self) -> Result<(), CallError> {
         while let Some(&slot) = self.unposted.last() {
             if !self.endpoint.post_receive(slot)? {
@@ -379,16 +385,16 @@ impl Inbound {
         Ok(())
     }
 
-    /// Whether something is still on its way out.
+    /// Whether the farewell is not sent completely.
     pub(super) fn is_unsent(&self) -> bool {
         self.farewell && !self.closed
     }
 
-    /// The other end need not send any more.
+    /// Sends the farewell to the other end.
     pub(super) fn say_farewell(&mut self, state: RankState) {
         if self.peer().is_some() && !self.closed {
-            self.endpoint.write(LAST, 0, &frame::farewell(state));
-            self.farewell = matches!(self.endpoint.post_send(LAST, FAREWELL_LEN), Ok(true));
+            self.endpoint.write(FAREWELL, 0, &frame::farewell(state));
+            self.farewell = matches!(self.endpoint.post_send(FAREWELL, FAREWELL_LEN), Ok(true));
         }
     }
 }

@@ -1,9 +1,10 @@
-//! What goes wrong in a provider.
+//! Errors of a provider's calls, and how long a shortage of resources may last.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Refusals further apart say nothing of the time between: nobody tried.
+/// The longest pause between two refusals that count as one series. After a longer pause, nobody
+/// has tried.
 const LULL: Duration = Duration::from_secs(1);
 
 /// A call that a provider refused, or an operation that failed in it.
@@ -11,13 +12,13 @@ const LULL: Duration = Duration::from_secs(1);
 pub struct CallError {
     /// The provider, as libfabric names it.
     pub provider: String,
-    /// The call.
+    /// The name of the call.
     pub call: &'static str,
-    /// The rank at the other end, where there is one and it is known.
+    /// The rank at the other end, if there is one and it is known.
     pub peer: Option<u32>,
-    /// libfabric's error number, positive.
+    /// The error number of libfabric, as a positive number.
     pub code: i32,
-    /// What libfabric says of it.
+    /// The text of libfabric for the error number.
     pub why: String,
 }
 
@@ -33,18 +34,19 @@ impl fmt::Display for CallError {
 }
 
 impl CallError {
-    /// Whether this process is short of descriptors or memory, which says nothing of who is at the other end.
+    /// Whether this process is short of descriptors or memory. Such an error isn't the peer's
+    /// fault.
     pub(super) fn is_shortage(&self) -> bool {
         matches!(self.code, libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS)
     }
 
-    /// Likewise, with this rank at the other end.
+    /// This error, with `peer` as the rank at the other end.
     pub(super) fn with(self, peer: u32) -> Self {
         Self { peer: Some(peer), ..self }
     }
 }
 
-/// The first and the last time of those at which the provider had no room for something.
+/// A series of refusals for lack of room or resources: its first and its last time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusals {
     pub since: Instant,
@@ -52,13 +54,13 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// With one more.
+    /// Adds a refusal to the series, or begins a new series.
     pub(super) fn add(before: Option<Refusals>, now: Instant) -> Refusals {
         let before = before.filter(|before| now.duration_since(before.last) <= LULL);
         Refusals { since: before.map_or(now, |before| before.since), last: now }
     }
 
-    /// For how long it has been tried.
+    /// The duration of the series.
     pub(super) fn tried(&self) -> Duration {
         self.last.duration_since(self.since)
     }
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_count_while_somebody_tries() {
+    fn a_pause_without_tries_begins_a_new_series_of_refusals() {
         let (start, step) = (Instant::now(), LULL / 2);
         let first = Refusals::add(None, start);
         let second = Refusals::add(Some(first), start + step);

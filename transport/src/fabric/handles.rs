@@ -1,8 +1,9 @@
-//! libfabric's objects as owned handles, closed in order, behind a safe surface.
+//! Owned handles of libfabric's objects, closed in the right order, with a safe surface.
 //!
-//! A [`Network`] is a fabric, its domain, the two queues and the listener. An [`Endpoint`] is one connection, and owns the
-//! memory that operations on it name by slot. A slot is posted by one operation at a time; the [`Completion`] of that
-//! operation, which only the queue makes, gives it back.
+//! A [`Network`] is a fabric with its domain, two queues and passive endpoint. An [`Endpoint`] is
+//! one end of a connection. It owns the memory that its operations use, in numbered slots. Only one
+//! operation at a time uses a slot. The [`Completion`] of that operation, which only the queue
+//! makes, frees the slot.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_void};
@@ -15,47 +16,21 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
-use super::queue::{Ended, Queue, descriptor};
+use super::fid::{Blame, Fid};
+use super::queue::{Queue, RawCompletion, descriptor};
 
-/// The version of the interface that is asked for.
+/// The requested version of the interface.
 const VERSION: u32 = 1 << 16 | 20;
 
-/// Bits of an operation's context that hold its slot; the others hold its endpoint.
+/// The bits of an operation's context that hold its slot; the other bits hold its endpoint.
 const SLOT_BITS: u32 = 8;
 
-/// An object of libfabric, closed when dropped.
-pub(super) struct Fid<T>(NonNull<T>);
-
-// SAFETY: the domain is opened FI_THREAD_SAFE, under which all objects may be used by all threads at a time.
-unsafe impl<T> Send for Fid<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Fid<T> {}
-
-impl<T> Fid<T> {
-    pub(super) fn as_ptr(&self) -> *mut T {
-        self.0.as_ptr()
-    }
-
-    /// Its first member, which all objects have.
-    pub(super) fn fid(&self) -> *mut fi::fid {
-        self.0.as_ptr().cast()
-    }
-}
-
-impl<T> Drop for Fid<T> {
-    fn drop(&mut self) {
-        // SAFETY: open, and ours alone: whoever depends on it is dropped before, as the order of fields here says.
-        let status = unsafe { fi::fi_close(self.fid()) };
-        debug_assert_eq!(status, 0, "something that depends on it is still open");
-    }
-}
-
-/// A list of what a provider offers.
+/// A list of a provider's offers.
 pub(super) struct Info(NonNull<fi::fi_info>);
 
-// SAFETY: plain memory, which no call changes once it is here.
+// SAFETY: plain memory, which no call changes after it was returned.
 unsafe impl Send for Info {}
-// SAFETY: as above.
+// SAFETY: plain memory, which no call changes after it was returned.
 unsafe impl Sync for Info {}
 
 impl Info {
@@ -66,43 +41,12 @@ impl Info {
 
 impl Drop for Info {
     fn drop(&mut self) {
-        // SAFETY: libfabric made it, and it is ours alone.
+        // SAFETY: libfabric made it, and it is owned.
         unsafe { fi::fi_freeinfo(self.as_ptr()) }
     }
 }
 
-/// What libfabric says of an error number.
-fn strerror(code: i32) -> String {
-    // SAFETY: fi_strerror gives a static string for every number.
-    unsafe { CStr::from_ptr(fi::fi_strerror(code)) }.to_string_lossy().into_owned()
-}
-
-/// Makes errors of one provider.
-#[derive(Debug, Clone)]
-pub(super) struct Blame(pub String);
-
-impl Blame {
-    pub(super) fn error(&self, call: &'static str, code: i32) -> CallError {
-        CallError { provider: self.0.clone(), call, peer: None, code, why: strerror(code) }
-    }
-
-    /// The object that a call made, or its error.
-    pub(super) fn made<T>(
-        &self,
-        call: &'static str,
-        status: i32,
-        object: *mut T,
-    ) -> Result<Fid<T>, CallError> {
-        self.done(call, status as isize)?;
-        NonNull::new(object).map(Fid).ok_or_else(|| self.error(call, libc::EINVAL))
-    }
-
-    pub(super) fn done(&self, call: &'static str, status: isize) -> Result<(), CallError> {
-        if status < 0 { Err(self.error(call, -status as i32)) } else { Ok(()) }
-    }
-}
-
-/// An address as the system's calls take it.
+/// An address in the format of the system's calls.
 pub(super) enum Sockaddr {
     V4(libc::sockaddr_in),
     V6(libc::sockaddr_in6),
@@ -120,7 +64,7 @@ impl Sockaddr {
                 Sockaddr::V4(to)
             }
             SocketAddr::V6(v6) => {
-                // SAFETY: as above.
+                // SAFETY: plain data; all zeros is a value of it.
                 let mut to: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
                 to.sin6_family = libc::AF_INET6 as libc::sa_family_t;
                 to.sin6_port = v6.port().to_be();
@@ -139,16 +83,17 @@ impl Sockaddr {
     }
 }
 
-/// What an endpoint is for.
+/// The purpose of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Messages between two ends of a connection.
+    /// Messages between the two ends of a connection (FI_EP_MSG).
     Messages,
-    /// Access to memory, without connections.
-    Memory,
+    /// RMA without connections (FI_EP_RDM).
+    Rma,
 }
 
-/// What `provider` offers for endpoints of a use on an interface; `port` 0: for those that connect.
+/// The offer of `provider` for endpoints on `interface`. A `port` of 0 is for endpoints that
+/// connect.
 pub(super) fn offer(
     provider: &str,
     interface: IpAddr,
@@ -157,17 +102,18 @@ pub(super) fn offer(
 ) -> Result<Info, CallError> {
     let (kind, capabilities) = match purpose {
         Use::Messages => (fi::fi_ep_type_FI_EP_MSG, fi::FI_MSG.into()),
-        Use::Memory => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
+        Use::Rma => (fi::fi_ep_type_FI_EP_RDM, fi::FI_RMA.into()),
     };
     let blame = Blame(provider.to_owned());
     let invalid = |_| blame.error("fi_getinfo", libc::EINVAL);
     let node = CString::new(interface.to_string()).map_err(invalid)?;
     let service = CString::new(port.to_string()).map_err(invalid)?;
     let name = CString::new(provider).map_err(invalid)?;
-    // SAFETY: takes nothing; gives zeroed attributes, or null.
+    // SAFETY: it takes no arguments, and returns zeroed attributes or null.
     let hints = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info);
     let hints = hints.ok_or_else(|| blame.error("fi_allocinfo", libc::ENOMEM))?;
-    // SAFETY: fi_allocinfo allocates all the attributes named here. The name is freed by fi_freeinfo, as malloc has it.
+    // SAFETY: fi_allocinfo allocates all attributes that are set here. fi_freeinfo frees the name,
+    // which malloc allocated.
     unsafe {
         let hints = hints.as_ptr();
         (*hints).caps = capabilities;
@@ -176,7 +122,7 @@ pub(super) fn offer(
         (*(*hints).fabric_attr).prov_name = libc::strdup(name.as_ptr());
     }
     let mut found = ptr::null_mut();
-    // SAFETY: strings and hints outlive the call.
+    // SAFETY: the strings and the hints outlive the call.
     let status = unsafe {
         let flags = fi::FI_SOURCE | fi::FI_NUMERICHOST;
         fi::fi_getinfo(VERSION, node.as_ptr(), service.as_ptr(), flags, hints.as_ptr(), &mut found)
@@ -185,10 +131,10 @@ pub(super) fn offer(
     NonNull::new(found).map(Info).ok_or_else(|| blame.error("fi_getinfo", libc::ENODATA))
 }
 
-/// The providers that offer connected endpoints here, by name, each once.
+/// The names of this host's providers that offer connected endpoints, each once.
 pub(super) fn providers() -> Vec<String> {
     let mut found = ptr::null_mut();
-    // SAFETY: takes nothing; gives zeroed attributes, or null.
+    // SAFETY: it takes no arguments, and returns zeroed attributes or null.
     let Some(hints) = NonNull::new(unsafe { fi::fi_allocinfo() }).map(Info) else {
         return Vec::new();
     };
@@ -204,10 +150,11 @@ pub(super) fn providers() -> Vec<String> {
     let mut names = Vec::new();
     let mut at = first.as_ptr();
     while !at.is_null() {
-        // SAFETY: a list that libfabric made, which `first` holds; providers have names.
+        // SAFETY: an entry of a list that libfabric made and `first` holds. Every provider has a
+        // name.
         let name = unsafe { CStr::from_ptr((*(*at).fabric_attr).prov_name) };
         names.push(name.to_string_lossy().into_owned());
-        // SAFETY: as above.
+        // SAFETY: an entry of a list that libfabric made and `first` holds.
         at = unsafe { (*at).next };
     }
     names.sort();
@@ -217,52 +164,54 @@ pub(super) fn providers() -> Vec<String> {
 
 /// The version of libfabric that this program runs with.
 pub(super) fn version() -> (u32, u32) {
-    // SAFETY: takes nothing.
+    // SAFETY: it takes no arguments.
     let version = unsafe { fi::fi_version() };
     (version >> 16, version & 0xffff)
 }
 
-/// A fabric on one interface, with its queues, and a listener. Fields are closed in their order.
+/// A fabric on one interface, with its queues and a passive endpoint. The fields are closed in
+/// their order.
 pub(super) struct Network {
     listener: Fid<fi::fid_pep>,
     completions: Queue,
     events: Fid<fi::fid_eq>,
     domain: Fid<fi::fid_domain>,
     fabric: Fid<fi::fid_fabric>,
-    /// What endpoints that connect are made of.
+    /// The offer of which connecting endpoints are made.
     active: Info,
     pub(super) blame: Blame,
     next: AtomicUsize,
 }
 
 impl Network {
-    /// Listens at `address`, whose port is not 0: a provider's own choice can't be read on big-endian machines, where
-    /// fi_getname of the provider tcp takes a `size_t` for a `socklen_t`.
+    /// Listens at `address`, whose port is not 0. A port of the provider's choice can't be read on
+    /// big-endian machines, where fi_getname of the provider tcp takes a `size_t` for a
+    /// `socklen_t`.
     ///
     /// # Errors
-    /// Whichever call failed; the port may be in use (EADDRINUSE).
+    /// A call failed; the port may be in use (EADDRINUSE).
     pub(super) fn listen(provider: &str, address: SocketAddr) -> Result<Arc<Network>, CallError> {
         let blame = Blame(provider.to_owned());
         let active = offer(provider, address.ip(), 0, Use::Messages)?;
         let passive = offer(provider, address.ip(), address.port(), Use::Messages)?;
         let mut fabric = ptr::null_mut();
-        // SAFETY: what libfabric offered is whole until it is dropped.
+        // SAFETY: the offer's attributes are valid until it is dropped.
         let attributes = unsafe { (*active.as_ptr()).fabric_attr };
-        // SAFETY: in each of these calls the arguments outlive it, and what is made is owned from its return on.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe { fi::fi_fabric(attributes, &mut fabric, ptr::null_mut()) };
         let fabric = blame.made("fi_fabric", status, fabric)?;
 
         let mut attributes =
             fi::fi_eq_attr { wait_obj: fi::fi_wait_obj_FI_WAIT_FD, ..Default::default() };
         let mut events = ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe {
             fi::fi_eq_open(fabric.as_ptr(), &mut attributes, &mut events, ptr::null_mut())
         };
         let events = blame.made("fi_eq_open", status, events)?;
 
         let mut domain = ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe {
             fi::fi_domain(fabric.as_ptr(), active.as_ptr(), &mut domain, ptr::null_mut())
         };
@@ -271,30 +220,31 @@ impl Network {
         let completions = Queue::open(&domain, &blame)?;
 
         let mut listener = ptr::null_mut();
-        // SAFETY: as above.
+        // SAFETY: the arguments outlive the call, and the new object is owned from its return on.
         let status = unsafe {
             fi::fi_passive_ep(fabric.as_ptr(), passive.as_ptr(), &mut listener, ptr::null_mut())
         };
         let listener = blame.made("fi_passive_ep", status, listener)?;
-        // SAFETY: all three are open; the listener is closed before the queue.
+        // SAFETY: both are open, and the listener is closed before the queue.
         let status = unsafe { fi::fi_pep_bind(listener.as_ptr(), events.fid(), 0) };
         blame.done("fi_pep_bind", status as isize)?;
-        // SAFETY: open, and bound to a queue.
+        // SAFETY: the listener is open and bound to a queue.
         let status = unsafe { fi::fi_listen(listener.as_ptr()) };
         blame.done("fi_listen", status as isize)?;
         let next = AtomicUsize::new(0);
         Ok(Arc::new(Network { listener, completions, events, domain, fabric, active, blame, next }))
     }
 
-    /// The next event of a connection, if there is one. What has arrived is taken in first.
+    /// The next event of a connection, if there is one. Reading it first makes progress on arrived
+    /// data.
     ///
     /// # Errors
     /// The queue itself failed.
     pub(super) fn next_event(self: &Arc<Network>) -> Result<Option<Event>, CallError> {
-        // An entry, and the data that came with it, of which no provider has more.
+        // Holds an entry and the data that came with it; no provider has more.
         let mut entry = [0u64; 128];
         let mut kind = 0;
-        // SAFETY: the buffer is as long as said, and aligned for an entry.
+        // SAFETY: the buffer has `len` bytes, and is aligned for an entry.
         let status = unsafe {
             let len = size_of_val(&entry);
             fi::fi_eq_read(self.events.as_ptr(), &mut kind, entry.as_mut_ptr().cast(), len, 0)
@@ -308,7 +258,7 @@ impl Network {
         // SAFETY: the buffer's own bytes, initialized.
         let all =
             unsafe { std::slice::from_raw_parts(entry.as_ptr().cast::<u8>(), size_of_val(&entry)) };
-        // SAFETY: libfabric wrote an entry of this kind, which all events of connections have.
+        // SAFETY: libfabric wrote an entry of this type, as it does for all events of connections.
         let entry = unsafe { &*entry.as_ptr().cast::<fi::fi_eq_cm_entry>() };
         let connection = Connection(entry.fid as usize);
         Ok(match kind {
@@ -325,7 +275,7 @@ impl Network {
 
     fn next_failure(&self) -> Result<Option<Event>, CallError> {
         let mut entry = fi::fi_eq_err_entry::default();
-        // SAFETY: the entry outlives the call; no room for data is offered.
+        // SAFETY: the entry outlives the call; it offers no buffer for provider data.
         let status = unsafe { fi::fi_eq_readerr(self.events.as_ptr(), &mut entry, 0) };
         if status < 0 {
             return Ok(None);
@@ -334,24 +284,24 @@ impl Network {
         Ok(Some(Event::Failed(Connection(entry.fid as usize), error)))
     }
 
-    /// Appends what operations have ended, and whether any have.
+    /// Appends completions to `ended`. Returns whether there were any.
     ///
     /// # Errors
     /// The queue itself failed.
     pub(super) fn completions(&self, ended: &mut Vec<Completion>) -> Result<bool, CallError> {
         self.completions.read(|operation| {
-            let Ended { context, received, len, failed } = operation;
+            let RawCompletion { context, received, len, failed } = operation;
             let call = if received { "fi_recv" } else { "fi_send" };
             let outcome = match failed {
-                Some(code) => Ending::Failed(self.blame.error(call, code)),
-                None if received => Ending::Received(len),
-                None => Ending::Sent,
+                Some(code) => CompletionResult::Failed(self.blame.error(call, code)),
+                None if received => CompletionResult::Received(len),
+                None => CompletionResult::Sent,
             };
             ended.push(Completion::new(context, outcome));
         })
     }
 
-    /// The descriptors that become readable when an event or a completion may be there.
+    /// The descriptors that become readable when there may be an event or a completion.
     ///
     /// # Errors
     /// The provider has none.
@@ -359,12 +309,13 @@ impl Network {
         Ok([descriptor(&self.events, &self.blame)?, self.completions.descriptor()?])
     }
 
-    /// Whether it is right to wait for the descriptors: nothing is there already.
+    /// Whether a sleep on the descriptors is safe: no event or completion waits.
     pub(super) fn may_wait(&self) -> bool {
         self.completions.may_wait(&self.fabric, Some(&self.events))
     }
 
-    /// The context of an operation says endpoint and slot; a number is never another endpoint's.
+    /// The number of a new endpoint, for the contexts of its operations. No two endpoints have the
+    /// same.
     fn next_number(&self) -> Result<usize, CallError> {
         let number = self.next.fetch_add(1, Relaxed);
         if number >> (usize::BITS - SLOT_BITS) != 0 {
@@ -375,33 +326,33 @@ impl Network {
     }
 }
 
-/// Which connection an event is about, as [`Endpoint::connection`] has it.
+/// The connection of an event, as [`Endpoint::connection`] names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Connection(usize);
 
-/// What happened to a connection.
+/// An event of a connection.
 pub(super) enum Event {
-    /// Somebody wants one.
+    /// A peer, or a stranger, requests a connection.
     Request(Request),
-    /// It stands.
+    /// The connection is established.
     Connected(Connection),
     /// The other end is gone.
     Closed(Connection),
-    /// It doesn't come about, or broke.
+    /// The connection couldn't be established, or broke.
     Failed(Connection, CallError),
 }
 
-/// Somebody's wish for a connection, refused when dropped.
+/// A request for a connection. Dropping it rejects the connection.
 pub(super) struct Request {
     info: Info,
-    /// What came with it: anything, of any length.
+    /// The data of the request, which a stranger may have sent: any bytes, of any length.
     words: Vec<u8>,
     network: Arc<Network>,
     open: bool,
 }
 
 impl Request {
-    /// What whoever wants it said with it.
+    /// The data that came with the request.
     pub(super) fn words(&self) -> &[u8] {
         &self.words
     }
@@ -410,7 +361,8 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         if self.open {
-            // SAFETY: the handle came with the request, to be accepted or rejected once.
+            // SAFETY: the handle came with the request. It is accepted or rejected only once, as
+            // `open` ensures.
             unsafe {
                 let handle = (*self.info.as_ptr()).handle;
                 fi::fi_reject(self.network.listener.as_ptr(), handle, ptr::null(), 0);
@@ -419,27 +371,27 @@ impl Drop for Request {
     }
 }
 
-/// An operation that has ended. Its endpoint takes it.
+/// The end of an operation, to be passed to its endpoint.
 #[derive(Debug)]
 pub(super) struct Completion {
     endpoint: usize,
     slot: u8,
-    outcome: Ending,
+    outcome: CompletionResult,
 }
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Debug)]
-pub(super) enum Ending {
-    /// The memory is no longer needed.
+pub(super) enum CompletionResult {
+    /// The send is complete: its memory is free.
     Sent,
-    /// So many bytes are in the slot.
+    /// The receive is complete: this number of bytes is in the slot.
     Received(usize),
-    /// It didn't come to pass.
+    /// The operation failed.
     Failed(CallError),
 }
 
 impl Completion {
-    fn new(context: usize, outcome: Ending) -> Completion {
+    fn new(context: usize, outcome: CompletionResult) -> Completion {
         Completion { endpoint: context >> SLOT_BITS, slot: context as u8, outcome }
     }
 
@@ -449,7 +401,7 @@ impl Completion {
     }
 }
 
-/// Memory of an operation.
+/// Memory for one operation at a time.
 struct Slot {
     memory: NonNull<u8>,
     len: usize,
@@ -469,15 +421,16 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // SAFETY: it was made from a box of this length. Endpoints close before their slots go, so that no operation is
-        // under way.
+        // SAFETY: it was made from a box of this length. An endpoint is closed before its slots are
+        // dropped, so no operation uses the memory.
         drop(unsafe {
             Box::from_raw(ptr::slice_from_raw_parts_mut(self.memory.as_ptr(), self.len))
         });
     }
 }
 
-/// One end of a connection, and the memory of its operations. Fields are dropped in their order.
+/// One end of a connection, with the memory of its operations. The fields are dropped in their
+/// order.
 pub(super) struct Endpoint {
     endpoint: Fid<fi::fid_ep>,
     slots: Vec<Slot>,
@@ -486,10 +439,11 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts to connect to a listener, which hears these words with the request. The first slots have these lengths.
+    /// Starts to connect to the listener at `to`, which receives `words` with the request. `slots`
+    /// has the lengths of the first slots.
     ///
     /// # Errors
-    /// Whichever call failed.
+    /// A call failed.
     pub(super) fn connect(
         network: &Arc<Network>,
         to: SocketAddr,
@@ -505,10 +459,11 @@ impl Endpoint {
         Ok(endpoint)
     }
 
-    /// Accepts a connection. The first slots have these lengths; those of `ears` await a message each.
+    /// Accepts a connection. `slots` has the lengths of the first slots; a receive is posted on
+    /// each slot of `ears`.
     ///
     /// # Errors
-    /// Whichever call failed.
+    /// A call failed.
     pub(super) fn accept(
         mut request: Request,
         slots: &[usize],
@@ -518,10 +473,11 @@ impl Endpoint {
         for &slot in ears {
             endpoint.post_receive(slot)?;
         }
-        // SAFETY: an endpoint of a request, enabled.
+        // SAFETY: the endpoint was made of the request's info, and is enabled.
         let status = unsafe { fi::fi_accept(endpoint.endpoint.as_ptr(), ptr::null(), 0) };
         endpoint.network.blame.done("fi_accept", status as isize)?;
-        // Until here the handle is for the request to reject, behind the endpoint, which is dropped first and has its socket.
+        // If a step above fails, the request's drop rejects the handle, after the endpoint was
+        // dropped, which has its socket.
         request.open = false;
         Ok(endpoint)
     }
@@ -530,7 +486,8 @@ impl Endpoint {
         let blame = &network.blame;
         let number = network.next_number()?;
         let mut endpoint = ptr::null_mut();
-        // SAFETY: domain and info are open; the endpoint is closed before them, since it holds the network.
+        // SAFETY: the domain and the info are open; the endpoint holds the network, so it is closed
+        // before them.
         let status = unsafe {
             let domain = network.domain.as_ptr();
             fi::fi_endpoint(domain, info.as_ptr(), &mut endpoint, ptr::null_mut())
@@ -550,17 +507,17 @@ impl Endpoint {
         Ok(Endpoint { endpoint, slots, number, network })
     }
 
-    /// The number that completions name it by.
+    /// The number by which completions name the endpoint.
     pub(super) fn number(&self) -> usize {
         self.number
     }
 
-    /// What events name it by. Those of an endpoint that is closed are gone with it.
+    /// The name by which events refer to the endpoint. Closing the endpoint discards its events.
     pub(super) fn connection(&self) -> Connection {
         Connection(self.endpoint.as_ptr() as usize)
     }
 
-    /// One more slot, of this length; its number.
+    /// Adds a slot of length `len`. Returns its number.
     ///
     /// # Panics
     /// After 256 slots.
@@ -570,59 +527,61 @@ impl Endpoint {
         slot
     }
 
-    /// A slot's memory, for one who knows that it isn't posted while they use it. Initialized.
+    /// The memory of a slot, initialized. The caller must use it only before the slot is posted.
     ///
     /// # Panics
-    /// While it is posted.
+    /// If the slot is posted.
     pub(super) fn memory(&mut self, slot: u8) -> NonNull<[u8]> {
         let slot = &self.slots[usize::from(slot)];
         assert!(!slot.posted, "the slot is in use");
         NonNull::slice_from_raw_parts(slot.memory, slot.len)
     }
 
-    /// The first `len` bytes of a slot that isn't posted.
+    /// The first `len` bytes of a slot.
     ///
     /// # Panics
-    /// While it is posted; beyond its length.
+    /// If the slot is posted, or shorter than `len`.
     pub(super) fn bytes(&self, slot: u8, len: usize) -> &[u8] {
         let slot = &self.slots[usize::from(slot)];
         assert!(!slot.posted && len <= slot.len, "the slot is in use, or shorter");
-        // SAFETY: initialized memory of at least that length, which no operation uses; posting takes `&mut self`.
+        // SAFETY: initialized memory of at least that length. No operation uses it, and posting
+        // takes `&mut self`.
         unsafe { std::slice::from_raw_parts(slot.memory.as_ptr(), len) }
     }
 
-    /// Writes into a slot.
+    /// Writes into a slot, from offset `at` on.
     ///
     /// # Panics
-    /// While it is posted; beyond its length.
+    /// If the slot is posted, or `bytes` don't fit it.
     pub(super) fn write(&mut self, slot: u8, at: usize, bytes: &[u8]) {
         let slot = &mut self.slots[usize::from(slot)];
         let room = slot.len.checked_sub(at).is_some_and(|room| bytes.len() <= room);
         assert!(!slot.posted && room, "the slot is in use, or shorter");
-        // SAFETY: memory of at least that length, which no operation uses, and ours alone by `&mut self`.
+        // SAFETY: memory of at least that length. No operation uses it, and `&mut self` excludes
+        // other access.
         unsafe {
             let to = slot.memory.as_ptr().add(at);
             ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
     }
 
-    /// Offers a slot for a message to come; messages fill slots in the order in which they were offered. False if the
-    /// provider has no room, as it has none once the connection has ended.
+    /// Posts a receive on a slot. Messages fill slots in posting order. Returns `false` if the
+    /// provider has no room, as is the case once the connection has ended.
     ///
     /// # Errors
     /// The provider refuses it.
     ///
     /// # Panics
-    /// While it is posted.
+    /// If the slot is posted.
     pub(super) fn post_receive(&mut self, slot: u8) -> Result<bool, CallError> {
         let context = self.context(slot);
         let entry = &mut self.slots[usize::from(slot)];
         assert!(!entry.posted, "the slot is in use");
-        // SAFETY: the memory is valid for so many bytes until the operation has ended: it is freed after the endpoint is
-        // closed, and nobody touches it before `complete`.
+        // SAFETY: the memory is valid for `entry.len` bytes until the operation has ended: it is
+        // freed after the endpoint is closed, and nobody touches it before `complete`.
         let status = unsafe {
             let memory = entry.memory.as_ptr().cast();
-            let any = u64::MAX; // FI_ADDR_UNSPEC: a connection has one other end
+            let any = u64::MAX; // FI_ADDR_UNSPEC: a connection has only one other end.
             fi::fi_recv(self.endpoint.as_ptr(), memory, entry.len, ptr::null_mut(), any, context)
         };
         if status as i32 == -libc::EAGAIN {
@@ -633,18 +592,20 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Sends the first `len` bytes of a slot; false if the provider has no room, so that it was as if never called.
+    /// Posts a send of the first `len` bytes of a slot. Returns `false`, without any effect, if the
+    /// provider has no room.
     ///
     /// # Errors
     /// The provider refuses it.
     ///
     /// # Panics
-    /// While it is posted; beyond its length.
+    /// If the slot is posted, or shorter than `len`.
     pub(super) fn post_send(&mut self, slot: u8, len: usize) -> Result<bool, CallError> {
         let context = self.context(slot);
         let entry = &mut self.slots[usize::from(slot)];
         assert!(!entry.posted && len <= entry.len, "the slot is in use, or shorter");
-        // SAFETY: as in `post_receive`.
+        // SAFETY: the memory is valid for `len` bytes until the operation has ended: it is freed
+        // after the endpoint is closed, and nobody touches it before `complete`.
         let status = unsafe {
             let memory = entry.memory.as_ptr().cast();
             let any = u64::MAX;
@@ -658,11 +619,11 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// An operation of this endpoint has ended: its slot is free again.
+    /// Frees the slot of an operation that has ended. Returns the slot and the result.
     ///
     /// # Panics
-    /// If it is another endpoint's.
-    pub(super) fn complete(&mut self, completion: Completion) -> (u8, Ending) {
+    /// If the operation belongs to another endpoint.
+    pub(super) fn complete(&mut self, completion: Completion) -> (u8, CompletionResult) {
         assert_eq!(completion.endpoint, self.number, "another endpoint's completion");
         if let Some(slot) = self.slots.get_mut(usize::from(completion.slot)) {
             slot.posted = false;

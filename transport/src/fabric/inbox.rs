@@ -1,9 +1,13 @@
-//! The connections that peers make here, and the frames that came over them, in the order in which they are read.
+//! The connections that peers make to this rank, and the received frames in the order in which they
+//! are read.
+//!
+//! A *guest* is the other end of an accepted connection, until it has proved its membership by the
+//! challenge.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 
-use super::connection::{Broken, Inbound, News};
+use super::connection::{Broken, Effect, Inbound};
 use super::handles::{Completion, Connection, Request};
 use super::nonce;
 use super::peers::Peers;
@@ -12,21 +16,21 @@ use crate::protocol::challenge::{Greeting, Key};
 use crate::protocol::frame;
 use crate::segment::RankState;
 
-/// What comes from peers.
+/// The connections from peers.
 pub(super) struct Inbox {
     key: Key,
     /// By the number of the endpoint.
     inbound: HashMap<usize, Inbound>,
     arrived: VecDeque<Arrived>,
-    /// The message that was read to its end: its endpoint and slot.
+    /// Endpoint and slot of the message whose last frame was read.
     current: Option<(usize, u8)>,
     pub drops: u64,
     read: Read,
 }
 
-/// What is read next, in order.
+/// An entry of the reading order.
 enum Arrived {
-    /// In a slot's message, whose last frame gives the slot back.
+    /// A frame of a message in a slot. The message's last frame gives the slot back.
     Frame {
         endpoint: usize,
         slot: u8,
@@ -36,7 +40,7 @@ enum Arrived {
     Trouble(LinkError),
 }
 
-/// A frame's slot is offered again before the next is read.
+/// Releases nothing: `give_back` posts the slot again before the next frame is read.
 struct Read;
 
 impl Consume for Read {
@@ -49,9 +53,12 @@ impl Inbox {
         Inbox { key, inbound, arrived, current: None, drops: 0, read: Read }
     }
 
-    /// Somebody asks for a connection. Nobody gets one without a proof: what comes over it the provider reads before this rank does.
-    /// Nothing hurries a guest, since a rank may compute for as long as it likes before its next call; and there are few, since each
-    /// greeting is a rank's that knows the secret, and no second guest's.
+    /// Decides on a request for a connection.
+    ///
+    /// Without a proof there is no connection, because the provider reads what comes over it before
+    /// this rank does. Guests have no deadline, since a rank may compute for any time before its
+    /// next call. Guests are few: the greeting of each was made by a holder of the secret, and no
+    /// two guests have the same.
     pub(super) fn admit(&mut self, request: Request, peers: &Peers) {
         let greeting = match self.requested(request.words(), peers) {
             Ok(greeting) => greeting,
@@ -63,12 +70,12 @@ impl Inbox {
         }
     }
 
-    /// Whether a request's words are such as this rank accepts; the greeting that is to follow.
+    /// Checks the bytes of a request. Returns the greeting that must follow.
     fn requested(&self, words: &[u8], peers: &Peers) -> Result<Greeting, String> {
         let greeting = self.key.requested(words)?;
         peers.expect(&greeting)?;
         match self.inbound.values().any(|inbound| inbound.greeting == greeting) {
-            true => Err(format!("a request of rank {}, said again", greeting.from)),
+            true => Err(format!("a repeated request from rank {}", greeting.from)),
             false => Ok(greeting),
         }
     }
@@ -78,7 +85,7 @@ impl Inbox {
         tracing::warn!(rank = peers.rank, drops = self.drops, why, "dropped a connection");
     }
 
-    /// An operation on one of these connections has ended.
+    /// Handles the end of an operation on one of these connections.
     pub(super) fn handle_completion(&mut self, completion: Completion, peers: &mut Peers) {
         let endpoint = completion.endpoint();
         let inbound = self.inbound.get_mut(&endpoint).filter(|inbound| !inbound.closed);
@@ -88,16 +95,17 @@ impl Inbox {
             nonce().map_err(|error| error.to_string())
         });
         match heard {
-            Ok(News::Nothing) => {}
-            Ok(News::Joined(peer)) => {
-                // Two of one name may have been challenged at once: both hold the secret, so one is a fault of ours.
+            Ok(Effect::Nothing) => {}
+            Ok(Effect::Joined(peer)) => {
+                // Two guests may have been challenged as one rank at the same time. Both hold the
+                // secret, so one is a fault of ours.
                 if !peers.join(peer) {
-                    let what = "it connected twice".to_owned();
+                    let what = "a second proof of its membership".to_owned();
                     self.arrived.push_back(Arrived::Trouble(LinkError::Corrupt { peer, what }));
                 }
                 tracing::debug!(rank = peers.rank, peer, "accepted a connection");
             }
-            Ok(News::Frames(slot, len)) => {
+            Ok(Effect::Frames(slot, len)) => {
                 if let Some(peer) = inbound.peer() {
                     peers.hear(peer);
                 }
@@ -107,7 +115,7 @@ impl Inbox {
                     Arrived::Frame { endpoint, slot, at, is_last }
                 }));
             }
-            Ok(News::Farewell(state)) => {
+            Ok(Effect::Farewell(state)) => {
                 if let Some(peer) = inbound.peer() {
                     peers.part(peer, state);
                 }
@@ -139,7 +147,7 @@ impl Inbox {
         self.retire(number);
     }
 
-    /// Listens to these no more, and closes those that have no frame to be read.
+    /// Closes the chosen connections. Those with unread frames are removed once these are read.
     pub(super) fn close(&mut self, which: impl Fn(&Inbound) -> bool) {
         self.inbound.retain(|_, inbound| {
             inbound.closed |= which(inbound);
@@ -147,19 +155,19 @@ impl Inbox {
         });
     }
 
-    /// Closes an endpoint whose frames are all read.
+    /// Removes a closed connection once its frames are read.
     fn retire(&mut self, number: usize) {
         if self.inbound.get(&number).is_some_and(|inbound| inbound.closed && inbound.unread == 0) {
             self.inbound.remove(&number);
         }
     }
 
-    /// Whether nothing is there to be read.
+    /// Whether there is no frame to be read.
     pub(super) fn is_empty(&self) -> bool {
         self.arrived.is_empty()
     }
 
-    /// Offers the slot of the frame that was read last for another.
+    /// Posts the slot of the frame that was read last again.
     pub(super) fn give_back(&mut self, peers: &mut Peers) {
         let Some((number, slot)) = self.current.take() else { return };
         let Some(inbound) = self.inbound.get_mut(&number) else { return };
@@ -169,7 +177,7 @@ impl Inbox {
         }
     }
 
-    /// The next frame, once the last has been given back.
+    /// The next frame. The caller has given back the last one.
     pub(super) fn next(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
         let (endpoint, slot, at, is_last) = match self.arrived.pop_front() {
             None => return Ok(None),
@@ -183,7 +191,8 @@ impl Inbox {
         Ok(Some(Frame::new(peer, bytes, &mut self.read)))
     }
 
-    /// Whether frames of a peer are unread, or its connection stands, over which it hasn't said farewell.
+    /// Whether a peer has unread frames, or an open connection over which it hasn't sent a
+    /// farewell.
     pub(super) fn may_speak(&self, peer: u32, peers: &Peers) -> bool {
         let mut guests = self.inbound.values().filter(|guest| guest.greeting.from == peer);
         guests.any(|guest| {
@@ -192,13 +201,13 @@ impl Inbox {
         })
     }
 
-    /// Whether a farewell is still on its way to one who may take it.
+    /// Whether a farewell to a peer that may still take it is under way.
     pub(super) fn is_unsent(&self, peers: &Peers) -> bool {
         let is_gone = |guest: &Inbound| guest.peer().is_some_and(|peer| peers.is_gone(peer));
         self.inbound.values().any(|guest| guest.is_unsent() && !is_gone(guest))
     }
 
-    /// Says farewell to those who haven't been told.
+    /// Sends a farewell to those peers that aren't in `told`.
     pub(super) fn say_farewells(&mut self, state: RankState, told: &HashSet<u32>) {
         for inbound in self.inbound.values_mut() {
             if inbound.peer().is_some_and(|peer| !told.contains(&peer)) {

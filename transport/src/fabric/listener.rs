@@ -1,4 +1,4 @@
-//! Where a rank listens, before it knows where its peers do.
+//! A rank's listener, which exists before the addresses of its peers are known.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -6,37 +6,39 @@ use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 
-use super::dialled::Dialled;
+use super::connector::Connector;
 use super::error::CallError;
 use super::handles::Network;
 use super::inbox::Inbox;
-use super::memory::Memory;
 use super::peers::Peers;
+use super::rma::RmaEndpoint;
 use super::sockets::{self, Ends, Keeper};
 use super::watcher::Watcher;
 use super::{FabricLink, OpenError};
 use crate::protocol::challenge::Key;
 use crate::segment::Segment;
 
-/// How often to look for a port: another process may take it first.
+/// The number of ports to try: another process may take a free port first.
 const PORTS: usize = 16;
 
-/// A rank that listens and doesn't know yet where its peers do.
+/// A listening rank that doesn't know the addresses of its peers yet.
 pub struct Listener {
     network: Arc<Network>,
     address: SocketAddr,
     patience: Duration,
-    /// For peers that access memory here, and where they find it.
-    memory: Option<Memory>,
+    /// The endpoint through which peers access memory of this rank.
+    rma: Option<RmaEndpoint>,
 }
 
-/// Descriptors for a peer on another host at most: a connection for each direction, and one for accesses to memory.
+/// The most descriptors for a peer on another host: a connection for each direction, and one for
+/// RMA.
 const DESCRIPTORS: rlim_t = 3;
 
-/// Those of this process for all else.
+/// The descriptors that this process needs for everything else.
 const OTHERS: rlim_t = 128;
 
-/// Has the system let this process open as many descriptors as peers may take: without them a living peer would seem gone.
+/// Raises this process's limit of descriptors to the number that `peers` peers may take. Without a
+/// descriptor, a living peer would seem gone.
 fn allow_descriptors(peers: usize) {
     let peers = rlim_t::try_from(peers).unwrap_or(rlim_t::MAX);
     let wanted = peers.saturating_mul(DESCRIPTORS).saturating_add(OTHERS);
@@ -50,17 +52,18 @@ fn allow_descriptors(peers: usize) {
             peers,
             wanted,
             most,
-            "few descriptors for so many ranks on other hosts: raise the limit (ulimit -Hn)"
+            "too few descriptors for the ranks on other hosts: raise the limit (ulimit -Hn)"
         );
     }
 }
 
 impl Listener {
-    /// Listens with `provider` on the interface of this address, and on no other. A connection whose other end's host is silent
-    /// for longer than `patience` has ended.
+    /// Listens with `provider` on the interface with address `interface`, and on no other. A
+    /// connection ends if the host at its other end is silent for longer than `patience`.
     ///
     /// # Errors
-    /// libfabric or the system refuses it: an unknown provider, an address that isn't this machine's.
+    /// libfabric or the system refuses it, for example for an unknown provider or another machine's
+    /// address.
     pub fn open(
         provider: &str,
         interface: IpAddr,
@@ -68,30 +71,36 @@ impl Listener {
     ) -> Result<Listener, OpenError> {
         let listen = |address| Network::listen(provider, address);
         let (address, network) = at_free_port(interface, patience, listen)?;
-        Ok(Listener { network, address, patience, memory: None })
+        Ok(Listener { network, address, patience, rma: None })
     }
 
-    /// Where it listens, for its peers.
+    /// The address at which this rank listens, to be given to its peers.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets peers access memory that this rank exposes, and this rank theirs; where they find it.
+    /// Enables RMA between this rank and its peers. Returns the address at which peers access this
+    /// rank's memory.
     ///
     /// # Errors
-    /// The provider offers no endpoints for that, or not without what is left out here.
+    /// The provider offers no endpoints for RMA, or requires a feature that the fabric module
+    /// leaves out.
     pub fn open_memory(&mut self) -> Result<SocketAddr, OpenError> {
-        let open = |address| Memory::open(&self.network.blame.0, address);
-        let (address, memory) = at_free_port(self.address.ip(), self.patience, open)?;
-        self.memory = Some(memory);
+        let open = |address| RmaEndpoint::open(&self.network.blame.0, address);
+        let (address, rma) = at_free_port(self.address.ip(), self.patience, open)?;
+        self.rma = Some(rma);
         Ok(address)
     }
 
-    /// The link of the rank that `segment` was attached for, now that it is known where each rank listens, and where its memory is
-    /// accessed; one that doesn't can't be reached. `secret` is what all ranks of the job hold, and nobody else.
+    /// The link of the rank to which `segment` belongs.
+    ///
+    /// `addresses` has the listening address of each rank, and `memories` its RMA address; a rank
+    /// without one can't be reached that way. `secret` is known to all ranks of the job, and to
+    /// nobody else.
     ///
     /// # Errors
-    /// The provider has nothing to sleep on; no thread; the launcher's handle.
+    /// The provider has no descriptor to sleep on; a thread can't be started; `segment` is the
+    /// launcher's handle.
     pub fn link(
         self,
         segment: Segment,
@@ -99,21 +108,21 @@ impl Listener {
         memories: &[Option<SocketAddr>],
         secret: &[u8],
     ) -> Result<FabricLink, OpenError> {
-        let Listener { network, address, patience, memory } = self;
+        let Listener { network, address, patience, rma } = self;
         let rank = segment.rank().ok_or(crate::segment::SegmentError::NotARank)?;
-        let memory = memory.map(|mut memory| {
-            memory.meet(memories, patience);
-            Arc::new(memory)
+        let rma = rma.map(|mut rma| {
+            rma.meet(memories, patience);
+            Arc::new(rma)
         });
         allow_descriptors(addresses.iter().flatten().count());
         let [events, completions] = network.descriptors()?;
-        let accesses = memory.as_ref().map(|memory| memory.descriptor()).transpose()?;
+        let accesses = rma.as_ref().map(|rma| rma.descriptor()).transpose()?;
         let descriptors = [Some(events), Some(completions), accesses];
         let watcher =
-            Watcher::start(network.clone(), memory.clone(), descriptors, segment.clone(), rank);
+            Watcher::start(network.clone(), rma.clone(), descriptors, segment.clone(), rank);
         let system = |source| OpenError::System { interface: address.ip(), source };
         let watcher = watcher.map_err(system)?;
-        let own = [address].into_iter().chain(memory.as_ref().map(|memory| memory.address()));
+        let own = [address].into_iter().chain(rma.as_ref().map(|rma| rma.address()));
         let peers = addresses.iter().chain(memories).flatten().copied();
         let keeper = Keeper::start(Ends::new(own, peers), patience).map_err(system)?;
         let key = Key::new(secret);
@@ -121,9 +130,9 @@ impl Listener {
             watcher,
             _keeper: keeper,
             network,
-            memory,
+            rma,
             peers: Peers::new(rank, segment, addresses.len()),
-            dialled: Dialled::new(addresses, key.clone(), address.ip(), patience),
+            connector: Connector::new(addresses, key.clone(), address.ip(), patience),
             inbox: Inbox::new(key),
             ended: Vec::new(),
             polls: 0,
@@ -134,8 +143,8 @@ impl Listener {
     }
 }
 
-/// Opens what listens at an address of its own: the interface, with a port that the system found free. What connects there has so much
-/// patience with a silent host.
+/// Calls `open` with the interface's address and a port that the system found free. Connections to
+/// that address end if their host is silent for longer than `patience`.
 pub(super) fn at_free_port<T>(
     interface: IpAddr,
     patience: Duration,

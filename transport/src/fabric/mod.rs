@@ -1,37 +1,46 @@
-//! Frames between hosts, over libfabric's connected endpoints (FI_EP_MSG).
+//! A link between hosts, over libfabric's connected endpoints (FI_EP_MSG).
 //!
 //! ```text
-//!    FabricLink ── Dialled ── Outbound: endpoint to a peer, slots to write frames in      made with the first frame
-//!        │      ├─ Inbox ──── Inbound:  endpoint of a peer, slots that frames arrive in   accepted for a proof in the request
-//!        │      └─ Peers:     who has joined, is silent, or is given up
+//!    FabricLink ── Connector ── Outbound: endpoint to a peer, with slots to write frames in
+//!        │      ├─ Inbox ────── Inbound:  endpoint from a peer, with slots that frames arrive in
+//!        │      └─ Peers:       which peers have joined, are silent, or are given up
 //!        │
-//!    Network: fabric, domain, event queue, completion queue, listener              one per rank and interface
+//!    Network: fabric, domain, event queue, completion queue, passive endpoint
+//!             (one for each rank, on one interface)
 //!    Watcher: a thread that rings the rank's bell in the segment for the two queues
 //! ```
 //!
-//! This kind of endpoint is the one that works between machines of any byte order and word size. Connections are made on
-//! first use and carry frames one way, so a rank has as many as it has peers that it talks to, and two ranks that connect at once
-//! don't have to settle anything. A request for one carries a proof that its sender holds the job's secret; then both ends prove that
-//! they do now, before anything else is listened to. What fails is dropped, counted and logged. A frame is a message behind a header of
-//! 8 bytes, checked by its receiver; a sender that finds its slots in use waits, which is how the receiver's pace gets to it.
+//! Connected endpoints work between machines of any byte order and word size.
 //!
-//! A peer that leaves in good order says so, behind its frames. One whose connection ends otherwise is taken for lost after a
-//! second in which the launcher didn't say what became of it.
+//! **Connections.** A connection is made with the first frame to a peer, and carries frames only
+//! from the rank that made it. Two ranks that connect to each other at the same time therefore need
+//! no agreement. The request for a connection proves that its sender holds the job's secret. Then
+//! both ends prove it again, by a challenge, before they accept anything else (see
+//! [`crate::protocol`]). A connection that fails to prove it is dropped, counted and logged.
 //!
-//! Like ranks access each other's memory by an endpoint of its own, `memory`, which carries nothing else.
+//! **Frames.** A message holds one or more frames, each after a header of 8 bytes that the receiver
+//! checks. A sender whose slots are all in use waits, so the receiver's pace limits the sender's.
 //!
-//! Left out: encryption. libfabric itself reads a request, whoever sends it, a header and up to 256 bytes that follow, and nothing behind it
-//! before this module has accepted it.
+//! **Ends.** A peer that ends in good order sends a farewell after its frames. If a connection ends
+//! without a farewell, and the launcher doesn't report the peer's end within a second, the peer
+//! counts as lost.
+//!
+//! **Memory.** Ranks of like architecture access each other's memory through a separate endpoint,
+//! in `rma`, which carries nothing else.
+//!
+//! Left out: encryption. Before this module accepts a request, libfabric itself reads from any
+//! sender a header and up to 256 bytes after it, and nothing more.
 
 mod connection;
-mod dialled;
+mod connector;
 mod error;
+mod fid;
 mod handles;
 mod inbox;
 mod listener;
-mod memory;
 mod peers;
 mod queue;
+mod rma;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -49,54 +58,56 @@ use crate::protocol::challenge::Nonce;
 use crate::rdma::Rdma;
 use crate::segment::RankState;
 use connection::Broken;
-use dialled::Dialled;
+use connector::Connector;
 pub use error::CallError;
 use handles::{Completion, Connection, Event, Network};
 use inbox::Inbox;
 pub use listener::Listener;
-use memory::Memory;
 use peers::Peers;
+use rma::RmaEndpoint;
 use sockets::Keeper;
 use watcher::Watcher;
 
-/// The longest frame, in bytes: with all that goes before it, no more than what the system hands on as four packets, of somewhat less
-/// than 64 KiB each. With one packet a put of 1 MiB took a fifth longer, with two a tenth; in frames whose rest was a short packet of
-/// its own, a third. (Zen 5: `longshore bench put_latency --hosts --route message --size 1M`.)
+/// The longest frame, in bytes. With its headers, it fits four of the packets in which the system
+/// hands data on (docs/tuning.md, "Frame length between hosts").
 const FRAME: usize = 252 << 10;
 
-/// Frames under way on a connection, as far as this process holds them; the system's buffers hold more. Addresses of 32 bits have no
-/// room for so many with each of hundreds of peers.
+/// The most frames under way on a connection that this process holds; the system's buffers hold
+/// more. A 32-bit address space has no room for more with each of hundreds of peers.
 const DEPTH: u8 = if cfg!(target_pointer_width = "32") { 2 } else { 8 };
 
-/// Looks at the completions between two at the events, where the watcher knows of none.
+/// The number of polls of the completion queue for each poll of the event queue, while the watcher
+/// reports no events (docs/tuning.md, "Polling memory between hosts").
 const EVENTS_EVERY: u32 = 64;
 
-/// Likewise at memory that nobody has a use for: each costs as much as a look at the completions.
-const MEMORY_EVERY: u32 = 8;
+/// The number of polls of the completion queue for each poll of the RMA endpoint while that is
+/// unused, because both cost the same (docs/tuning.md, "Polling memory between hosts").
+const RMA_EVERY: u32 = 8;
 
-/// How long the link of a rank that ends badly waits for its peers to take something of what was committed.
+/// The longest time that the link of a dying rank waits without progress for its peers to take its
+/// frames.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Why a link between hosts can't be had.
+/// An error of opening a link between hosts.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The provider refused a call.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The system did.
+    /// The system refused to listen or to start a thread.
     #[error("listening on {interface}: {source}")]
     System {
         /// The interface.
         interface: IpAddr,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// The segment is the launcher's handle.
+    /// The segment's handle is the launcher's.
     #[error(transparent)]
     Segment(#[from] crate::segment::SegmentError),
 }
 
-/// The names of the providers here that serve connected endpoints.
+/// The names of this host's providers that offer connected endpoints.
 pub fn providers() -> Vec<String> {
     handles::providers()
 }
@@ -106,81 +117,84 @@ pub fn version() -> (u32, u32) {
     handles::version()
 }
 
-/// A rank's connections to its peers.
+/// A rank's connections to its peers on other hosts.
 pub struct FabricLink {
     watcher: Watcher,
     _keeper: Keeper,
-    dialled: Dialled,
+    connector: Connector,
     inbox: Inbox,
     network: Arc<Network>,
-    memory: Option<Arc<Memory>>,
+    rma: Option<Arc<RmaEndpoint>>,
     peers: Peers,
     ended: Vec<Completion>,
     polls: u32,
-    /// Operations that have ended.
+    /// The number of completed operations.
     operations: u64,
-    /// What has failed, for good.
+    /// The permanent failure of the network, if it has failed.
     broken: Option<LinkError>,
-    /// Its last words are said.
+    /// Whether the farewells are sent.
     left: bool,
 }
 
 impl FabricLink {
-    /// Connections that were dropped because what came over them proved no membership.
+    /// The number of connections that were dropped because the other end didn't prove its
+    /// membership.
     pub fn drops(&self) -> u64 {
         self.inbox.drops
     }
 
-    /// Takes in what has happened, until that fails.
+    /// Polls the network. After a permanent failure, returns that failure.
     fn look(&mut self) -> Result<(), LinkError> {
         if self.broken.is_none() {
             let Err(error) = self.poll() else { return Ok(()) };
             self.fail(error);
         }
-        // Accesses to memory don't go the same way: peers' and this rank's own may still end.
-        let _ = self.memory.as_ref().map(|memory| memory.poll());
-        // Whoever connects from here on is refused, so that nobody waits for an answer.
+        // RMA uses another endpoint, so accesses of peers and of this rank may still complete.
+        let _ = self.rma.as_ref().map(|rma| rma.poll());
+        // Taken requests are rejected when dropped, so that no peer waits for an answer.
         while let Ok(Some(_)) = self.network.next_event() {}
         self.broken.clone().map_or(Ok(()), Err)
     }
 
-    /// The network has failed, for good: ends all connections, so that peers take this rank for lost. What operations there are on slots
-    /// nobody tells any more.
+    /// Handles a permanent failure of the network: ends all connections, so that peers see this
+    /// rank as lost. Operations under way on their slots are never reported any more.
     fn fail(&mut self, error: LinkError) {
         self.broken = Some(error);
         for peer in 0..self.size() {
-            self.dialled.end(peer);
+            self.connector.end(peer);
         }
         self.inbox.close(|_| true);
     }
 
-    /// Takes in what has happened.
+    /// Polls the network: sends held frames, and takes in completions, RMA and events.
     fn poll(&mut self) -> Result<(), LinkError> {
         self.polls = self.polls.wrapping_add(1);
         self.watcher.used();
-        // What is held goes out before anything takes its time.
+        // Held frames are sent first, because the other steps take time.
         self.send_held();
         self.take_completions()?;
-        self.poll_memory()?;
-        if self.watcher.take_due() || !self.dialled.is_settled() || self.polls % EVENTS_EVERY == 0 {
+        self.poll_rma()?;
+        if self.watcher.take_due() || !self.connector.is_settled() || self.polls % EVENTS_EVERY == 0
+        {
             self.take_events()?;
         }
         if self.peers.is_any_overdue() {
-            // While the program computed, their last words may have come. An error comes again.
+            // While the program computed, the last frames of silent peers may have arrived. An
+            // error is repeated by the next poll.
             while self.take_completions().unwrap_or(false) {}
             self.peers.mark_lost();
         }
         Ok(())
     }
 
-    /// Lets accesses to memory go on, and takes in what has ended: each look, while there may be some.
-    fn poll_memory(&mut self) -> Result<(), LinkError> {
-        let Some(memory) = self.memory.as_ref() else { return Ok(()) };
-        if self.polls % MEMORY_EVERY != 0 && !memory.is_in_use() {
+    /// Makes progress on RMA and takes in its completions: at each poll while RMA is in use.
+    fn poll_rma(&mut self) -> Result<(), LinkError> {
+        let Some(rma) = self.rma.as_ref() else { return Ok(()) };
+        if self.polls % RMA_EVERY != 0 && !rma.is_in_use() {
             return Ok(());
         }
-        memory.poll()?;
-        for (peer, error) in memory.take_failed() {
+        rma.poll()?;
+        for (peer, error) in rma.take_failed() {
             self.peers.lose(peer, &error.into());
         }
         Ok(())
@@ -191,8 +205,8 @@ impl FabricLink {
         let any = self.network.completions(&mut ended);
         self.operations += ended.len() as u64;
         for completion in ended.drain(..) {
-            match self.dialled.owner(completion.endpoint()) {
-                Some(peer) => self.dialled.handle_completion(peer, completion, &mut self.peers),
+            match self.connector.owner(completion.endpoint()) {
+                Some(peer) => self.connector.handle_completion(peer, completion, &mut self.peers),
                 None => self.inbox.handle_completion(completion, &mut self.peers),
             }
         }
@@ -207,7 +221,7 @@ impl FabricLink {
                 None => break,
                 Some(Event::Request(request)) => self.inbox.admit(request, &self.peers),
                 Some(Event::Connected(connection)) => {
-                    self.dialled.handle_connected(connection, &mut self.peers);
+                    self.connector.handle_connected(connection, &mut self.peers);
                 }
                 Some(Event::Closed(connection)) => self.handle_end(connection, None)?,
                 Some(Event::Failed(connection, why)) => self.handle_end(connection, Some(why))?,
@@ -216,7 +230,8 @@ impl FabricLink {
         Ok(())
     }
 
-    /// A connection has ended. What came over it before is in the completion queue.
+    /// Handles the end of a connection. Everything that came over it is in the completion queue
+    /// already.
     fn handle_end(
         &mut self,
         connection: Connection,
@@ -224,20 +239,22 @@ impl FabricLink {
     ) -> Result<(), LinkError> {
         while self.take_completions()? {}
         let why = why.map_or(Broken::Ended, Broken::Call);
-        match self.dialled.peer_at(connection) {
-            Some(peer) => self.dialled.lose(peer, &why, &mut self.peers),
+        match self.connector.peer_at(connection) {
+            Some(peer) => self.connector.lose(peer, &why, &mut self.peers),
             None => self.inbox.handle_end(connection, &why, &mut self.peers),
         }
         Ok(())
     }
 
-    /// Says to all that this rank says nothing more, and why, behind all that was committed; waits as long as they take it.
+    /// Sends farewells to all peers, after all committed frames. Waits until the peers have taken
+    /// both.
     fn say_last_words(&mut self) {
         let state = self.peers.segment.rank_state(self.peers.rank);
         let busy = |link: &FabricLink| {
-            link.dialled.is_unsent(&link.peers) || link.inbox.is_unsent(&link.peers)
+            link.connector.is_unsent(&link.peers) || link.inbox.is_unsent(&link.peers)
         };
-        // Others count on what a rank said that leaves in good order, be they stopped for a while.
+        // A rank that has finalized waits without limit: peers rely on its frames, even if they are
+        // stopped for a while.
         let patient = state == RankState::Finalized;
         let wait = |link: &mut FabricLink| {
             let (mut ended, mut until) = (link.operations, Instant::now() + LAST_WORDS);
@@ -250,9 +267,10 @@ impl FabricLink {
         };
         wait(self);
         if state.is_gone() {
-            // Behind the frames to a peer, where there are any, so that whoever hears it has heard them; else on the peer's own
-            // connection.
-            let told = self.dialled.say_farewells(state);
+            // A farewell follows the frames to a peer, if there is a connection to it, so that a
+            // peer that reads the farewell has read the frames. Otherwise it goes over the peer's
+            // own connection.
+            let told = self.connector.say_farewells(state);
             self.inbox.say_farewells(state, &told);
             wait(self);
         }
@@ -283,14 +301,15 @@ impl Link for FabricLink {
             return Err(LinkError::TooLong { len, limit: FRAME }.into());
         }
         self.watcher.used();
-        self.dialled.check_last(&mut self.peers);
+        self.connector.check_last(&mut self.peers);
         let size = self.size();
         if peer >= size {
             return Err(LinkError::NoSuchRank { rank: peer, size }.into());
         }
         let state = self.peers.segment.rank_state(peer);
         if state.is_gone() {
-            // Whoever hears that it is gone waits for nothing more of it.
+            // The caller stops waiting for the peer's frames once it learns that the peer is gone.
+            // While some may still come, don't report that.
             let is_final = state != RankState::Finalized || !self.may_speak(peer);
             let gone = LinkError::PeerGone { peer, state };
             return Err(if is_final { gone.into() } else { Refused::WouldBlock });
@@ -301,9 +320,9 @@ impl Link for FabricLink {
         if self.peers.is_silent(peer) {
             return Err(Refused::WouldBlock);
         }
-        self.dialled.connect(peer, &self.network, &mut self.peers)?;
+        self.connector.connect(peer, &self.network, &mut self.peers)?;
         let answers_follow = !self.inbox.is_empty();
-        self.dialled.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
+        self.connector.frame(peer, len, answers_follow).ok_or(Refused::WouldBlock)
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
@@ -322,15 +341,16 @@ impl Link for FabricLink {
     }
 
     fn send_held(&mut self) {
-        self.dialled.send_held(&mut self.peers);
+        self.connector.send_held(&mut self.peers);
     }
 
-    /// The ends of its connections tell the peer, which may live and wait for this rank.
+    /// Ends the connections with the peer. If the peer lives and waits for this rank, it learns of
+    /// it by that.
     fn give_up(&mut self, peer: u32) {
         if peer >= self.size() || !self.peers.give_up(peer) {
             return;
         }
-        self.dialled.end(peer);
+        self.connector.end(peer);
         self.inbox.close(|inbound| inbound.greeting.from == peer);
     }
 
@@ -349,7 +369,7 @@ impl Link for FabricLink {
     }
 
     fn rdma(&self) -> Option<Arc<dyn Rdma>> {
-        self.memory.clone().map(|memory| memory as Arc<dyn Rdma>)
+        self.rma.clone().map(|rma| rma as Arc<dyn Rdma>)
     }
 }
 

@@ -1,4 +1,5 @@
-//! What stands with each peer, as far as this rank can tell by itself; what the job knows of them is in the segment.
+//! The state of each peer, as far as this rank knows it by itself. The segment holds the job's
+//! knowledge.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,40 +8,40 @@ use super::connection::Broken;
 use crate::protocol::challenge::Greeting;
 use crate::segment::{Cause, RankState, Segment};
 
-/// How long a peer whose connection ended without a word may be silent before it is taken for lost: the launcher, where there is
-/// one, tells meanwhile what became of it.
+/// The longest silence of a peer whose connection ended without a farewell. After that the peer
+/// counts as lost. Meanwhile the launcher, if there is one, reports what became of the peer.
 pub(super) const SILENCE: Duration = Duration::from_secs(1);
 
-/// All ranks of the job, as one of them sees them.
+/// All ranks of the job, as this rank sees them.
 pub(super) struct Peers {
     pub rank: u32,
     pub segment: Segment,
-    /// By rank.
-    all: Vec<Standing>,
-    /// Whose connection ended without a word, and since when.
+    /// The state of each rank.
+    all: Vec<PeerState>,
+    /// The peers whose connections ended without a farewell, with the time.
     silent: HashMap<u32, Instant>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Standing {
-    /// It has proved itself on a connection that it made.
+struct PeerState {
+    /// Whether the peer has proved its membership on a connection that it made.
     has_joined: bool,
-    /// It has said to this rank that it says nothing more.
+    /// Whether the peer has sent its farewell to this rank.
     has_parted: bool,
-    /// This rank takes it for dead: no connection leads to it, or comes from it.
+    /// Whether this rank treats the peer as dead: no connection goes to it, or comes from it.
     is_given_up: bool,
 }
 
 impl Peers {
     pub(super) fn new(rank: u32, segment: Segment, size: usize) -> Peers {
-        Peers { rank, segment, all: vec![Standing::default(); size], silent: HashMap::new() }
+        Peers { rank, segment, all: vec![PeerState::default(); size], silent: HashMap::new() }
     }
 
     pub(super) fn size(&self) -> u32 {
         self.all.len() as u32
     }
 
-    /// Whether the job knows that it says nothing more.
+    /// Whether the job knows that the peer sends nothing more.
     pub(super) fn is_gone(&self, peer: u32) -> bool {
         self.segment.rank_state(peer).is_gone()
     }
@@ -53,43 +54,44 @@ impl Peers {
         self.all[peer as usize].is_given_up
     }
 
-    /// Whether a guest that says, or has proved, to be a peer may still have something to say.
+    /// Whether a guest may still send something. The guest claims to be `peer`, or has proved it.
     pub(super) fn may_speak(&self, peer: u32, is_proved: bool) -> bool {
         let standing = &self.all[peer as usize];
         !standing.has_parted && (is_proved || !standing.has_joined)
     }
 
-    /// Whether a greeting is one that this rank may get.
+    /// Checks whether this rank may accept a greeting.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the violation.
     pub(super) fn expect(&self, greeting: &Greeting) -> Result<(), String> {
         let (&Greeting { from, to, .. }, rank, size) = (greeting, self.rank, self.size());
         if to != rank || from >= size {
             return Err(format!(
-                "a greeting of rank {from} to rank {to}, here is {rank} of {size}"
+                "a greeting from rank {from} to rank {to}, but this is rank {rank} of {size}"
             ));
         }
         let standing = &self.all[from as usize];
         match standing.has_joined || standing.is_given_up {
-            true => Err(format!("a second connection of rank {from}")),
+            true => Err(format!("a second connection from rank {from}")),
             false => Ok(()),
         }
     }
 
-    /// A peer has proved itself. False if it had before.
+    /// Records that a peer has proved its membership. Returns `false` if it had done so before.
     pub(super) fn join(&mut self, peer: u32) -> bool {
         !std::mem::replace(&mut self.all[peer as usize].has_joined, true)
     }
 
-    /// What a peer sent before one of its connections ended still comes.
+    /// Restarts the silence of a peer: a frame arrived that it sent before one of its connections
+    /// ended.
     pub(super) fn hear(&mut self, peer: u32) {
         if let Some(since) = self.silent.get_mut(&peer) {
             *since = Instant::now();
         }
     }
 
-    /// A peer's last word.
+    /// Records a peer's farewell.
     pub(super) fn part(&mut self, peer: u32, state: RankState) {
         self.all[peer as usize].has_parted = true;
         if !self.is_gone(peer) {
@@ -97,7 +99,7 @@ impl Peers {
         }
     }
 
-    /// A peer that can't be reached any more, which said nothing of its end.
+    /// Records that a peer can't be reached any more, and that it sent no farewell.
     pub(super) fn lose(&mut self, peer: u32, why: &Broken) {
         if !self.is_gone(peer) {
             tracing::debug!(rank = self.rank, peer, %why, "a connection ended");
@@ -105,22 +107,23 @@ impl Peers {
         }
     }
 
-    /// A peer is silent from here on, if it isn't already.
+    /// Begins the silence of a peer, unless it is silent already.
     pub(super) fn miss(&mut self, peer: u32) {
         self.silent.entry(peer).or_insert_with(Instant::now);
     }
 
-    /// This rank takes a peer for dead. False if it did before.
+    /// Treats a peer as dead from now on. Returns `false` if it did so before.
     pub(super) fn give_up(&mut self, peer: u32) -> bool {
         !std::mem::replace(&mut self.all[peer as usize].is_given_up, true)
     }
 
-    /// Whether one has been silent too long.
+    /// Whether a peer has been silent for too long.
     pub(super) fn is_any_overdue(&self) -> bool {
         self.silent.values().any(is_overdue)
     }
 
-    /// Takes those for lost of whom nobody has said anything, nor they themselves.
+    /// Marks peers as lost if they have been silent for too long and the job doesn't know that they
+    /// are gone.
     pub(super) fn mark_lost(&mut self) {
         let Self { rank, segment, silent, .. } = self;
         silent.retain(|&peer, since| {

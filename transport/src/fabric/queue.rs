@@ -1,4 +1,4 @@
-//! The queue in which libfabric says which operations have ended.
+//! The completion queue, in which libfabric reports completed operations.
 #![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
@@ -7,12 +7,12 @@ use std::ptr;
 use libfabric_sys::bindgen as fi;
 
 use super::error::CallError;
-use super::handles::{Blame, Fid};
+use super::fid::{Blame, Fid};
 
-/// Operations under way for which a queue has room at once. The provider tcp lets it grow.
+/// The number of operations under way that fit the queue at once. The provider tcp lets it grow.
 const ROOM: usize = 4096;
 
-/// Operations read at a time.
+/// The number of completions to read at a time.
 const BATCH: usize = 16;
 
 /// A completion queue.
@@ -21,21 +21,21 @@ pub(super) struct Queue {
     blame: Blame,
 }
 
-/// An operation that has ended.
+/// A completed operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ended {
-    /// What was given with it.
+pub(super) struct RawCompletion {
+    /// The context that was passed to the operation.
     pub context: usize,
-    /// It was to receive.
+    /// Whether it was a receive.
     pub received: bool,
-    /// How many bytes it received.
+    /// The number of received bytes.
     pub len: usize,
-    /// Why it didn't come to pass, as libfabric numbers errors.
+    /// The error number of libfabric, if the operation failed.
     pub failed: Option<i32>,
 }
 
 impl Queue {
-    /// One for the endpoints of a domain, which outlives it.
+    /// Opens a completion queue for the endpoints of a domain. The domain outlives the queue.
     ///
     /// # Errors
     /// The provider refuses it.
@@ -47,7 +47,8 @@ impl Queue {
             ..Default::default()
         };
         let mut queue = ptr::null_mut();
-        // SAFETY: the domain is open, the attributes outlive the call, and what is made is owned from its return on.
+        // SAFETY: the domain is open, the attributes outlive the call, and the new queue is owned
+        // from its return on.
         let status = unsafe {
             fi::fi_cq_open(domain.as_ptr(), &mut attributes, &mut queue, ptr::null_mut())
         };
@@ -55,46 +56,46 @@ impl Queue {
         Ok(Queue { queue, blame: blame.clone() })
     }
 
-    /// What endpoints are bound to.
+    /// The queue's object, to which endpoints are bound.
     pub(super) fn fid(&self) -> *mut fi::fid {
         self.queue.fid()
     }
 
-    /// Takes what operations have ended, some at a time; whether any have.
+    /// Passes some completions to `take`. Returns whether there were any.
     ///
     /// # Errors
     /// The queue itself failed.
-    pub(super) fn read(&self, mut take: impl FnMut(Ended)) -> Result<bool, CallError> {
+    pub(super) fn read(&self, mut take: impl FnMut(RawCompletion)) -> Result<bool, CallError> {
         let mut entries = [fi::fi_cq_msg_entry::default(); BATCH];
         let received = |flags: u64| flags & u64::from(fi::FI_RECV) != 0;
-        // SAFETY: the buffer holds so many entries of the queue's format.
+        // SAFETY: the buffer holds BATCH entries of the queue's format.
         let status =
             unsafe { fi::fi_cq_read(self.queue.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
         match status {
             count @ 0.. => {
                 for entry in &entries[..(count as usize).min(BATCH)] {
                     let (context, received) = (entry.op_context as usize, received(entry.flags));
-                    take(Ended { context, received, len: entry.len, failed: None });
+                    take(RawCompletion { context, received, len: entry.len, failed: None });
                 }
                 Ok(count > 0)
             }
             status if status as i32 == -libc::EAGAIN => Ok(false),
             status if status as i32 == -(fi::FI_EAVAIL as i32) => {
                 let mut entry = fi::fi_cq_err_entry::default();
-                // SAFETY: the entry outlives the call; no room for data is offered.
+                // SAFETY: the entry outlives the call; it offers no buffer for provider data.
                 let status = unsafe { fi::fi_cq_readerr(self.queue.as_ptr(), &mut entry, 0) };
                 if status <= 0 {
                     return Ok(false);
                 }
                 let (context, received) = (entry.op_context as usize, received(entry.flags));
-                take(Ended { context, received, len: 0, failed: Some(entry.err) });
+                take(RawCompletion { context, received, len: 0, failed: Some(entry.err) });
                 Ok(true)
             }
             status => Err(self.blame.error("fi_cq_read", -status as i32)),
         }
     }
 
-    /// The descriptor that becomes readable when an operation may have ended.
+    /// The descriptor that becomes readable when an operation may have completed.
     ///
     /// # Errors
     /// The provider has none.
@@ -102,8 +103,8 @@ impl Queue {
         descriptor(&self.queue, &self.blame)
     }
 
-    /// Whether it is right to wait for its descriptor, and for that of events, where there are any: nothing is there already. All are of
-    /// this fabric.
+    /// Whether a sleep on the descriptors is safe: neither this queue nor `events`, if given, has
+    /// an entry already. All are of `fabric`.
     pub(super) fn may_wait(
         &self,
         fabric: &Fid<fi::fid_fabric>,
@@ -111,15 +112,16 @@ impl Queue {
     ) -> bool {
         let mut queues = [self.fid(), events.map_or(ptr::null_mut(), Fid::fid)];
         let count = 1 + i32::from(events.is_some());
-        // SAFETY: an array whose first so many are open queues, opened with FI_WAIT_FD.
+        // SAFETY: the first `count` elements of the array are open queues, opened with FI_WAIT_FD.
         unsafe { fi::fi_trywait(fabric.as_ptr(), queues.as_mut_ptr(), count) == 0 }
     }
 }
 
-/// What a queue opened with FI_WAIT_FD is waited for by.
+/// The descriptor of a queue that was opened with FI_WAIT_FD.
 pub(super) fn descriptor<T>(queue: &Fid<T>, blame: &Blame) -> Result<RawFd, CallError> {
     let mut descriptor: RawFd = -1;
-    // SAFETY: the queue is open. For FI_GETWAIT of one the argument is a place for a descriptor; other objects refuse it.
+    // SAFETY: the queue is open. For FI_GETWAIT on such a queue the argument is a place for a
+    // descriptor; other objects refuse it.
     let status = unsafe {
         let place = ptr::from_mut(&mut descriptor).cast();
         fi::fi_control(queue.fid(), fi::FI_GETWAIT as i32, place)

@@ -1,17 +1,23 @@
-//! How soon the system notices that a connection leads nowhere any more: a cable pulled, a host without power.
+//! Detects that the other host of a connection is gone: its cable was pulled, or it lost power.
 //!
-//! Nothing arrives then that says so, and TCP by itself waits for a quarter of an hour, or for ever where nothing is sent. So
-//! the system is asked to probe a silent connection, and to end one whose other end's system answers nothing for so long. The
-//! other end's process need not answer: it may compute, or be stopped, for as long as it likes.
+//! In that case nothing arrives. TCP by itself waits for a quarter of an hour, or for ever if
+//! nothing is sent. This module therefore asks the system to probe silent connections, and to end a
+//! connection when the other host's system answers nothing for the *patience* of the link. The
+//! other end's process need not answer: it may compute, or be stopped, for any time.
 //!
-//! TCP_USER_TIMEOUT alone would end its connections then as well: it counts the time in which data wait for room at the other end,
-//! however often that end's system answers that there is none. So it holds for connections that don't stand yet, and for those
-//! on which something sent goes unanswered, which a thread looks after.
+//! TCP_USER_TIMEOUT only fits in part, because it also counts the time in which data wait for room
+//! at the other end, even if that end's system keeps answering. It is therefore set only for
+//! connections that aren't established, and for connections with unacknowledged data that were sent
+//! again. A thread, the [`Keeper`], looks for these.
 //!
-//! libfabric has no name for the sockets under its endpoints, so they are found among this process's by their addresses: the listener
-//! and what it accepted by its own, one that connects by its other end. Never by their options, which newer versions of libfabric set by
-//! themselves while a connection comes about: what isn't as it should be is set again. Where the system doesn't say whereto a socket
-//! connects, as an emulator may not, all that connect over the interface at the moment are probed, which harms none.
+//! libfabric doesn't name the sockets of its endpoints, so this module finds them among the
+//! process's sockets by their addresses. A listener and its accepted sockets are found by their own
+//! address, and a connecting socket by its peer's. Options don't identify a socket, because newer
+//! versions of libfabric set options while a connection is being established. The keeper therefore
+//! sets an option again if it has changed.
+//!
+//! Where the system doesn't report the destination of a connecting socket, as under some emulators,
+//! all sockets that are connecting over the interface are probed. That harms none of them.
 #![allow(unsafe_code)]
 
 use std::collections::HashSet;
@@ -32,14 +38,15 @@ use nix::sys::socket::{
 
 use crate::signals;
 
-/// Probes before a connection is given up.
+/// The number of probes before a connection is given up.
 const PROBES: u32 = 4;
 
-/// Looks at connections within the patience with them.
+/// The number of the keeper's checks within the patience.
 const ROUNDS: u32 = 4;
 
-/// Has the system give up those connections of a listener that are silent for so long. False if the listener isn't among this
-/// process's sockets: not all providers go by the system's.
+/// Asks the system to end the connections of a listener that are silent for `patience`. Returns
+/// `false` if the listener isn't among this process's sockets, because not all providers use the
+/// system's sockets.
 ///
 /// # Errors
 /// The system refuses the option.
@@ -48,7 +55,7 @@ pub(super) fn watch_listener(address: SocketAddr, patience: Duration) -> io::Res
     found.map_or(Ok(false), |socket| socket.watch(patience).map(|()| true))
 }
 
-/// Where this process and its peers listen, by which its connections are known.
+/// The listening addresses of this process and its peers, by which connections are found.
 pub(super) struct Ends {
     own: Vec<SocketAddr>,
     peers: HashSet<(IpAddr, u16)>,
@@ -63,7 +70,8 @@ impl Ends {
         Ends { own: own.into_iter().collect(), peers }
     }
 
-    /// Whether a socket is a listener of this process, accepted by one, or connected to a peer's.
+    /// Whether a socket is a listener of this process, accepted by one, or connected to a peer's
+    /// listener.
     fn have(&self, socket: &Socket) -> bool {
         let is = |local: SocketAddr| {
             self.own.iter().any(|own| (own.ip(), own.port()) == (local.ip(), local.port()))
@@ -73,7 +81,8 @@ impl Ends {
     }
 }
 
-/// A thread that sees to it that a connection ends for silence alone, until this is dropped.
+/// A thread that ensures that a connection only ends because of a silent host. Dropping this ends
+/// it.
 pub(super) struct Keeper {
     /// Dropped to end the thread.
     held: Option<Sender<()>>,
@@ -81,13 +90,13 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// For all connections between these ends.
+    /// Starts the thread for all connections between `ends`.
     pub(super) fn start(ends: Ends, patience: Duration) -> io::Result<Keeper> {
         let pause = (patience / ROUNDS).clamp(Duration::from_millis(100), Duration::from_secs(5));
         let (held, end) = mpsc::channel();
         let keep = move || {
             while end.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                // What can't be listed now is looked at later.
+                // If the sockets can't be listed now, the next round checks them.
                 let _ = tend(&ends, patience);
             }
         };
@@ -101,21 +110,22 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.held = None;
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so.
+            // A panic of the thread has been reported already.
             let _ = thread.join();
         }
     }
 }
 
-/// Has the system be impatient with those connections on which it repeats itself, and with no others that stand; and probe them all.
+/// Checks all connections: probes every one, and sets TCP_USER_TIMEOUT only on established ones
+/// with unacknowledged data.
 fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
     let times = Times::of(patience);
     for socket in sockets()?.filter(|socket| ends.have(socket)) {
-        // What another thread has closed meanwhile is left alone.
+        // Errors are ignored: another thread may have closed the socket meanwhile.
         if !socket.is_probed(&times) {
             let _ = socket.probe(&times);
         }
-        let Some(Standing { stands: true, unanswered, .. }) = socket.standing() else { continue };
+        let Some(TcpState { stands: true, unanswered, .. }) = socket.standing() else { continue };
         let within = if unanswered { times.within } else { 0 };
         let descriptor = socket.descriptor();
         if getsockopt(&descriptor, TcpUserTimeout) != Ok(within) {
@@ -125,7 +135,7 @@ fn tend(ends: &Ends, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a connection to an address stands, whatever the process at its other end does.
+/// Whether a connection to an address is established, whatever the process at its other end does.
 ///
 /// # Errors
 /// This process's sockets can't be listed.
@@ -134,8 +144,10 @@ pub(super) fn is_connected(to: SocketAddr) -> io::Result<bool> {
     Ok(sockets()?.any(|socket| ends.have(&socket)))
 }
 
-/// Has the system watch whatever connects to an address, or has; where it doesn't tell, whatever connects over an interface at present.
-/// What another thread has closed meanwhile is left alone.
+/// Asks the system to watch all sockets that connect, or are connected, to an address. Where the
+/// system doesn't report the destination, watches all sockets that are connecting over `interface`.
+///
+/// Sockets that another thread has closed meanwhile are ignored.
 ///
 /// # Errors
 /// This process's sockets can't be listed.
@@ -158,13 +170,13 @@ pub(super) fn watch_connecting(
     Ok(())
 }
 
-/// What a patience comes to.
+/// The socket options for a patience.
 struct Times {
-    /// Seconds without a word until the first probe.
+    /// Seconds of silence before the first probe.
     idle: u32,
-    /// And between two.
+    /// Seconds between two probes.
     interval: u32,
-    /// Milliseconds for an answer.
+    /// Milliseconds for an acknowledgement.
     within: u32,
 }
 
@@ -178,18 +190,20 @@ impl Times {
     }
 }
 
-/// What the system says of a connection.
-struct Standing {
-    /// It comes about.
+/// The state of a connection, as the system reports it.
+struct TcpState {
+    /// Whether it is being established.
     connects: bool,
-    /// It stands, or did.
+    /// Whether it is or was established.
     stands: bool,
-    /// Something was sent again, and the other end, which has room for it, hasn't said that it came.
+    /// Whether data were sent again, and the other end, which has room for them, hasn't
+    /// acknowledged them.
     unanswered: bool,
 }
 
-/// Where in tcp_info, as the kernel's interface has it on all machines: the state, how often the oldest data were sent again, and the
-/// room at the other end, which kernels tell from 5.4 on.
+/// Offsets in tcp_info, which the kernel's interface defines for all machines: the state, the
+/// number of retransmissions of the oldest data, and the other end's window, which kernels report
+/// from 5.4 on.
 const STATE: usize = 0;
 const RETRANSMITS: usize = 2;
 const ROOM: std::ops::Range<usize> = 228..232;
@@ -197,22 +211,23 @@ const ROOM: std::ops::Range<usize> = 228..232;
 const SYN_SENT: u8 = 2;
 const LISTENS: u8 = 10;
 
-/// A socket of this process that carries streams over IP, by a descriptor of our own: whatever number it has elsewhere may be another's
-/// by the time that something is set.
+/// A stream socket over IP of this process, by a duplicated descriptor. The original number may
+/// belong to another file by the time that an option is set.
 struct Socket(OwnedFd);
 
-/// All of this process, one descriptor at a time.
+/// All stream sockets over IP of this process, one descriptor at a time.
 fn sockets() -> io::Result<impl Iterator<Item = Socket>> {
     let all = fs::read_dir("/proc/self/fd")?.flatten();
-    // Listed first: our own descriptors would be listed as well.
+    // The numbers are listed first, so that the duplicates are not listed too.
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     Ok(numbers.collect::<Vec<RawFd>>().into_iter().filter_map(Socket::of))
 }
 
 impl Socket {
     fn of(number: RawFd) -> Option<Socket> {
-        // SAFETY: not -1. Whoever it belongs to may have closed it by now, and it may be another's: then what is asked here is true of
-        // that one. What is no socket isn't duplicated: its locks, were it a file, would go with the duplicate.
+        // SAFETY: not -1. Its owner may have closed it, and the number may be reused; the queries
+        // below then are about the new file. Only sockets are duplicated, because closing a
+        // duplicate of a file would release the file's locks.
         let theirs = unsafe { BorrowedFd::borrow_raw(number) };
         let kind = getsockopt(&theirs, SockType);
         let own = (kind == Ok(socket::SockType::Stream)).then(|| theirs.try_clone_to_owned());
@@ -231,12 +246,13 @@ impl Socket {
         address(&getpeername(self.0.as_raw_fd()).ok()?)
     }
 
-    /// Whom it is connected to, or is about to be. ENOTCONN if it isn't; another error where the system doesn't tell.
+    /// The address to which the socket is connected or connecting. ENOTCONN if there is none;
+    /// another error where the system doesn't report it.
     fn destination(&self) -> Result<SocketAddr, Errno> {
         if let Some(peer) = self.peer() {
             return Ok(peer);
         }
-        // Exactly as much as the system has: it refuses to give less.
+        // Exactly the length of the system's address: the system refuses a shorter buffer.
         let mut len = match self.local() {
             Some(SocketAddr::V4(_)) => size_of::<libc::sockaddr_in>(),
             _ => size_of::<libc::sockaddr_in6>(),
@@ -255,13 +271,14 @@ impl Socket {
             )
         };
         Errno::result(status)?;
-        // SAFETY: an address of the family that the system wrote, of a socket over IP, in a buffer with room for any.
+        // SAFETY: the system wrote an address of its family, of a socket over IP, into a buffer
+        // with room for any address.
         let found = unsafe { SockaddrStorage::from_raw(ptr::from_ref(&found).cast(), Some(len)) };
         found.as_ref().and_then(address).ok_or(Errno::EAFNOSUPPORT)
     }
 
-    /// A silent connection is probed so often that all probes fit; data without an answer, and a connection that doesn't come
-    /// about, have as long.
+    /// Probes a silent connection so that all probes fit the patience. Limits unacknowledged data,
+    /// and the time to establish the connection, to the patience.
     fn watch(&self, patience: Duration) -> io::Result<()> {
         let times = Times::of(patience);
         self.probe(&times)?;
@@ -276,7 +293,7 @@ impl Socket {
         Ok(KeepAlive.set(&descriptor, &true)?)
     }
 
-    /// Whether it is probed so, by its own options or those of its listener.
+    /// Whether it is probed like that, by its own options or by those inherited from its listener.
     fn is_probed(&self, times: &Times) -> bool {
         let descriptor = self.descriptor();
         getsockopt(&descriptor, KeepAlive) == Ok(true)
@@ -285,11 +302,12 @@ impl Socket {
             && getsockopt(&descriptor, TcpKeepInterval) == Ok(times.interval)
     }
 
-    /// Nothing where the system doesn't tell, as an emulator may not.
-    fn standing(&self) -> Option<Standing> {
+    /// The state of the connection; `None` where the system doesn't report it, as under some
+    /// emulators.
+    fn standing(&self) -> Option<TcpState> {
         let mut info = [0u8; 256];
         let mut len = info.len() as libc::socklen_t;
-        // SAFETY: a buffer of that length, for as much as the system has to say.
+        // SAFETY: a buffer of that length, of which the system fills as much as it has.
         let status = unsafe {
             let buffer = info.as_mut_ptr().cast();
             libc::getsockopt(
@@ -304,7 +322,7 @@ impl Socket {
         let stands = !matches!(told[STATE], SYN_SENT | LISTENS);
         let is_full = told.get(ROOM).is_some_and(|room| room == [0; 4]);
         let connects = told[STATE] == SYN_SENT;
-        Some(Standing { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
+        Some(TcpState { connects, stands, unanswered: told[RETRANSMITS] > 0 && !is_full })
     }
 }
 
@@ -313,13 +331,14 @@ fn address(of: &SockaddrStorage) -> Option<SocketAddr> {
     v4.or_else(|| of.as_sockaddr_in6().map(|&address| SocketAddr::V6(address.into())))
 }
 
-/// Has the system probe neither end of the connections to an address, which are in this process; how many ends those are.
+/// Stops the probes at both ends of the connections to an address. Both ends are in this process.
+/// Returns the number of ends.
 #[cfg(test)]
 pub(super) fn forget(to: SocketAddr) -> io::Result<usize> {
     let ends = sockets()?.filter(|socket| {
         socket.peer().is_some() && (socket.peer() == Some(to) || socket.local() == Some(to))
     });
-    // Another thread may look at one at the moment, which has two descriptors then.
+    // Another thread may look at a socket at the moment, which then has two descriptors.
     let mut found = HashSet::new();
     for end in ends {
         KeepAlive.set(&end.descriptor(), &false)?;
@@ -328,7 +347,7 @@ pub(super) fn forget(to: SocketAddr) -> io::Result<usize> {
     Ok(found.len())
 }
 
-/// Whether it probes them.
+/// Whether both ends of the connections to an address are probed.
 #[cfg(test)]
 pub(super) fn are_probed(to: SocketAddr, patience: Duration) -> io::Result<bool> {
     let times = Times::of(patience);
@@ -344,7 +363,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_accepted_is_watched_as_its_listener() {
+    fn accepted_sockets_inherit_the_options_of_their_listener() {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         assert!(watch_listener(address, Duration::from_secs(30)).unwrap());
@@ -361,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_connects_to_a_peer_is_watched_and_nothing_else() {
+    fn only_sockets_that_connect_to_the_peer_are_watched() {
         let full = |last| {
             let listener = TcpListener::bind((format!("127.9.8.{last}"), 0)).unwrap();
             socket::listen(&listener, socket::Backlog::new(0).unwrap()).unwrap();
@@ -397,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_has_set_is_set_again() {
+    fn changed_options_are_set_again() {
         let (listener, stranger) =
             (TcpListener::bind(("127.9.8.5", 0)).unwrap(), TcpListener::bind(("127.9.8.5", 0)));
         let (to, patience) = (listener.local_addr().unwrap(), Duration::from_secs(1));
@@ -405,14 +424,15 @@ mod tests {
         let connected = TcpStream::connect(to).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         let other = TcpStream::connect(stranger.local_addr().unwrap()).unwrap();
-        // One end is known by where it has connected to, the other by where it was accepted.
+        // One end is found by the address to which it is connected, the other by the address that
+        // accepted it.
         for (ends, end) in [(Ends::new([], [to]), &connected), (Ends::new([to], []), &accepted)] {
             let end = end.as_fd();
             watch_connecting(to.ip(), to, patience).unwrap();
             let times = Times::of(patience);
             tend(&ends, patience).unwrap();
             assert_eq!(getsockopt(&end, TcpUserTimeout), Ok(0));
-            // As libfabric does from 2.2 on.
+            // libfabric sets these options from version 2.2 on.
             KeepAlive.set(&end, &false).unwrap();
             TcpKeepIdle.set(&end, &7200).unwrap();
             TcpUserTimeout.set(&end, &times.within).unwrap();
@@ -425,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_without_room_is_kept() {
+    fn a_connection_whose_peer_has_no_room_is_kept() {
         let listener = TcpListener::bind(("127.9.8.4", 0)).unwrap();
         let to = listener.local_addr().unwrap();
         let mut connected = TcpStream::connect(to).unwrap();

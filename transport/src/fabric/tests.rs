@@ -1,4 +1,5 @@
-//! What becomes of a peer that leaves, whatever else happens at the time.
+//! Tests of links between hosts: connections, farewells, failures, and peers that leave or are
+//! lost.
 
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 const SECRET: &[u8] = b"secret";
 
-/// Two ranks of two hosts, each with a segment of its own: what one knows of the other comes over the network.
+/// Two ranks on two hosts, each with its own segment: each knows of the other only through the
+/// network.
 fn pair() -> [FabricLink; 2] {
     pair_with(PATIENCE)
 }
@@ -46,7 +48,7 @@ fn send(from: &mut FabricLink, to: u32, len: usize) -> bool {
     }
 }
 
-/// Does so until something is there.
+/// Repeats `look` until it returns a value.
 fn wait<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -66,7 +68,7 @@ fn pass(from: &mut FabricLink, to: &mut FabricLink) {
     });
 }
 
-/// Two with a connection each way.
+/// Two ranks with a connection in each direction.
 fn acquainted() -> [FabricLink; 2] {
     let [mut left, mut right] = pair();
     pass(&mut left, &mut right);
@@ -74,23 +76,23 @@ fn acquainted() -> [FabricLink; 2] {
     [left, right]
 }
 
-/// It ends in good order, and its connections with it.
+/// Ends the rank in good order, together with its connections.
 fn finalize(link: FabricLink) {
     link.peers.segment.mark(link.rank(), RankState::Finalized);
     drop(link);
 }
 
 #[test]
-fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
+fn a_guest_that_claims_a_rank_does_not_delay_that_ranks_farewell() {
     let [mut left, mut right] = pair();
-    // The one connection is left's.
+    // The only connection is the one that `left` made.
     pass(&mut left, &mut right);
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
-    let (to, key) = (left.dialled.address(0).unwrap(), Key::new(SECRET));
+    let (to, key) = (left.connector.address(0).unwrap(), Key::new(SECRET));
     let greeting = Greeting::new(1, 0, Nonce::default());
     let mut stranger = Outbound::connect(&network, to, greeting, &key).unwrap();
-    // Once it is answered it says nothing more.
+    // The stranger receives the answer, and sends nothing more.
     let mut answers = Vec::new();
     wait(|| {
         left.poll().unwrap();
@@ -109,9 +111,9 @@ fn a_stranger_with_the_name_of_a_rank_puts_its_farewell_off_by_nothing() {
 }
 
 #[test]
-fn a_farewell_comes_behind_the_frames() {
+fn a_farewell_arrives_after_all_frames() {
     let [mut left, mut right] = acquainted();
-    // More than have room at once.
+    // More frames than the connection holds at once.
     let sent = (0..100).filter(|_| send(&mut right, 0, FRAME)).count();
     let leaves = thread::spawn(|| finalize(right));
     let mut received = 0;
@@ -125,14 +127,14 @@ fn a_farewell_comes_behind_the_frames() {
 }
 
 #[test]
-fn news_of_an_end_that_others_had_first_waits_for_the_last_frames() {
+fn a_peer_that_the_job_knows_to_be_gone_is_gone_after_its_last_frames() {
     let [mut left, mut right] = acquainted();
     for _ in 0..3 {
         assert!(send(&mut right, 0, 8));
     }
     let refusal = |left: &mut FabricLink| left.reserve(1, 8).err();
     assert!(!left.may_speak(0) && left.may_speak(1));
-    // As a neighbour does that heard it.
+    // Another rank of this host has received the farewell and marks the peer.
     left.peers.segment.mark(1, RankState::Finalized);
     assert!(matches!(refusal(&mut left), Some(Refused::WouldBlock)));
     let leaves = thread::spawn(|| finalize(right));
@@ -148,7 +150,7 @@ fn news_of_an_end_that_others_had_first_waits_for_the_last_frames() {
 }
 
 #[test]
-fn who_goes_without_a_farewell_may_say_no_more_once_its_connection_ends() {
+fn a_peer_without_a_farewell_may_not_speak_after_its_connection_ended() {
     let [mut left, mut right] = acquainted();
     left.peers.segment.mark(1, RankState::Finalized);
     right.give_up(0);
@@ -159,9 +161,9 @@ fn who_goes_without_a_farewell_may_say_no_more_once_its_connection_ends() {
 }
 
 #[test]
-fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
+fn a_held_answer_is_sent_before_a_pause_despite_unread_frames() {
     let [mut left, mut right] = acquainted();
-    // Both come together: the second is held while the first is on its way.
+    // Both arrive together: the second is held while the first is under way.
     for len in [1, 2] {
         left.reserve(1, len).unwrap().commit_lazily();
     }
@@ -172,15 +174,16 @@ fn an_answer_goes_before_its_sender_computes_whatever_else_it_read() {
     right.reserve(0, 3).unwrap().commit_answer();
     assert!(!right.is_spent(), "the second frame came alone");
     assert!(right.receive().unwrap().is_some() && right.is_spent());
-    // It looks no more.
+    // The rank pauses.
     right.send_held();
     wait(|| left.receive().unwrap().map(drop));
 }
 
 #[test]
-fn who_computed_while_a_peer_left_hears_all_that_it_said() {
+fn frames_that_arrived_while_the_rank_computed_are_read_before_their_sender_is_gone() {
     let [mut left, mut right] = acquainted();
-    // Messages of their own, of which the system's buffers hold what the link doesn't.
+    // Each frame is a message of its own. The system's buffers hold the messages that the link
+    // doesn't.
     for _ in 0..60 {
         wait(|| {
             right.poll().unwrap();
@@ -188,7 +191,7 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
         });
     }
     finalize(right);
-    // The end of one connection is heard of, and not yet what comes by the other.
+    // The end of one connection is known, but not yet the messages of the other.
     wait(|| {
         left.poll().unwrap();
         left.peers.is_silent(1).then_some(())
@@ -205,12 +208,12 @@ fn who_computed_while_a_peer_left_hears_all_that_it_said() {
 }
 
 #[test]
-fn a_request_without_a_proof_makes_no_guest() {
+fn requests_without_a_valid_proof_are_rejected() {
     let [mut left, mut right] = pair();
-    let to = right.dialled.address(1).unwrap();
+    let to = right.connector.address(1).unwrap();
     let open = |address| Network::listen("tcp", address);
     let (_, network) = at_free_port(HERE, PATIENCE, open).unwrap();
-    // A rank that computes before it says more than that.
+    // This rank's connection is accepted. It computes before it sends the greeting.
     assert!(send(&mut left, 1, 8));
     wait(|| {
         left.poll().unwrap();
@@ -250,7 +253,7 @@ fn a_request_without_a_proof_makes_no_guest() {
         left.poll().unwrap();
         right.receive().unwrap().map(drop)
     });
-    // Who has joined has no second connection.
+    // A rank that has joined gets no second connection.
     let _second = Endpoint::connect(&network, to, &sound, &[]).unwrap();
     wait(|| {
         right.poll().unwrap();
@@ -260,27 +263,27 @@ fn a_request_without_a_proof_makes_no_guest() {
 }
 
 #[test]
-fn a_connection_is_waited_for_until_it_stands_or_ends() {
+fn a_connection_is_unsettled_until_it_is_established_or_ended() {
     let [mut left, mut right] = pair();
-    assert!(send(&mut left, 1, 8) && !left.dialled.is_settled());
+    assert!(send(&mut left, 1, 8) && !left.connector.is_settled());
     pass(&mut left, &mut right);
-    assert!(left.dialled.is_settled());
+    assert!(left.connector.is_settled());
     let gone = Listener::open("tcp", HERE, PATIENCE).unwrap().address();
-    *right.dialled.address(0) = Some(gone);
-    assert!(send(&mut right, 0, 8) && !right.dialled.is_settled());
+    *right.connector.address(0) = Some(gone);
+    assert!(send(&mut right, 0, 8) && !right.connector.is_settled());
     wait(|| {
         right.poll().unwrap();
         right.peers.is_silent(0).then_some(())
     });
-    assert!(right.dialled.is_settled());
+    assert!(right.connector.is_settled());
 }
 
 #[test]
-fn connections_are_watched_whatever_libfabric_sets() {
+fn connections_are_probed_again_after_libfabric_stopped_the_probes() {
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
-    let to = right.dialled.address(1).unwrap();
+    let to = right.connector.address(1).unwrap();
     assert_eq!(sockets::forget(to).unwrap(), 2);
     wait(|| {
         left.poll().unwrap();
@@ -289,7 +292,7 @@ fn connections_are_watched_whatever_libfabric_sets() {
 }
 
 #[test]
-fn a_rank_that_computes_while_it_connects_is_waited_for() {
+fn a_rank_that_computes_while_it_connects_is_not_dropped() {
     let [mut left, mut right] = pair();
     assert!(send(&mut left, 1, 8));
     wait(|| {
@@ -297,7 +300,7 @@ fn a_rank_that_computes_while_it_connects_is_waited_for() {
         right.poll().unwrap();
         (right.inbox.guests().len() > 0).then_some(())
     });
-    // Longer than anybody would wait who takes a silent guest for a stranger.
+    // Longer than any timeout that would treat a silent guest as a stranger.
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(11) {
         right.poll().unwrap();
@@ -311,12 +314,12 @@ fn a_rank_that_computes_while_it_connects_is_waited_for() {
 }
 
 #[test]
-fn a_rank_that_takes_nothing_for_long_is_waited_for() {
+fn a_rank_that_reads_nothing_for_long_is_not_lost() {
     let patience = Duration::from_secs(1);
     let [mut left, mut right] = pair_with(patience);
     pass(&mut left, &mut right);
     let (start, mut sent) = (Instant::now(), 0);
-    // Until nothing has room any more, and then for longer than a host may be silent.
+    // Sends until nothing has room any more, and then for longer than a host may be silent.
     while start.elapsed() < 5 * patience {
         left.poll().unwrap();
         sent += usize::from(send(&mut left, 1, FRAME));
@@ -329,7 +332,8 @@ fn a_rank_that_takes_nothing_for_long_is_waited_for() {
     assert!(!received.is_gone(), "{received}");
 }
 
-/// Whether this is the process that a test of this name has for itself; else that one has run it.
+/// Whether this process runs only the test with this name. Otherwise this call has run the test in
+/// such a process.
 fn is_alone(test: &str) -> bool {
     const ALONE: &str = "LONGSHORE_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -338,12 +342,12 @@ fn is_alone(test: &str) -> bool {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("fabric::tests::{test}");
     command.args(["--exact", &test, "--nocapture"]).env(ALONE, "1");
-    // What it says would read as this test's own.
+    // The output of the other process would look like this test's own.
     assert!(command.stdout(Stdio::null()).status().unwrap().success());
     false
 }
 
-/// Does something while this process may have only so many descriptors more than it has.
+/// Runs `act` while this process may open at most `more` further descriptors.
 fn with_descriptors<T>(more: rlim_t, act: impl FnOnce() -> T) -> T {
     let next = io::stdin().as_fd().try_clone_to_owned().unwrap();
     let (allowed, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
@@ -356,8 +360,8 @@ fn with_descriptors<T>(more: rlim_t, act: impl FnOnce() -> T) -> T {
 }
 
 #[test]
-fn a_peer_whose_connection_cant_be_watched_isnt_lost() {
-    if !is_alone("a_peer_whose_connection_cant_be_watched_isnt_lost") {
+fn a_peer_whose_connection_cannot_be_watched_is_not_lost() {
+    if !is_alone("a_peer_whose_connection_cannot_be_watched_is_not_lost") {
         return;
     }
     let [mut left, mut right] = pair();
@@ -388,7 +392,7 @@ fn a_connection_without_a_descriptor_is_tried_again() {
     });
     assert!(start.elapsed() > SILENCE);
     assert!(error.to_string().contains("Too many open files"), "{error}");
-    // The peer isn't to blame.
+    // The peer isn't at fault.
     assert!(!left.peers.is_silent(1));
     wait(|| send(&mut left, 1, 8).then_some(()));
     wait(|| {
@@ -398,34 +402,34 @@ fn a_connection_without_a_descriptor_is_tried_again() {
 }
 
 #[test]
-fn a_frame_that_cant_be_posted_loses_its_peer() {
+fn a_peer_is_lost_when_a_frame_cannot_be_posted() {
     for looks in [false, true] {
         let [mut left, mut right] = pair();
         pass(&mut left, &mut right);
-        // All that was under way is known to be sent: no completion is to come.
+        // All earlier operations are complete, so no completion is to come.
         wait(|| {
             left.poll().unwrap();
-            left.dialled.outbound(1).is_some_and(|out| !out.is_unsent()).then_some(())
+            left.connector.outbound(1).is_some_and(|out| !out.is_unsent()).then_some(())
         });
         assert!(send(&mut left, 1, 8));
         let error = left.network.blame.error("fi_send", libc::ENOMEM);
-        left.dialled.outbound(1).unwrap().break_with(error);
+        left.connector.outbound(1).unwrap().break_with(error);
         match looks {
             true => left.poll().unwrap(),
             false => assert!(!send(&mut left, 1, 8)),
         }
-        assert!(left.dialled.outbound(1).is_none() && left.peers.is_silent(1));
+        assert!(left.connector.outbound(1).is_none() && left.peers.is_silent(1));
     }
 }
 
 #[test]
-fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
+fn a_failed_link_returns_its_error_and_its_peers_see_its_rank_as_lost() {
     for is_connected in [true, false] {
         let [mut left, mut right] = pair();
         if is_connected {
             pass(&mut left, &mut right);
             pass(&mut right, &mut left);
-            // What arrived before is read.
+            // Frames that arrived before the failure are read.
             assert!(send(&mut right, 0, 8));
             wait(|| {
                 left.poll().unwrap();
@@ -446,8 +450,8 @@ fn a_link_that_has_failed_says_so_to_its_rank_and_is_lost_to_its_peers() {
     }
 }
 
-/// Reads all that the first has, until the second takes it for lost.
-fn is_lost(by: &mut FabricLink, to: &mut FabricLink) {
+/// Reads everything at `by`, until `to` sees its rank as lost.
+fn read_until_lost(by: &mut FabricLink, to: &mut FabricLink) {
     let state = wait(|| {
         while by.receive().unwrap().is_some() {}
         to.poll().unwrap();
@@ -457,7 +461,7 @@ fn is_lost(by: &mut FabricLink, to: &mut FabricLink) {
 }
 
 #[test]
-fn who_is_given_up_gets_to_know_it() {
+fn a_peer_that_is_given_up_sees_this_rank_as_lost() {
     for (sends, is_sent) in [(true, false), (false, true), (true, true)] {
         let [mut left, mut right] = pair();
         if sends {
@@ -465,7 +469,7 @@ fn who_is_given_up_gets_to_know_it() {
         }
         if is_sent {
             pass(&mut right, &mut left);
-            // One more, which is read once its sender is given up.
+            // One more frame, to be read after its sender is given up.
             assert!(send(&mut right, 0, 8));
             wait(|| {
                 left.poll().unwrap();
@@ -474,16 +478,16 @@ fn who_is_given_up_gets_to_know_it() {
         }
         left.give_up(1);
         assert!(matches!(left.reserve(1, 8), Err(Refused::Failed(LinkError::PeerGone { .. }))));
-        is_lost(&mut left, &mut right);
-        assert!(left.dialled.outbound(1).is_none() && left.inbox.guests().len() == 0);
+        read_until_lost(&mut left, &mut right);
+        assert!(left.connector.outbound(1).is_none() && left.inbox.guests().len() == 0);
         assert!(!left.peers.segment.rank_state(1).is_gone(), "the job says who is gone");
     }
 }
 
 #[test]
-fn who_is_given_up_isnt_accepted_any_more() {
+fn a_peer_that_is_given_up_is_not_accepted_any_more() {
     let [mut left, mut right] = pair();
-    // Once its request is accepted, and before there is any.
+    // The peer is given up after its request was accepted, and then before it makes one.
     assert!(send(&mut right, 0, 8));
     wait(|| {
         left.poll().unwrap();
@@ -491,21 +495,21 @@ fn who_is_given_up_isnt_accepted_any_more() {
         (left.inbox.guests().len() > 0).then_some(())
     });
     left.give_up(1);
-    is_lost(&mut left, &mut right);
+    read_until_lost(&mut left, &mut right);
     let [mut left, mut right] = pair();
     left.give_up(1);
     assert!(send(&mut right, 0, 8));
-    is_lost(&mut left, &mut right);
+    read_until_lost(&mut left, &mut right);
     assert_eq!(left.drops(), 1);
 }
 
 #[test]
-fn threads_take_no_signals() {
+fn threads_of_the_link_block_signals() {
     let [left, _right] = pair();
-    // Of this test and others; the system keeps 15 bytes of a name.
+    // Threads of this test and of others. The system keeps 15 bytes of a name.
     for ours in ["longshore-fabri", "longshore-keepe"] {
         let is_ours = |status: &String| status.lines().next() == Some(&format!("Name:\t{ours}"));
-        // A thread names itself.
+        // A thread sets its own name, so wait for it.
         let all = wait(|| {
             let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
             let status = tasks.flat_map(|task| std::fs::read_to_string(task.path().join("status")));

@@ -1,5 +1,8 @@
-//! A thread that sleeps on the provider's descriptors while its rank sleeps on its doorbell in the segment, and rings it: so
-//! that one sleep ends for peers of this host and of others alike.
+//! A thread that sleeps on the provider's descriptors while its rank sleeps on its doorbell in the
+//! segment.
+//!
+//! When a descriptor becomes readable, the thread rings that bell. The rank therefore needs only
+//! one sleep for peers on this host and for peers on other hosts.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -11,57 +14,60 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use super::handles::Network;
-use super::memory::Memory;
+use super::rma::RmaEndpoint;
 use crate::link::{Doorbell, LinkError};
 use crate::segment::Segment;
 use crate::signals;
 
-/// The thread, which ends when this is dropped.
+/// The watcher's thread. Dropping this ends it.
 pub(super) struct Watcher {
     watch: Arc<Watch>,
-    /// Dropped to end a sleep for good.
+    /// Dropped to end a sleep of the thread for good.
     alarm: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread shares with its rank.
+/// The state that the thread shares with its rank.
 pub(super) struct Watch {
     segment: Segment,
     rank: u32,
     orders: Mutex<Orders>,
     given: Condvar,
-    /// Events of connections may be there.
+    /// Whether there may be events of connections.
     due: AtomicBool,
-    /// How often the rank has looked or sent.
+    /// The number of times that the rank has polled or sent.
     uses: AtomicU32,
 }
 
 #[derive(Default)]
 struct Orders {
-    /// The bell is armed, and no sleep on the descriptors has followed yet.
+    /// Whether the bell is armed, and the thread hasn't slept on the descriptors since.
     watch: bool,
-    /// The last sleep on the descriptors ended while the rank used its link in no way: nobody else would have looked.
+    /// Whether the rank didn't use its link during the last sleep on the descriptors: only the
+    /// thread noticed.
     needed: bool,
-    /// Whoever sleeps on the bell is to hear at once of what comes.
+    /// Whether sleepers on the bell want to be woken without the delay.
     eager: bool,
-    /// And sleeps: without a delay.
+    /// Whether an eager sleeper sleeps on the bell: the thread then skips the delay.
     now: bool,
-    /// The thread waits for such orders, or for the end of the delay.
+    /// Whether the thread waits for the bell to be armed.
     idle: bool,
     end: bool,
 }
 
-/// How long a bell is armed, without an eager sleep on it or a use of the link by the rank, before the thread keeps watch. A rank
-/// that goes from call to call arms its bell at the end of each, for the thread that answers while it computes; to wake the watcher
-/// each time, or that thread when the next answer comes, costs more than the operation. (2 virtual cores, Zen 5: `longshore bench
-/// put_latency --hosts --size 8`.)
+/// How long the thread waits after the bell was armed, before it sleeps on the descriptors. An
+/// eager sleep on the bell ends the wait, and each use of the link restarts it.
+///
+/// A rank that makes one call after another arms its bell at the end of each, for the thread that
+/// answers while the rank computes. Waking that thread or the watcher each time costs more than the
+/// operation (docs/tuning.md, "Delay of the watcher").
 const DELAY: Duration = Duration::from_micros(450);
 
 impl Watcher {
     /// Starts the thread.
     pub(super) fn start(
         network: Arc<Network>,
-        memory: Option<Arc<Memory>>,
+        rma: Option<Arc<RmaEndpoint>>,
         descriptors: [Option<RawFd>; 3],
         segment: Segment,
         rank: u32,
@@ -79,7 +85,7 @@ impl Watcher {
             let watch = watch.clone();
             move || {
                 let may_wait =
-                    || network.may_wait() && memory.as_ref().is_none_or(|memory| memory.may_wait());
+                    || network.may_wait() && rma.as_ref().is_none_or(|rma| rma.may_wait());
                 watch.serve(may_wait, descriptors, &heard);
             }
         };
@@ -88,18 +94,18 @@ impl Watcher {
         Ok(Watcher { watch, alarm: Some(alarm), thread: Some(thread) })
     }
 
-    /// The rank looks or sends by itself.
+    /// Records that the rank polls or sends.
     pub(super) fn used(&self) {
-        // One writer: the link, which one thread has at a time.
+        // There is one writer: the link, which only one thread uses at a time.
         self.watch.uses.store(self.watch.uses.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
-    /// Whether events of connections may be there; from here on they aren't, as far as is known.
+    /// Whether there may be events of connections. Resets the flag.
     pub(super) fn take_due(&self) -> bool {
         self.watch.due.load(Relaxed) && self.watch.due.swap(false, Relaxed)
     }
 
-    /// The rank's doorbell, which peers on other hosts ring too.
+    /// The rank's doorbell, which the thread rings for peers on other hosts.
     pub(super) fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(Bell(self.watch.clone()))
     }
@@ -111,7 +117,7 @@ impl Drop for Watcher {
         self.watch.given.notify_all();
         self.alarm = None;
         if let Some(thread) = self.thread.take() {
-            // One that panicked has said so.
+            // A panic of the thread has been reported already.
             let _ = thread.join();
         }
     }
@@ -122,7 +128,8 @@ impl Watch {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bell is armed, by one who waits for something or not.
+    /// Orders a watch, because the bell is armed. `waits` is whether a thread waits for more than
+    /// requests.
     fn keep_watch(&self, waits: bool) {
         let mut orders = self.orders();
         (orders.watch, orders.eager) = (true, waits || orders.needed);
@@ -131,7 +138,8 @@ impl Watch {
         }
     }
 
-    /// One sleep on the descriptors for each time that the rank armed its bell, unless it is disarmed meanwhile.
+    /// Runs the thread: it sleeps on the descriptors once for each time that the rank armed its
+    /// bell, unless the bell is disarmed meanwhile.
     fn serve(
         &self,
         may_wait: impl Fn() -> bool,
@@ -151,7 +159,7 @@ impl Watch {
                 let before = self.uses.load(Relaxed);
                 let waited = self.given.wait_timeout_while(orders, DELAY, early);
                 orders = waited.unwrap_or_else(PoisonError::into_inner).0;
-                // Disarmed, by a call that waits: for its length there is nothing to watch.
+                // If a blocking call has disarmed the bell, there is nothing to watch.
                 if self.uses.load(Relaxed) == before || !orders.watch {
                     break;
                 }
@@ -171,24 +179,24 @@ impl Watch {
             if waited.is_none_or(|readable| readable[0]) {
                 self.due.store(true, Relaxed);
             }
-            // It is a rank of its own job.
+            // It can't fail: the rank belongs to its own job.
             let _ = self.segment.ring(self.rank);
         }
     }
 }
 
-/// Sleeps until one of the descriptors is readable; which are.
+/// Sleeps until a descriptor is readable. Returns which descriptors are.
 fn wait(descriptors: [Option<RawFd>; 4]) -> [bool; 4] {
-    // One below 0 is passed over.
+    // The system ignores a negative descriptor.
     let entry =
         |fd: Option<RawFd>| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
     let mut polled = descriptors.map(entry);
-    // SAFETY: an array of so many entries.
+    // SAFETY: the array has as many entries as the call is given.
     unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
     polled.map(|entry| entry.revents != 0)
 }
 
-/// The bell in the segment, for which the thread keeps watch.
+/// The rank's bell in the segment, which the watcher's thread also rings.
 struct Bell(Arc<Watch>);
 
 impl Doorbell for Bell {
@@ -200,7 +208,7 @@ impl Doorbell for Bell {
     fn arm_for_requests(&self) -> bool {
         self.0.segment.arm_for_requests(self.0.rank);
         self.0.keep_watch(false);
-        // Those of other hosts ring as well, but not while the rank looks.
+        // Answers from other hosts ring as well, but not while the rank polls.
         true
     }
 

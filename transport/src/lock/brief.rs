@@ -1,7 +1,7 @@
-//! A lock for moments: one exchange to take it and a store to give it back.
+//! A lock without a queue: one exchange takes it, and one store releases it.
 
 use crate::atomics::{AcqRel, Acquire, Le32, Relaxed, Release, nap, spin};
-use crate::segment::Mapping;
+use crate::segment::{Mapping, Shared};
 
 /// The lock's word.
 ///
@@ -14,9 +14,16 @@ pub struct BriefWord {
     state: Le32,
 }
 
-/// A lock over one word, held for a few memory accesses. Whoever comes takes it when it is free, waiting or not, so that it
-/// costs one exchange where nobody waits. Nobody is woken either: who waits for longer than the work takes, because the holder lost
-/// its core, naps and looks again. The death of the holder is seen by those that wait.
+// SAFETY: repr(C), of one word.
+#[allow(unsafe_code)]
+unsafe impl Shared for BriefWord {}
+
+/// A lock over one word, held for a few memory accesses.
+///
+/// Any caller takes the lock while it is free, even if others wait, so an uncontended lock costs
+/// one exchange. Releasing it wakes nobody. A waiter spins for as long as the guarded work usually
+/// takes; after that the holder has probably lost its core, so the waiter naps between further
+/// tries. Waiters detect the death of the holder.
 ///
 /// ```
 /// use longshore_transport::{Segment, lock::BriefLock};
@@ -37,10 +44,10 @@ pub struct Briefly<'a> {
 }
 
 impl<'a> BriefLock<'a> {
-    /// Bytes of shared memory, zeroed at first: a cache line.
+    /// Bytes of shared memory that the lock takes: one cache line. They must start zeroed.
     pub const BYTES: u64 = 64;
 
-    /// A lock over `word`. Zero is a free lock.
+    /// A lock over `word`. A zero word is a free lock.
     pub fn new(word: &'a BriefWord) -> Self {
         Self { word }
     }
@@ -48,17 +55,17 @@ impl<'a> BriefLock<'a> {
     /// The lock at `offset` of `memory`, a multiple of 4.
     ///
     /// # Panics
-    /// If it isn't inside.
+    /// If it isn't inside `memory`.
     #[inline]
     pub fn at(memory: &'a Mapping, offset: u64) -> Self {
         Self::new(memory.at(offset))
     }
 
-    /// Takes the lock for `number`, below 2^32 - 1, as soon as it is free. `is_dead` says of a number whether its owner
-    /// will never run again.
+    /// Takes the lock for `number`, below 2^32 - 1, as soon as it is free. `is_dead` returns
+    /// whether the owner of a number will never run again.
     #[inline]
     pub fn acquire(self, number: u32, is_dead: impl Fn(u32) -> bool) -> Briefly<'a> {
-        // Acquire pairs with the release in `drop`: what the last holder wrote is seen.
+        // Acquire pairs with the release in `drop`: the writes of the last holder are seen.
         if self.word.state.replace(0, number + 1, Acquire).is_err() {
             self.wait(number + 1, is_dead);
         }
@@ -71,7 +78,8 @@ impl<'a> BriefLock<'a> {
         loop {
             let seen = state.load(Relaxed);
             let free = seen.checked_sub(1).is_none_or(|holder| looks == SPINS && is_dead(holder));
-            // AcqRel on the way to the next: what a dead holder wrote may be seen or not, as its death had it.
+            // AcqRel passes them on to the next holder. The writes of a dead holder may be seen or
+            // not, as at its death.
             if free && state.replace(seen, name, AcqRel).is_ok() {
                 return;
             }
@@ -84,7 +92,7 @@ impl<'a> BriefLock<'a> {
         }
     }
 
-    /// Who holds the lock, if anyone.
+    /// The number of the holder, if any.
     pub fn holder(self) -> Option<u32> {
         self.word.state.load(Acquire).checked_sub(1)
     }
@@ -98,7 +106,7 @@ impl Drop for Briefly<'_> {
     }
 }
 
-/// A few microseconds, as long as the work that it guards.
+/// A few microseconds, as long as the guarded work takes.
 #[cfg(not(loom))]
 const SPINS: u32 = 400;
 #[cfg(loom)]

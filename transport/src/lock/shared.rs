@@ -1,16 +1,21 @@
-//! A fair lock that one holds alone, or several share, in shared memory; it survives the death of any of them.
+//! A fair reader-writer lock in shared memory that survives the death of its users.
 //!
-//! Whoever wants it alone stands in a [queue](super::queue) and, in its turn, waits for those who share it to leave. Who
-//! shares it says so by a bit of its own, so that holders have names too:
+//! A user that wants the lock exclusively enters a [queue](super::queue), waits for its turn, and
+//! then waits until all readers have left. Each reader sets a bit of its own, so that readers can
+//! be named too:
 //!
-//! 1. *Shared, nobody queues*: set the bit; a full barrier; if still nobody queues, that was all. Else take the bit back.
-//! 2. *Shared, someone queues*: queue as well; in its turn set the bit, and call the next one.
-//! 3. *Exclusive*: queue; the turn is there and no living rank's bit is set: held until the next one is called.
+//! 1. *Shared, the queue is empty*: set the bit; a full barrier; if the queue is still empty, the
+//!    lock is held. Otherwise clear the bit and continue with step 2.
+//! 2. *Shared, the queue is not empty*: enter the queue. In its turn, set the bit, and call the
+//!    next user.
+//! 3. *Exclusive*: enter the queue. In its turn, the lock is held once no living reader's bit is
+//!    set. Release calls the next user.
 //!
-//! A writer's name is in the queue before it looks at the bits, and a reader's bit is set before it looks at the queue, so
-//! one of two sees the other. Nobody overtakes who queues, hence nobody starves.
+//! A writer enters the queue before it reads the bits, and a reader sets its bit before it reads
+//! the queue, so one of the two sees the other. No user overtakes the queue, so no user starves.
 //!
-//! Nothing here sleeps or blocks: who has to wait polls, and each step tells whom to wake by it.
+//! Nothing here sleeps or blocks. A waiter polls, and each step reports the user that it has to
+//! wake.
 
 use super::queue::{LockHead, Queue};
 use crate::atomics::{AcqRel, Acquire, Le64, barrier_after_exchange};
@@ -19,55 +24,56 @@ use crate::segment::Mapping;
 /// How a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharing {
-    /// By several at a time.
+    /// By several users at a time.
     Shared,
-    /// By one alone.
+    /// By one user only.
     Exclusive,
 }
 
-/// Who uses a lock: a number below the lock's size, and through whom it is reached.
+/// A user of a lock: a number below the lock's size, and how the user reaches the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct User {
-    /// Its number.
+    /// The number of the user.
     pub number: u32,
-    /// It doesn't touch the lock itself: the lock's keeper does so for it, and is the one to wake.
+    /// Whether the lock's keeper accesses the lock for this user. The keeper is then the one to
+    /// wake.
     pub served: bool,
 }
 
-/// A user's wish for the lock, from [`SharedLock::claim`] to [`SharedLock::release`].
+/// A user's request for the lock, from [`SharedLock::claim`] to [`SharedLock::release`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the lock stays taken until the claim is released"]
 pub struct Claim {
     user: User,
     sharing: Sharing,
-    stage: Stage,
+    state: ClaimState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ClaimState {
     Queued(u32),
-    /// With the ticket whose turn it is, where it isn't shared.
+    /// The ticket in the queue. It counts only for an exclusive claim.
     Held(u32),
 }
 
-/// The lock over its words.
+/// A reader-writer lock over words in shared memory.
 #[derive(Clone, Copy)]
 pub struct SharedLock<'a> {
     queue: Queue<'a, Le64>,
     holders: &'a [Le64],
 }
 
-/// How many words a lock has, found once for many locks.
+/// The number of words in a lock, computed once for many locks.
 #[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    places: u32,
+pub struct LockLayout {
+    entries: u32,
     words: u32,
 }
 
-impl Shape {
-    /// Of locks of so many users.
-    pub fn of(users: u32) -> Shape {
-        Shape { places: users.next_power_of_two(), words: users.div_ceil(64) }
+impl LockLayout {
+    /// The layout of locks with `users` users.
+    pub fn of(users: u32) -> LockLayout {
+        LockLayout { entries: users.next_power_of_two(), words: users.div_ceil(64) }
     }
 }
 
@@ -84,7 +90,7 @@ impl User {
 }
 
 impl Claim {
-    /// Who made it.
+    /// The user that made the claim.
     pub fn user(&self) -> User {
         self.user
     }
@@ -94,31 +100,33 @@ impl Claim {
         self.sharing
     }
 
-    /// From here on the lock is wanted so, if it isn't held yet.
+    /// Changes how the lock is to be held, unless it is held already.
     pub fn want(&mut self, sharing: Sharing) {
-        if let Stage::Queued(_) = self.stage {
+        if let ClaimState::Queued(_) = self.state {
             self.sharing = sharing;
         }
     }
 
-    /// One that is held, with what [`ticket`](Claim::ticket) said of it.
+    /// A claim that is held, restored from the value of [`ticket`](Claim::ticket).
     #[inline(always)]
     pub fn held(user: User, sharing: Sharing, ticket: u32) -> Claim {
-        Claim { user, sharing, stage: Stage::Held(ticket) }
+        Claim { user, sharing, state: ClaimState::Held(ticket) }
     }
 
-    /// With which ticket it is held, if it is: all that its user needs to keep to [make it again](Claim::held).
+    /// The ticket with which the lock is held, if it is held. [`Claim::held`] restores the claim
+    /// from it.
     #[inline(always)]
     pub fn ticket(&self) -> Option<u32> {
-        match self.stage {
-            Stage::Held(ticket) => Some(ticket),
-            Stage::Queued(_) => None,
+        match self.state {
+            ClaimState::Held(ticket) => Some(ticket),
+            ClaimState::Queued(_) => None,
         }
     }
 }
 
 impl<'a> SharedLock<'a> {
-    /// Bytes of shared memory, zeroed at first, that a lock of `users` takes: a multiple of 64.
+    /// Bytes of shared memory that a lock of `users` takes: a multiple of 64. They must start
+    /// zeroed.
     #[inline]
     pub fn bytes(users: u32) -> u64 {
         64 + 8
@@ -126,38 +134,44 @@ impl<'a> SharedLock<'a> {
                 .next_multiple_of(8)
     }
 
-    /// The lock of this shape in the bytes that it takes from `offset` of `memory` on, a multiple of 8.
+    /// The lock of this layout in `memory`, from `offset` on, which is a multiple of 8.
     ///
     /// # Panics
-    /// If they aren't inside.
+    /// If the lock isn't inside `memory`.
     #[inline(always)]
-    pub fn new(memory: &'a Mapping, offset: u64, Shape { places, words }: Shape) -> Self {
+    pub fn new(
+        memory: &'a Mapping,
+        offset: u64,
+        LockLayout { entries, words }: LockLayout,
+    ) -> Self {
         let holders = memory.slice(offset + 64, words as usize);
         let after = offset + 64 + 8 * u64::from(words);
-        Self::over(memory.at(offset), memory.slice(after, places as usize), holders)
+        Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
     }
 
-    /// The lock over these words: a power of two places, at least one for each user, and a bit for each.
+    /// The lock over these words. The length of `entries` is a power of two, and at least the number
+    /// of users; `holders` has a bit for each user.
     #[inline(always)]
-    pub fn over(head: &'a LockHead, places: &'a [Le64], holders: &'a [Le64]) -> Self {
-        Self { queue: Queue::new(head, places), holders }
+    pub fn over(head: &'a LockHead, entries: &'a [Le64], holders: &'a [Le64]) -> Self {
+        Self { queue: Queue::new(head, entries), holders }
     }
 
-    /// Asks for the lock. A user has one claim at a time. `wake` is told whom to wake.
+    /// Asks for the lock. A user has one claim at a time. `wake` is called with the user to wake.
     #[inline(always)]
     pub fn claim(&self, user: User, sharing: Sharing, wake: impl Fn(User)) -> Claim {
         if sharing == Sharing::Shared && self.queue.is_empty() {
-            self.mark(user.number); // a full barrier
+            self.mark(user.number); // A full barrier.
             if self.queue.is_empty() {
-                return Claim { user, sharing, stage: Stage::Held(0) };
+                return Claim { user, sharing, state: ClaimState::Held(0) };
             }
             self.leave(user.number, &wake);
         }
-        let stage = Stage::Queued(self.queue.enter(user.encode()));
-        Claim { user, sharing, stage }
+        let state = ClaimState::Queued(self.queue.enter(user.encode()));
+        Claim { user, sharing, state }
     }
 
-    /// Whether the lock is held by now. Those for whom it waits and of whom `is_dead` says so are passed over.
+    /// Whether the lock is held now. Waiters and holders for which `is_dead` returns true are
+    /// passed over.
     #[inline]
     pub fn poll(
         &self,
@@ -165,7 +179,7 @@ impl<'a> SharedLock<'a> {
         is_dead: impl Fn(u32) -> bool,
         wake: impl Fn(User),
     ) -> bool {
-        let Stage::Queued(ticket) = claim.stage else { return true };
+        let ClaimState::Queued(ticket) = claim.state else { return true };
         if self.queue.turn() != ticket {
             let called = self.queue.pass_over(|owner| is_dead(User::decode(owner).number));
             wake_called(called, wake);
@@ -179,23 +193,23 @@ impl<'a> SharedLock<'a> {
             Sharing::Exclusive if self.is_shared(is_dead) => return false,
             Sharing::Exclusive => {}
         }
-        claim.stage = Stage::Held(ticket);
+        claim.state = ClaimState::Held(ticket);
         true
     }
 
-    /// Gives the lock back; a claim that isn't held yet must have come to its turn before.
+    /// Releases the lock. A claim that isn't held yet must have come to its turn.
     #[inline(always)]
     pub fn release(&self, claim: Claim, wake: impl Fn(User)) {
-        match (claim.sharing, claim.stage) {
-            (Sharing::Shared, Stage::Held(_)) => self.leave(claim.user.number, wake),
-            (_, Stage::Queued(ticket) | Stage::Held(ticket)) => {
+        match (claim.sharing, claim.state) {
+            (Sharing::Shared, ClaimState::Held(_)) => self.leave(claim.user.number, wake),
+            (_, ClaimState::Queued(ticket) | ClaimState::Held(ticket)) => {
                 wake_called(self.queue.call(ticket), wake);
             }
         }
     }
 
-    /// Who has the lock or is next to get it, if anyone: one of those that share it, else who comes next in the queue. Those of
-    /// whom `is_dead` says so don't count.
+    /// The user that holds the lock or is next to get it, if any: a reader, or otherwise the head
+    /// of the queue. Users for which `is_dead` returns true don't count.
     pub fn holder(&self, is_dead: impl Fn(u32) -> bool) -> Option<u32> {
         let next = || Some(User::decode(self.queue.owner(self.queue.turn())?).number);
         self.sharers()
@@ -203,7 +217,7 @@ impl<'a> SharedLock<'a> {
             .or_else(|| next().filter(|next| !is_dead(*next)))
     }
 
-    /// Whose bits are set.
+    /// The users whose bits are set.
     fn sharers(&self) -> impl Iterator<Item = u32> + 'a {
         self.holders.iter().zip((0..).step_by(64)).flat_map(|(word, base)| {
             let bits = word.load(Acquire);
@@ -218,18 +232,18 @@ impl<'a> SharedLock<'a> {
         barrier_after_exchange();
     }
 
-    /// Takes a user's bit back; who waits for that is woken.
+    /// Clears a user's bit, and wakes the user at the head of the queue, which may wait for that.
     #[inline]
     fn leave(&self, user: u32, wake: impl Fn(User)) {
         // Release pairs with the acquire in `is_shared`: what was written under the lock is seen.
         self.holders[user as usize / 64].clear_bits(1 << (user % 64), AcqRel);
-        barrier_after_exchange(); // the bit, before the look at the queue
+        barrier_after_exchange(); // Clears the bit before reading the queue.
         if let Some(waiting) = self.queue.owner(self.queue.turn()) {
             wake(User::decode(waiting));
         }
     }
 
-    /// Whether a living user shares the lock. The bits of the dead are cleared.
+    /// Whether a living user shares the lock. Clears the bits of dead users.
     #[inline]
     fn is_shared(&self, is_dead: impl Fn(u32) -> bool) -> bool {
         let mut shared = false;

@@ -1,4 +1,4 @@
-//! How both ends of a connection prove to each other that they hold the job's secret, before anything else is listened to.
+//! The challenge by which both ends of a connection prove that they hold the job's secret.
 //!
 //! ```text
 //!    connecting rank                      accepting rank
@@ -9,18 +9,25 @@
 //!    frames ──►
 //! ```
 //!
-//! a and b are random numbers, each used once, so that no proof serves twice; the words in front keep an end's proof from being
-//! sent back to it as its own; the ranks are in what is proved. A request, which goes with libfabric's own, keeps those without the
-//! secret from having a connection, whose bytes the provider reads by itself; whoever overheard one may say it again, and doesn't get
-//! past the challenge behind it. The mac is HMAC-SHA-256 under the secret. Pure functions:
-//! the random numbers come from outside. What is said isn't encrypted.
+//! Neither end processes other messages before the other end's proof. The MAC is HMAC-SHA-256 with
+//! the job's secret as its key.
+//!
+//! - a and b are nonces, random numbers that are used once, so no proof is valid twice.
+//! - The words ("requests", "accepts", "connects") prevent an end's proof from being reflected to
+//!   it as the other end's proof.
+//! - The MACs cover both ranks.
+//! - The request travels with libfabric's connection request. It denies strangers a connection,
+//!   whose bytes the provider would read by itself. An eavesdropper may replay a request, but can't
+//!   pass the challenge that follows.
+//!
+//! These are pure functions: the caller provides the nonces. Nothing is encrypted.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 const MAGIC: [u8; 8] = *b"LONGSHOR";
 const VERSION: u32 = 3;
-/// Bytes of a number that is used once.
+/// Bytes of a nonce.
 pub const NONCE: usize = 32;
 const MAC: usize = 32;
 
@@ -33,33 +40,33 @@ pub const ANSWER: usize = NONCE + MAC;
 /// Bytes of a seal.
 pub const SEAL: usize = MAC;
 
-/// The longest message of a connection's beginning.
+/// The longest message of the challenge.
 pub const LONGEST: usize = if GREETING > ANSWER { GREETING } else { ANSWER };
 
-/// A number that is used once.
+/// A random number that is used once.
 pub type Nonce = [u8; NONCE];
 
-/// The job's secret, as the key of its proofs.
+/// The job's secret, as the key of the MACs.
 #[derive(Clone)]
 pub struct Key(Vec<u8>);
 
-/// What a connecting rank says first.
+/// The first message of a connecting rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting {
-    /// Itself, or so it says.
+    /// The rank that the sender claims to be.
     pub from: u32,
-    /// Whom it takes the other end for.
+    /// The rank that the sender expects at the other end.
     pub to: u32,
     nonce: Nonce,
 }
 
 impl Greeting {
-    /// Rank `from` to rank `to`.
+    /// A greeting from rank `from` to rank `to`.
     pub fn new(from: u32, to: u32, nonce: Nonce) -> Greeting {
         Greeting { from, to, nonce }
     }
 
-    /// As it is said.
+    /// The greeting as it travels.
     pub fn encode(&self) -> [u8; GREETING] {
         let mut bytes = [0; GREETING];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -70,10 +77,10 @@ impl Greeting {
         bytes
     }
 
-    /// Reads one.
+    /// Parses a greeting.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Greeting, String> {
         let bytes: &[u8; GREETING] = bytes
             .try_into()
@@ -92,13 +99,13 @@ impl Greeting {
 }
 
 impl Key {
-    /// The key that a secret of any length is.
+    /// The key of a secret, which may have any length.
     pub fn new(secret: &[u8]) -> Key {
         Key(secret.to_vec())
     }
 
     fn mac(&self, end: &[u8; 8], greeting: &Greeting, nonce: &[u8]) -> Hmac<Sha256> {
-        // Keys of HMAC may have any length.
+        // The keys of HMAC may have any length.
         let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0)
             .unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"));
         mac.update(end);
@@ -107,7 +114,7 @@ impl Key {
         mac
     }
 
-    /// What a connecting rank asks for a connection with.
+    /// The request of a connecting rank for a connection.
     pub fn request(&self, greeting: &Greeting) -> [u8; REQUEST] {
         let mut bytes = [0; REQUEST];
         bytes[..GREETING].copy_from_slice(&greeting.encode());
@@ -116,10 +123,10 @@ impl Key {
         bytes
     }
 
-    /// Checks a request; the greeting that is to follow it.
+    /// Checks a request. Returns the greeting that must follow it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the violation.
     pub fn requested(&self, request: &[u8]) -> Result<Greeting, String> {
         let request: &[u8; REQUEST] = request
             .try_into()
@@ -131,7 +138,7 @@ impl Key {
         Ok(greeting)
     }
 
-    /// What the accepting rank says to a greeting.
+    /// The accepting rank's answer to a greeting.
     pub fn answer(&self, greeting: &Greeting, nonce: &Nonce) -> [u8; ANSWER] {
         let mut bytes = [0; ANSWER];
         bytes[..NONCE].copy_from_slice(nonce);
@@ -140,10 +147,10 @@ impl Key {
         bytes
     }
 
-    /// Checks an answer, and gives the seal for it.
+    /// Checks an answer, and returns the seal for it.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the violation.
     pub fn seal(&self, greeting: &Greeting, answer: &[u8]) -> Result<[u8; SEAL], String> {
         let answer: &[u8; ANSWER] = answer
             .try_into()
@@ -157,10 +164,10 @@ impl Key {
         Ok(seal)
     }
 
-    /// Checks the seal for an answer of this rank with `nonce` in it.
+    /// Checks the seal for this rank's answer with `nonce`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Describes the violation.
     pub fn check(&self, greeting: &Greeting, nonce: &Nonce, seal: &[u8]) -> Result<(), String> {
         let proof = self.mac(b"connects", greeting, nonce);
         proof.verify_slice(seal).map_err(|_| NO_PROOF.to_owned())
@@ -174,21 +181,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_with_the_secret_agree() {
+    fn holders_of_the_secret_accept_each_other() {
         let key = Key::new(&[7; 32]);
         let greeting = Greeting::parse(&Greeting::new(3, 5, [1; NONCE]).encode()).unwrap();
         assert_eq!((greeting.from, greeting.to), (3, 5));
         let answer = key.answer(&greeting, &[2; NONCE]);
         let seal = key.seal(&greeting, &answer).unwrap();
         assert_eq!(key.check(&greeting, &[2; NONCE], &seal), Ok(()));
-        // A proof serves its own connection, in its own direction, only.
+        // A proof is valid only for its own connection, and only in its own direction.
         assert!(key.check(&greeting, &[3; NONCE], &seal).is_err());
         assert!(key.check(&Greeting { from: 4, ..greeting }, &[2; NONCE], &seal).is_err());
         assert!(key.check(&greeting, &[2; NONCE], &answer[NONCE..]).is_err());
     }
 
     #[test]
-    fn requests_are_of_those_with_the_secret() {
+    fn only_unchanged_requests_of_secret_holders_are_accepted() {
         let (key, other) = (Key::new(&[7; 32]), Key::new(&[8; 32]));
         let greeting = Greeting::new(3, 5, [1; NONCE]);
         let request = key.request(&greeting);
@@ -198,19 +205,19 @@ mod tests {
             assert!(key.requested(&request[..len]).is_err());
         }
         assert!(key.requested(&[&request[..], &[0]].concat()).is_err());
-        // Neither the ranks nor the number can be others'.
+        // A changed rank or nonce invalidates the request.
         for bit in 0..REQUEST * 8 {
             let mut request = request;
             request[bit / 8] ^= 1 << (bit % 8);
             assert!(key.requested(&request).is_err(), "bit {bit}");
         }
-        // Nor does a proof of the challenge do.
+        // A proof of the challenge is no proof for a request.
         let seal = key.seal(&greeting, &key.answer(&greeting, &[2; NONCE])).unwrap();
         assert!(key.requested(&[&greeting.encode()[..], &seal].concat()).is_err());
     }
 
     #[test]
-    fn others_are_refused() {
+    fn proofs_and_greetings_without_the_secret_are_rejected() {
         let (key, other) = (Key::new(&[7; 32]), Key::new(&[8; 32]));
         let greeting = Greeting::new(0, 1, [1; NONCE]);
         let answer = other.answer(&greeting, &[2; NONCE]);

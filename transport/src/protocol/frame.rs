@@ -1,7 +1,8 @@
-//! What messages of a connection that stands are: one or more frames, each behind a header, or a farewell behind one.
+//! Messages of an established connection: one or more frames, each after a header, or a farewell
+//! after a header.
 //!
 //! ```text
-//!    0 kind: u32    4 length of what follows: u32     little-endian
+//!    0 kind: u32    4 length of the payload: u32     little-endian
 //! ```
 
 use std::ops::Range;
@@ -17,12 +18,12 @@ const FAREWELL: u32 = 2;
 /// Bytes of a farewell.
 pub const FAREWELL_LEN: usize = HEADER + 8;
 
-/// A message, as its receiver reads it.
+/// A parsed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
-    /// [Frames](frames), all of them sound.
+    /// [Frames](frames), all of them valid.
     Data,
-    /// The sender says nothing more; this became of it.
+    /// The sender sends nothing more, and is in this state.
     Farewell(RankState),
 }
 
@@ -34,7 +35,7 @@ pub fn header(len: usize) -> [u8; HEADER] {
     bytes
 }
 
-/// A whole farewell.
+/// A farewell message, with its header.
 pub fn farewell(state: RankState) -> [u8; FAREWELL_LEN] {
     let mut bytes = [0; FAREWELL_LEN];
     bytes[..4].copy_from_slice(&FAREWELL.to_le_bytes());
@@ -43,14 +44,14 @@ pub fn farewell(state: RankState) -> [u8; FAREWELL_LEN] {
     bytes
 }
 
-/// Kind and length in the header at the start of some bytes, and what follows it.
+/// The kind and the length in the header at the start of `bytes`, and the bytes after the header.
 fn split(bytes: &[u8]) -> Option<(u32, usize, &[u8])> {
     let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
     let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| header[at + i]));
     Some((word(0), word(4) as usize, rest))
 }
 
-/// Where the frames of a message are that holds some; of one that isn't sound, as far as it is.
+/// The positions of the frames in a message. Stops at the first part that isn't a valid frame.
 pub fn frames(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -61,10 +62,10 @@ pub fn frames(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Reads a message, all of it.
+/// Parses a whole message.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Describes the violation.
 pub fn parse(bytes: &[u8]) -> Result<Message, String> {
     let short = |len| format!("a message of {len} bytes, shorter than its header");
     let (kind, len, rest) = split(bytes).ok_or_else(|| short(bytes.len()))?;
@@ -72,7 +73,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, String> {
     if sound > 0 {
         return match bytes.len() - sound {
             0 => Ok(Message::Data),
-            rest => Err(format!("{rest} bytes behind frames, which are none")),
+            rest => Err(format!("{rest} bytes after the frames, which are no frame")),
         };
     }
     if len != rest.len() {
@@ -83,7 +84,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, String> {
             let state = RankState::decode(u64::from_le_bytes(*word));
             match state.is_gone() {
                 true => Ok(Message::Farewell(state)),
-                false => Err(format!("a farewell of a rank that is {state}")),
+                false => Err(format!("a farewell from a rank that is {state}")),
             }
         }
         _ => Err(format!("a message of kind {kind} with {len} bytes")),
@@ -96,7 +97,7 @@ mod tests {
     use crate::segment::Cause;
 
     #[test]
-    fn messages_are_read_as_written() {
+    fn encoded_messages_parse_to_the_same_messages() {
         let frame = [&header(3)[..], b"abc"].concat();
         let several = [&frame[..], &header(0), &frame].concat();
         let read = |message: &[u8]| {
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_writes_is_refused() {
+    fn invalid_messages_are_rejected() {
         assert!(parse(b"").is_err());
         assert!(parse(&header(1)).is_err());
         assert!(parse(&[&header(3)[..], b"abcd"].concat()).is_err());

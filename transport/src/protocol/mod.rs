@@ -1,15 +1,20 @@
-//! What the ends of a connection between hosts say to each other besides frames: pure functions and state machines, without
-//! libfabric, so that whatever a stranger may send can be tried on them.
+//! The protocol of a connection between hosts, except for the content of frames.
+//!
+//! It consists of pure functions and state machines without libfabric, so that tests and fuzzers
+//! can try any input from a stranger on them.
 //!
 //! ```text
 //!    connecting rank                      accepting rank
-//!    request                        ──►   accepted, or not
+//!    request                        ──►   accepted, or rejected
 //!    greeting                       ──►
 //!                                   ◄──   answer
 //!    seal                           ──►
 //!    frames, farewell               ──►
 //!                                   ◄──   farewell
 //! ```
+//!
+//! The request travels with the connection request of libfabric. Greeting, answer and seal are the
+//! mutual [challenge]. A farewell tells the other end that nothing more follows, and why.
 
 pub mod challenge;
 pub mod frame;
@@ -19,37 +24,39 @@ use frame::Message;
 
 use crate::segment::RankState;
 
-/// What a message comes to.
+/// The meaning of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// A greeting; this is said to it.
+    /// A greeting, with the answer to send.
     Greeted([u8; ANSWER]),
-    /// An answer, which proves that this rank belongs to the job; this is said to it.
+    /// An answer, which proves that this rank belongs to the job, with the seal to send.
     Answered(u32, [u8; SEAL]),
-    /// A seal, which proves that this rank does.
+    /// A seal, which proves that this rank belongs to the job.
     Joined(u32),
     /// One or more [frames](frame::frames).
     Frames,
-    /// The other end says nothing more; this became of it.
+    /// The other end sends nothing more, and is in this state.
     Farewell(RankState),
 }
 
-/// How far the accepting end of a connection is. Nothing but the challenge is listened to before the other end has passed it.
+/// The state of the accepting end of a connection. It accepts only messages of the challenge until
+/// the other end has passed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepting {
-    /// Nobody knows who is at the other end.
+    /// The other end hasn't sent a greeting.
     Guest,
-    /// It says who it is, and has to prove it.
+    /// The other end has claimed a rank, and must prove it.
     Challenged(Greeting, Nonce),
-    /// It is this rank of the job.
+    /// The other end is this rank of the job.
     Peer(u32),
 }
 
 impl Accepting {
-    /// Takes a message in. `expected` says whether a greeting may come here, and gives the number for the answer.
+    /// Processes a message. `expected` decides whether to accept a greeting, and returns the nonce
+    /// for the answer.
     ///
     /// # Errors
-    /// What is wrong with it: the connection is at its end.
+    /// Describes the violation. The connection must be closed.
     pub fn hear(
         &mut self,
         message: &[u8],
@@ -75,7 +82,7 @@ impl Accepting {
         }
     }
 
-    /// The rank at the other end, once that is proved.
+    /// The rank at the other end, once it has proved its membership.
     pub fn peer(&self) -> Option<u32> {
         match *self {
             Accepting::Peer(peer) => Some(peer),
@@ -84,25 +91,25 @@ impl Accepting {
     }
 }
 
-/// How far the connecting end of a connection is.
+/// The state of the connecting end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connecting {
-    /// It says this as soon as the connection stands.
+    /// The greeting is to be sent as soon as the connection is established.
     Dialling(Greeting),
-    /// It has said so.
+    /// The greeting is sent.
     Greeting(Greeting),
     /// The other end is this rank of the job.
     Open(u32),
 }
 
 impl Connecting {
-    /// Takes a message in.
+    /// Processes a message.
     ///
     /// # Errors
-    /// What is wrong with it: the connection is at its end.
+    /// Describes the violation. The connection must be closed.
     pub fn hear(&mut self, message: &[u8], key: &Key) -> Result<Heard, String> {
         match *self {
-            Connecting::Dialling(_) => Err("an answer to nothing".to_owned()),
+            Connecting::Dialling(_) => Err("an answer before the greeting".to_owned()),
             Connecting::Greeting(greeting) => {
                 let seal = key.seal(&greeting, message)?;
                 *self = Connecting::Open(greeting.to);
@@ -110,7 +117,7 @@ impl Connecting {
             }
             Connecting::Open(_) => match frame::parse(message)? {
                 Message::Farewell(state) => Ok(Heard::Farewell(state)),
-                Message::Data => Err("a frame on a connection of ours".to_owned()),
+                Message::Data => Err("a frame from the accepting end, which sends none".to_owned()),
             },
         }
     }
@@ -121,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_ends_meet_and_frames_follow() {
+    fn frames_are_accepted_after_both_ends_proved_membership() {
         let key = Key::new(b"secret");
         let greeting = Greeting::new(3, 5, [1; 32]);
         let (mut here, mut there) = (Connecting::Greeting(greeting), Accepting::Guest);
@@ -140,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_is_heard_before_the_proof() {
+    fn only_the_challenge_is_accepted_before_the_proof() {
         let key = Key::new(b"secret");
         let greeting = Greeting::new(3, 5, [1; 32]);
         let frame = [&frame::header(2)[..], b"ab"].concat();

@@ -1,4 +1,4 @@
-//! The job's state in the segment: who is alive, how the dead died, who wants the job ended.
+//! The job's state in the segment: the state of each rank, causes of death, and a request to abort.
 
 use std::fmt;
 
@@ -6,57 +6,58 @@ use super::{Segment, SegmentError};
 use crate::atomics::{Acquire, Le32, Relaxed, Release, SeqCst};
 use crate::futex;
 
-/// What the job knows of a rank.
+/// The state of a rank, as the job knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RankState {
-    /// Not started, or not yet in its `init`.
+    /// The rank has not started, or is not yet in its `init`.
     Absent,
-    /// Between `init` and `finalize`.
+    /// The rank is between `init` and `finalize`.
     Alive,
-    /// It has finalized, and receives nothing any more.
+    /// The rank has finalized, and receives nothing any more.
     Finalized,
-    /// It ended without `finalize`.
+    /// The rank ended without `finalize`.
     Dead(Cause),
 }
 
-/// How a rank died.
+/// The cause of a rank's death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// By a signal, of this number on this host.
+    /// A signal, by its number on this host.
     Signal(i32),
-    /// It exited with this status.
+    /// The rank exited with this status.
     Exit(i32),
-    /// It aborted the job with this code.
+    /// The rank aborted the job with this code.
     Abort(i32),
-    /// The connection to it was lost.
+    /// The connection to the rank was lost.
     Lost,
 }
 
-/// What a rank noted of what it is doing.
+/// A rank's note about its current activity, for observers of the job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Note {
-    /// A code that its reader can tell.
+    /// A code whose meaning the writer and the reader agree on.
     pub code: u32,
-    /// What the code is about.
+    /// A detail, whose meaning depends on the code.
     pub detail: u32,
-    /// How often the rank has noted something, modulo 2^32: two equal notes with equal counts are one.
+    /// The number of notes so far, modulo 2^32. Two notes that are equal, this count included, are
+    /// one note.
     pub calls: u32,
-    /// The rank that it waits for, as far as it can name one.
+    /// The rank that this rank waits for, if it knows one.
     pub waits_for: Option<u32>,
-    /// How often something has moved while the rank waited, modulo 2^32.
+    /// The number of events while this rank waited, modulo 2^32: see [`Segment::note_move`].
     pub moves: u32,
 }
 
-/// Whether the job is to go on.
+/// The state of the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
-    /// It is.
+    /// The job goes on.
     Running,
-    /// It is being ended: by a rank that called abort, or by the launcher.
+    /// A rank, or the launcher, has asked to end the job.
     Aborting {
-        /// The rank that asked for it; none for the launcher.
+        /// The rank that asked for it; `None` for the launcher.
         by: Option<u32>,
-        /// The exit status asked for.
+        /// The exit status that was asked for.
         code: i32,
     },
 }
@@ -83,7 +84,8 @@ impl fmt::Display for Cause {
     }
 }
 
-/// A state and its code in one word, so that no reader sees half of it: state in the low half, code in the high one.
+/// Packs a state and its code into one word, so that no reader sees half of them. The state is in
+/// the low half, and the code is in the high half.
 fn word(state: u32, code: i32) -> u64 {
     u64::from(state) | u64::from(code as u32) << 32
 }
@@ -114,27 +116,28 @@ impl RankState {
         }
     }
 
-    /// Whether the rank will receive nothing any more.
+    /// Whether the rank receives nothing any more, ever.
     pub fn is_gone(self) -> bool {
         matches!(self, Self::Finalized | Self::Dead(_))
     }
 }
 
-/// A rank's part in the job. Ranks out of range are [`RankState::Absent`], and marking them does nothing.
+/// The state of ranks and of the job. A rank out of range is [`RankState::Absent`]; marking it does
+/// nothing.
 impl Segment {
-    /// What the job knows of `rank`.
+    /// The state of `rank`.
     pub fn rank_state(&self, rank: u32) -> RankState {
         // Acquire pairs with the release in `mark`: what a rank wrote before it was marked is seen.
         self.block(rank)
             .map_or(RankState::Absent, |block| RankState::decode(block.state.load(Acquire)))
     }
 
-    /// Notes what became of `rank`, and wakes everyone to look at it. Ranks mark themselves alive and finalized; the
-    /// launcher marks the dead. Nobody returns from death: a later mark is ignored.
+    /// Sets the state of `rank`, and wakes all ranks if it is gone. Ranks mark themselves alive and
+    /// finalized; the launcher marks dead ranks. Death is final: a later mark is ignored.
     pub fn mark(&self, rank: u32, state: RankState) {
         let Some(block) = self.block(rank) else { return };
         if matches!(state, RankState::Dead(_)) {
-            // Before anybody can end for it.
+            // Recorded first, before other ranks can die in consequence.
             let _ = self.header().first_dead.replace(0, rank + 1, SeqCst);
         }
         let mut seen = block.state.load(Relaxed);
@@ -149,12 +152,12 @@ impl Segment {
         }
     }
 
-    /// The rank that was marked dead before all others, if one is: those may have died for it.
+    /// The rank that was marked dead first, if any. Other ranks may have died in consequence.
     pub fn first_dead(&self) -> Option<u32> {
         self.header().first_dead.load(Acquire).checked_sub(1)
     }
 
-    /// Whether the job is to go on.
+    /// Whether the job goes on or is being ended.
     pub fn job_state(&self) -> JobState {
         let word = self.header().job.load(Acquire);
         match word as u32 {
@@ -163,44 +166,47 @@ impl Segment {
         }
     }
 
-    /// Asks for the job's end with an exit status, and wakes everyone. The first to ask counts.
+    /// Asks to end the job with an exit status, and wakes all ranks. Only the first request counts.
     pub fn abort(&self, code: i32) {
         let who = self.rank().map_or(1, |rank| rank + 2);
         let _ = self.header().job.replace(0, word(who, code), SeqCst);
         self.announce();
     }
 
-    /// Changes whenever a rank finalizes or dies, or the job aborts: one word to look at while waiting.
+    /// A word that changes whenever a rank finalizes or dies, or the job aborts: one word to check
+    /// while waiting.
     pub fn events(&self) -> u32 {
-        self.header().events.load(Acquire) // pairs with the release in `announce`
+        self.header().events.load(Acquire) // Pairs with the release in `announce`.
     }
 
-    /// Notes what this rank is doing, for whoever watches the job: a code and a detail that their reader can tell.
+    /// Notes this rank's current activity, for observers of the job. The reader must know the
+    /// meaning of `code` and `detail`.
     pub fn note(&self, code: u32, detail: u32) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.doing.store(u64::from(code) | u64::from(detail) << 32, Relaxed);
-            // Two threads that note at a time may count one call: the count is there to see that it changes.
+            // Two threads that note at the same time may count one note. Readers only compare
+            // counts.
             block.calls.store(block.calls.load(Relaxed).wrapping_add(1), Relaxed);
             block.waits_for.store(0, Relaxed);
         }
     }
 
-    /// Adds to the last note whom this rank waits for.
+    /// Adds to the last note the rank that this rank waits for.
     pub fn note_wait(&self, rank: Option<u32>) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
             block.waits_for.store(rank.map_or(0, |rank| rank.wrapping_add(1)), Relaxed);
         }
     }
 
-    /// Notes that something has moved while this rank waits: it is not stuck.
+    /// Counts an event while this rank waits, which shows that it is not stuck.
     pub fn note_move(&self) {
         if let Some(block) = self.rank().and_then(|rank| self.block(rank)) {
-            // Of two threads at a time one may count: as above.
+            // Two threads at the same time may count one event. Readers only compare counts.
             block.moves.store(block.moves.load(Relaxed).wrapping_add(1), Relaxed);
         }
     }
 
-    /// What `rank` noted last.
+    /// The last note of `rank`.
     pub fn noted(&self, rank: u32) -> Note {
         let Some(block) = self.block(rank) else { return Note::default() };
         let doing = block.doing.load(Relaxed);
@@ -216,7 +222,8 @@ impl Segment {
     /// [`SegmentError::NoSuchRank`].
     pub fn ring(&self, rank: u32) -> Result<(), SegmentError> {
         let bell = &self.block(rank).ok_or(SegmentError::NoSuchRank(rank, self.size()))?.bell;
-        crate::atomics::full_barrier(); // what the caller wrote, before the look at the bell; pairs with the one in `arm`
+        // The caller's writes come before reading the bell; pairs with the barrier in `arm`.
+        crate::atomics::full_barrier();
         ring_armed(bell);
         Ok(())
     }
@@ -237,14 +244,14 @@ impl Segment {
         self.wake_all();
     }
 
-    /// Arms this rank's doorbell; the launcher has none.
+    /// Arms the doorbell of `rank`, for requests and answers. The launcher has no doorbell.
     pub(crate) fn arm(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store_before_loads(ARMED);
         }
     }
 
-    /// The same but for answers.
+    /// Arms the doorbell of `rank` for requests only: an answer doesn't ring it.
     pub(crate) fn arm_for_requests(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
             block.bell.store_before_loads(ARMED_FOR_REQUESTS);
@@ -253,7 +260,7 @@ impl Segment {
 
     pub(crate) fn disarm(&self, rank: u32) {
         if let Some(block) = self.block(rank) {
-            block.bell.store(0, Relaxed); // a ring that comes too late finds nobody asleep, no more
+            block.bell.store(0, Relaxed); // A late ring wakes nobody, and does no harm.
         }
     }
 
@@ -264,7 +271,7 @@ impl Segment {
 
     pub(crate) fn sleep(&self, rank: u32, at_most: std::time::Duration) {
         if let Some(block) = self.block(rank) {
-            // However it is armed, it changes when it rings.
+            // Ringing changes the word, whichever way it is armed.
             match block.bell.load(Relaxed) {
                 0 => {}
                 armed => futex::wait(&block.bell, armed, at_most),
@@ -276,17 +283,18 @@ impl Segment {
 const ARMED: u32 = 1;
 const ARMED_FOR_REQUESTS: u32 = 2;
 
-/// Rings a bell whose owner armed it. The caller's full barrier stands between what it wrote and this load.
+/// Rings a bell that is armed in any way. The caller's full barrier stands between its writes and
+/// this load.
 pub(crate) fn ring_armed(bell: &Le32) {
     if bell.load(Relaxed) != 0 {
-        // Release pairs with the acquire in `is_armed`. Whoever takes the bell down wakes.
+        // Release pairs with the acquire in `is_armed`. Only the ringer that clears the word wakes.
         if bell.swap(0, Release) != 0 {
             futex::wake_all(bell);
         }
     }
 }
 
-/// The same for an answer, which whoever armed for requests alone doesn't need.
+/// Rings a bell for an answer: not if it is armed for requests only.
 pub(crate) fn ring_waiting(bell: &Le32) {
     if bell.load(Relaxed) != ARMED_FOR_REQUESTS {
         ring_armed(bell);

@@ -1,35 +1,37 @@
-//! Where everything lies in the segment: a pure function of the number of ranks and the size of a ring.
+//! The layout of the segment: a pure function of the number of ranks and the size of a ring.
 //!
 //! ```text
 //!        0  Header          magic, version, geometry; job state; range count; lock
-//!     4096  RankBlock[n]    state, doorbell; what the rank is doing
-//!           callers[n]      a bit per peer whose ring is not watched and holds something
-//!           LockPlace[p]    the fair lock's queue, p = n rounded up to a power of two
+//!     4096  RankBlock[n]    state, doorbell; the rank's note of its activity
+//!           callers[n]      a bit for each peer whose ring is not watched and holds a frame
+//!           LockEntry[p]    the fair lock's queue, p = n rounded up to a power of two
 //!           RangeEntry[65536]
-//!           rings[n][n]     receiver by sender, each on a boundary of its own
+//!           rings[n][n]     by receiver, then by sender, each on a GRANULE boundary
 //!           heap            ranges, to the end
 //! ```
 //!
-//! The object is sparse, so what nobody touched costs nothing: rings need no allocation, and tables no growth.
+//! The object is sparse, so untouched parts cost nothing: rings need no allocation, and tables no
+//! growth.
 
 use crate::atomics::{Le32, Le64};
-use crate::lock::{LockHead, LockPlace};
-use crate::segment::SegmentError;
+use crate::lock::{LockEntry, LockHead};
+use crate::segment::{SegmentError, Shared};
 use crate::shm::ring;
 
-/// Mapped ranges start and end on its multiples: the largest page of any host that shares a segment.
+/// The alignment of mapped ranges, which start and end on its multiples: the largest page of any
+/// host.
 pub const GRANULE: u64 = 64 << 10;
 
-/// How many ranges may be allocated at a time.
+/// The most ranges that may be allocated at a time.
 pub(crate) const RANGES: u32 = 65536;
 
-/// How many ranks a segment can hold.
+/// The most ranks of a segment.
 pub const MAX_RANKS: u32 = 4096;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"LONGSHOR");
 const VERSION: u32 = 1;
 
-/// The size of the object. It is sparse; the number bounds the sum of all windows on a host.
+/// The size of the object, which is sparse. It bounds the sum of all windows on a host.
 pub(crate) const SIZE: u64 = 1 << 40;
 
 /// The start of the segment, 4096 bytes.
@@ -59,12 +61,16 @@ pub(crate) struct Header {
     pub ranges: Le32,
 }
 
-/// What concerns one rank: two cache lines.
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for Header {}
+
+/// The words of one rank: two cache lines.
 ///
 /// ```text
 ///    0 state: u64    8 doorbell: u32     read by every sender, written rarely
-///   64 doing: u64   72 calls: u32   76 waits for: u32, rank + 1      written by the rank at every call that may wait
-///   80 moves: u32                       written by the rank whenever something moves while it waits
+///   64 doing: u64   72 calls: u32   76 waits for: u32, rank + 1    written at every blocking call
+///   80 moves: u32                        written whenever something moves while the rank waits
 /// ```
 #[repr(C)]
 pub(crate) struct RankBlock {
@@ -78,7 +84,11 @@ pub(crate) struct RankBlock {
     pad1: [u32; 11],
 }
 
-/// A range in use, or a free entry where the offset is zero.
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for RankBlock {}
+
+/// An allocated range, or a free entry if the offset is zero.
 ///
 /// ```text
 ///    0 offset: u64   8 length: u64   16 owner: u32   20 zero
@@ -91,6 +101,10 @@ pub(crate) struct RangeEntry {
     pad: [u32; 3],
 }
 
+// SAFETY: repr(C), of words and padding.
+#[allow(unsafe_code)]
+unsafe impl Shared for RangeEntry {}
+
 #[cfg(not(loom))]
 const _: () = {
     assert!(std::mem::offset_of!(Header, job) == 64);
@@ -100,29 +114,31 @@ const _: () = {
     assert!(std::mem::offset_of!(RankBlock, doing) == 64);
 };
 
-/// Where the parts of a segment begin, in bytes.
+/// The offsets of the segment's parts, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     pub(crate) ranks: u32,
     pub(crate) ring_bytes: u32,
     pub(crate) size: u64,
     pub(crate) callers: u64,
-    pub(crate) places: u64,
+    pub(crate) lock_queue: u64,
     pub(crate) table: u64,
     pub(crate) rings: u64,
     pub(crate) heap: u64,
 }
 
 impl Geometry {
-    /// For `ranks` ranks, with `ring_bytes` of bulk room in each ring: a power of two from 4 KiB to 16 MiB.
+    /// The layout for `ranks` ranks, with `ring_bytes` of bulk in each ring: a power of two from 4
+    /// KiB to 16 MiB.
     ///
     /// # Errors
-    /// [`SegmentError::Geometry`] for what cannot be.
+    /// [`SegmentError::Geometry`] for an invalid number.
     pub fn new(ranks: u32, ring_bytes: u32) -> Result<Self, SegmentError> {
         Self::with_size(ranks, ring_bytes, SIZE)
     }
 
-    /// Likewise, in at most `size` bytes.
+    /// The layout for `ranks` ranks, with `ring_bytes` of bulk in each ring, in at most `size`
+    /// bytes.
     pub(crate) fn with_size(ranks: u32, ring_bytes: u32, size: u64) -> Result<Self, SegmentError> {
         if ranks == 0 || ranks > MAX_RANKS {
             let what = format!("{ranks} ranks, where 1 to {MAX_RANKS} are possible");
@@ -135,24 +151,25 @@ impl Geometry {
         }
         let n = u64::from(ranks);
         let callers = 4096 + n * size_of::<RankBlock>() as u64;
-        let places = callers + n * caller_stride(ranks);
-        let table = places + u64::from(lock_places(ranks)) * size_of::<LockPlace>() as u64;
+        let lock_queue = callers + n * caller_stride(ranks);
+        let table = lock_queue + u64::from(lock_queue_len(ranks)) * size_of::<LockEntry>() as u64;
         let table = table.next_multiple_of(64);
         let rings = table + u64::from(RANGES) * size_of::<RangeEntry>() as u64;
         let rings = rings.next_multiple_of(GRANULE);
         let heap = rings + n * n * ring_stride(ring_bytes);
-        // Half of the object at least is heap, so that a peer's header can't make the two overlap.
+        // At least half of the object is heap, so that an invalid header from a peer can't make the
+        // two overlap.
         if size > SIZE || heap > size / 2 {
             let what = format!("{ranks} ranks with rings of {ring_bytes} bytes in {size} bytes");
             return Err(SegmentError::Geometry(what));
         }
-        Ok(Self { ranks, ring_bytes, size, callers, places, table, rings, heap })
+        Ok(Self { ranks, ring_bytes, size, callers, lock_queue, table, rings, heap })
     }
 
-    /// Reads and checks the start of a segment, as another process wrote it: at least 32 bytes.
+    /// Reads and checks the start of a segment, at least 32 bytes, as another process wrote it.
     ///
     /// # Errors
-    /// [`SegmentError::Geometry`] naming what is wrong.
+    /// [`SegmentError::Geometry`] names the invalid field.
     pub fn parse(bytes: &[u8]) -> Result<Self, SegmentError> {
         let wrong = |what: String| Err(SegmentError::Geometry(what));
         let Some(bytes) = bytes.first_chunk::<32>() else {
@@ -164,12 +181,12 @@ impl Geometry {
             return wrong(format!("magic number {:#x}", long(0)));
         }
         if word(8) != VERSION {
-            return wrong(format!("version {}, where this build has {VERSION}", word(8)));
+            return wrong(format!("version {}, but this build has {VERSION}", word(8)));
         }
         Self::with_size(word(12), word(16), long(24))
     }
 
-    /// What [`Geometry::parse`] reads.
+    /// The start of a segment with this layout, as [`Geometry::parse`] reads it.
     pub fn header(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
@@ -180,7 +197,7 @@ impl Geometry {
         bytes
     }
 
-    /// The length of what every rank maps: all before the rings.
+    /// The length of the control part, which every rank maps: everything before the rings.
     pub(crate) fn control_len(&self) -> u64 {
         self.rings
     }
@@ -189,7 +206,7 @@ impl Geometry {
         4096 + u64::from(rank) * size_of::<RankBlock>() as u64
     }
 
-    /// The words in which peers call `rank`.
+    /// The offset of the words in which peers call `rank`.
     pub(crate) fn callers_of(&self, rank: u32) -> u64 {
         self.callers + u64::from(rank) * caller_stride(self.ranks)
     }
@@ -198,7 +215,7 @@ impl Geometry {
         self.ranks.div_ceil(64) as usize
     }
 
-    /// The ring that carries frames from one rank to another.
+    /// The ring that carries frames from rank `from` to rank `to`.
     pub(crate) fn ring(&self, from: u32, to: u32) -> super::Range {
         let stride = ring_stride(self.ring_bytes);
         let index = u64::from(to) * u64::from(self.ranks) + u64::from(from);
@@ -206,12 +223,12 @@ impl Geometry {
     }
 }
 
-/// A whole number of cache lines, so that two ranks' callers share none.
+/// A whole number of cache lines, so that the callers of two ranks share none.
 fn caller_stride(ranks: u32) -> u64 {
     (u64::from(ranks.div_ceil(64)) * 8).next_multiple_of(64)
 }
 
-pub(crate) fn lock_places(ranks: u32) -> u32 {
+pub(crate) fn lock_queue_len(ranks: u32) -> u32 {
     ranks.next_power_of_two()
 }
 

@@ -1,4 +1,4 @@
-//! Parts of the segment in this process's address space, and the object behind them.
+//! Mappings of parts of the segment, and the system's object that holds the segment.
 #![allow(unsafe_code)]
 
 use std::num::NonZeroUsize;
@@ -11,35 +11,25 @@ use super::{Range, SegmentError};
 /// A type that may be laid over shared memory.
 ///
 /// # Safety
-/// The type is `repr(C)`, made of atomics and padding only, and every bit pattern is a value of it.
+/// The type is `repr(C)`, consists of atomics and padding only, and every bit pattern is a valid
+/// value.
 pub(crate) unsafe trait Shared {}
 
 // SAFETY: repr(transparent) over an atomic integer.
 unsafe impl Shared for crate::atomics::Le64 {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::Header {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::RankBlock {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for super::layout::RangeEntry {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for crate::lock::LockHead {}
-// SAFETY: repr(C), of words and padding.
-unsafe impl Shared for crate::lock::LockPlace {}
-// SAFETY: repr(C), of one word.
-unsafe impl Shared for crate::lock::BriefWord {}
 
-/// A part of the segment, mapped. Others may write it at any time, so it is a pointer with a length, never a slice.
-/// Unmapped when dropped.
+/// A mapped part of the segment. Other processes may write it at any time, so it is a pointer with
+/// a length, never a slice. It is unmapped when dropped.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
     len: NonZeroUsize,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; what lies in it is reached by atomics or raw pointers.
+// SAFETY: the mapping belongs to the process, not to a thread. Its content is accessed only by
+// atomics or raw pointers.
 unsafe impl Send for Mapping {}
-// SAFETY: likewise.
+// SAFETY: the content is accessed only by atomics or raw pointers.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -48,7 +38,8 @@ impl Mapping {
         let len = usize::try_from(range.len).ok().and_then(NonZeroUsize::new);
         let len = len.ok_or(SegmentError::Unmappable(range))?;
         let offset = range.offset.try_into().map_err(|_| SegmentError::Unmappable(range))?;
-        // SAFETY: a new mapping where the kernel likes, of a valid descriptor, touches no existing memory.
+        // SAFETY: a new mapping of a valid descriptor, at an address that the kernel chooses,
+        // touches no existing memory.
         let start = unsafe {
             libc::mmap64(
                 std::ptr::null_mut(),
@@ -66,50 +57,52 @@ impl Mapping {
         Ok(Self { start, len })
     }
 
-    /// Its first byte. Valid for reads and writes of [`Mapping::len`] bytes while the mapping lives; other processes
-    /// may write the same bytes at any time.
+    /// The first byte. It is valid for reads and writes of [`Mapping::len`] bytes while the mapping
+    /// lives. Other processes may write these bytes at any time.
     #[inline]
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }
 
-    /// Its length in bytes.
+    /// The length in bytes.
     #[inline]
-    #[allow(clippy::len_without_is_empty)] // a mapping is never empty
+    #[allow(clippy::len_without_is_empty)] // A mapping is never empty.
     pub fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// The 32-bit word at `offset`, in whatever byte order its users agree on.
+    /// The 32-bit word at `offset`. Its users agree on a byte order.
     ///
     /// # Panics
-    /// If it isn't aligned, or not inside.
+    /// If it isn't aligned, or isn't inside.
     #[inline]
     pub fn word32(&self, offset: usize) -> &AtomicU32 {
         assert!(offset % 4 == 0 && self.len() - 4 >= offset, "no word at {offset}");
-        // SAFETY: aligned, in bounds (a mapping is never shorter than a page), and the mapping outlives the borrow.
+        // SAFETY: aligned and in bounds (a mapping is never shorter than a page); the mapping
+        // outlives the borrow.
         unsafe { AtomicU32::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
-    /// The 64-bit word at `offset`, likewise.
+    /// The 64-bit word at `offset`. Its users agree on a byte order.
     ///
     /// # Panics
-    /// If it isn't aligned, or not inside.
+    /// If it isn't aligned, or isn't inside.
     #[inline]
     pub fn word64(&self, offset: usize) -> &AtomicU64 {
         assert!(offset % 8 == 0 && self.len() - 8 >= offset, "no word at {offset}");
-        // SAFETY: as above; the alignment is 8 on every host, since mappings start on pages.
+        // SAFETY: in bounds (a mapping is never shorter than a page); aligned to 8 bytes on every
+        // host, since mappings start on pages. The mapping outlives the borrow.
         unsafe { AtomicU64::from_ptr(self.as_ptr().add(offset).cast()) }
     }
 
-    /// `count` values that lie from `offset` on.
+    /// The `count` values from `offset` on.
     #[inline]
     pub(crate) fn slice<T: Shared>(&self, offset: u64, count: usize) -> &[T] {
         let offset = usize::try_from(offset).expect("the control part is small");
         let bytes = size_of::<T>().checked_mul(count).and_then(|bytes| bytes.checked_add(offset));
         assert!(bytes.is_some_and(|end| end <= self.len()) && offset % align_of::<T>() == 0);
-        // SAFETY: in bounds and aligned (mappings start on pages); T is atomics only, of any bit pattern; the
-        // mapping outlives the borrow.
+        // SAFETY: in bounds and aligned (mappings start on pages). T consists of atomics only, and
+        // any bit pattern is valid. The mapping outlives the borrow.
         unsafe { std::slice::from_raw_parts(self.as_ptr().add(offset).cast(), count) }
     }
 
@@ -122,19 +115,19 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made by mmap with this length, and nobody can hold a borrow of it any more.
+        // SAFETY: mmap made it with this length, and no borrow of it exists any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len.get()) };
     }
 }
 
-/// A sparse object of `size` bytes, without a name, closed on exec unless told otherwise.
+/// Creates a sparse object of `size` bytes, without a name. It is closed on exec by default.
 pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     // SAFETY: a system call with a static string.
     let fd = unsafe { libc::memfd_create(c"longshore".as_ptr(), libc::MFD_CLOEXEC) };
     if fd < 0 {
         return Err(SegmentError::last("memfd_create"));
     }
-    // SAFETY: just made, and owned by nobody else.
+    // SAFETY: the descriptor is new, and nobody else owns it.
     let object = unsafe { OwnedFd::from_raw_fd(fd) };
     let size = size.try_into().map_err(|_| SegmentError::Geometry(format!("{size} bytes")))?;
     // SAFETY: a system call on a valid descriptor.
@@ -144,17 +137,17 @@ pub(super) fn create(size: u64) -> Result<OwnedFd, SegmentError> {
     Ok(object)
 }
 
-/// The largest object that this process may make: a longer one is answered by SIGXFSZ.
+/// The largest object that this process may create: creating a longer one raises SIGXFSZ.
 pub(super) fn size_limit() -> u64 {
     let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel writes one limit, into a value made for it.
     match unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &raw mut limit) } {
-        0 => limit.rlim_cur, // RLIM_INFINITY is the greatest number
+        0 => limit.rlim_cur, // RLIM_INFINITY is the greatest number.
         _ => u64::MAX,
     }
 }
 
-/// Gives the memory behind `range` back; it reads as zeros afterwards.
+/// Frees the memory of `range`, which reads as zeros afterwards.
 pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), SegmentError> {
     let (Ok(offset), Ok(len)) = (range.offset.try_into(), range.len.try_into()) else {
         return Err(SegmentError::Unmappable(range));
@@ -169,7 +162,7 @@ pub(super) fn discard(object: BorrowedFd<'_>, range: Range) -> Result<(), Segmen
 
 /// The size of the object.
 pub(super) fn size(object: BorrowedFd<'_>) -> Result<u64, SegmentError> {
-    // SAFETY: a system call on a valid descriptor, which changes no position that anyone uses.
+    // SAFETY: a system call on a valid descriptor. Nobody uses the file position that it changes.
     let end = unsafe { libc::lseek64(object.as_raw_fd(), 0, libc::SEEK_END) };
     u64::try_from(end).map_err(|_| SegmentError::last("lseek"))
 }

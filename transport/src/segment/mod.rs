@@ -1,9 +1,12 @@
 //! The memory that the ranks of a job on one host share.
 //!
-//! One sparse object without a name, made by the launcher and inherited: nothing can be left behind. It holds the job's
-//! state, a doorbell for each rank, a ring for each ordered pair, and ranges (windows, control blocks) that any rank
-//! allocates. Everything in it is an offset or a little-endian word of defined width, since the processes that share it
-//! may differ in byte order, word size and page size; ranges are mapped one by one, since not all can map it whole.
+//! The segment is one sparse object without a name. The launcher creates it and the ranks inherit
+//! it, so no crash leaves it behind. It holds the job's state, a doorbell for each rank, a ring for
+//! each ordered pair of ranks, and ranges (windows, control blocks) that any rank allocates.
+//!
+//! The processes that share it may differ in byte order, word size and page size. Everything in it
+//! is therefore an offset or a little-endian word of defined width. Ranges are mapped one by one,
+//! since not every process can map the whole object.
 
 mod job;
 mod layout;
@@ -22,15 +25,16 @@ pub use mapping::Mapping;
 
 pub(crate) use job::{ring_armed, ring_waiting};
 use layout::{Header, RankBlock};
+pub(crate) use mapping::Shared;
 
 use crate::atomics::{Acquire, Le64, Relaxed};
 
-/// A part of the segment: what a peer needs to know of memory to map it.
+/// A part of the segment: its position, from which a peer can map it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Range {
-    /// Where it begins, a multiple of [`GRANULE`].
+    /// Where the range begins, a multiple of [`GRANULE`].
     pub offset: u64,
-    /// Its length in bytes, a multiple of [`GRANULE`].
+    /// The length in bytes, a multiple of [`GRANULE`].
     pub len: u64,
 }
 
@@ -40,7 +44,8 @@ impl fmt::Display for Range {
     }
 }
 
-/// A segment, as one rank or the launcher sees it. Clones are handles of the same.
+/// A handle of one rank, or of the launcher, to the segment. Clones are handles to the same
+/// segment.
 ///
 /// ```
 /// use longshore_transport::{RankState, Segment};
@@ -65,46 +70,47 @@ struct Object {
     fd: OwnedFd,
     geometry: Geometry,
     control: Mapping,
-    /// One thread of a rank at a time stands in the fair lock's queue, which has one place per rank.
+    /// Lets one thread of each rank at a time enter the fair lock's queue, which has one entry per
+    /// rank.
     allocating: Vec<Mutex<()>>,
 }
 
-/// What goes wrong with a segment.
+/// An error of the segment or of its allocator.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SegmentError {
     /// A system call failed.
     #[error("{call}: {}", std::io::Error::from_raw_os_error(*.errno))]
     System {
-        /// Which.
+        /// The system call.
         call: &'static str,
-        /// Its error number.
+        /// The error number.
         errno: i32,
     },
-    /// The object isn't a segment of this version, or one of the size asked for can't be.
-    #[error("not a possible segment: {0}")]
+    /// The object isn't a segment of this version, or no segment can have the requested geometry.
+    #[error("invalid segment: {0}")]
     Geometry(String),
-    /// A range that isn't in the segment, or too long to map in this process.
+    /// The range isn't in the segment, or is too long to map in this process.
     #[error("range {0} can't be mapped")]
     Unmappable(Range),
-    /// A range that nobody allocated.
+    /// No rank has allocated the range.
     #[error("range {0} isn't allocated")]
     NotAllocated(Range),
-    /// No room for a range.
-    #[error("no room for {bytes} bytes of shared memory: at most {room} are free in one piece")]
+    /// There is no room for a range.
+    #[error("no room for {bytes} bytes of shared memory: the longest free range has {room} bytes")]
     Exhausted {
-        /// What was wanted.
+        /// The requested length.
         bytes: u64,
-        /// The longest range that there is room for.
+        /// The longest range that has room.
         room: u64,
     },
-    /// There are as many ranges as can be.
-    #[error("{0} ranges of shared memory are in use, as many as can be: free a window")]
+    /// The maximum number of ranges is allocated.
+    #[error("{0} ranges of shared memory are in use, which is the maximum: free a window")]
     TooMany(u32),
-    /// A rank outside of the job.
+    /// The job has no such rank.
     #[error("no rank {0} in a job of {1}")]
     NoSuchRank(u32, u32),
-    /// Only ranks allocate; this handle is the launcher's.
-    #[error("the launcher's handle allocates nothing")]
+    /// The launcher's handle was used where only a rank's handle works.
+    #[error("not a rank's handle: the launcher's handle can't allocate ranges")]
     NotARank,
 }
 
@@ -115,7 +121,8 @@ impl SegmentError {
 }
 
 impl Segment {
-    /// A new segment for a job of `ranks`, as the launcher holds it, with rings of a size that keeps memory per rank small.
+    /// Creates the segment for a job of `ranks` ranks. Returns the launcher's handle. The size of
+    /// the rings keeps the memory per rank small.
     ///
     /// # Errors
     /// [`SegmentError::Geometry`] for no rank or more than [`MAX_RANKS`]; [`SegmentError::System`].
@@ -125,18 +132,21 @@ impl Segment {
         Self::with_rings(ranks, ring_bytes)
     }
 
-    /// Likewise, with `ring_bytes` of bulk room in each ring: a power of two from 4 KiB to 16 MiB. Frames are at most a
-    /// quarter of that.
+    /// Creates the segment for a job of `ranks` ranks, with `ring_bytes` of bulk in each ring.
+    /// Returns the launcher's handle.
+    ///
+    /// `ring_bytes` is a power of two from 4 KiB to 16 MiB. Frames have at most a quarter of that.
     ///
     /// # Errors
-    /// As [`Segment::create`].
+    /// [`SegmentError::Geometry`] for no rank, more than [`MAX_RANKS`], or an invalid `ring_bytes`;
+    /// [`SegmentError::System`].
     pub fn with_rings(ranks: u32, ring_bytes: u32) -> Result<Self, SegmentError> {
         let geometry = Geometry::new(ranks, ring_bytes)?;
         let limit = mapping::size_limit();
         let geometry = match geometry.size <= limit {
             true => geometry,
             false => {
-                // Room for fewer windows, but a job all the same.
+                // The limit leaves room for fewer windows, but the job can run.
                 let smaller = Geometry::with_size(ranks, ring_bytes, limit - limit % GRANULE);
                 smaller.map_err(|error| match error {
                     SegmentError::Geometry(what) => SegmentError::Geometry(format!(
@@ -153,15 +163,17 @@ impl Segment {
         header.ranks.store(geometry.ranks, Relaxed);
         header.ring_bytes.store(geometry.ring_bytes, Relaxed);
         header.size.store(geometry.size, Relaxed);
-        // Release pairs with the acquire in `attach`, for processes that didn't get the descriptor by inheritance.
+        // Release pairs with the acquire in `attach`, for processes that didn't inherit the
+        // descriptor.
         header.magic.store(field(&geometry, 0), crate::atomics::Release);
         Ok(segment)
     }
 
-    /// The segment behind an inherited descriptor, for `rank`.
+    /// The handle of `rank` to the segment with an inherited descriptor.
     ///
     /// # Errors
-    /// [`SegmentError::Geometry`] if that isn't one of this version; [`SegmentError::NoSuchRank`]; [`SegmentError::System`].
+    /// [`SegmentError::Geometry`] if the object isn't a segment of this version;
+    /// [`SegmentError::NoSuchRank`]; [`SegmentError::System`].
     pub fn attach(fd: OwnedFd, rank: u32) -> Result<Self, SegmentError> {
         let size = mapping::size(fd.as_fd())?;
         if size < GRANULE {
@@ -190,7 +202,7 @@ impl Segment {
         Ok(Self { shared: Arc::new(Object { fd, geometry, control, allocating }), rank })
     }
 
-    /// The same segment as `rank` sees it, for several ranks in one process.
+    /// A handle of `rank` to this segment, for several ranks in one process.
     ///
     /// # Errors
     /// [`SegmentError::NoSuchRank`].
@@ -201,21 +213,22 @@ impl Segment {
         Ok(Self { shared: self.shared.clone(), rank: Some(rank) })
     }
 
-    /// The rank that this handle belongs to; none for the launcher's.
+    /// The rank of this handle; `None` for the launcher's.
     pub fn rank(&self) -> Option<u32> {
         self.rank
     }
 
-    /// How many ranks the job has.
+    /// The number of ranks in the job.
     pub fn size(&self) -> u32 {
         self.shared.geometry.ranks
     }
 
-    /// Maps a range, wherever it came from: it is checked against the segment. Map on first use and keep it.
+    /// Maps a range, after checking it against the segment, so it may come from a peer. Map on
+    /// first use, and keep the mapping.
     ///
     /// # Errors
-    /// [`SegmentError::Unmappable`] for a range that isn't of the segment's heap, or too long for this process;
-    /// [`SegmentError::System`].
+    /// [`SegmentError::Unmappable`] for a range that isn't in the segment's heap, or is too long
+    /// for this process; [`SegmentError::System`].
     pub fn map(&self, range: Range) -> Result<Mapping, SegmentError> {
         let Geometry { heap, size, .. } = self.shared.geometry;
         let aligned = range.offset % GRANULE == 0 && range.len % GRANULE == 0;
@@ -230,7 +243,7 @@ impl Segment {
         &self.shared.geometry
     }
 
-    /// Maps the ring that carries frames from one rank to another.
+    /// Maps the ring that carries frames from rank `from` to rank `to`.
     pub(crate) fn map_ring(&self, from: u32, to: u32) -> Result<Mapping, SegmentError> {
         Mapping::new(self.as_fd(), self.shared.geometry.ring(from, to))
     }
@@ -240,7 +253,7 @@ impl Segment {
         self.callers_at(self.shared.geometry.callers_of(rank))
     }
 
-    /// The same where these words are.
+    /// The words of callers at `offset`, from [`Geometry::callers_of`].
     #[inline]
     pub(crate) fn callers_at(&self, offset: u64) -> &[Le64] {
         self.shared.control.slice(offset, self.shared.geometry.caller_words())
@@ -261,8 +274,8 @@ fn field(geometry: &Geometry, at: usize) -> u64 {
     u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|i| bytes[at + i]))
 }
 
-/// The descriptor, which the launcher hands down. It is closed on exec until made inheritable (FD_CLOEXEC cleared, in
-/// the child between fork and exec).
+/// The descriptor, which the launcher passes to the ranks. It is closed on exec until it is made
+/// inheritable: clear FD_CLOEXEC in the child, between fork and exec.
 impl AsFd for Segment {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.fd.as_fd()

@@ -1,36 +1,39 @@
-//! Ranges of the heap: windows, control blocks, whatever a rank wants to share.
+//! The allocator of the heap's ranges: windows, control blocks, and other memory that ranks share.
 //!
-//! The table's entries are in no order. An entry counts from the moment its offset isn't zero: one store allocates, one
-//! store frees, so whoever dies while it holds the lock leaves a table that is in order.
+//! The table's entries are unordered. An entry is in use while its offset isn't zero, so one store
+//! allocates and one store frees. A rank that dies while it holds the lock therefore leaves a
+//! consistent table.
 
 use std::os::fd::AsFd;
 use std::sync::PoisonError;
 
-use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_places};
+use super::layout::{GRANULE, Geometry, RANGES, RangeEntry, lock_queue_len};
 use super::{Range, RankState, Segment, SegmentError, mapping};
 use crate::atomics::{Acquire, Relaxed, Release};
 use crate::lock::{FairLock, Held};
 
 impl Segment {
-    /// Allocates a range of at least `bytes`, at least one, rounded up to [`GRANULE`]s. It reads as zeros, and costs
-    /// memory only where it is touched. It stays allocated until freed, whoever dies.
+    /// Allocates a range of at least `bytes`, rounded up to at least one [`GRANULE`]. It reads as
+    /// zeros, and only touched pages cost memory. It stays allocated until it is freed, even if its
+    /// owner dies.
     ///
     /// # Errors
     /// [`SegmentError::Exhausted`]; [`SegmentError::TooMany`]; [`SegmentError::NotARank`].
     pub fn allocate(&self, bytes: u64) -> Result<Range, SegmentError> {
         let len = bytes.max(1).checked_next_multiple_of(GRANULE);
-        // What is longer than any address has no room, and is told what has.
+        // A length that overflows has no room either; the error then reports the available room.
         let len = len.unwrap_or(u64::MAX);
         self.locked(|| {
             let &Geometry { heap, size, .. } = self.geometry();
             let entries = self.entries();
-            // 1. A free entry: one that was used, or a new one at the end.
+            // 1. Find a free entry: a used one that was freed, or a new one at the end.
             let free = entries.iter().position(|entry| entry.offset.load(Relaxed) == 0);
             let free = free.unwrap_or(entries.len());
             if free >= RANGES as usize {
                 return Err(SegmentError::TooMany(RANGES));
             }
-            // 2. The first gap that is long enough. What a peer may have scribbled only makes gaps shorter.
+            // 2. Find the first gap that is long enough. Invalid entries, written by a faulty peer,
+            //    only make gaps shorter.
             let mut used: Vec<(u64, u64)> = (entries.iter())
                 .map(|entry| (entry.offset.load(Acquire), entry.len.load(Relaxed)))
                 .filter(|&(offset, _)| offset != 0)
@@ -50,7 +53,7 @@ impl Segment {
                 let room = room.max(size.saturating_sub(offset));
                 return Err(SegmentError::Exhausted { bytes, room });
             }
-            // 3. The entry, its offset last: release pairs with the acquire above.
+            // 3. Write the entry, its offset last: release pairs with the acquire above.
             let entry = &self.all_entries()[free];
             if free == entries.len() {
                 entry.offset.store(0, Relaxed);
@@ -63,7 +66,7 @@ impl Segment {
         })?
     }
 
-    /// Frees a range, and gives its memory back. Mappings of it stay valid, and read as zeros.
+    /// Frees a range and its memory. Mappings of it stay valid, and read as zeros.
     ///
     /// # Errors
     /// [`SegmentError::NotAllocated`]; [`SegmentError::NotARank`]; [`SegmentError::System`].
@@ -82,7 +85,7 @@ impl Segment {
         })?
     }
 
-    /// The ranges in use, with the rank that allocated each, by offset.
+    /// The allocated ranges, ordered by offset, each with the rank that allocated it.
     pub fn ranges(&self) -> Vec<(Range, u32)> {
         let mut ranges: Vec<_> = (self.entries().iter())
             .map(|entry| {
@@ -95,7 +98,7 @@ impl Segment {
         ranges
     }
 
-    /// Runs `body` while it holds the allocator's lock.
+    /// Runs `body` under the allocator's lock.
     fn locked<T>(&self, body: impl FnOnce() -> T) -> Result<T, SegmentError> {
         let rank = self.rank().ok_or(SegmentError::NotARank)?;
         let local = &self.shared.allocating[rank as usize];
@@ -111,11 +114,12 @@ impl Segment {
     /// The allocator's lock.
     fn lock(&self) -> FairLock<'_> {
         let geometry = self.geometry();
-        let places = lock_places(geometry.ranks) as usize;
-        FairLock::new(&self.header().lock, self.shared.control.slice(geometry.places, places))
+        let entries = lock_queue_len(geometry.ranks) as usize;
+        FairLock::new(&self.header().lock, self.shared.control.slice(geometry.lock_queue, entries))
     }
 
-    /// Takes the allocator's lock and keeps it for ever, as a rank does that dies within. For tests of just that.
+    /// Takes the allocator's lock and never releases it, for tests of a rank that dies while it
+    /// holds the lock.
     #[doc(hidden)]
     pub fn seize(&self) {
         if let Some(rank) = self.rank() {
@@ -125,7 +129,8 @@ impl Segment {
 
     /// The entries that were ever used.
     fn entries(&self) -> &[RangeEntry] {
-        let count = self.header().ranges.load(Acquire).min(RANGES); // pairs with the release in `allocate`
+        // Acquire pairs with the release in `allocate`.
+        let count = self.header().ranges.load(Acquire).min(RANGES);
         &self.all_entries()[..count as usize]
     }
 

@@ -1,4 +1,4 @@
-//! The two ends of a ring as a link uses them: frames in place, and telling the other side.
+//! The two ends of a ring as a link uses them: frames in place, and notifications to the other end.
 #![allow(unsafe_code)]
 
 use std::time::Instant;
@@ -24,14 +24,14 @@ impl From<SegmentError> for LinkError {
     }
 }
 
-/// Sets `caller`'s bit among those who call `rank`.
+/// Sets the bit of `caller` among the callers of `rank`.
 pub(super) fn call(segment: &Segment, rank: u32, caller: u32) {
     let word = &segment.callers(rank)[caller as usize / 64];
     // Release pairs with the acquire of the receiver's swap: what the caller published is seen.
     word.set_bits(1 << (caller % 64), AcqRel);
 }
 
-/// The sending end of a ring, and whom to tell.
+/// The sending end of a ring, with the receiver to notify.
 #[derive(Debug)]
 pub(super) struct Outbound {
     sender: Sender<RingMapping>,
@@ -39,7 +39,7 @@ pub(super) struct Outbound {
     rank: u32,
     peer: u32,
     pace: Pace,
-    /// When the writing of the frame in hand began, where that is timed.
+    /// The time at which writing the current frame began, if that is measured.
     begun: Option<Instant>,
 }
 
@@ -55,13 +55,14 @@ impl Outbound {
         match self.sender.reserve(len) {
             Ok(Some(bytes)) => {
                 self.begun = self.pace.begin(len).then(Instant::now);
-                // SAFETY: ours alone until the next call on the sender. The frame borrows `self`, so that call is the
-                // frame's own `publish`, to which it lends the bytes. The bytes are initialized: shared memory is.
+                // SAFETY: nobody else uses these bytes until the next call on the sender. The frame
+                // borrows `self`, so that call is the frame's own `publish`, to which it lends the
+                // bytes. The bytes are initialized, as shared memory is.
                 let bytes = unsafe { &mut *bytes.as_ptr() };
                 Ok(Some(FrameMut::new(bytes, self)))
             }
             Ok(None) => {
-                // Answers may fill the ring that didn't ring. Asking for room was a full barrier.
+                // The ring may be full of answers, which didn't ring. Reserving was a full barrier.
                 self.segment
                     .block(self.peer)
                     .map(|block| &block.bell)
@@ -75,7 +76,7 @@ impl Outbound {
 }
 
 impl Outbound {
-    /// Publishes a frame and gives the receiver's bell, which is to be looked at.
+    /// Publishes a frame and returns the receiver's bell, for the caller to check.
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> Option<&Le32> {
         if let Some(begun) = self.begun.take() {
@@ -84,7 +85,7 @@ impl Outbound {
         }
         if self.sender.publish(bytes).call {
             call(&self.segment, self.peer, self.rank);
-            full_barrier(); // the call, before the look at the bell; pairs with the one in arming
+            full_barrier(); // Makes the call before reading the bell; pairs with the one in arming.
         }
         self.segment.block(self.peer).map(|block| &block.bell)
     }
@@ -107,21 +108,21 @@ pub(super) struct Inbound {
     segment: Segment,
     rank: u32,
     peer: u32,
-    /// When something came last, in frames of the link.
+    /// The link's frame count when the last frame came from this ring.
     pub(super) last: u32,
-    /// Whether there was nothing to read since.
+    /// Whether the ring was empty when it was polled last.
     rested: bool,
     state: State,
 }
 
-/// Whether a ring is looked at.
+/// When the link polls a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Only once its sender calls.
+    /// Only after its sender calls.
     Unwatched,
-    /// At every poll.
+    /// At every poll of the link.
     Watched,
-    /// Never again: what came from it was corrupt.
+    /// Never again: the peer sent corrupt data.
     Broken,
 }
 
@@ -133,7 +134,7 @@ impl Inbound {
         Ok(Self { receiver, segment, rank, peer, last: 0, rested: true, state: State::Unwatched })
     }
 
-    /// Starts watching; false if it is watched already, or broken.
+    /// Starts watching. Returns `false` if the ring is watched already, or broken.
     pub(super) fn watch(&mut self) -> bool {
         let start = self.state == State::Unwatched;
         if start {
@@ -148,7 +149,8 @@ impl Inbound {
         self.state = State::Unwatched;
         self.publish();
         if self.receiver.unwatch() {
-            // It spoke up just now. It comes back in its turn.
+            // A frame arrived just now: this rank calls itself, so that the ring is watched again
+            // in its turn.
             call(&self.segment, self.rank, self.peer);
         }
     }
@@ -165,7 +167,7 @@ impl Inbound {
         }
     }
 
-    /// Whether a glance shows no frame.
+    /// Whether a quick test shows no frame.
     #[inline]
     pub(super) fn is_quiet(&self) -> bool {
         self.receiver.is_quiet()
@@ -176,13 +178,15 @@ impl Inbound {
         self.settle();
         let bytes = self.receiver.poll().ok()??;
         self.rested = false;
-        // SAFETY: the sender doesn't touch them before they are given back, which the frame does when it is dropped; it
-        // borrows `self` until then. The bytes are initialized: shared memory is.
+        // SAFETY: the sender doesn't touch the bytes before they are given back. The frame does
+        // that when it is dropped, and it borrows `self` until then. The bytes are initialized, as
+        // shared memory is.
         let bytes = unsafe { bytes.as_ref() };
         Some(Frame::new(self.peer, bytes, self))
     }
 
-    /// Nothing to read: lets the sender know how far we are, but not at once, since what came may have to be answered.
+    /// Reports the read position to the sender, because the ring is empty. It waits for a second
+    /// empty poll: after the first, an answer to the last frame may be more urgent.
     #[inline]
     pub(super) fn idle(&mut self) {
         self.settle();

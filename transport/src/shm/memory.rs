@@ -1,7 +1,7 @@
-//! A ring's memory, mapped from the segment.
+//! The memory of a ring, mapped from the segment.
 #![allow(unsafe_code)]
 
-use super::ring::{Access, BULK_AT, Control, Memory, Place, SLOTS, SLOTS_AT, Slot};
+use super::ring::{Access, BULK_AT, Control, Memory, Position, SLOTS, SLOTS_AT, Slot};
 use crate::Mapping;
 use crate::atomics::Le64;
 
@@ -13,7 +13,7 @@ pub(crate) struct RingMapping {
 }
 
 impl RingMapping {
-    /// Over a mapping of at least [`super::ring::footprint`] bytes for `bulk_len`.
+    /// The ring in `mapping`, which has at least [`super::ring::footprint`] bytes for `bulk_len`.
     pub(crate) fn new(mapping: Mapping, bulk_len: u32) -> Self {
         assert!(mapping.len() as u64 >= super::ring::footprint(bulk_len));
         Self { mapping, bulk_len: u64::from(bulk_len) }
@@ -21,20 +21,22 @@ impl RingMapping {
 
     fn slot(&self, index: usize) -> *mut Slot {
         assert!(index < SLOTS as usize);
-        // SAFETY: in bounds, as asserted here and in `new`.
+        // SAFETY: in bounds, by the assertions here and in `new`.
         unsafe { self.mapping.as_ptr().add(SLOTS_AT).cast::<Slot>().add(index) }
     }
 }
 
-// SAFETY: the parts lie side by side within the mapping, which `new` checked to hold them all.
+// SAFETY: the mapping holds all three parts, as `new` checked, and they don't overlap.
 unsafe impl Memory for RingMapping {
     fn control(&self) -> &Control {
-        // SAFETY: in bounds and aligned, as mappings start on pages; atomics only; the mapping outlives the borrow.
+        // SAFETY: in bounds; aligned, because mappings start on pages; only atomics. The mapping
+        // outlives the borrow.
         unsafe { &*self.mapping.as_ptr().cast() }
     }
 
     fn header(&self, slot: usize) -> &Le64 {
-        // SAFETY: as above; the borrow covers the header alone, not the bytes beside it.
+        // SAFETY: in bounds and aligned, as `slot` ensures. The borrow covers only the header, not
+        // the bytes beside it, and the mapping outlives the borrow.
         unsafe { &(*self.slot(slot)).header }
     }
 
@@ -42,13 +44,13 @@ unsafe impl Memory for RingMapping {
         self.bulk_len
     }
 
-    fn bytes(&self, place: Place, _: Access) -> *mut u8 {
-        match place {
-            // SAFETY: in bounds; no reference is made.
-            Place::Slot(index) => unsafe { (&raw mut (*self.slot(index)).inline).cast() },
-            Place::Bulk(start) => {
+    fn bytes(&self, position: Position, _: Access) -> *mut u8 {
+        match position {
+            // SAFETY: in bounds, as `slot` ensures; no reference is made.
+            Position::Slot(index) => unsafe { (&raw mut (*self.slot(index)).inline).cast() },
+            Position::Bulk(start) => {
                 assert!((start as u64) < self.bulk_len);
-                // SAFETY: in bounds, as asserted here and in `new`.
+                // SAFETY: in bounds, by the assertions here and in `new`.
                 unsafe { self.mapping.as_ptr().add(BULK_AT + start) }
             }
         }

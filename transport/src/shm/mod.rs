@@ -1,8 +1,10 @@
-//! Frames through rings in the segment: one ring for each ordered pair of ranks, mapped on first use.
+//! A link through rings in the segment: one ring for each ordered pair of ranks, mapped on first
+//! use.
 //!
-//! A receiver polls only the few rings that it *watches*, so being idle costs the same in a job of any size. The sender
-//! of an unwatched ring, once it has published, *calls*: it sets its bit among the receiver's callers, and the receiver
-//! watches that ring from then on. A ninth ring displaces the one that was silent for longest.
+//! A receiver polls only the few rings that it *watches*, so an idle rank costs the same in a job
+//! of any size. After publishing to an unwatched ring, the sender *calls*: it sets its bit among
+//! the receiver's callers. The receiver watches that ring from then on. If the receiver watches its
+//! maximum already, the new ring displaces the ring that was silent for longest.
 
 mod ends;
 mod memory;
@@ -18,17 +20,18 @@ use crate::link::{Doorbell, Frame, FrameMut, Link, LinkError, Refused};
 use crate::segment::{Segment, SegmentError};
 use ends::{Inbound, Outbound};
 
-/// How many rings a receiver watches at most. Polling one costs about a nanosecond while nothing comes.
+/// The most rings that a receiver watches. Polling an idle ring is cheap (docs/tuning.md, "Watched
+/// rings").
 const WATCHED: usize = 8;
 
-/// Frames between two looks at the callers while the watched rings are busy.
+/// The number of frames between two checks for callers while the watched rings are busy.
 const PATIENCE: u32 = 32;
 
-/// A face of 128 KiB took a fifth longer in frames of 64 KiB; what fits one of these is faster whole. (Zen 5, `longshore bench
-/// put_latency --window create --route message --type face`.)
+/// The best frame length for data that is packed and unpacked on the way (docs/tuning.md, "Frame
+/// size for packed data").
 const PIECE: usize = 16 << 10;
 
-/// A rank's end of all its rings.
+/// A rank's ends of all its rings.
 ///
 /// ```
 /// use longshore_transport::{Link, Segment, shm::ShmLink};
@@ -51,22 +54,22 @@ pub struct ShmLink {
     inbound: Vec<Option<Box<Inbound>>>,
     /// The peers whose rings are watched.
     watched: Vec<u32>,
-    /// Where in `watched` to look first.
+    /// The index in `watched` of the ring to poll first.
     turn: usize,
-    /// Frames received.
+    /// The number of frames received.
     frames: u32,
-    /// Where those who call set their bits.
+    /// The offset of the words in which callers set their bits.
     callers: u64,
-    /// Why some who called aren't heard.
+    /// The first failure to watch the ring of a caller.
     broken: Option<LinkError>,
-    /// Whose ring can't be mapped.
+    /// A test's peer whose ring can't be mapped.
     #[cfg(test)]
     unmapped: Option<u32>,
 }
 
 impl ShmLink {
-    /// The link of the rank that `segment` was attached for. One per rank and segment, ever: the ends of a ring keep
-    /// their positions to themselves.
+    /// The link of the rank to which `segment` belongs. Create only one per rank and segment, ever:
+    /// only the ends of a ring know their positions in it.
     ///
     /// # Errors
     /// [`SegmentError::NotARank`] for the launcher's handle.
@@ -89,15 +92,15 @@ impl ShmLink {
         })
     }
 
-    /// Whether someone has called. A look costs a load for every 64 ranks.
+    /// Whether a peer has called. The check costs a load for every 64 ranks.
     #[inline]
     fn is_called(&self) -> bool {
         let words = self.segment.callers_at(self.callers);
         words.iter().any(|word| word.load(Relaxed) != 0)
     }
 
-    /// Watches the rings of those who have called. They don't call again, so that one whose ring can't be watched breaks the link, and
-    /// hides no other.
+    /// Watches the rings of the callers. A caller doesn't call again, so a ring that can't be
+    /// watched breaks the link; the frames of the other callers still arrive.
     fn answer_calls(&mut self) {
         for index in 0..self.segment.geometry().caller_words() {
             // Acquire pairs with the release in `ends::call`: what the caller published is seen.
@@ -113,7 +116,7 @@ impl ShmLink {
         }
     }
 
-    /// Whether a glance at the watched rings shows no frame.
+    /// Whether a quick test of the watched rings shows no frame.
     #[inline]
     fn are_quiet(&self) -> bool {
         let is_quiet = |&peer: &u32| {
@@ -150,7 +153,7 @@ impl ShmLink {
         Ok(())
     }
 
-    /// The peer whose ring has a frame, among those watched.
+    /// The peer of a watched ring that holds a frame, if any.
     #[inline]
     fn poll(&mut self) -> Result<Option<u32>, LinkError> {
         let count = self.watched.len();
@@ -215,7 +218,8 @@ impl Link for ShmLink {
     }
 
     fn receive(&mut self) -> Result<Option<Frame<'_>>, LinkError> {
-        // However busy the watched rings are, now and then the callers come first.
+        // Even while the watched rings are busy, the callers come first once every `PATIENCE`
+        // frames.
         let patient = self.frames % PATIENCE != 0;
         let mut found = if patient { self.poll()? } else { None };
         if found.is_none() {
@@ -241,7 +245,7 @@ impl Link for ShmLink {
 
     #[inline]
     fn is_spent(&mut self) -> bool {
-        // Who calls is heard by the next `receive`.
+        // The next `receive` notices callers.
         self.are_quiet()
     }
 
@@ -250,7 +254,7 @@ impl Link for ShmLink {
     }
 }
 
-/// The rank's doorbell in the segment, and a futex to sleep on.
+/// The rank's doorbell in the segment: a word on which a futex sleeps.
 #[derive(Debug)]
 struct Bell {
     segment: Segment,
@@ -289,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_who_cant_be_heard_hides_no_other() {
+    fn a_ring_that_cannot_be_mapped_hides_no_other_ring() {
         let segment = Segment::create(4).unwrap();
         let mut links =
             [0, 1, 2, 3].map(|rank| ShmLink::new(segment.as_rank(rank).unwrap()).unwrap());
@@ -301,7 +305,7 @@ mod tests {
         for _ in 0..2 {
             assert!(matches!(left.receive(), Err(LinkError::Memory(_))));
         }
-        // Those who are heard still are.
+        // The other rings still work.
         others[1].reserve(0, 8).unwrap().commit();
         assert_eq!(left.receive().unwrap().map(|frame| frame.peer()), Some(2));
     }

@@ -1,30 +1,36 @@
-//! How fast a sender writes into the bulk of its ring, and whether its receiver should claim the lines that it has read.
+//! Measures how fast a sender writes into the bulk of its ring, to decide whether the receiver
+//! should claim the cache lines that it has read.
 //!
-//! A line that the sender wrote and the receiver read is in both caches. Before the sender writes there again the other's copy has to go,
-//! for which a Zen 4 takes 7 ns a line where the cores are near, mostly, and 25 where they are far. A line that the receiver has written
-//! to is its own alone: that takes 2 and 3, and the write, behind what is read, next to nothing. So 1 MiB by message takes 44 us (near) and
-//! 85 (far) instead of 120 and 475. A Zen 5 took 22 (near) without. So the sender asks for it where it finds that it is slow.
-//! (2 virtual cores, Zen 4: `longshore bench put_latency --window create --route message --size 1M`.)
+//! A line that the sender wrote and the receiver read is in both caches. Before the sender can
+//! write it again, the receiver's copy must be invalidated, which is slow on some processors. To
+//! *claim* a line, the receiver writes to it, so that only the receiver's cache holds it; the
+//! sender then gets it faster. The sender asks for claims when it finds that it writes slowly
+//! (docs/tuning.md, "Claiming ring lines").
 
 use std::time::Duration;
 
-/// Frames of which one is timed: to read the clock twice takes as long as a good part of 1 KiB.
+/// One of this number of frames is timed, because reading the clock isn't free (docs/tuning.md,
+/// "Claiming ring lines").
 const SAMPLE: u32 = 4;
 
-/// The shortest frames that are timed.
+/// The length of the shortest frames that are timed.
 const SHORTEST: usize = 1 << 10;
 
-/// Slow samples in a row: one may be of pages that are new, or of a sender that was interrupted.
+/// The number of consecutive slow samples that counts as slow. A single one may be due to new pages
+/// or to an interrupted sender.
 const SLOW: u32 = 3;
 
-/// Frames with claims until it is tried without: cores, and ranks, may have moved.
+/// The number of frames with claims before writing without claims is tried again: cores and ranks
+/// may have moved.
 const TRIAL: u32 = 4096;
 
-/// What is slow: fewer bytes a nanosecond, but for what it takes to read the clock.
+/// A sender is slow below this number of bytes per nanosecond (docs/tuning.md, "Claiming ring
+/// lines").
 const BYTES: u64 = 14;
+/// The nanoseconds that reading the clock takes out of a sample.
 const CLOCK: u64 = 30;
 
-/// A sender's pace.
+/// The state of a sender's measurement.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     frames: u32,
@@ -33,7 +39,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// A frame of `len` bytes comes next. Whether it is to be timed.
+    /// Returns whether to time the next frame, which has `len` bytes.
     #[inline]
     pub(super) fn begin(&mut self, len: usize) -> bool {
         if len < SHORTEST {
@@ -43,7 +49,8 @@ impl Pace {
         if self.claimed { self.frames >= TRIAL } else { self.frames % SAMPLE == 0 }
     }
 
-    /// So many bytes took so long. Gives whether the receiver is to claim what it has read, where that changes.
+    /// Records that writing `len` bytes took `time`. Returns whether the receiver is to claim the
+    /// lines that it has read, if that changes.
     pub(super) fn took(&mut self, len: usize, time: Duration) -> Option<bool> {
         let limit = u128::from(len as u64 / BYTES + CLOCK);
         self.slow = if time.as_nanos() > limit { self.slow + 1 } else { 0 };
@@ -61,8 +68,8 @@ mod tests {
 
     const FRAME: usize = 64 << 10;
 
-    /// What a sender finds out whose every frame takes so long.
-    fn told(pace: &mut Pace, len: usize, nanoseconds: u64, frames: u32) -> Vec<bool> {
+    /// The changes that a sender requests when it writes each of `frames` frames in `nanoseconds`.
+    fn changes(pace: &mut Pace, len: usize, nanoseconds: u64, frames: u32) -> Vec<bool> {
         let mut frame = || {
             let timed = pace.begin(len);
             timed.then(|| pace.took(len, Duration::from_nanos(nanoseconds))).flatten()
@@ -71,19 +78,19 @@ mod tests {
     }
 
     #[test]
-    fn who_is_slow_for_some_time_asks_for_claims_and_tries_without_now_and_then() {
+    fn a_sender_slow_for_some_time_asks_for_claims_and_sometimes_tries_without() {
         let mut pace = Pace::default();
-        assert_eq!(told(&mut pace, FRAME, 2_000, 10_000), []);
-        assert_eq!(told(&mut pace, FRAME, 7_200, (SLOW - 1) * SAMPLE), []);
-        assert_eq!(told(&mut pace, FRAME, 2_000, SAMPLE), []);
-        assert_eq!(told(&mut pace, FRAME, 7_200, SLOW * SAMPLE), [true]);
-        assert_eq!(told(&mut pace, FRAME, 2_000, TRIAL - 1), []);
-        assert_eq!(told(&mut pace, FRAME, 2_000, 1), [false]);
-        assert_eq!(told(&mut pace, FRAME, 7_200, SLOW * SAMPLE), [true]);
+        assert_eq!(changes(&mut pace, FRAME, 2_000, 10_000), []);
+        assert_eq!(changes(&mut pace, FRAME, 7_200, (SLOW - 1) * SAMPLE), []);
+        assert_eq!(changes(&mut pace, FRAME, 2_000, SAMPLE), []);
+        assert_eq!(changes(&mut pace, FRAME, 7_200, SLOW * SAMPLE), [true]);
+        assert_eq!(changes(&mut pace, FRAME, 2_000, TRIAL - 1), []);
+        assert_eq!(changes(&mut pace, FRAME, 2_000, 1), [false]);
+        assert_eq!(changes(&mut pace, FRAME, 7_200, SLOW * SAMPLE), [true]);
     }
 
     #[test]
     fn frames_of_a_few_bytes_are_not_timed() {
-        assert_eq!(told(&mut Pace::default(), SHORTEST - 1, 1_000_000, 10_000), []);
+        assert_eq!(changes(&mut Pace::default(), SHORTEST - 1, 1_000_000, 10_000), []);
     }
 }

@@ -1,4 +1,5 @@
-//! One rank runs at a time, and a seed decides which.
+//! The schedule of a simulated job: only the rank with the baton runs, and a seed decides which
+//! rank is next.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,42 +10,42 @@ use rand::{Rng, SeedableRng};
 use super::bury;
 use crate::segment::Segment;
 
-/// What each turn costs in simulated time.
+/// The simulated time of one turn.
 const TURN: Duration = Duration::from_micros(1);
 
-/// Who holds the baton, and who wants it.
+/// The baton, which one rank holds at a time, with the wishes of all ranks.
 pub(super) struct Baton {
     round: Mutex<Round>,
-    /// One for each rank, to wake just the one whose turn it is.
+    /// One for each rank, to wake only the rank that is next.
     calls: Vec<Condvar>,
     limit: Duration,
 }
 
 struct Round {
-    /// Whose turn it is.
+    /// The rank whose turn it is.
     holder: Option<u32>,
     turns: Vec<Turn>,
-    /// How many have taken their seats, before the first turn.
+    /// The number of ranks that have joined before the first turn.
     seated: usize,
     now: Duration,
     random: SmallRng,
-    /// Simulated time is up.
+    /// Whether the simulated time is up.
     over: bool,
     first_panic: Option<u32>,
 }
 
-/// What a rank wants.
+/// A rank's wish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It doesn't run under the baton.
+    /// The rank doesn't run under the baton.
     Outside,
-    /// To run.
+    /// The rank can run.
     Ready,
-    /// To run once its doorbell has rung, or after this time.
+    /// The rank can run once its doorbell has rung, or at this simulated time.
     Sleeping(Duration),
 }
 
-/// A rank's thread under the baton; dropping it leaves.
+/// A rank's thread under the baton. Dropping it leaves the baton.
 pub(super) struct Seated<'a> {
     baton: &'a Baton,
     rank: u32,
@@ -73,7 +74,8 @@ impl Baton {
         self.round().first_panic
     }
 
-    /// Takes a seat for `rank`, and waits for its first turn. The first turn is given once everyone is seated.
+    /// Joins `rank`, and waits for its first turn. The first turn starts once all ranks have
+    /// joined.
     pub(super) fn join<'a>(&'a self, rank: u32, segment: &'a Segment) -> Seated<'a> {
         let mut round = self.round();
         round.turns[rank as usize] = Turn::Ready;
@@ -86,7 +88,8 @@ impl Baton {
         Seated { baton: self, rank, segment }
     }
 
-    /// Passes the baton and waits until it comes back; false, at once, for a rank that doesn't run under it.
+    /// Passes the baton, and waits until it comes back. Returns `false`, at once, for a rank that
+    /// doesn't run under the baton.
     pub(super) fn pass(&self, rank: u32, want: Turn, segment: &Segment) -> bool {
         let mut round = self.round();
         if round.turns[rank as usize] == Turn::Outside {
@@ -101,8 +104,8 @@ impl Baton {
         true
     }
 
-    /// Gives the baton to the next rank, and wakes it unless it is the one that calls. Whoever wakes needs the lock, so it is
-    /// let go of meanwhile.
+    /// Gives the baton to the next rank, and wakes that rank unless it is the caller. The woken
+    /// rank needs the lock, so this releases the lock meanwhile.
     fn hand_over<'a>(
         &'a self,
         mut round: MutexGuard<'a, Round>,
@@ -140,7 +143,8 @@ impl Baton {
         round
     }
 
-    /// Decides for one of those who can run. Where all sleep, time leaps to the first who wakes.
+    /// Chooses one of the ranks that can run. If all ranks sleep, the time advances to the earliest
+    /// deadline.
     fn choose(&self, round: &mut Round, segment: &Segment) {
         round.now += TURN;
         let until = |turn: &Turn, rank: u32| match *turn {

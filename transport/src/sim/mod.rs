@@ -1,6 +1,7 @@
-//! A job in one process: queues for links, a segment that all ranks share, and a baton that makes runs repeatable.
+//! A simulated job in one process: its links are queues, its ranks share a segment, and its
+//! schedule is repeatable.
 //!
-//! Faults are not here but in [`crate::fault`], which decorates any link.
+//! Faults are in [`crate::fault`], which wraps any link.
 
 mod baton;
 
@@ -14,13 +15,14 @@ use baton::{Baton, Turn};
 
 /// A simulated job.
 ///
-/// Its links work from any thread. Under [`Cluster::run`] one rank runs at a time: it passes the baton whenever it
-/// pauses or sleeps on its doorbell, and a seed decides who is next, so that a seed is a run.
+/// Its links work from any thread. Under [`Cluster::run`] only the rank that holds the *baton*
+/// runs. It passes the baton whenever it pauses or sleeps on its doorbell, and a seed decides which
+/// rank is next. A seed therefore determines the whole execution.
 ///
 /// ```
 /// use longshore_transport::{Link, Refused, sim::Cluster};
 ///
-/// // Everyone sends its rank to the next one.
+/// Each rank sends its number to the next rank.
 /// let sums = Cluster::new(4, 1)?.run(|mut seat| {
 ///     let rank = seat.link.rank();
 ///     let mut frame = seat.link.reserve((rank + 1) % 4, 1).unwrap();
@@ -45,19 +47,19 @@ pub struct Cluster {
 struct Shared {
     segment: Segment,
     limits: Limits,
-    /// What is under way, by receiver, then sender.
+    /// The frames under way, by receiver, then by sender.
     queues: Mutex<Vec<Vec<VecDeque<Vec<u8>>>>>,
     baton: Baton,
 }
 
-/// What a simulated link holds.
+/// The limits of a simulated job.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The longest frame, in bytes.
     pub frame: usize,
-    /// Frames under way between two ranks, at most.
+    /// The most frames under way between two ranks.
     pub frames: usize,
-    /// After how much simulated time [`Cluster::run`] gives up.
+    /// The simulated time after which [`Cluster::run`] gives up.
     pub time: Duration,
 }
 
@@ -67,16 +69,16 @@ impl Default for Limits {
     }
 }
 
-/// What a rank of a simulated job gets.
+/// The resources of a rank in a simulated job.
 pub struct Seat {
-    /// Its link.
+    /// The rank's link.
     pub link: SimLink,
-    /// Its handle of the segment.
+    /// The rank's handle to the segment.
     pub segment: Segment,
 }
 
 impl Cluster {
-    /// A job of `ranks` ranks. The seed decides in which order they run.
+    /// A job of `ranks` ranks with default limits. The seed decides in which order they run.
     ///
     /// # Errors
     /// [`SegmentError::Geometry`] for no rank or too many; [`SegmentError::System`].
@@ -84,10 +86,10 @@ impl Cluster {
         Self::with_limits(ranks, seed, Limits::default())
     }
 
-    /// Likewise, with links of these limits.
+    /// A job of `ranks` ranks with `limits`. The seed decides in which order they run.
     ///
     /// # Errors
-    /// As [`Cluster::new`].
+    /// [`SegmentError::Geometry`] for no rank or too many; [`SegmentError::System`].
     pub fn with_limits(ranks: u32, seed: u64, limits: Limits) -> Result<Self, SegmentError> {
         let segment = Segment::create(ranks)?;
         let row = || std::iter::repeat_with(VecDeque::new).take(ranks as usize).collect();
@@ -106,7 +108,7 @@ impl Cluster {
         Ok(SimLink { wire, next: 0, staging: Vec::new(), current: Vec::new() })
     }
 
-    /// The segment, as `rank` sees it.
+    /// The segment handle of `rank`.
     ///
     /// # Errors
     /// [`LinkError::NoSuchRank`].
@@ -114,21 +116,23 @@ impl Cluster {
         Ok(self.shared.segment.as_rank(rank)?)
     }
 
-    /// The segment, as the launcher sees it.
+    /// The segment handle of the launcher.
     pub fn launcher(&self) -> &Segment {
         &self.shared.segment
     }
 
-    /// How much simulated time has passed: a microsecond a turn, and what all have slept through together.
+    /// The simulated time that has passed: a microsecond a turn, plus the time during which all
+    /// ranks slept.
     pub fn now(&self) -> Duration {
         self.shared.baton.now()
     }
 
-    /// Runs `body` once for each rank, in a thread each, one at a time; what each returned, by rank.
+    /// Runs `body` once for each rank, each in a thread, one at a time. Returns the results by
+    /// rank.
     ///
     /// # Panics
-    /// When a rank does: the first one's panic goes on here, and the others find that rank dead. When simulated time is
-    /// up, which is what a job that hangs comes to.
+    /// If a rank panics: the first panic is resumed here, and the other ranks see that rank as
+    /// dead. If the simulated time is up, which means that the job hangs.
     pub fn run<T: Send>(&self, body: impl Fn(Seat) -> T + Sync) -> Vec<T> {
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let start = |rank| {
@@ -162,20 +166,20 @@ impl Cluster {
     }
 }
 
-/// A rank's link in a simulated job.
+/// The link of a rank in a simulated job.
 pub struct SimLink {
     wire: Wire,
-    /// The peer to look at first.
+    /// The peer whose queue is checked first.
     next: u32,
     staging: Vec<u8>,
     current: Vec<u8>,
 }
 
-/// Where a link's frames go.
+/// The sending and consuming side of a link's frames.
 struct Wire {
     shared: Arc<Shared>,
     rank: u32,
-    /// Whom the frame being written is for.
+    /// The receiver of the frame being written.
     peer: u32,
 }
 
@@ -192,7 +196,7 @@ impl Publish for Wire {
     }
 }
 
-/// The queue has forgotten the frame already.
+/// Releases nothing: the frame was taken from the queue when it was received.
 impl Consume for Wire {
     fn consume(&mut self) {}
 }
@@ -244,7 +248,7 @@ impl Link for SimLink {
         let Some((peer, bytes)) = found else { return Ok(None) };
         self.next = (peer + 1) % size;
         self.current = bytes;
-        let _ = self.wire.shared.segment.ring(peer); // there is room again
+        let _ = self.wire.shared.segment.ring(peer); // There is room again.
         Ok(Some(Frame::new(peer, &self.current, &mut self.wire)))
     }
 
@@ -253,7 +257,7 @@ impl Link for SimLink {
     }
 }
 
-/// The bell is the segment's own; only the sleeping differs.
+/// The segment's own bell, with sleep in simulated time.
 struct Bell {
     shared: Arc<Shared>,
     rank: u32,
@@ -286,7 +290,7 @@ impl Doorbell for Bell {
     }
 }
 
-/// Marks a rank whose thread panicked as dead, so that the others don't wait for it.
+/// Marks a rank whose thread panicked as dead, so that the other ranks don't wait for it.
 fn bury(segment: &Segment, rank: u32) {
     segment.mark(rank, RankState::Dead(Cause::Lost));
 }

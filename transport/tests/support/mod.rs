@@ -1,5 +1,5 @@
-//! What the tests share: waiting, and jobs of real processes.
-#![allow(dead_code)] // each test binary uses a part
+//! Shared parts of the tests: waiting, test patterns, and jobs of real processes.
+#![allow(dead_code)] // Each test binary uses only a part.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use longshore_transport::{Cause, Doorbell, Link, RankState, Segment};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-/// The number of random cases: the default, or what LONGSHORE_TEST_CASES says.
+/// The number of random cases: LONGSHORE_TEST_CASES, or the default.
 pub fn cases(default: u64) -> u64 {
     std::env::var("LONGSHORE_TEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
 }
 
-/// Waits as an engine does, until `step` has a result: spins a little, then sleeps on the doorbell.
+/// Waits until `step` has a result, as the runtime does: spins a little, then sleeps on the link's
+/// doorbell.
 pub fn wait<L: Link + ?Sized, T>(link: &mut L, step: impl FnMut(&mut L) -> Option<T>) -> T {
     let doorbell = link.doorbell();
     wait_on(&*doorbell, link, step)
 }
 
-/// Likewise, with a doorbell in hand.
+/// Waits until `step` has a result, with the given doorbell.
 pub fn wait_on<L: ?Sized, T>(
     doorbell: &dyn Doorbell,
     link: &mut L,
@@ -46,7 +47,7 @@ pub fn wait_on<L: ?Sized, T>(
     }
 }
 
-/// A pattern that tells frames apart.
+/// Fills `bytes` with a pattern that `seed` determines.
 pub fn fill(bytes: &mut [u8], seed: u64) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for chunk in bytes.chunks_mut(8) {
@@ -55,24 +56,25 @@ pub fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-/// Whether `bytes` hold that pattern.
+/// Whether `bytes` hold the pattern of `seed`.
 pub fn is_filled(bytes: &[u8], seed: u64) -> bool {
     let mut expected = vec![0; bytes.len()];
     fill(&mut expected, seed);
     expected == bytes
 }
 
-/// A job of processes: this test binary again, once per rank, told by the environment which test and rank it is.
+/// A job of processes: each rank runs this test binary again, with its test and rank in the
+/// environment.
 pub struct Processes {
     pub segment: Segment,
     pub children: Vec<Child>,
 }
 
 impl Processes {
-    /// Starts `ranks` ranks of the test `test`, told `scenario`.
+    /// Starts a process for each rank of `segment`, which runs the test `test` with `scenario`.
     ///
-    /// LONGSHORE_FOREIGN may name this test's binaries for other architectures, each with the emulator before it where one
-    /// is needed, separated by `;`. Every other rank is then one of those.
+    /// LONGSHORE_FOREIGN may list builds of this test for other architectures, separated by `;`,
+    /// each after its emulator if it needs one. Every other rank then runs one of those.
     pub fn start(segment: Segment, test: &str, scenario: &str) -> Self {
         fcntl(segment.as_fd(), FcntlArg::F_SETFD(FdFlag::empty())).unwrap();
         let foreign = std::env::var("LONGSHORE_FOREIGN").unwrap_or_default();
@@ -90,7 +92,7 @@ impl Processes {
                 .env("LONGSHORE_TEST_RANK", rank.to_string())
                 .env("LONGSHORE_TEST_FD", segment.as_fd().as_raw_fd().to_string())
                 .env("LONGSHORE_TEST_SCENARIO", scenario)
-                .stdout(Stdio::null()) // it would read as this test's own
+                .stdout(Stdio::null()) // It would look like this test's own output.
                 .spawn()
                 .unwrap()
         };
@@ -106,7 +108,7 @@ impl Processes {
         self.segment.mark(rank, RankState::Dead(Cause::Signal(9)));
     }
 
-    /// Waits for the ranks of `ranks` to end well.
+    /// Waits for the ranks to exit, and checks that they succeeded.
     pub fn finish(&mut self, ranks: impl IntoIterator<Item = u32>) {
         for rank in ranks {
             let status = self.children[rank as usize].wait().unwrap();
@@ -124,12 +126,12 @@ impl Drop for Processes {
     }
 }
 
-/// In a process that `Processes` started: its segment and scenario. In any other, nothing.
+/// The segment and the scenario of a process that `Processes` started; `None` in any other process.
 #[allow(unsafe_code)]
 pub fn child() -> Option<(Segment, String)> {
     let rank = std::env::var("LONGSHORE_TEST_RANK").ok()?.parse().unwrap();
     let fd = std::env::var("LONGSHORE_TEST_FD").unwrap().parse().unwrap();
-    // SAFETY: inherited for this purpose, and owned by nobody else in this process.
+    // SAFETY: the parent passed the descriptor to this process, in which nobody else owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     Some((Segment::attach(fd, rank).unwrap(), std::env::var("LONGSHORE_TEST_SCENARIO").unwrap()))
 }

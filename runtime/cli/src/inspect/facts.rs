@@ -1,6 +1,6 @@
-//! What is known of a datatype, in words: its signature, tree, portability, form and programs.
+//! Describes a datatype in words: its tree, signature, portability, form and programs.
 //!
-//! All of it is cut at a stated length: a datatype can be as long as memory lasts.
+//! Every description is truncated at a stated length, because a datatype can be arbitrarily long.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -11,17 +11,17 @@ use shipable::{Architecture, Datatype, Form, Leaf};
 use super::sheet::Layouts;
 use super::terminal::{Screen, wrapped};
 
-/// Letters left of what is said.
+/// The width of the column of titles.
 const INDENT: usize = 12;
-/// The most letters of a program, a form's text or a signature.
+/// The most letters of a program, of a form's text or of a signature.
 const LETTERS: usize = 1200;
 /// The most bytes of a form.
 const BYTES: usize = 256;
 /// The most lines of a tree.
 const TREE: usize = 40;
 
-/// Says it all.
-pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
+/// Describes the datatype, one section after the other.
+pub fn describe(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     let mut text = String::new();
     let mut say = |title: &str, lines: Vec<String>| {
         let mut title = format!("{title:INDENT$}");
@@ -32,8 +32,8 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
         }
     };
     let wrap = |words: &str| wrapped(words, screen.width, INDENT);
-    say("type", wrap(&cut(datatype, LETTERS)));
-    let described = cut(datatype.describe(), TREE * screen.width);
+    say("type", wrap(&truncated(datatype, LETTERS)));
+    let described = truncated(datatype.describe(), TREE * screen.width);
     let mut lines: Vec<String> = described.lines().take(TREE).map(keep).collect();
     if described.lines().nth(TREE).is_some() {
         lines.push(format!("... and more than {TREE} lines"));
@@ -48,7 +48,7 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     };
     let encoded = first.form.encode();
     say("form", wrap(&format!("{}, {} bytes{builder}", first.form.tag(), encoded.len())));
-    let nodes = cut(&first.form, LETTERS);
+    let nodes = truncated(&first.form, LETTERS);
     say("", wrap(nodes.split_once(": ").map_or("", |(_, nodes)| nodes)));
     say("", hexadecimal(&encoded, screen.width));
     for (title, lines) in programs(layouts) {
@@ -57,20 +57,20 @@ pub fn tell(datatype: &Datatype, layouts: &Layouts, screen: Screen) -> String {
     text.replace(KEPT, " ")
 }
 
-/// A blank at which no line is broken or trimmed.
+/// Stands for a blank at which no line is broken or trimmed.
 const KEPT: char = '\u{a0}';
 
 fn keep(line: &str) -> String {
     line.replace(' ', &KEPT.to_string())
 }
 
-/// The basic types in order, runs of them counted.
+/// The basic types in the order of the type map, with repetitions counted.
 fn signature(form: &Form) -> String {
     let count = form.signature().map(|signature| signature.count);
-    let mut out = Cut::new(LETTERS);
+    let mut out = Truncated::new(LETTERS);
     let mut sequence = Sequence { nodes: form.nodes(), items: Vec::new() };
     sequence.count();
-    // What is cut has said so.
+    // The error means that the text was truncated, which the text states itself.
     let _ = sequence.write(form.nodes().len() - 1, &mut out);
     match count {
         Ok(0) => "no basic items".to_owned(),
@@ -82,7 +82,7 @@ fn signature(form: &Form) -> String {
 
 struct Sequence<'a> {
     nodes: &'a [form::Node],
-    /// Whether each node has any items at all.
+    /// Whether each node has any items.
     items: Vec<bool>,
 }
 
@@ -92,8 +92,8 @@ impl Sequence<'_> {
             let any = match node {
                 form::Node::Leaf(Leaf::Basic(basic)) => !basic.is_marker(),
                 form::Node::Leaf(_) => true,
-                form::Node::Array { child, runs, .. } => {
-                    self.items[*child as usize] && !runs.is_empty()
+                form::Node::Array { child, vectors, .. } => {
+                    self.items[*child as usize] && !vectors.is_empty()
                 }
                 _ => node.children().any(|child| self.items[child as usize]),
             };
@@ -101,16 +101,16 @@ impl Sequence<'_> {
         }
     }
 
-    fn write(&self, node: usize, out: &mut Cut) -> fmt::Result {
+    fn write(&self, node: usize, out: &mut Truncated) -> fmt::Result {
         match &self.nodes[node] {
             form::Node::Leaf(Leaf::Basic(basic)) => match basic.pair() {
                 Some((value, index)) => write!(out, "{}, {}", value.code(), index.code()),
                 None => out.write_str(basic.code()),
             },
             form::Node::Leaf(leaf) => write!(out, "{leaf}"),
-            form::Node::Array { child, runs, .. } => {
+            form::Node::Array { child, vectors, .. } => {
                 let copies =
-                    runs.iter().map(|run| u128::from(run.length) * u128::from(run.count)).sum();
+                    vectors.iter().map(|it| u128::from(it.length) * u128::from(it.count)).sum();
                 self.times(*child, copies, out)
             }
             form::Node::Simple { members } => {
@@ -122,7 +122,7 @@ impl Sequence<'_> {
         }
     }
 
-    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Cut) -> fmt::Result {
+    fn list(&self, members: impl Iterator<Item = (u32, u64)>, out: &mut Truncated) -> fmt::Result {
         let mut first = true;
         for (child, length) in members.filter(|(child, _)| self.items[*child as usize]) {
             if !std::mem::take(&mut first) {
@@ -133,7 +133,7 @@ impl Sequence<'_> {
         Ok(())
     }
 
-    fn times(&self, child: u32, copies: u128, out: &mut Cut) -> fmt::Result {
+    fn times(&self, child: u32, copies: u128, out: &mut Truncated) -> fmt::Result {
         if copies == 1 {
             return self.write(child as usize, out);
         }
@@ -148,7 +148,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Whether the form is right on every machine, and what made it otherwise.
+/// Whether the form is portable; if not, which constructor is the reason.
 fn portability(form: &Form) -> String {
     let Some(culprit) = form.culprit() else {
         return "yes: none of its constructors counts bytes".to_owned();
@@ -169,21 +169,21 @@ fn portability(form: &Form) -> String {
         Node::ValueIndex { .. } => {
             ("MPI has no name for this pair", "the named pairs are portable")
         }
-        _ => ("it holds such a type", "build it of portable types"),
+        _ => ("it contains such a type", "build it of portable types"),
     };
-    format!("no: {} in {}: {reason} ({advice})", combiner(culprit), cut(culprit, 120))
+    format!("no: {} in {}: {reason} ({advice})", combiner(culprit), truncated(culprit, 120))
 }
 
-/// The programs that the form is lowered to, those that are the same said once.
+/// The programs that the form is lowered to, each distinct one once, with titles.
 fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
     let lower = |memory: &super::sheet::Layout, stream: &Architecture| match memory
         .form
         .lower(&memory.architecture, stream)
     {
-        Ok(program) => cut(&program, LETTERS),
+        Ok(program) => truncated(&program, LETTERS),
         Err(error) => error.to_string(),
     };
-    let mut said = Vec::new();
+    let mut sections = Vec::new();
     let mut own: Vec<(Vec<&str>, String)> = Vec::new();
     let add = |list: &mut Vec<(Vec<&'static str>, String)>, name, program: String| match list
         .iter_mut()
@@ -200,22 +200,22 @@ fn programs(layouts: &Layouts) -> Vec<(String, Vec<String>)> {
             .map(|(names, program)| format!("{}: {program}", names.join(", ")))
             .collect()
     };
-    said.push(("program".to_owned(), lines(own)));
+    sections.push(("program".to_owned(), lines(own)));
     if let [first, rest @ ..] = &layouts.found[..] {
         let mut theirs = Vec::new();
         for layout in rest.iter().filter(|layout| layout.architecture != first.architecture) {
             add(&mut theirs, layout.architecture.name(), lower(layout, &first.architecture));
         }
         if !theirs.is_empty() {
-            let mut told = vec![format!("for what {} packs:", first.architecture)];
-            told.extend(lines(theirs));
-            said.push((String::new(), told));
+            let mut section = vec![format!("to unpack a stream of {}:", first.architecture)];
+            section.extend(lines(theirs));
+            sections.push((String::new(), section));
         }
     }
-    said
+    sections
 }
 
-/// Bytes, sixteen or so a line.
+/// The bytes in hexadecimal, a multiple of eight in each line.
 fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
     let each = (width.saturating_sub(INDENT) / 3).max(8) / 8 * 8;
     let mut lines: Vec<String> = bytes[..bytes.len().min(BYTES)]
@@ -228,33 +228,33 @@ fn hexadecimal(bytes: &[u8], width: usize) -> Vec<String> {
     lines
 }
 
-/// A constructor's name.
+/// The name of the outermost constructor.
 fn combiner(datatype: &Datatype) -> &'static str {
     let name = datatype.combiner().mpi_name();
     name.split_once("COMBINER_").map_or(name, |(_, name)| name)
 }
 
-/// A text of so many letters at most, which says where it was cut.
-pub fn cut(value: impl Display, most: usize) -> String {
-    let mut out = Cut::new(most);
-    // What is cut has said so.
+/// The text of `value`, truncated at `most` letters. A truncated text ends with a note.
+pub fn truncated(value: impl Display, most: usize) -> String {
+    let mut out = Truncated::new(most);
+    // The error means that the text was truncated, which the text states itself.
     let _ = write!(out, "{value}");
     out.text
 }
 
-/// Takes so many letters, then fails, so that what writes them stops.
-struct Cut {
+/// A writer that fails after `most` letters, so that a long `Display` stops early.
+struct Truncated {
     text: String,
     most: usize,
 }
 
-impl Cut {
-    fn new(most: usize) -> Cut {
-        Cut { text: String::new(), most }
+impl Truncated {
+    fn new(most: usize) -> Truncated {
+        Truncated { text: String::new(), most }
     }
 }
 
-impl fmt::Write for Cut {
+impl fmt::Write for Truncated {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.most.saturating_sub(self.text.len());
         let fits = (0..=room.min(text.len())).rev().find(|&at| text.is_char_boundary(at));

@@ -1,28 +1,26 @@
-//! Which items lie where in memory, asked by address.
+//! The basic items of a datatype in memory, searched by address.
 //!
-//! The items of a datatype can be more than a machine could list, so nothing here lists them: a form is searched for what lies
-//! between two addresses, for the next address that holds anything, and for the periods at which memory repeats. Regular
-//! types answer in a time that depends on the answer and on the form, not on their counts. What interleaves in ways that have to
-//! be searched copy by copy is given up when the work exceeds [`Effort`].
+//! A datatype can have more items than a machine can list, so this module never lists all of them.
+//! It searches the form for the items between two addresses, for the next address with data, and
+//! for the periods at which memory repeats. For regular types, the time depends on the result and
+//! on the form, but not on the counts. Some types interleave so that the search must visit every
+//! copy; then it gives up when it exceeds its [`Effort`].
 
 use std::ops::Range;
 
 use shipable::form::Node;
 use shipable::{Architecture, Basic, Bounds, Error, Form, Leaf, Result};
 
-use super::parts::{Effort, Part, Parts, hits, next_start};
-
-/// A position in memory, relative to the buffer's address. Positions of items fit 64 bits, sums on the way to them may not.
-pub type Address = i128;
+use super::strided::{Address, Effort, Strided, StridedIndex, hits, next_start};
 
 /// The items of `count` elements of a datatype in the memory of an architecture.
 #[derive(PartialEq)]
 pub struct Memory {
-    /// Children before parents; the last one repeats the datatype.
-    nodes: Vec<Element>,
-    /// Of one element.
+    /// The nodes of the form, children before parents, and a last node for the `count` elements.
+    nodes: Vec<MemoryNode>,
+    /// The bounds of one element.
     bounds: Bounds,
-    /// From the least lower bound of the elements to the greatest upper one.
+    /// The range from the least lower bound of all elements to their greatest upper bound.
     span: Range<Address>,
     unit: i64,
 }
@@ -30,78 +28,81 @@ pub struct Memory {
 /// One basic item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What it is; the two of a pair are items of their own.
+    /// The type. The two members of a pair are separate items.
     pub leaf: Leaf,
-    /// Its first byte.
+    /// The address of the first byte.
     pub at: Address,
-    /// Its bytes.
+    /// The number of bytes.
     pub size: u8,
-    /// Its place in the type map.
+    /// The index in the type map.
     pub index: u128,
 }
 
-/// Memory that repeats: from `start` on, every item has another one `period` bytes behind it, as far as that begins before `end`.
+/// A range of memory that repeats. Every item from `start` on has an equal item `period` bytes
+/// later, if that one begins before `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Where the first period starts.
+    /// The start of the first period.
     pub start: Address,
     /// The end of the last item.
     pub end: Address,
-    /// In bytes.
+    /// The period in bytes.
     pub period: i128,
 }
 
-/// What an item that is found costs: no more memory than a few megabytes are ever taken by them.
+/// The effort for each item found, which limits the memory for found items to a few megabytes.
 const ITEM: usize = 16;
 
-/// A node of the form: what one of it holds.
+/// The memory of one copy of a node of the form.
 #[derive(PartialEq)]
-struct Element {
-    shape: Shape,
-    /// Where data lies; empty where there is none.
+struct MemoryNode {
+    contents: NodeContents,
+    /// The range of the node's data; empty if it has none.
     reach: Range<Address>,
+    /// The number of items.
     items: u128,
 }
 
+/// The items of a leaf, or the parts of any other node.
 #[derive(PartialEq)]
-enum Shape {
-    Leaf(Vec<Item>),
-    Parts(Parts),
+enum NodeContents {
+    Items(Vec<Item>),
+    Children(StridedIndex),
 }
 
 impl Memory {
-    /// Finds the layout. The time that it takes grows with the form, not with its counts.
+    /// Finds the layout of `count` elements. The time grows with the form, but not with its counts.
     ///
     /// # Errors
-    /// As [`Form::compile`], and where `count` elements leave 64 bits.
+    /// The errors of [`Form::compile`]; addresses of the elements that don't fit 64 bits.
     pub fn new(form: &Form, architecture: &Architecture, count: u64) -> Result<Memory> {
         let form = form.to_locale(architecture)?;
         let bounds = form.node_bounds(architecture)?;
-        let mut nodes: Vec<Element> = Vec::with_capacity(bounds.len() + 1);
+        let mut nodes: Vec<MemoryNode> = Vec::with_capacity(bounds.len() + 1);
         let mut unit = 0;
         for node in form.nodes() {
             let element = match node {
-                Node::Leaf(leaf) => Element::leaf(*leaf, architecture)?,
-                Node::Array { child, runs, .. } => {
+                Node::Leaf(leaf) => MemoryNode::of_leaf(*leaf, architecture)?,
+                Node::Array { child, vectors, .. } => {
                     let child = *child as usize;
                     let extent = bounds[child].extent();
-                    let parts = runs.iter().map(|run| {
-                        Part::new(
+                    let parts = vectors.iter().map(|vector| {
+                        Strided::new(
                             child,
-                            run.displacement,
-                            (run.length, extent),
-                            (run.count, run.stride),
+                            vector.displacement,
+                            (vector.length, extent),
+                            (vector.count, vector.stride),
                         )
                     });
-                    Element::parts(parts, &nodes)
+                    MemoryNode::of_children(parts, &nodes)
                 }
                 Node::Struct { members, .. } => {
                     let parts = members.iter().map(|member| {
                         let child = member.child as usize;
                         let extent = bounds[child].extent();
-                        Part::new(child, member.displacement, (member.length, extent), (1, 0))
+                        Strided::new(child, member.displacement, (member.length, extent), (1, 0))
                     });
-                    Element::parts(parts, &nodes)
+                    MemoryNode::of_children(parts, &nodes)
                 }
                 Node::Simple { .. } => {
                     unreachable!("a locale-specific form has placed members only")
@@ -112,8 +113,8 @@ impl Memory {
         }
         let bounds = bounds.last().copied().unwrap_or(Bounds::EMPTY);
         let root = nodes.len().saturating_sub(1);
-        let all = Element::parts(
-            std::iter::once(Part::new(root, 0, (count, bounds.extent()), (1, 0))),
+        let all = MemoryNode::of_children(
+            std::iter::once(Strided::new(root, 0, (count, bounds.extent()), (1, 0))),
             &nodes,
         );
         let last = i128::from(count.max(1) - 1).saturating_mul(bounds.extent().into());
@@ -129,54 +130,54 @@ impl Memory {
         Ok(Memory { nodes, bounds, span, unit: unit.max(1) })
     }
 
-    /// Of one element.
+    /// The bounds of one element.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds
     }
 
-    /// From the least lower bound of the elements to the greatest upper one.
+    /// The range from the least lower bound of all elements to their greatest upper bound.
     pub fn span(&self) -> Range<Address> {
         self.span.clone()
     }
 
-    /// From the first byte of data to past the last; empty where there is none.
+    /// The range from the first byte of data to the end of the last one; empty if there is none.
     pub fn reach(&self) -> Range<Address> {
         self.nodes.last().map_or(0..0, |all| all.reach.clone())
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub fn items(&self) -> u128 {
         self.nodes.last().map_or(0, |all| all.items)
     }
 
-    /// The greatest number of bytes of which every size, displacement and bound is a multiple.
+    /// The greatest common divisor of all sizes, displacements and bounds in bytes.
     pub fn unit(&self) -> i64 {
         self.unit
     }
 
     /// The types of the items, with their sizes.
     pub fn leaves(&self) -> impl Iterator<Item = (Leaf, u8)> {
-        let items = self.nodes.iter().filter_map(|node| match &node.shape {
-            Shape::Leaf(items) => Some(items),
-            Shape::Parts(_) => None,
+        let items = self.nodes.iter().filter_map(|node| match &node.contents {
+            NodeContents::Items(items) => Some(items),
+            NodeContents::Children(_) => None,
         });
         items.flatten().map(|item| (item.leaf, item.size))
     }
 
-    /// Distances at which parts repeat, the innermost first: parts of several items, and single items. They are good lengths
-    /// for a picture's rows.
+    /// The distances at which copies repeat, innermost first: of parts with several items, and of
+    /// single items. They are good lengths for the rows of a picture.
     pub fn pitches(&self) -> (Vec<i64>, Vec<i64>) {
         const MOST: usize = 64;
         let (mut compound, mut simple) = (Vec::new(), Vec::new());
         for node in &self.nodes {
-            let Shape::Parts(parts) = &node.shape else { continue };
+            let NodeContents::Children(parts) = &node.contents else { continue };
             for part in &parts.sorted {
                 let inner = (part.length > 1).then_some(part.extent);
                 let regular = part.count > 2 || (part.count > 1 && parts.sorted.len() == 1);
                 let outer = regular.then_some(part.stride);
-                let (pitches, distances) = match self.nodes[part.child].shape {
-                    Shape::Leaf(_) => (&mut simple, [outer, None]),
-                    Shape::Parts(_) => (&mut compound, [inner, outer]),
+                let (pitches, distances) = match self.nodes[part.child].contents {
+                    NodeContents::Items(_) => (&mut simple, [outer, None]),
+                    NodeContents::Children(_) => (&mut compound, [inner, outer]),
                 };
                 for distance in distances.into_iter().flatten() {
                     let distance = i64::try_from(distance.unsigned_abs()).unwrap_or(0);
@@ -189,7 +190,8 @@ impl Memory {
         (compound, simple)
     }
 
-    /// The items of which a byte lies in `window`, in the order of the type map; none where it takes too much effort.
+    /// The items that overlap `window`, in the order of the type map; `None` if the search runs out
+    /// of effort.
     pub fn items_in(&self, window: Range<Address>, effort: &mut Effort) -> Option<Vec<Item>> {
         let mut found = Vec::new();
         if let Some(all) = self.nodes.last() {
@@ -201,7 +203,7 @@ impl Memory {
 
     fn collect(
         &self,
-        node: &Element,
+        node: &MemoryNode,
         base: Address,
         index: u128,
         window: &Range<Address>,
@@ -209,8 +211,8 @@ impl Memory {
         found: &mut Vec<Item>,
     ) -> Option<()> {
         effort.spend(1)?;
-        let parts = match &node.shape {
-            Shape::Leaf(items) => {
+        let parts = match &node.contents {
+            NodeContents::Items(items) => {
                 for item in items {
                     let at = base + item.at;
                     if at < window.end && at + i128::from(item.size) > window.start {
@@ -220,18 +222,18 @@ impl Memory {
                 }
                 return Some(());
             }
-            Shape::Parts(parts) => parts,
+            NodeContents::Children(parts) => parts,
         };
-        let asked = window.start - base..window.end - base;
-        for part in parts.meeting(&asked, effort)? {
+        let within = window.start - base..window.end - base;
+        for part in parts.meeting(&within, effort)? {
             let child = &self.nodes[part.child];
-            for block in part.blocks_in(&asked) {
+            for block in part.blocks_in(&within) {
                 let start = part.block_at(block);
-                let inner = asked.start - start..asked.end - start;
-                for place in hits(part.length, part.extent, &child.reach, &inner) {
-                    let copy = u128::from(block) * u128::from(part.length) + u128::from(place);
-                    let at = base + start + i128::from(place) * part.extent;
-                    let first = index + part.index + copy * child.items;
+                let inner = within.start - start..within.end - start;
+                for copy in hits(part.length, part.extent, &child.reach, &inner) {
+                    let number = u128::from(block) * u128::from(part.length) + u128::from(copy);
+                    let at = base + start + i128::from(copy) * part.extent;
+                    let first = index + part.index + number * child.items;
                     self.collect(child, at, first, window, effort, found)?;
                 }
             }
@@ -239,7 +241,8 @@ impl Memory {
         Some(())
     }
 
-    /// The first address from `from` on that holds data; the inner `None` where no later one does.
+    /// The first address from `from` on that has data. The outer `None` means that the search ran
+    /// out of effort, the inner `None` that no data follows.
     pub fn next(&self, from: Address, effort: &mut Effort) -> Option<Option<Address>> {
         match self.nodes.last() {
             Some(all) => self.next_in(all, 0, from, effort),
@@ -249,19 +252,19 @@ impl Memory {
 
     fn next_in(
         &self,
-        node: &Element,
+        node: &MemoryNode,
         base: Address,
         from: Address,
         effort: &mut Effort,
     ) -> Option<Option<Address>> {
         effort.spend(1)?;
-        let parts = match &node.shape {
-            Shape::Leaf(items) => {
+        let parts = match &node.contents {
+            NodeContents::Items(items) => {
                 let ends = |item: &&Item| base + item.at + i128::from(item.size) > from;
                 let rest = items.iter().filter(ends);
                 return Some(rest.map(|item| from.max(base + item.at)).min());
             }
-            Shape::Parts(parts) => parts,
+            NodeContents::Children(parts) => parts,
         };
         let mut nearest = parts.first_after(from - base).map(|start| base + start);
         let here = from - base..from - base + 1;
@@ -276,8 +279,8 @@ impl Memory {
                 let inner = here.start - start;
                 let next = next_start(part.length, part.extent, &child.reach, inner);
                 better(next.map(|next| base + start + next));
-                for place in hits(part.length, part.extent, &child.reach, &(inner..inner + 1)) {
-                    let at = base + start + i128::from(place) * part.extent;
+                for copy in hits(part.length, part.extent, &child.reach, &(inner..inner + 1)) {
+                    let at = base + start + i128::from(copy) * part.extent;
                     better(self.next_in(child, at, from, effort)?);
                 }
             }
@@ -285,20 +288,20 @@ impl Memory {
         Some(nearest)
     }
 
-    /// The cycles that `at` lies in, the longest first.
+    /// The cycles that contain `at`, longest first; `None` if the search runs out of effort.
     pub fn cycles(&self, at: Address, effort: &mut Effort) -> Option<Vec<Cycle>> {
         let mut cycles = Vec::new();
         let mut node = self.nodes.last()?;
         let mut base = 0;
-        // Where nothing but this node has data.
-        let mut alone = Address::MIN..Address::MAX;
+        // The range in which only this node has data.
+        let mut exclusive = Address::MIN..Address::MAX;
         loop {
             effort.spend(1)?;
-            let Shape::Parts(parts) = &node.shape else { return Some(cycles) };
+            let NodeContents::Children(parts) = &node.contents else { return Some(cycles) };
             let Some((part, room)) = parts.only(at - base, effort)? else { return Some(cycles) };
             let child = &self.nodes[part.child];
-            alone = alone.start.max(room.start.saturating_add(base))
-                ..alone.end.min(room.end.saturating_add(base));
+            exclusive = exclusive.start.max(room.start.saturating_add(base))
+                ..exclusive.end.min(room.end.saturating_add(base));
             base += part.displacement;
             for (count, step, reach) in
                 [(part.count, part.stride, &part.block), (part.length, part.extent, &child.reach)]
@@ -313,28 +316,28 @@ impl Memory {
                 let last = i128::from(count - 1) * step;
                 let (first, last) = (base + last.min(0), base + last.max(0));
                 cycles.push(Cycle {
-                    start: alone.start.max(first + reach.start),
-                    end: alone.end.min(last + reach.end),
+                    start: exclusive.start.max(first + reach.start),
+                    end: exclusive.end.min(last + reach.end),
                     period,
                 });
-                // The copy that `at` lies in, and its room up to its neighbours.
+                // The copy that contains `at`, and the range up to its neighbours.
                 let copy =
                     ((at - first - reach.start).div_euclid(period)).clamp(0, i128::from(count - 1));
-                let place = first + copy * period;
-                if !(place + reach.start..place + reach.end).contains(&at) {
+                let start = first + copy * period;
+                if !(start + reach.start..start + reach.end).contains(&at) {
                     return Some(cycles);
                 }
-                alone = alone.start.max(place - period + reach.end)
-                    ..alone.end.min(place + period + reach.start);
-                base = place;
+                exclusive = exclusive.start.max(start - period + reach.end)
+                    ..exclusive.end.min(start + period + reach.start);
+                base = start;
             }
             node = child;
         }
     }
 }
 
-impl Element {
-    fn leaf(leaf: Leaf, architecture: &Architecture) -> Result<Element> {
+impl MemoryNode {
+    fn of_leaf(leaf: Leaf, architecture: &Architecture) -> Result<MemoryNode> {
         let layout = architecture.leaf(leaf)?;
         let whole = |size: u32| Item { leaf, at: 0, size: size as u8, index: 0 };
         let items = match (leaf, &*layout.components) {
@@ -352,34 +355,34 @@ impl Element {
             _ => vec![whole(layout.size)],
         };
         let reach = items.iter().map(|item| item.at..item.at + i128::from(item.size)).reduce(union);
-        Ok(Element {
+        Ok(MemoryNode {
             reach: reach.unwrap_or(0..0),
             items: items.len() as u128,
-            shape: Shape::Leaf(items),
+            contents: NodeContents::Items(items),
         })
     }
 
-    fn parts(parts: impl Iterator<Item = Part>, nodes: &[Element]) -> Element {
+    fn of_children(parts: impl Iterator<Item = Strided>, nodes: &[MemoryNode]) -> MemoryNode {
         let mut items = 0;
         let placed = parts.filter_map(|part| {
             let (child, index) = (&nodes[part.child], items);
             items += u128::from(part.count) * u128::from(part.length) * child.items;
             part.placed(index, &child.reach)
         });
-        let parts = Parts::new(placed.collect());
-        Element { reach: parts.reach(), items, shape: Shape::Parts(parts) }
+        let parts = StridedIndex::new(placed.collect());
+        MemoryNode { reach: parts.reach(), items, contents: NodeContents::Children(parts) }
     }
 
-    /// The greatest common divisor of its own distances.
+    /// The greatest common divisor of the node's own sizes and distances.
     fn unit(&self) -> i64 {
         let mut unit = 0;
-        match &self.shape {
-            Shape::Leaf(items) => {
+        match &self.contents {
+            NodeContents::Items(items) => {
                 for item in items {
                     unit = gcd(gcd(unit, item.size.into()), item.at as i64);
                 }
             }
-            Shape::Parts(parts) => {
+            NodeContents::Children(parts) => {
                 for part in &parts.sorted {
                     let inner = if part.length > 1 { part.extent } else { 0 };
                     let outer = if part.count > 1 { part.stride } else { 0 };
@@ -397,7 +400,7 @@ fn union(a: Range<Address>, b: Range<Address>) -> Range<Address> {
     a.start.min(b.start)..a.end.max(b.end)
 }
 
-/// Of magnitudes; 0 with anything is that.
+/// The greatest common divisor of the magnitudes of two numbers. With 0, it is the other magnitude.
 pub fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b > 0 {

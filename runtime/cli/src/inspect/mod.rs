@@ -1,10 +1,10 @@
-//! `longshore inspect`: a datatype's memory as a picture, and what becomes of it.
+//! `longshore inspect`: a picture of a datatype's memory, and a description of its form.
 
 mod facts;
 mod memory;
-mod parts;
 mod picture;
 mod sheet;
+mod strided;
 mod svg;
 mod terminal;
 #[cfg(test)]
@@ -22,21 +22,23 @@ use crate::representation::Representations;
 use sheet::Layouts;
 use terminal::Screen;
 
-/// Draws the memory that a datatype describes, and says what becomes of it
+/// Draws the memory of a datatype and describes its form
 ///
-/// Shown are the picture, once for all architectures that lay the type out alike; size, extent and bounds in bytes; the tree
-/// of constructors; the signature; whether the type is portable, and if not, what made it so; the form that ships, in
-/// words and in hexadecimal; and the programs that it is lowered to.
+/// Prints a picture for each distinct layout among the architectures; size, extent and bounds in
+/// bytes; the tree of constructors; the signature; whether the type is portable, and if not, which
+/// constructor is the reason; the form that is sent, as text and in hexadecimal; and the programs
+/// that it is lowered to.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Arguments {
     /// The datatype in the type notation; '-' reads it from standard input
     #[arg(value_name = "TYPE", allow_hyphen_values = true)]
     datatype: String,
-    /// Data representations: names as `longshore info` lists them, `native`, `all`, or one descriptor; may be repeated
+    /// Data representations: names from `longshore info`, `native`, `all`, or one descriptor; may
+    /// be repeated
     #[arg(long, value_name = "NAME,...", default_value = "native", value_parser = chosen)]
-    arch: Vec<Chosen>,
-    /// How many elements of the type to draw
+    arch: Vec<Architectures>,
+    /// Number of elements of the type
     #[arg(
         long,
         value_name = "N",
@@ -45,10 +47,10 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64)
     )]
     count: u64,
-    /// Draws the picture as SVG into a file, too; '-' writes that alone to standard output
+    /// Also writes the picture as SVG to a file; '-' writes only the SVG, to standard output
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The most lines of a picture; what is longer is folded
+    /// Most lines of a picture; a longer one is folded
     #[arg(
         long,
         value_name = "N",
@@ -64,42 +66,42 @@ Examples:
   longshore inspect 'U1(SS:2:c/1,d/1)' --arch x86-64,i686,m68k    the same, portable
   longshore inspect 'U1(V:d:8:1:10)' --arch all --svg column.svg  a column of a matrix";
 
-/// Architectures of one --arch.
+/// The architectures of one option --arch.
 #[derive(Clone)]
-struct Chosen(Vec<Architecture>);
+struct Architectures(Vec<Architecture>);
 
-fn chosen(text: &str) -> Result<Chosen, String> {
+fn chosen(text: &str) -> Result<Architectures, String> {
     if text == "all" {
-        return Ok(Chosen(Architecture::all().to_vec()));
+        return Ok(Architectures(Architecture::all().to_vec()));
     }
     let Representations(names) = Representations::parse(text)?;
-    Ok(Chosen(names.iter().map(|name| architecture(name)).collect::<Result<_, _>>()?))
+    Ok(Architectures(names.iter().map(|name| architecture(name)).collect::<Result<_, _>>()?))
 }
 
-/// Why nothing is shown, and the status for that.
-struct Mistake(String, ExitCode);
+/// An error message and the exit status for it.
+struct Failure(String, ExitCode);
 
-/// Draws and says it.
+/// Prints the picture and the description.
 pub fn main(arguments: Arguments) -> ExitCode {
-    inspect(arguments).unwrap_or_else(|Mistake(words, status)| {
+    inspect(arguments).unwrap_or_else(|Failure(words, status)| {
         eprintln!("longshore: {words}");
         status
     })
 }
 
-fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
-    let failed = |words: String| Mistake(words, ExitCode::FAILURE);
+fn inspect(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let failed = |words: String| Failure(words, ExitCode::FAILURE);
     let text =
         text(arguments.datatype).map_err(|error| failed(format!("standard input: {error}")))?;
     let datatype: Datatype = text.parse().map_err(|error: ParseError| {
         let place = pointed(&text, error.column, &error.problem.to_string());
         let notation =
             "docs/notation.md describes the notation; a column of doubles is 'U1(V:d:8:1:10)'";
-        Mistake(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
+        Failure(format!("the type can't be read\n{place}\n{notation}"), ExitCode::from(2))
     })?;
     let mut architectures: Vec<Architecture> = Vec::new();
-    for architecture in arguments.arch.into_iter().flat_map(|Chosen(all)| all) {
-        // Two names for one representation are two of its names.
+    for architecture in arguments.arch.into_iter().flat_map(|Architectures(all)| all) {
+        // Representations that differ only in their names are all shown.
         let same =
             |known: &Architecture| known.name() == architecture.name() && *known == architecture;
         if !architectures.iter().any(same) {
@@ -112,7 +114,7 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
 
     let out = match arguments.svg.as_deref() {
         Some(file) if file == Path::new("-") => {
-            // The picture says where the type can't exist.
+            // The picture has the errors for architectures that don't have the type.
             if layouts.found.is_empty() {
                 return Err(failed(layouts.failures().join("\nlongshore: ")));
             }
@@ -130,14 +132,14 @@ fn inspect(arguments: Arguments) -> Result<ExitCode, Mistake> {
                 out.push('\n');
             }
             out.push('\n');
-            out + &facts::tell(&datatype, &layouts, screen)
+            out + &facts::describe(&datatype, &layouts, screen)
         }
     };
     crate::print(&out).map_err(|error| failed(error.to_string()))?;
     Ok(if layouts.found.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The type's text: the argument, or what standard input has.
+/// The type's text: the argument, or standard input if the argument is '-'.
 fn text(argument: String) -> io::Result<String> {
     if argument != "-" {
         return Ok(argument);
@@ -149,7 +151,7 @@ fn text(argument: String) -> io::Result<String> {
     Ok(text)
 }
 
-/// A text, or the part of it about a column, with a mark under that column and what is wrong there.
+/// The part of `text` around `column`, with a mark and the problem under that column.
 fn pointed(text: &str, column: usize, problem: &str) -> String {
     const BEFORE: usize = 60;
     const AFTER: usize = 16;

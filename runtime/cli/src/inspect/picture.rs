@@ -1,28 +1,29 @@
-//! A picture of memory, before it is drawn: rows of cells, and what is folded away.
+//! A picture of memory in lines, which the renderers for terminals and SVG draw.
 //!
-//! A picture is never longer than it was asked to be, however large the type. Rows that repeat are folded into one line that
-//! says how often, rows without data likewise, and what then is still too long is left out by a line that says so. The
-//! renderers for terminals and SVG draw the same picture.
+//! A line is a row of memory or a *fold*, which stands for many rows. A picture never exceeds its
+//! limit of lines, however large the type is. Rows that repeat are folded into a line with the
+//! number of repetitions, and so are rows without data. If the picture is still too long, one more
+//! fold replaces its middle.
 
 use std::ops::Range;
 
 use shipable::Leaf;
 
-use super::memory::{Address, Memory};
-use super::parts::Effort;
+use super::memory::Memory;
+use super::strided::{Address, Effort};
 
-/// What is drawn.
+/// A picture of the memory of a datatype.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Picture {
-    /// Bytes of a cell's unit: all lengths and positions are multiples of it.
+    /// The number of bytes of a unit. All lengths and positions are multiples of it.
     pub unit: i64,
-    /// Bytes of a row.
+    /// The number of bytes of a row.
     pub pitch: i64,
-    /// Rows and folds from the lowest address up.
+    /// Rows and folds in the order of addresses.
     pub lines: Vec<Line>,
-    /// Whether all items are to be seen, and not in the order of the type map.
+    /// Whether all items are visible and their order differs from the type map's.
     pub reordered: bool,
-    /// Whether some byte that is to be seen belongs to several items.
+    /// Whether a visible byte belongs to several items.
     pub overlaps: bool,
 }
 
@@ -33,104 +34,105 @@ pub enum Line {
     Row(Row),
     /// Rows that aren't drawn.
     Fold {
-        /// The address of the first.
+        /// The address of the first row.
         start: Address,
-        /// How many.
+        /// The number of rows.
         rows: u128,
-        /// Why.
-        why: Folded,
+        /// The reason for the fold.
+        reason: FoldReason,
     },
 }
 
-/// Why rows aren't drawn.
+/// The reason why rows aren't drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Folded {
-    /// They repeat the lines above them.
+pub enum FoldReason {
+    /// The rows repeat the lines above them.
     Repeats {
-        /// How many lines.
+        /// The number of lines that repeat.
         lines: usize,
-        /// How many times.
+        /// The number of repetitions.
         times: u128,
     },
-    /// They hold no data.
+    /// The rows have no data.
     Empty,
-    /// There are too many.
+    /// The picture would have too many lines.
     TooMany,
-    /// Their items interleave too much to be told apart in a reasonable time.
+    /// The rows' items interleave so much that finding them takes too long.
     Tangled,
 }
 
 /// A row of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The address of its first byte.
+    /// The address of the row's first byte.
     pub start: Address,
-    /// All of its bytes, in order.
+    /// The cells, which cover all of the row's bytes in order.
     pub cells: Vec<Cell>,
 }
 
-/// Bytes of a row.
+/// Adjacent bytes of a row with the same contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// From the row's start.
+    /// The offset from the row's start.
     pub at: i64,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: i64,
-    /// What they are.
-    pub holds: Holds,
+    /// The contents of the bytes.
+    pub holds: Contents,
 }
 
-/// What bytes are.
+/// The contents of the bytes of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// An item, or a part of it.
+pub enum Contents {
+    /// An item, or a part of an item.
     Item {
-        /// Its type.
+        /// The item's type.
         leaf: Leaf,
-        /// Its place in the type map.
+        /// The item's index in the type map.
         index: u128,
-        /// Whether it begins here, and whether it ends here.
+        /// Whether the item begins in this cell, and whether it ends in this cell.
         whole: (bool, bool),
     },
-    /// Of several items.
+    /// Bytes of several items.
     Shared,
-    /// Of none, between the bounds.
+    /// Bytes of no item between the bounds.
     Gap,
-    /// Of none, and outside of the bounds.
+    /// Bytes of no item outside of the bounds.
     Outside,
 }
 
-/// How large a picture may be.
+/// The limits for the size of a picture.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct PictureLimits {
     /// The most units in a row.
     pub units: i64,
     /// The most lines.
     pub lines: usize,
-    /// Whether all of memory fits one row, unless the type has a structure that asks for more.
+    /// Whether the whole memory fits into one row. A type with a regular structure may still get
+    /// several rows.
     pub single: bool,
 }
 
-impl Frame {
+impl PictureLimits {
     /// The fewest lines that a picture can be folded into.
     pub const LEAST: usize = 12;
-    /// Rows that are drawn at the end of a picture that is too long.
+    /// The number of rows that are drawn at the end of a picture that is too long.
     const TAIL: u128 = 3;
 }
 
-/// Rows that are too few to be folded.
+/// A picture of at most this many rows is not folded.
 const FEW_ROWS: u128 = 12;
 /// The most lines that a fold repeats.
 const PERIOD: usize = 8;
 
 impl Picture {
-    /// Draws memory in units of `unit` bytes, which divides the memory's own.
-    pub fn new(memory: &Memory, unit: i64, frame: Frame) -> Picture {
+    /// Makes the picture of `memory` in units of `unit` bytes, a divisor of the memory's own unit.
+    pub fn new(memory: &Memory, unit: i64, limits: PictureLimits) -> Picture {
         let all = whole(memory);
         let pitch =
-            i128::from(pitch(memory, unit, frame)).min((all.end - all.start).max(unit.into()));
+            i128::from(pitch(memory, unit, limits)).min((all.end - all.start).max(unit.into()));
         let rows = |origin: Address| (all.end - origin + pitch - 1).div_euclid(pitch) as u128;
-        // Rows start at multiples of their length, unless the type's start makes for fewer of them.
+        // Rows start at multiples of their length, unless starting at the data gives fewer rows.
         let origin = all.start.div_euclid(pitch) * pitch;
         let origin = if rows(all.start) < rows(origin) { all.start } else { origin };
         let rows = rows(origin);
@@ -144,18 +146,18 @@ impl Picture {
             lines: Vec::new(),
             effort: Effort::picture(),
         };
-        drawing.draw(frame.lines.max(Frame::LEAST));
+        drawing.draw(limits.lines.max(PictureLimits::LEAST));
         let mut picture =
             Picture { unit, pitch, lines: drawing.lines, reordered: false, overlaps: false };
         let folded = picture.lines.iter().any(|line| match line {
             Line::Row(_) => false,
-            Line::Fold { why, .. } => *why != Folded::Empty,
+            Line::Fold { reason, .. } => *reason != FoldReason::Empty,
         });
         let (mut heads, mut overlaps) = (Vec::new(), false);
         for cell in picture.rows().flat_map(|row| &row.cells) {
             match cell.holds {
-                Holds::Item { index, whole: (true, _), .. } => heads.push(index),
-                Holds::Shared => overlaps = true,
+                Contents::Item { index, whole: (true, _), .. } => heads.push(index),
+                Contents::Shared => overlaps = true,
                 _ => {}
             }
         }
@@ -172,13 +174,16 @@ impl Picture {
         })
     }
 
-    /// Units of a row.
+    /// The number of units of a row.
     pub fn units(&self) -> i64 {
         self.pitch / self.unit
     }
 
-    /// Whether a bound is marked in a row: an upper one behind its last byte, a lower one before its first. Where the extent is
-    /// negative they lie the other way round, and the picture's own ends take them too.
+    /// Whether a bound at address `at` is marked in a row.
+    ///
+    /// An upper bound belongs to the row with the byte before it, a lower bound to the row with the
+    /// byte after it. With a negative extent, that byte can be outside of the picture; then the
+    /// first or last row has the mark.
     pub fn bounds(&self, row: &Row, at: Address, upper: bool) -> bool {
         let end = row.start + i128::from(self.pitch);
         let ends = |line: Option<&Line>| line.is_some_and(|line| line.start() == row.start);
@@ -189,7 +194,7 @@ impl Picture {
     }
 }
 
-/// All that there is to be seen: the bounds, and the data within them and outside.
+/// The range of addresses to draw: the bounds and all data, also outside of the bounds.
 fn whole(memory: &Memory) -> Range<Address> {
     let (span, reach) = (memory.span(), memory.reach());
     match memory.items() {
@@ -198,33 +203,34 @@ fn whole(memory: &Memory) -> Range<Address> {
     }
 }
 
-/// A row's length in bytes: one that shows the type's structure, if there is one.
-fn pitch(memory: &Memory, unit: i64, frame: Frame) -> i64 {
+/// The length of a row in bytes. If the type has a regular structure, the rows show it.
+fn pitch(memory: &Memory, unit: i64, limits: PictureLimits) -> i64 {
     const FEW: i64 = 4;
     const MANY: i64 = 16;
     let (compound, simple) = memory.pitches();
     let units = |list: &[i64]| -> Vec<i64> { list.iter().map(|pitch| pitch / unit).collect() };
     for list in [units(&compound), units(&simple)] {
-        if let Some(&good) = list.iter().filter(|n| (FEW..=frame.units).contains(*n)).min() {
+        if let Some(&good) = list.iter().filter(|n| (FEW..=limits.units).contains(*n)).min() {
             return good * unit;
         }
     }
-    // Every other item, and the like.
+    // Short periods, such as that of every other item: a row takes several of them.
     if let Some(&short) = units(&simple).iter().filter(|n| (2..FEW).contains(*n)).max() {
-        return MANY.min(frame.units) / short * short * unit;
+        return MANY.min(limits.units) / short * short * unit;
     }
     match needed(memory) {
-        needed if frame.single => i64::try_from(needed).unwrap_or(i64::MAX).max(unit),
-        _ => unit << (63 - (frame.units / 3).max(8).leading_zeros()),
+        needed if limits.single => i64::try_from(needed).unwrap_or(i64::MAX).max(unit),
+        _ => unit << (63 - (limits.units / 3).max(8).leading_zeros()),
     }
 }
 
-/// Bytes of all that there is to be seen.
+/// The number of bytes to draw.
 pub fn needed(memory: &Memory) -> i128 {
     let all = whole(memory);
     all.end - all.start
 }
 
+/// A picture under construction.
 struct Drawing<'a> {
     memory: &'a Memory,
     unit: i64,
@@ -241,11 +247,14 @@ impl Drawing<'_> {
         let mut cut = false;
         while row < self.rows {
             let left = self.rows - row;
-            if !cut && self.lines.len() + 1 + Frame::TAIL as usize >= most && left > Frame::TAIL {
+            if !cut
+                && self.lines.len() + 1 + PictureLimits::TAIL as usize >= most
+                && left > PictureLimits::TAIL
+            {
                 cut = true;
-                if left > Frame::TAIL + 1 {
-                    let rows = left - Frame::TAIL;
-                    self.fold(row, rows, Folded::TooMany);
+                if left > PictureLimits::TAIL + 1 {
+                    let rows = left - PictureLimits::TAIL;
+                    self.fold(row, rows, FoldReason::TooMany);
                     row += rows;
                     continue;
                 }
@@ -253,14 +262,15 @@ impl Drawing<'_> {
             match self.next(row) {
                 Some(drawn) => row += drawn,
                 None => {
-                    self.fold(row, left, Folded::Tangled);
+                    self.fold(row, left, FoldReason::Tangled);
                     break;
                 }
             }
         }
     }
 
-    /// Draws a line or lengthens the last one, and says by how many rows; none where it takes too much effort.
+    /// Adds a line for row `row` or extends the last fold, and returns the number of rows covered;
+    /// `None` if the search runs out of effort.
     fn next(&mut self, row: u128) -> Option<u128> {
         let start = self.address(row);
         if self.rows <= FEW_ROWS {
@@ -275,7 +285,7 @@ impl Drawing<'_> {
         if !drawn.holds_data() {
             let empty = self.empty(row)?;
             if empty > 1 {
-                self.fold(row, empty, Folded::Empty);
+                self.fold(row, empty, FoldReason::Empty);
                 return Some(empty);
             }
         }
@@ -286,7 +296,7 @@ impl Drawing<'_> {
             [
                 ..,
                 Line::Row(above),
-                Line::Fold { rows, why: Folded::Repeats { lines: 1, times }, .. },
+                Line::Fold { rows, reason: FoldReason::Repeats { lines: 1, times }, .. },
             ] if !last && above.repeats(&drawn) => {
                 *rows += 1;
                 *times += 1;
@@ -296,15 +306,18 @@ impl Drawing<'_> {
             {
                 let start = start - pitch;
                 self.lines.pop();
-                let why = Folded::Repeats { lines: 1, times: 2 };
-                self.lines.push(Line::Fold { start, rows: 2, why });
+                let reason = FoldReason::Repeats { lines: 1, times: 2 };
+                self.lines.push(Line::Fold { start, rows: 2, reason });
             }
             _ => self.lines.push(Line::Row(drawn)),
         }
         Some(1)
     }
 
-    /// Folds rows from `row` on that repeat the lines above, if the type says that they do.
+    /// Folds rows from `row` on if a cycle of the memory shows that they repeat the lines above.
+    ///
+    /// The outer `None` means that the search ran out of effort, the inner `None` that no rows
+    /// repeat.
     fn repetition(&mut self, row: u128) -> Option<Option<u128>> {
         let at = self.address(row);
         let pitch = i128::from(self.pitch);
@@ -312,7 +325,7 @@ impl Drawing<'_> {
         for cycle in self.memory.cycles(at, &mut self.effort)? {
             let Some(period) = common(cycle.period, pitch) else { continue };
             let rows = (period / pitch) as u128;
-            // Whole periods of whole rows from here on. The bounds aren't within them, nor is the last row.
+            // Only whole periods can be folded. They must not contain a bound or the last row.
             let mut end = cycle.end.min(self.address(self.rows - 1));
             for bound in [span.start, span.end] {
                 if bound > at {
@@ -323,10 +336,10 @@ impl Drawing<'_> {
             if more == 0 {
                 continue;
             }
-            // One row, which is folded already.
+            // A period of one row may already have a fold, which gets longer.
             if let [
                 ..,
-                Line::Fold { start, rows: folded, why: Folded::Repeats { lines: 1, times } },
+                Line::Fold { start, rows: folded, reason: FoldReason::Repeats { lines: 1, times } },
             ] = &mut self.lines[..]
             {
                 if rows == 1 && cycle.start <= *start - pitch {
@@ -335,29 +348,30 @@ impl Drawing<'_> {
                     return Some(Some(more));
                 }
             }
-            // Two periods that were drawn are the same.
+            // Fold only if the last two periods were drawn and are equal.
             let Some(second) = self.line_at(at - period) else { continue };
             let Some(first) = self.line_at(at - 2 * period) else { continue };
             let (one, two) = (&self.lines[first..second], &self.lines[second..]);
             let alike = one.len() == two.len()
                 && one.iter().zip(two).all(|(one, two)| one.repeats(two, period));
             if alike && two.len() <= PERIOD && cycle.start <= at - 2 * period {
-                let why = Folded::Repeats { lines: two.len(), times: more + 1 };
+                let reason = FoldReason::Repeats { lines: two.len(), times: more + 1 };
                 self.lines.truncate(second);
                 let start = at - period;
-                self.lines.push(Line::Fold { start, rows: rows * (more + 1), why });
+                self.lines.push(Line::Fold { start, rows: rows * (more + 1), reason });
                 return Some(Some(rows * more));
             }
         }
         Some(None)
     }
 
-    /// The line that starts at an address.
+    /// The index of the line that starts at an address.
     fn line_at(&self, at: Address) -> Option<usize> {
         self.lines.iter().rposition(|line| line.start() == at)
     }
 
-    /// How many rows from `row` on, which has none, have no data and lie on one side of each bound.
+    /// The number of rows from `row` on without data up to the next bound. Row `row` itself has no
+    /// data. `None` if the search runs out of effort.
     fn empty(&mut self, row: u128) -> Option<u128> {
         let start = self.address(row);
         let mut end = match self.memory.next(start, &mut self.effort)? {
@@ -377,9 +391,9 @@ impl Drawing<'_> {
         self.origin + row as i128 * i128::from(self.pitch)
     }
 
-    fn fold(&mut self, row: u128, rows: u128, why: Folded) {
+    fn fold(&mut self, row: u128, rows: u128, reason: FoldReason) {
         let start = self.address(row);
-        self.lines.push(Line::Fold { start, rows, why });
+        self.lines.push(Line::Fold { start, rows, reason });
     }
 
     fn row(&mut self, start: Address) -> Option<Row> {
@@ -387,10 +401,10 @@ impl Drawing<'_> {
         let items = self.memory.items_in(start..end, &mut self.effort)?;
         let span = self.memory.span();
         let unit = i128::from(self.unit);
-        let mut holds: Vec<Holds> = (0..self.pitch / self.unit)
+        let mut holds: Vec<Contents> = (0..self.pitch / self.unit)
             .map(|cell| match span.contains(&(start + i128::from(cell) * unit)) {
-                true => Holds::Gap,
-                false => Holds::Outside,
+                true => Contents::Gap,
+                false => Contents::Outside,
             })
             .collect();
         for item in &items {
@@ -399,10 +413,10 @@ impl Drawing<'_> {
             let whole = (first >= start, last <= end);
             for cell in &mut holds[inside.start as usize..inside.end as usize] {
                 *cell = match cell {
-                    Holds::Gap | Holds::Outside => {
-                        Holds::Item { leaf: item.leaf, index: item.index, whole }
+                    Contents::Gap | Contents::Outside => {
+                        Contents::Item { leaf: item.leaf, index: item.index, whole }
                     }
-                    Holds::Item { .. } | Holds::Shared => Holds::Shared,
+                    Contents::Item { .. } | Contents::Shared => Contents::Shared,
                 };
             }
         }
@@ -419,14 +433,14 @@ impl Drawing<'_> {
 
 impl Row {
     fn holds_data(&self) -> bool {
-        self.cells.iter().any(|cell| !matches!(cell.holds, Holds::Gap | Holds::Outside))
+        self.cells.iter().any(|cell| !matches!(cell.holds, Contents::Gap | Contents::Outside))
     }
 
-    /// Whether another row holds the same at the same places.
+    /// Whether another row has the same contents, apart from the items' indices.
     fn repeats(&self, other: &Row) -> bool {
         let kind = |cell: &Cell| match cell.holds {
-            Holds::Item { leaf, whole, .. } => {
-                Cell { holds: Holds::Item { leaf, index: 0, whole }, ..*cell }
+            Contents::Item { leaf, whole, .. } => {
+                Cell { holds: Contents::Item { leaf, index: 0, whole }, ..*cell }
             }
             _ => *cell,
         };
@@ -436,7 +450,7 @@ impl Row {
 }
 
 impl Line {
-    /// The address of its first byte.
+    /// The address of the line's first byte.
     pub fn start(&self) -> Address {
         match self {
             Line::Row(row) => row.start,
@@ -447,8 +461,8 @@ impl Line {
     fn repeats(&self, other: &Line, distance: i128) -> bool {
         let alike = match (self, other) {
             (Line::Row(one), Line::Row(other)) => one.repeats(other),
-            (Line::Fold { rows, why, .. }, Line::Fold { rows: more, why: because, .. }) => {
-                rows == more && why == because
+            (Line::Fold { rows, reason, .. }, Line::Fold { rows: more, reason: because, .. }) => {
+                rows == more && reason == because
             }
             _ => false,
         };
@@ -456,7 +470,7 @@ impl Line {
     }
 }
 
-/// The least common multiple, where it is one to be reckoned with.
+/// The least common multiple; `None` if it doesn't fit or isn't positive.
 fn common(a: i128, b: i128) -> Option<i128> {
     let (mut x, mut y) = (a, b);
     while y > 0 {

@@ -1,60 +1,62 @@
-//! What both renderers draw: a datatype in several representations, to one scale, those that lay it out alike drawn once.
+//! The model that both renderers draw: pictures of a datatype in several representations, to one
+//! scale. Representations with equal layouts share one picture.
 
 use std::ops::Range;
 use std::rc::Rc;
 
 use shipable::{Architecture, Basic, Bounds, Datatype, Error, Form, Leaf};
 
-use super::memory::{Address, Memory, gcd};
-use super::picture::{Frame, Holds, Picture, needed};
+use super::memory::{Memory, gcd};
+use super::picture::{Contents, Picture, PictureLimits, needed};
+use super::strided::Address;
 
-/// A datatype in the memory of an architecture. What is equal on several is shared by them.
+/// A datatype in the memory of an architecture. Equal forms and equal memories are shared.
 pub struct Layout {
-    /// Whose memory.
+    /// The architecture.
     pub architecture: Architecture,
-    /// The form that it has when it is committed there.
+    /// The form that the datatype has after a commit on the architecture.
     pub form: Rc<Form>,
-    /// Where its items lie.
+    /// The memory of the elements.
     pub memory: Rc<Memory>,
 }
 
 /// A datatype in several representations.
 pub struct Layouts {
-    /// Where it can exist, in the order asked for.
+    /// The layouts on architectures that have the type, in the order of the command line.
     pub found: Vec<Layout>,
-    /// Where it can't, and why.
+    /// The architectures that don't have the type, and the errors.
     pub failed: Vec<(Architecture, Error)>,
 }
 
-/// Representations that lay a type out alike.
+/// Representations with equal layouts of the datatype.
 pub struct Group {
-    /// Their names.
+    /// The names of the representations.
     pub names: Vec<&'static str>,
     memory: Rc<Memory>,
-    /// Of one element.
+    /// The bounds of one element.
     pub bounds: Bounds,
-    /// From the least lower bound of all elements to the greatest upper one.
+    /// The range from the least lower bound of all elements to their greatest upper bound.
     pub span: Range<Address>,
-    /// The first byte of data and past the last one.
+    /// The range from the first byte of data to the end of the last one.
     pub reach: Range<Address>,
-    /// Their memory.
+    /// The picture of the memory.
     pub picture: Picture,
 }
 
-/// Pictures to one scale.
+/// Pictures to one scale, with a common legend.
 pub struct Sheet {
-    /// One for each layout that differs.
+    /// One group for each distinct layout.
     pub groups: Vec<Group>,
-    /// The types of the items that are to be seen, in the order of their appearance.
+    /// The types of the items, in the order of their first appearance.
     pub legend: Vec<Leaf>,
-    /// Whether any gap is to be seen.
+    /// Whether any gap is visible.
     pub gaps: bool,
-    /// Units of the longest row.
+    /// The number of units of the longest row.
     pub units: i64,
 }
 
 impl Layouts {
-    /// Lays `count` elements out in each.
+    /// Lays out `count` elements on each architecture.
     pub fn new(datatype: &Datatype, architectures: &[Architecture], count: u64) -> Layouts {
         let mut layouts = Layouts { found: Vec::new(), failed: Vec::new() };
         for &architecture in architectures {
@@ -74,10 +76,10 @@ impl Layouts {
         layouts
     }
 
-    /// Where the type can't exist, and why.
+    /// A message for each architecture that doesn't have the type.
     pub fn failures(&self) -> Vec<String> {
         let failed = self.failed.iter().map(|(architecture, error)| match error {
-            // It names the architecture by itself.
+            // This message names the architecture itself.
             Error::NoSuchKind { .. } => error.to_string(),
             _ => format!("{architecture}: {error}"),
         });
@@ -85,14 +87,14 @@ impl Layouts {
     }
 }
 
-/// One of those that are known, if it is equal, else this one.
+/// The known value that equals `made`, if there is one; otherwise `made` itself.
 fn shared<'a, T: PartialEq + 'a>(made: T, mut known: impl Iterator<Item = &'a Rc<T>>) -> Rc<T> {
     known.find(|known| ***known == made).map_or_else(|| Rc::new(made), Rc::clone)
 }
 
 impl Sheet {
-    /// Draws them. `units` is how many of the unit fit in a row, where the longest label of an item of one unit takes as many
-    /// letters as it is given.
+    /// Makes the pictures, each of at most `lines` lines. `units(letters)` returns the number of
+    /// units that fit into a row if the label of a unit has `letters` letters.
     pub fn new(layouts: &Layouts, lines: usize, units: impl Fn(usize) -> i64) -> Sheet {
         let memories = || layouts.found.iter().map(|layout| &*layout.memory);
         let unit = memories().map(Memory::unit).fold(0, gcd).max(1);
@@ -104,10 +106,10 @@ impl Sheet {
             .max()
             .unwrap_or(1);
         let units = units(letters).max(4);
-        // Single bytes are legible when they are small; larger units would be cramped.
+        // A row of small units stays legible when it is full, but a row of larger units doesn't.
         let room = if unit <= 2 { units } else { (units / 2).max(4) };
         let single = memories().all(|memory| needed(memory) <= i128::from(room * unit));
-        let frame = Frame { units, lines, single };
+        let limits = PictureLimits { units, lines, single };
         let mut groups: Vec<Group> = Vec::new();
         for layout in &layouts.found {
             let memory = &layout.memory;
@@ -115,7 +117,7 @@ impl Sheet {
                 known.names.push(layout.architecture.name());
                 continue;
             }
-            let picture = Picture::new(memory, unit, frame);
+            let picture = Picture::new(memory, unit, limits);
             let group = Group {
                 names: vec![layout.architecture.name()],
                 memory: Rc::clone(memory),
@@ -137,11 +139,11 @@ impl Sheet {
         }
         let units = groups.iter().map(|group| group.picture.units()).max().unwrap_or(1);
         let rows = groups.iter().flat_map(|group| group.picture.rows());
-        let gaps = rows.flat_map(|row| &row.cells).any(|cell| cell.holds == Holds::Gap);
+        let gaps = rows.flat_map(|row| &row.cells).any(|cell| cell.holds == Contents::Gap);
         Sheet { groups, legend, gaps, units }
     }
 
-    /// The place of an item's type in the legend, by which it is coloured.
+    /// The index of an item's type in the legend, which decides its colour.
     pub fn colour(&self, leaf: Leaf) -> usize {
         self.legend.iter().position(|known| *known == leaf).unwrap_or(0)
     }
@@ -156,7 +158,8 @@ impl Group {
         numbers(self) == numbers(other) && self.picture == other.picture
     }
 
-    /// `size 9, extent 16 from lb 0 to ub 16, true extent 16 from 0 to 16`.
+    /// The sizes and bounds as text: `size 9, extent 16 from lb 0 to ub 16, true extent 16 from 0
+    /// to 16`.
     pub fn figures(&self, count: u64) -> String {
         let Bounds { lb, ub, size, true_lb, true_ub, .. } = self.bounds;
         let mut text =
@@ -171,7 +174,8 @@ impl Group {
         text
     }
 
-    /// The bounds that deserve a mark, where they aren't those of the data: address, name, and whether it is an upper one.
+    /// The bounds to mark: address, names, and whether they are upper bounds. Equal bounds share a
+    /// mark.
     pub fn marks(&self) -> Vec<(Address, String, bool)> {
         let mut marks: Vec<(Address, String, bool)> = Vec::new();
         let mut mark = |at: Address, name: &str, upper: bool| match marks
@@ -191,7 +195,7 @@ impl Group {
     }
 }
 
-/// What stands in an item's cell.
+/// The label of an item's cell.
 pub fn label(leaf: Leaf) -> &'static str {
     match leaf {
         Leaf::Basic(basic) => basic.code(),
@@ -201,7 +205,7 @@ pub fn label(leaf: Leaf) -> &'static str {
     }
 }
 
-/// A type's name in MPI's words.
+/// The MPI name of a type.
 pub fn name(leaf: Leaf) -> String {
     let parameter = |n: Option<u32>| n.map_or("undefined".to_owned(), |n| n.to_string());
     match leaf {

@@ -1,30 +1,32 @@
-//! A sheet as SVG: one file without references, on a background of its own, so that it is legible on any page.
+//! Renders a sheet as SVG: one file without references, on a background of its own, so that it is
+//! legible on any page.
 
 use shipable::{Datatype, Leaf};
 use svg::Document;
 use svg::node::element::{Definitions, Description, Group as Many, Line as Stroke, Path, Pattern};
 use svg::node::element::{Rectangle, Style, Text, Title};
 
-use super::facts::cut;
-use super::memory::Address;
-use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
+use super::facts::truncated;
+use super::picture::{Cell, Contents, FoldReason, Line, Picture, Row};
 use super::sheet::{Group, Layouts, Sheet, label, name};
-use super::terminal::{folded, wrapped};
+use super::strided::Address;
+use super::terminal::{fold_text, wrapped};
 
-/// Pixels of the whole picture; here and below, pixels are meant.
+/// The width of the picture. All sizes in this module are in pixels.
 const WIDTH: i64 = 920;
-/// What stays free at the edges.
+/// The free space at the edges.
 const MARGIN: i64 = 16;
-/// A row's height.
+/// The height of a row.
 const ROW: i64 = 28;
-/// From one line of text to the next.
+/// The distance between lines of text.
 const TEXT: i64 = 17;
-/// A letter of the monospaced text, at 12 pixels and at 11.
+/// The width of a letter of the monospaced text in sizes up to 12.
 const LETTER: f64 = 7.25;
 /// The least width of a unit.
 const NARROW: i64 = 12;
-/// The greatest, and that of a unit of one byte.
+/// The greatest width of a unit of several bytes.
 const WIDE: i64 = 44;
+/// The greatest width of a unit of one byte.
 const BYTE: i64 = 34;
 
 const STYLE: &str = "\
@@ -36,10 +38,10 @@ text{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#1b
 .i0{fill:#87d7ff}.i1{fill:#aff287}.i2{fill:#ffd787}.i3{fill:#d7afff}.i4{fill:#ffafaf}
 .i5{fill:#affff0}.i6{fill:#d7af87}.i7{fill:#87a9ff}.i8{fill:#afd75f}.i9{fill:#d0d0d0}";
 
-/// Colours of items in [`STYLE`].
+/// The number of item colours in [`STYLE`].
 const COLOURS: usize = 10;
 
-/// Draws layouts, a picture for each that differs, at most `lines` lines each.
+/// Draws one picture of at most `lines` lines for each distinct layout.
 pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) -> String {
     let longest = layouts.found.iter().flat_map(|layout| {
         let (span, reach) = (layout.memory.span(), layout.memory.reach());
@@ -52,7 +54,7 @@ pub fn draw(datatype: &Datatype, layouts: &Layouts, count: u64, lines: usize) ->
     let widest = if unit == 1 { BYTE } else { WIDE };
     let step = (room / sheet.units.max(1)).clamp(1, widest);
     let mut pen = Pen { sheet: &sheet, gutter, step, y: MARGIN, drawn: Many::new() };
-    let title = cut(datatype, 400);
+    let title = truncated(datatype, 400);
     for line in pen.wrapped(&title) {
         pen.y += TEXT;
         pen.text(MARGIN, pen.y, "title", &line);
@@ -106,18 +108,18 @@ fn hatch(id: &str, paper: &str, ink: &str, strokes: &str) -> Pattern {
         .add(Path::new().set("d", strokes).set("stroke", ink).set("stroke-width", 1))
 }
 
-/// Pixels that so many letters take.
+/// The width of `letters` letters.
 fn across(letters: usize) -> i64 {
     (letters as f64 * LETTER).ceil() as i64
 }
 
 struct Pen<'a> {
     sheet: &'a Sheet,
-    /// Where cells begin.
+    /// The position of the first cell.
     gutter: i64,
-    /// Of a unit.
+    /// The width of a unit.
     step: i64,
-    /// How far down it is.
+    /// The current vertical position.
     y: i64,
     drawn: Many,
 }
@@ -164,17 +166,17 @@ impl Pen<'_> {
                     self.row(picture, row);
                     self.bars(picture, row, group);
                 }
-                Line::Fold { start, rows, why } => self.fold(picture, *start, *rows, *why),
+                Line::Fold { start, rows, reason } => self.fold(picture, *start, *rows, *reason),
             }
         }
-        for (so, words) in [
+        for (applies, words) in [
             (
                 picture.reordered,
                 "The numbers are the places in the type map, whose order isn't memory's.",
             ),
             (picture.overlaps, "Bytes hatched in red belong to several items."),
         ] {
-            if so {
+            if applies {
                 self.y += TEXT;
                 self.text(self.gutter, self.y, "small", words);
             }
@@ -186,7 +188,7 @@ impl Pen<'_> {
         self.gutter + bytes / picture.unit * self.step
     }
 
-    /// Offsets above the cells: addresses in a picture of one row, else from the row's start.
+    /// Draws the scale above the cells: addresses for a single row, otherwise offsets in a row.
     fn ruler(&mut self, picture: &Picture) {
         let many = picture.lines.len() > 1;
         let from = match picture.lines.first() {
@@ -223,8 +225,8 @@ impl Pen<'_> {
             let text = text.set("text-anchor", "end").set("x", self.gutter - 8);
             self.add(text.set("y", self.y + ROW / 2 + 4));
         }
-        // Gaps first, so that the frames of items lie above theirs.
-        let is_gap = |cell: &&Cell| cell.holds == Holds::Gap;
+        // Items come after gaps, so that the frames of items cover those of gaps.
+        let is_gap = |cell: &&Cell| cell.holds == Contents::Gap;
         for cell in row.cells.iter().filter(is_gap) {
             self.cell(picture, cell);
         }
@@ -241,10 +243,10 @@ impl Pen<'_> {
             box_.set("y", self.y).set("height", ROW)
         };
         let (leaf, index, head) = match cell.holds {
-            Holds::Outside => return,
-            Holds::Gap => return self.add(frame("gap".into())),
-            Holds::Shared => return self.add(frame("shared".into())),
-            Holds::Item { leaf, index, whole: (head, _) } => (leaf, index, head),
+            Contents::Outside => return,
+            Contents::Gap => return self.add(frame("gap".into())),
+            Contents::Shared => return self.add(frame("shared".into())),
+            Contents::Item { leaf, index, whole: (head, _) } => (leaf, index, head),
         };
         self.add(frame(self.class(leaf)));
         if !head {
@@ -267,9 +269,9 @@ impl Pen<'_> {
         format!("item i{}", self.sheet.colour(leaf) % COLOURS)
     }
 
-    fn fold(&mut self, picture: &Picture, start: Address, rows: u128, why: Folded) {
+    fn fold(&mut self, picture: &Picture, start: Address, rows: u128, reason: FoldReason) {
         let end = start + rows as i128 * i128::from(picture.pitch);
-        let words = folded(rows, why, end);
+        let words = fold_text(rows, reason, end);
         self.y += TEXT + 2;
         let x = self.gutter;
         for (at, line) in self.wrapped(words.trim_start_matches(": ")).iter().enumerate() {
@@ -280,7 +282,8 @@ impl Pen<'_> {
         self.y += 8;
     }
 
-    /// A bar at each bound that lies in the row above: of all, longer than the row is high, and of data.
+    /// Draws a bar at each bound in the row above. The bars of lb and ub are longer than the row is
+    /// high, those of the true bounds are not.
     fn bars(&mut self, picture: &Picture, row: &Row, group: &Group) {
         const OVER: i64 = 6;
         let (span, reach) = (&group.span, &group.reach);

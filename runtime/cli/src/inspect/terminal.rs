@@ -1,4 +1,4 @@
-//! A sheet as text: coloured cells on a terminal, plain letters elsewhere.
+//! Renders a sheet as text: coloured cells on a terminal, plain letters elsewhere.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -6,16 +6,16 @@ use std::io::IsTerminal;
 use anstyle::{Ansi256Color, AnsiColor, Style};
 use shipable::Leaf;
 
-use super::memory::Address;
-use super::picture::{Cell, Folded, Holds, Line, Picture, Row};
+use super::picture::{Cell, Contents, FoldReason, Line, Picture, Row};
 use super::sheet::{Group, Layouts, Sheet, label, name};
+use super::strided::Address;
 
-/// What the text is written for.
+/// The properties of the text output.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    /// Letters of a line.
+    /// The number of letters in a line.
     pub width: usize,
-    /// Whether it shows colours.
+    /// Whether the output shows colours.
     pub colour: bool,
 }
 
@@ -23,16 +23,16 @@ const TITLE: Style = AnsiColor::Cyan.on_default().bold();
 const QUIET: Style = AnsiColor::BrightBlack.on_default();
 const WARN: Style = AnsiColor::Red.on_default().bold();
 
-/// Light backgrounds for black letters, of the 256 colours that terminals share.
+/// Light backgrounds for black letters, from the standard palette of 256 colours.
 const PALETTE: [u8; 10] = [117, 156, 222, 183, 217, 159, 180, 111, 149, 252];
 
-/// Letters to the left of a row, at least.
+/// The least number of blanks to the left of a row.
 const MARGIN: usize = 2;
-/// The most letters of a unit.
+/// The most letters for a unit.
 const WIDEST: usize = 6;
 
 impl Screen {
-    /// Standard output, whatever it is.
+    /// The properties of standard output.
     pub fn standard() -> Screen {
         let out = std::io::stdout();
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -47,23 +47,23 @@ impl Screen {
         }
     }
 
-    /// A text in a style, or as it is.
+    /// A text in a style; unchanged if there are no colours.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// A title.
+    /// A text in the style of titles.
     pub fn title(&self, text: &str) -> String {
         self.paint(TITLE, text)
     }
 
-    /// Something that went wrong.
+    /// A text in the style of warnings.
     pub fn warning(&self, text: &str) -> String {
         self.paint(WARN, text)
     }
 }
 
-/// Draws layouts, a picture for each that differs, at most `lines` lines each.
+/// Draws one picture of at most `lines` lines for each distinct layout.
 pub fn draw(layouts: &Layouts, count: u64, lines: usize, screen: Screen) -> String {
     let address = |at: Address| at.to_string().len();
     let spans = layouts.found.iter().flat_map(|layout| {
@@ -94,7 +94,7 @@ struct Pen<'a> {
     sheet: &'a Sheet,
     screen: Screen,
     gutter: usize,
-    /// Letters of a unit.
+    /// The number of letters for a unit.
     letters: usize,
 }
 
@@ -114,20 +114,21 @@ impl Pen<'_> {
             return;
         }
         self.ruler(picture, text);
-        // Between the rows of a larger picture they would be in the way; there the figures have to do.
+        // Marks between the rows of a larger picture would hide its structure.
         let marks = if picture.lines.len() == 1 { group.marks() } else { Vec::new() };
         for line in &picture.lines {
             match line {
                 Line::Row(row) => {
                     self.row(picture, row, text);
-                    // Two marks are four bounds: the data's own.
+                    // With two marks, the bounds equal the true bounds and need no marks.
                     if marks.len() > 2 {
                         self.marks(row, picture, &marks, text);
                     }
                 }
-                Line::Fold { start, rows, why } => {
+                Line::Fold { start, rows, reason } => {
                     let end = start + *rows as i128 * i128::from(picture.pitch);
-                    let words = format!("{:>1$}{2}", "", self.gutter, folded(*rows, *why, end));
+                    let words =
+                        format!("{:>1$}{2}", "", self.gutter, fold_text(*rows, *reason, end));
                     for line in wrapped(words.trim_start(), self.screen.width, self.gutter) {
                         *text += &self.screen.paint(QUIET, &line);
                         text.push('\n');
@@ -144,7 +145,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Offsets above the cells: from 0 in a picture of one row, else from the row's start.
+    /// Writes the scale above the cells: addresses for a single row, otherwise offsets in a row.
     fn ruler(&self, picture: &Picture, text: &mut String) {
         let many = picture.lines.len() > 1;
         let from = match picture.lines.first() {
@@ -195,13 +196,13 @@ impl Pen<'_> {
     fn cell(&self, cell: &Cell, picture: &Picture) -> String {
         let width = (cell.length / picture.unit) as usize * self.letters;
         match cell.holds {
-            Holds::Outside => " ".repeat(width),
-            Holds::Gap => match self.screen.colour {
+            Contents::Outside => " ".repeat(width),
+            Contents::Gap => match self.screen.colour {
                 true => self.screen.paint(QUIET, &"░".repeat(width)),
                 false => ".".repeat(width),
             },
-            Holds::Shared => self.screen.paint(WARN, &"#".repeat(width)),
-            Holds::Item { leaf, index, whole: (head, tail) } => {
+            Contents::Shared => self.screen.paint(WARN, &"#".repeat(width)),
+            Contents::Item { leaf, index, whole: (head, tail) } => {
                 let mut words = match (head, picture.reordered) {
                     (true, true) => format!("{}{index}", label(leaf)),
                     (true, false) => label(leaf).to_owned(),
@@ -209,7 +210,8 @@ impl Pen<'_> {
                 };
                 words.truncate(width);
                 match self.screen.colour {
-                    // The end of an item is left dark, so that neighbours of one type are seen to be two.
+                    // The last letter has no colour, so that adjacent items of one type are
+                    // distinguishable.
                     true if tail && width > 1 && words.len() < width => {
                         let width = width - 1;
                         format!("{} ", self.coloured(leaf, &format!("{words:<width$}")))
@@ -228,7 +230,7 @@ impl Pen<'_> {
         self.screen.paint(style, text)
     }
 
-    /// The bounds that lie in a row, on as many lines as it takes.
+    /// Writes the marks of the bounds in a row, on as many lines as they need.
     fn marks(
         &self,
         row: &Row,
@@ -243,22 +245,22 @@ impl Pen<'_> {
             }
             let units = ((at - row.start) / i128::from(picture.unit)) as usize;
             let column = self.gutter + units * self.letters;
-            // An upper bound's mark stands below the last letter before it.
+            // The mark of an upper bound is below the last letter before the bound.
             let (from, mark) = match upper {
                 true if column > name.len() + 1 => (column - name.len() - 1, format!("{name}^")),
                 true => (column - 1, format!("^{name}")),
                 false => (column, format!("^{name}")),
             };
-            // All of it is ASCII. A blank is kept about each mark.
+            // The lines are ASCII, so columns are byte indices. Marks are separated by a blank.
             let about = from.saturating_sub(1)..from + mark.len() + 1;
             let is_free = |line: &String| {
                 line.bytes().enumerate().all(|(at, letter)| letter == b' ' || !about.contains(&at))
             };
-            let place = lines.iter().position(is_free).unwrap_or(lines.len());
-            if place == lines.len() {
+            let index = lines.iter().position(is_free).unwrap_or(lines.len());
+            if index == lines.len() {
                 lines.push(String::new());
             }
-            let line = &mut lines[place];
+            let line = &mut lines[index];
             if line.len() < from + mark.len() {
                 *line = format!("{line:<0$}", from + mark.len());
             }
@@ -309,28 +311,28 @@ impl Pen<'_> {
     }
 }
 
-/// What isn't drawn, and why.
-pub fn folded(rows: u128, why: Folded, end: Address) -> String {
+/// The text of a fold that ends at address `end`.
+pub fn fold_text(rows: u128, reason: FoldReason, end: Address) -> String {
     let plural = |n: u128| if n == 1 { "" } else { "s" };
-    match why {
-        Folded::Repeats { lines: 1, times } => {
+    match reason {
+        FoldReason::Repeats { lines: 1, times } => {
             format!(": the row above {times} time{} more, to {end}", plural(times))
         }
-        Folded::Repeats { lines, times } => {
+        FoldReason::Repeats { lines, times } => {
             format!(": the {lines} lines above {times} time{} more, to {end}", plural(times))
         }
-        Folded::Empty => format!(": {rows} row{} without data, to {end}", plural(rows)),
-        Folded::TooMany => {
+        FoldReason::Empty => format!(": {rows} row{} without data, to {end}", plural(rows)),
+        FoldReason::TooMany => {
             format!(": {rows} row{} not drawn, to {end} (--lines draws more)", plural(rows))
         }
-        Folded::Tangled => format!(
+        FoldReason::Tangled => format!(
             ": {rows} row{} not drawn, to {end}: the items interleave in too many ways to find them",
             plural(rows)
         ),
     }
 }
 
-/// A text in lines of `width` letters, broken at blanks, `indent` letters from the left.
+/// Breaks a text at blanks into lines of at most `width` letters, each indented by `indent`.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -1,12 +1,12 @@
-//! The model against the oracle, which writes every item out, and the text that is drawn of it.
+//! Compares the model of memory with the oracle, which lists every item, and checks the drawn text.
 
 use shipable::oracle::{self, Options, Random, cases};
 use shipable::{Architecture, Basic, Datatype, Form, Leaf};
 
-use super::memory::{Address, Item, Memory};
-use super::parts::Effort;
-use super::picture::{Folded, Frame, Holds, Line, Picture};
+use super::memory::{Item, Memory};
+use super::picture::{Contents, FoldReason, Line, Picture, PictureLimits};
 use super::sheet::Layouts;
+use super::strided::{Address, Effort};
 use super::terminal::{self, Screen};
 use super::{facts, pointed};
 
@@ -21,7 +21,7 @@ fn memory(datatype: &Datatype, architecture: &Architecture, count: u64) -> Optio
     Memory::new(&form, architecture, count).ok()
 }
 
-/// What the oracle lists, pairs as two items and complex numbers as one.
+/// The items that the oracle lists, with pairs as two items and complex numbers as one.
 fn expected(datatype: &Datatype, architecture: &Architecture, count: u64) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     for scalar in oracle::expand(datatype, architecture, count).unwrap() {
@@ -47,7 +47,7 @@ fn expected(datatype: &Datatype, architecture: &Architecture, count: u64) -> Vec
     items
 }
 
-/// A random type, sometimes repeated so often that its picture is folded.
+/// A random type, often with so many copies that its picture is folded.
 fn random(random: &mut Random) -> Datatype {
     let inner = random.datatype();
     let more = random.below(200) as i64;
@@ -62,7 +62,7 @@ fn random(random: &mut Random) -> Datatype {
 }
 
 #[test]
-fn memory_holds_what_the_oracle_lists() {
+fn memory_has_the_items_that_the_oracle_lists() {
     for seed in 0..cases(400) {
         let mut dice = Random::new(seed, Options { disjoint: seed % 2 == 0, ..Options::default() });
         let (datatype, architecture) = (random(&mut dice), dice.architecture());
@@ -97,10 +97,11 @@ fn memory_holds_what_the_oracle_lists() {
     }
 }
 
-/// The type of every byte, as a picture has it once its folds are unfolded; none where it doesn't say.
+/// The rows of a picture after unfolding, with the type of every byte; `None` for rows that the
+/// picture omits.
 fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
     let mut rows: Vec<(Address, Option<Vec<Option<Leaf>>>)> = Vec::new();
-    // The first of the rows of each line.
+    // The index of the first row of each line.
     let mut firsts = Vec::new();
     for line in &picture.lines {
         firsts.push(rows.len());
@@ -109,23 +110,23 @@ fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
                 let mut bytes = Vec::new();
                 for cell in &row.cells {
                     let leaf = match cell.holds {
-                        Holds::Item { leaf, .. } => Some(leaf),
-                        Holds::Shared => Some(Leaf::Basic(Basic::Packed)),
-                        Holds::Gap | Holds::Outside => None,
+                        Contents::Item { leaf, .. } => Some(leaf),
+                        Contents::Shared => Some(Leaf::Basic(Basic::Packed)),
+                        Contents::Gap | Contents::Outside => None,
                     };
                     bytes.extend(vec![leaf; cell.length as usize]);
                 }
                 rows.push((row.start, Some(bytes)));
             }
-            Line::Fold { start, rows: many, why } => {
-                let repeated = match *why {
-                    Folded::Repeats { lines, times } => {
+            Line::Fold { start, rows: many, reason } => {
+                let repeated = match *reason {
+                    FoldReason::Repeats { lines, times } => {
                         let period = rows[firsts[firsts.len() - 1 - lines]..].to_vec();
                         assert_eq!(*many, times * period.len() as u128);
                         period
                     }
-                    Folded::Empty => vec![(0, Some(vec![None; picture.pitch as usize]))],
-                    Folded::TooMany | Folded::Tangled => vec![(0, None)],
+                    FoldReason::Empty => vec![(0, Some(vec![None; picture.pitch as usize]))],
+                    FoldReason::TooMany | FoldReason::Tangled => vec![(0, None)],
                 };
                 for at in 0..*many as usize {
                     let address = start + at as i128 * i128::from(picture.pitch);
@@ -138,7 +139,7 @@ fn unfolded(picture: &Picture) -> Vec<(Address, Option<Vec<Option<Leaf>>>)> {
 }
 
 #[test]
-fn what_is_folded_is_what_the_fold_says() {
+fn a_fold_describes_the_rows_that_it_replaces() {
     let mut folds = [0; 4];
     let tried = cases(400);
     for seed in 0..tried {
@@ -153,17 +154,18 @@ fn what_is_folded_is_what_the_fold_says() {
             continue;
         }
         let what = format!("seed {seed}: {count} x {datatype} on {architecture}");
-        let lines = Frame::LEAST + dice.below(20) as usize;
-        let frame = Frame { units: 16 + dice.below(60) as i64, lines, single: dice.chance(2) };
-        let picture = Picture::new(&memory, memory.unit(), frame);
+        let lines = PictureLimits::LEAST + dice.below(20) as usize;
+        let limits =
+            PictureLimits { units: 16 + dice.below(60) as i64, lines, single: dice.chance(2) };
+        let picture = Picture::new(&memory, memory.unit(), limits);
         assert!(picture.lines.len() <= lines, "{what}: {} lines", picture.lines.len());
         for line in &picture.lines {
-            if let Line::Fold { why, .. } = line {
-                folds[match why {
-                    Folded::Repeats { lines: 1, .. } => 0,
-                    Folded::Repeats { .. } => 1,
-                    Folded::Empty => 2,
-                    Folded::TooMany | Folded::Tangled => 3,
+            if let Line::Fold { reason, .. } = line {
+                folds[match reason {
+                    FoldReason::Repeats { lines: 1, .. } => 0,
+                    FoldReason::Repeats { .. } => 1,
+                    FoldReason::Empty => 2,
+                    FoldReason::TooMany | FoldReason::Tangled => 3,
                 }] += 1;
             }
         }
@@ -194,7 +196,7 @@ fn what_is_folded_is_what_the_fold_says() {
 }
 
 #[test]
-fn types_as_large_as_memory_are_drawn_at_once() {
+fn huge_types_are_drawn_quickly_and_in_few_lines() {
     for text in [
         "U1(1000000000000d)",
         "U1(V:i:1000000000000:1:3)",
@@ -208,17 +210,18 @@ fn types_as_large_as_memory_are_drawn_at_once() {
         let layouts = Layouts::new(&parsed(text), &[Architecture::X86_64], 3);
         let drawn = terminal::draw(&layouts, 3, 24, SCREEN);
         assert!(drawn.lines().count() < 40, "{text}:\n{drawn}");
-        let said = facts::tell(&parsed(text), &layouts, SCREEN);
+        let said = facts::describe(&parsed(text), &layouts, SCREEN);
         assert!(said.lines().count() < 60, "{text}:\n{said}");
     }
 }
 
 #[test]
-fn a_long_list_is_cut_where_it_is_said() {
+fn a_truncated_description_states_its_limit() {
     let places: Vec<i64> = (0..100_000).map(|at| at * at % 1_000_003 * 2).collect();
     let scattered = Datatype::indexed_block(1, &places, &Datatype::double()).unwrap();
     let layouts = Layouts::new(&scattered, &[Architecture::X86_64], 1);
-    let text = terminal::draw(&layouts, 1, 24, SCREEN) + &facts::tell(&scattered, &layouts, SCREEN);
+    let text =
+        terminal::draw(&layouts, 1, 24, SCREEN) + &facts::describe(&scattered, &layouts, SCREEN);
     assert!(text.len() < 12_000, "{}", text.len());
     for stated in ["rows not drawn, to ", "(cut at 1200 letters)", " bytes more"] {
         assert!(text.contains(stated), "{stated} in\n{text}");
@@ -226,7 +229,7 @@ fn a_long_list_is_cut_where_it_is_said() {
 }
 
 #[test]
-fn colours_change_nothing_else() {
+fn colours_do_not_change_the_letters() {
     for text in [
         "U1(V:d:4:1:5)",
         "U1(SS:3:c/2,d/1,LD/1)",
@@ -241,7 +244,7 @@ fn colours_change_nothing_else() {
         for (at, part) in drawn.split('\u{1b}').enumerate() {
             visible += if at == 0 { part } else { part.split_once('m').unwrap().1 };
         }
-        // Blanks of a colour stand for the dashes, shades for the dots; the legend's swatches are wider.
+        // With colours, blanks replace dashes and shades replace dots. The legend differs in width.
         let letters = |text: &str| -> Vec<String> {
             let rows = text.lines().take_while(|line| !line.contains("MPI_"));
             rows.map(|row| row.replace('░', ".").replace('-', " ").trim_end().to_owned()).collect()
@@ -251,7 +254,7 @@ fn colours_change_nothing_else() {
 }
 
 #[test]
-fn columns_are_pointed_at() {
+fn parse_errors_point_at_their_column() {
     let error = "U1(V:d:8:+1:10)".parse::<Datatype>().unwrap_err();
     let drawn = pointed("U1(V:d:8:+1:10)", error.column, &error.problem.to_string());
     assert_eq!(

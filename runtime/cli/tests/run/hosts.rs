@@ -1,5 +1,7 @@
-//! Jobs whose hosts are reached by a start command. Here that takes the host's name, which is a niceness, and all are this machine:
-//! `env -i nice -n 1 longshore agent`. Nothing of the launcher's environment gets through it.
+//! Jobs on several hosts that a start command reaches.
+//!
+//! All hosts are this machine. The start command takes the host's name as a niceness:
+//! `env -i nice -n 1 longshore agent`. It passes nothing of the launcher's environment on.
 
 use std::fs;
 use std::io::{BufRead, Read, Write};
@@ -13,8 +15,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::support::{Finished, Run, parent, run, sh, start, variable};
-use super::{TELLS_OF_TERM, role};
+use super::support::{Finished, LaunchedJob, parent, run, sh, start, variable};
+use super::{REPORTS_TERM, role};
 
 /// One rank on the first host, up to three on the second.
 const HOSTS: [&str; 4] = ["--host", "1:1,2:3", "--start", "env -i nice -n"];
@@ -23,8 +25,8 @@ fn on_hosts<'a>(options: &[&'a str], script: &'a str) -> Finished {
     sh(&[&HOSTS[..], options].concat(), script)
 }
 
-/// Ranks that wait on both hosts.
-fn waiting(options: &[&str], script: &str) -> (Run, impl Read + use<>) {
+/// Starts three ranks that wait, on both hosts.
+fn waiting(options: &[&str], script: &str) -> (LaunchedJob, impl Read + use<>) {
     let mut run = start(&[&HOSTS[..], options, &["-n", "3", "sh", "-c", script]].concat());
     let stderr = run.await_waiting(3);
     (run, stderr)
@@ -32,7 +34,7 @@ fn waiting(options: &[&str], script: &str) -> (Run, impl Read + use<>) {
 
 const WAIT: &str = "echo waits >&2; sleep 60; true";
 
-/// The words of a process.
+/// The command line of a process.
 fn words(pid: i32) -> String {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ")
@@ -44,13 +46,13 @@ fn niceness(pid: i32) -> i32 {
     words.split_whitespace().nth(16).and_then(|word| word.parse().ok()).unwrap_or_default()
 }
 
-/// That of the tests, on which a host's comes.
+/// The niceness of the tests, to which that of a host is added.
 fn own_niceness() -> i32 {
     niceness(std::process::id() as i32)
 }
 
-/// The agent of a host: the process in front, and its child.
-fn agent(run: &Run, host: i32) -> (Pid, Pid) {
+/// The agent of a host: its front process and its launcher process.
+fn agent(run: &LaunchedJob, host: i32) -> (Pid, Pid) {
     let niceness_there = own_niceness() + host;
     let mine = run.pid().as_raw();
     let is_mine = |mut pid: i32| loop {
@@ -71,7 +73,7 @@ fn agent(run: &Run, host: i32) -> (Pid, Pid) {
     (Pid::from_raw(parent(inner)), Pid::from_raw(inner))
 }
 
-/// A start command that is a script, with the host's name as `$1`.
+/// Makes a script that is a start command and gets the host's name as `$1`.
 fn script(name: &str, text: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("longshore-{name}-{}", std::process::id()));
     fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -79,9 +81,9 @@ fn script(name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// ssh joins an agent's words, and the shell there parts them: both of a program in a folder whose name has a blank.
+/// ssh joins the agent's words, and a shell on the host splits them again.
 #[test]
-fn a_folder_with_a_blank_gets_through_ssh() {
+fn a_path_with_a_blank_passes_through_ssh() {
     let folder = std::env::temp_dir().join(format!("longshore's own {}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let longshore = folder.join("longshore");
@@ -99,7 +101,7 @@ fn a_folder_with_a_blank_gets_through_ssh() {
 }
 
 #[test]
-fn ranks_fill_the_hosts() {
+fn ranks_fill_the_hosts_in_order() {
     let sizes = format!("echo $PMI_RANK $LONGSHORE_HOSTS $#, $(($(nice) - {}))", own_niceness());
     let sizes = sizes.as_str();
     let mut lines = on_hosts(&["-n", "3"], sizes).lines();
@@ -113,13 +115,13 @@ fn ranks_fill_the_hosts() {
     assert_eq!(two.lines(), ["of two"], "two programs take one each");
     on_hosts(&["-n", "5"], sizes).expect(
         1,
-        &["longshore: 5 ranks, and the hosts take 4: give --host more, or larger numbers behind ':'"],
+        &["longshore: the job has 5 ranks, but its hosts take only 4: give --host more hosts, or larger numbers after ':'"],
     );
 }
 
-/// As many agents need more than the limit on open descriptors, which the ranks keep.
+/// Twelve agents need more descriptors than the limit of 32.
 #[test]
-fn many_hosts_need_many_descriptors() {
+fn the_descriptor_limit_is_raised_for_many_agents() {
     let hosts = ["1"; 12].join(",");
     let script = "ulimit -Sn 32; exec \"$@\"";
     let launcher = ["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run"];
@@ -129,7 +131,7 @@ fn many_hosts_need_many_descriptors() {
 }
 
 #[test]
-fn programs_arguments_environment_and_folder_cross_over() {
+fn programs_arguments_environment_and_folder_reach_the_hosts() {
     let script = "echo $PMI_RANK $A/$LONGSHORE_ARCH/${HOME-none} $(pwd) \"$@\"";
     let shell = ["sh", "-c", script, "sh"];
     let options = ["--wdir", "/usr", "-x", "A=1 2", "--arch", "s390x,native", "-n", "2"];
@@ -140,7 +142,7 @@ fn programs_arguments_environment_and_folder_cross_over() {
     let expected =
         ["0 1 2/s390x/none /usr x  y ' $A", "1 1 2//none /usr x  y ' $A", "2 //none /usr"];
     assert_eq!(lines, expected);
-    // What begins with LONGSHORE_ goes along, but for what a rank's launcher sets itself.
+    // All variables LONGSHORE_* are passed on, except those that the launcher sets itself.
     let launcher =
         ["env", "LONGSHORE_ODD=1", "LONGSHORE_SEGMENT=77", env!("CARGO_BIN_EXE_longshore"), "run"];
     let script = "echo $LONGSHORE_ODD, $([ $LONGSHORE_SEGMENT = 77 ] && echo stale)";
@@ -149,7 +151,7 @@ fn programs_arguments_environment_and_folder_cross_over() {
 }
 
 #[test]
-fn output_and_input_cross_over() {
+fn output_and_input_pass_between_hosts() {
     let words = [&HOSTS[..], &["--label", "-n", "3", "cat"]].concat();
     let mut run = start(&words);
     let much = "0123456789\n".repeat(100_000);
@@ -166,9 +168,9 @@ fn output_and_input_cross_over() {
     assert_eq!(finished.stderr, "error");
 }
 
-/// What the launcher says behind the orders may be here with them: nobody else says anything that would wake the agent.
+/// If input arrives in one piece with the orders, no later message wakes the agent.
 #[test]
-fn input_may_come_with_the_orders() {
+fn input_that_arrives_with_the_orders_is_not_lost() {
     let start_command = script("late", "shift; { sleep 0.3; cat; } | \"$@\"");
     let start_words = ["--host", "a", "--start", start_command.to_str().unwrap()];
     let mut run = start(&[&start_words[..], &["--watchdog", "0", "cat"]].concat());
@@ -179,7 +181,7 @@ fn input_may_come_with_the_orders() {
 }
 
 #[test]
-fn much_output_passes_a_slow_reader() {
+fn large_output_of_hosts_waits_for_a_slow_reader() {
     let mut run = start(&[&HOSTS[..], &["-n", "3", "sh", "-c", "yes | head -c 2000000"]].concat());
     thread::sleep(Duration::from_millis(300));
     assert!(run.child.try_wait().unwrap().is_none(), "it should wait for its reader");
@@ -187,14 +189,14 @@ fn much_output_passes_a_slow_reader() {
 }
 
 #[test]
-fn output_that_nobody_reads_ends_its_writers() {
+fn a_closed_reader_ends_the_writers_on_hosts_by_sigpipe() {
     let mut run = start(&[&HOSTS[..], &["-n", "2", "yes"]].concat());
     drop(run.child.stdout.take());
     assert_eq!(run.finish().status, 128 + 13);
 }
 
 #[test]
-fn statuses_deaths_and_timeouts_cross_over() {
+fn statuses_deaths_and_timeouts_are_reported_from_hosts() {
     on_hosts(&["-n", "3"], "exit 0").expect(0, &[]);
     on_hosts(&["-n", "3"], "[ $PMI_RANK = 2 ] && kill -SEGV $$; sleep 60").expect(
         139,
@@ -210,7 +212,7 @@ fn statuses_deaths_and_timeouts_cross_over() {
 }
 
 #[test]
-fn what_cannot_start_is_told() {
+fn programs_folders_hosts_and_agents_that_cannot_start_are_reported() {
     let missing = run(&[&HOSTS[..], &["sleep", "60", ":", "./no-such-program"]].concat());
     missing.expect(
         127,
@@ -236,12 +238,12 @@ fn what_cannot_start_is_told() {
     let other = on_hosts(&["--agent", "echo Good day", "-n", "1"], "true");
     other.expect(
         1,
-        &["longshore: host 1: no agent could be started, the start command exited with status 0, having said \"Good day agent\""],
+        &["longshore: host 1: no agent could be started, the start command exited with status 0, and printed \"Good day agent\""],
     );
 }
 
 #[test]
-fn a_login_may_be_talkative() {
+fn output_of_a_login_before_the_greeting_is_ignored() {
     let start = script("login", "echo Welcome to $1; echo Last login: never; shift; exec \"$@\"");
     let finished =
         run(&["--host", "a,b", "--start", start.to_str().unwrap(), "-n", "2", "echo", "x"]);
@@ -255,16 +257,17 @@ fn a_login_may_be_talkative() {
 }
 
 #[test]
-fn signals_cross_over() {
-    let (run, _stderr) = waiting(&["--on-death", "report"], TELLS_OF_TERM);
+fn signals_are_forwarded_to_hosts() {
+    let (run, _stderr) = waiting(&["--on-death", "report"], REPORTS_TERM);
     kill(run.pid(), Signal::SIGTERM).unwrap();
     let finished = run.finish();
     assert_eq!((finished.status, finished.lines()), (4, vec!["got it".to_owned(); 3]));
 }
 
-/// Other hosts know nothing of what the launcher ignores. Its rank sends it the signal there, and lives on.
+/// The rank sends the signal to the launcher. If the launcher forwarded it, the rank would die,
+/// because ranks on hosts don't inherit the ignored signals.
 #[test]
-fn a_signal_that_the_launcher_ignores_stays_here() {
+fn a_signal_that_the_launcher_ignores_is_not_forwarded() {
     let script = "trap '' HUP; exec \"$@\" $$";
     let launcher = ["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_longshore"), "run"];
     let host = ["--host", "1", "--start", "env --default-signal=HUP nice -n"];
@@ -273,15 +276,17 @@ fn a_signal_that_the_launcher_ignores_stays_here() {
     assert_eq!((finished.status, finished.lines()), (0, vec!["lives".to_owned()]));
 }
 
-/// A peer may have its last messages still to come: on its host as on others it has finalized, and the job has its status.
+/// Peers may still receive the last messages of a finalized rank, so no host may mark it dead. The
+/// job still has its status.
 #[test]
-fn a_rank_that_fails_behind_its_finalize_is_not_dead_to_others() {
-    // What the launcher had to tell of the first one's end is there when the barrier lets the other go. A network isn't needed.
-    let behind = "echo cmd=barrier_in >&$PMI_FD; read -r line <&$PMI_FD; exec \"$@\"";
-    let alone = ["env", "-u", "LONGSHORE_HOSTS"];
-    let waits = [&[":", "bash", "-c", behind, "bash"], &alone[..]].concat();
+fn a_rank_that_fails_after_finalize_is_not_dead_to_others() {
+    // The barrier completes after the launcher has recorded the first rank's end on the other host.
+    // Without LONGSHORE_HOSTS, the ranks need no network.
+    let after_barrier = "echo cmd=barrier_in >&$PMI_FD; read -r line <&$PMI_FD; exec \"$@\"";
+    let no_hosts = ["env", "-u", "LONGSHORE_HOSTS"];
+    let waits = [&[":", "bash", "-c", after_barrier, "bash"], &no_hosts[..]].concat();
     let own = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-    let first = [own(&alone), role("finish_and_fail")].concat();
+    let first = [own(&no_hosts), role("finish_and_fail")].concat();
     let words = [first, own(&waits), role("outlive")].concat();
     for hosts in [&[][..], &HOSTS] {
         let options = own(&[hosts, &["--on-death", "report"]].concat());
@@ -292,9 +297,9 @@ fn a_rank_that_fails_behind_its_finalize_is_not_dead_to_others() {
     }
 }
 
-/// Who reads command lines, or the environment of anything but ranks, doesn't find it.
+/// The secret is on no command line, and in the environment of no process that isn't a rank.
 #[test]
-fn the_secret_is_in_the_environment_of_ranks_alone() {
+fn the_secret_is_only_in_the_environment_of_ranks() {
     let here = start(&["-n", "2", "sh", "-c", WAIT]);
     for (mut run, ranks) in [(here, 2), (waiting(&[], WAIT).0, 3)] {
         if run.child.stderr.is_some() {
@@ -320,11 +325,11 @@ fn the_secret_is_in_the_environment_of_ranks_alone() {
     }
 }
 
-/// Kills something of the second host's agent, under which two of three ranks wait.
+/// Kills processes of the second host's agent while two of three ranks wait there.
 fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) {
     let (run, mut stderr) = waiting(&[], &format!("printf .; {WAIT}"));
     for victim in victims(agent(&run, 2)) {
-        // The front takes the agent with it, sometimes before its turn.
+        // After the front is killed, the agent ends too, perhaps before it is killed here.
         let killed = kill(victim, Signal::SIGKILL);
         assert!(matches!(killed, Ok(()) | Err(Errno::ESRCH)), "{killed:?}");
     }
@@ -340,27 +345,27 @@ fn kill_agent(victims: fn((Pid, Pid)) -> Vec<Pid>) {
 }
 
 #[test]
-fn the_job_ends_with_an_agent() {
+fn the_job_ends_when_an_agent_is_killed() {
     kill_agent(|(front, _)| vec![front]);
     kill_agent(|(_, agent)| vec![agent]);
     kill_agent(|(front, agent)| vec![front, agent]);
 }
 
 #[test]
-fn an_agent_that_is_told_to_end_tells_how_its_ranks_did() {
+fn an_agent_ended_by_sigterm_reports_the_ends_of_its_ranks() {
     let (run, mut stderr) = waiting(&[], "echo waits >&2; exec sleep 60");
     kill(agent(&run, 2).1, Signal::SIGTERM).unwrap();
     let mut rest = String::new();
     stderr.read_to_string(&mut rest).unwrap();
-    // Which of its two came first is nobody's business.
-    let told = "(sh) was killed by SIGTERM, before init; ending the other 2 ranks\n";
-    assert!(rest.contains(told) && !rest.contains("agent"), "{rest}");
+    // Either of the agent's two ranks may end first.
+    let end = "(sh) was killed by SIGTERM, before init; ending the other 2 ranks\n";
+    assert!(rest.contains(end) && !rest.contains("agent"), "{rest}");
     assert_eq!(run.finish().status, 143);
 }
 
 #[test]
-fn the_job_ends_with_a_start_command() {
-    // One that stands between, as ssh does.
+fn the_job_ends_when_a_start_command_is_killed() {
+    // This start command stays alive as the agent's parent, as ssh does.
     let start_command = script("between", "shift; \"$@\"; exit");
     let words =
         ["--host", "a,b", "--start", start_command.to_str().unwrap(), "-n", "2", "sh", "-c", WAIT];
@@ -386,12 +391,12 @@ fn words_of_shell(pid: i32, script: &std::path::Path, host: &str) -> bool {
 
 #[test]
 fn nothing_on_any_host_outlives_the_launcher() {
-    // Of the first nothing is under way when the launcher goes, of the second there is always something.
+    // The first script sends no output when the launcher is killed, the second one always does.
     let silent =
         "(trap '' TERM HUP; setsid sh -c 'sleep 60; true' & sleep 60) & echo waits >&2; sleep 60";
     let talkative =
         silent.replace("waits >&2; sleep 60", "waits >&2; while true; do echo >&2; done");
-    let inner = |run: &Run| {
+    let inner = |run: &LaunchedJob| {
         let is_launcher =
             |&pid: &i32| parent(pid) == run.pid().as_raw() && words(pid).contains(" run ");
         Pid::from_raw(run.running().into_iter().find(is_launcher).unwrap())
@@ -410,9 +415,9 @@ fn nothing_on_any_host_outlives_the_launcher() {
     }
 }
 
-/// One that doesn't answer is given up.
+/// The launcher gives up an agent that doesn't answer.
 #[test]
-fn a_stopped_agent_holds_nobody_up() {
+fn a_stopped_agent_does_not_delay_the_end_of_the_job() {
     let (run, mut stderr) = waiting(&[], WAIT);
     let (_, agent) = agent(&run, 2);
     kill(agent, Signal::SIGSTOP).unwrap();

@@ -1,5 +1,5 @@
-//! `longshore run` under test: started, steered and looked at from outside.
-#![allow(dead_code)] // each test binary uses a part
+//! `longshore run` under test: starts jobs, signals and observes them from outside.
+#![allow(dead_code)] // no test binary uses all of it
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,31 +12,33 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 
-/// Only a hang takes this long, on the slowest machine.
+/// A time that only a hang exceeds, also on the slowest machine.
 pub const HANG: Duration = Duration::from_secs(60);
 
-/// `longshore run` under way. All processes of the job carry its mark in their environment.
-pub struct Run {
+/// A running `longshore run`. All processes of the job have its mark in their environment.
+pub struct LaunchedJob {
     pub child: Child,
     mark: String,
 }
 
-/// How it ended.
+/// The result of `longshore run` after its end.
 pub struct Finished {
     pub status: i32,
     pub stdout: Vec<u8>,
     pub stderr: String,
 }
 
-/// Starts `longshore run` with `words`, behind those of LONGSHORE_TEST_OPTIONS if that is set: `--host a:2,b:99 --start
-/// ip_netns_exec` puts all jobs on several hosts, where `_` stands for a blank.
-pub fn start<S: AsRef<str>>(words: &[S]) -> Run {
+/// Starts `longshore run` with the options in LONGSHORE_TEST_OPTIONS and with `words`.
+///
+/// In LONGSHORE_TEST_OPTIONS, `_` stands for a blank: `--host a:2,b:99 --start ip_netns_exec` runs
+/// all jobs on two hosts.
+pub fn start<S: AsRef<str>>(words: &[S]) -> LaunchedJob {
     static MARKS: AtomicU32 = AtomicU32::new(0);
     let mark =
         format!("LONGSHORE_TEST={}.{}", std::process::id(), MARKS.fetch_add(1, Ordering::Relaxed));
     let (name, value) = mark.split_once('=').unwrap();
     let options = std::env::var("LONGSHORE_TEST_OPTIONS").unwrap_or_default();
-    // What a script starts in the background ignores interrupts, and so would the launcher.
+    // A script's background processes ignore SIGINT. The launcher must not inherit that.
     let child = Command::new("env")
         .args(["--default-signal", env!("CARGO_BIN_EXE_longshore"), "run"])
         .args(options.split_whitespace().map(|word| word.replace('_', " ")))
@@ -47,25 +49,25 @@ pub fn start<S: AsRef<str>>(words: &[S]) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    Run { child, mark }
+    LaunchedJob { child, mark }
 }
 
-/// Likewise, and waits for its end.
+/// Runs `longshore run` with `words` until its end.
 pub fn run<S: AsRef<str>>(words: &[S]) -> Finished {
     start(words).finish()
 }
 
-/// A shell as program.
+/// Runs `longshore run` with a shell script as the program.
 pub fn sh<'a>(options: &[&'a str], script: &'a str) -> Finished {
     run(&[options, &["sh", "-c", script]].concat())
 }
 
-impl Run {
+impl LaunchedJob {
     pub fn pid(&self) -> Pid {
         Pid::from_raw(self.child.id() as i32)
     }
 
-    /// Waits for its end, and sees that it left nothing running.
+    /// Waits for the end of the job, and checks that no process is left running.
     pub fn finish(mut self) -> Finished {
         drop(self.child.stdin.take());
         let stdout = reader(self.child.stdout.take());
@@ -76,7 +78,7 @@ impl Run {
                 Some(status) => break status,
                 None if start.elapsed() > HANG => {
                     self.child.kill().unwrap();
-                    panic!("it hangs");
+                    panic!("the job hangs");
                 }
                 None => thread::sleep(Duration::from_millis(2)),
             }
@@ -87,7 +89,7 @@ impl Run {
         Finished { status, stdout: stdout.join().unwrap(), stderr }
     }
 
-    /// The processes with its mark, but for itself.
+    /// The processes with the job's mark, except the started process itself.
     pub fn running(&self) -> BTreeSet<i32> {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let marked = processes.filter(|process| {
@@ -98,7 +100,7 @@ impl Run {
         ids.filter(|&id| id != self.pid().as_raw()).collect()
     }
 
-    /// The files with names that its processes share memory by.
+    /// The files under /dev/shm that the job's processes map.
     pub fn shared_files(&self) -> Vec<String> {
         let processes = self.running().into_iter();
         let maps = processes.flat_map(|pid| fs::read_to_string(format!("/proc/{pid}/maps")));
@@ -114,7 +116,7 @@ impl Run {
         }
     }
 
-    /// Reads its stderr until `count` ranks have said that they wait.
+    /// Reads standard error until `count` ranks have printed that they wait.
     pub fn await_waiting(&mut self, count: usize) -> BufReader<impl Read + use<>> {
         let mut stderr = BufReader::new(self.child.stderr.take().unwrap());
         await_waiting(&mut stderr, count);
@@ -122,12 +124,13 @@ impl Run {
     }
 }
 
-/// Likewise from where it is read already. The launcher's watchdog says the same of ranks, and doesn't count.
+/// Reads `stderr` until `count` ranks have printed that they wait. Lines of the launcher don't
+/// count: its watchdog uses the same word.
 pub fn await_waiting(stderr: &mut impl BufRead, count: usize) {
     let mut waiting = 0;
     while waiting < count {
         let mut line = String::new();
-        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "it ended early");
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0, "the job ended early");
         waiting += usize::from(line.contains("waits") && !line.starts_with("longshore:"));
     }
 }
@@ -147,7 +150,7 @@ impl Finished {
         String::from_utf8_lossy(&self.stdout).lines().map(str::to_owned).collect()
     }
 
-    /// The launcher's own messages.
+    /// The messages of the launcher itself.
     pub fn messages(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with("longshore: ")).collect()
     }
@@ -158,14 +161,14 @@ impl Finished {
     }
 }
 
-/// The parent of a process, 0 once it is gone.
+/// The parent of a process; 0 if the process has ended.
 pub fn parent(pid: i32) -> i32 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let words = stat.rsplit_once(')').map_or("", |(_, words)| words);
     words.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
-/// A variable in the environment of a process, empty where there is none.
+/// A variable in the environment of a process; empty if there is none.
 pub fn variable(pid: i32, name: &str) -> String {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let text = String::from_utf8_lossy(&environment).into_owned();

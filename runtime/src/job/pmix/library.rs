@@ -1,7 +1,8 @@
-//! libpmix, loaded at run time: the functions that a client needs, behind a safe surface.
+//! libpmix, loaded at run time: the functions that a client needs, behind a safe interface.
 //!
-//! Types and constants are those of the PMIx standard's ABI, which is the same in all versions from 3 to 6; their layout is checked
-//! against pmix_common.h by the assertions below.
+//! Types and constants are those of the PMIx standard's ABI, which is identical in the versions 3
+//! to
+//! 6. The assertions below check the layouts against pmix_common.h.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -35,7 +36,7 @@ struct Proc {
     rank: u32,
 }
 
-/// pmix_value_t. Of its union only the members in use; [`Unused`] gives the size.
+/// pmix_value_t. The union has only the members in use; [`Envar`] gives it the size.
 #[repr(C)]
 struct Value {
     kind: u16,
@@ -47,13 +48,13 @@ union Data {
     flag: bool,
     string: *mut c_char,
     uint32: u32,
-    unused: Unused,
+    envar: Envar,
 }
 
-/// pmix_envar_t, the largest member.
+/// pmix_envar_t, the largest member of the union. Its contents are not used.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Unused {
+struct Envar {
     name: *mut c_char,
     value: *mut c_char,
     separator: c_char,
@@ -88,7 +89,7 @@ type Handler = unsafe extern "C" fn(
     *mut c_void,
 );
 
-/// The library. It stays loaded: its threads run until the process ends.
+/// The functions of the library. It stays loaded, because its threads run until the process ends.
 pub(super) struct Library {
     init: unsafe extern "C" fn(*mut Proc, *mut Info, usize) -> Status,
     finalize: unsafe extern "C" fn(*const Info, usize) -> Status,
@@ -115,10 +116,11 @@ pub(super) struct Library {
     describe: unsafe extern "C" fn(Status) -> *const c_char,
 }
 
-/// Whether the server is gone. A process has one, whatever libraries load it.
+/// Whether the server has ended. Static, because a process has only one connection to a server.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Called by the library on a thread of its own, with the one event that is asked for.
+/// The handler of the only event that is registered, LOST_CONNECTION. The library calls it on a
+/// thread of its own.
 unsafe extern "C" fn lost(
     _: usize,
     _: Status,
@@ -132,7 +134,8 @@ unsafe extern "C" fn lost(
 ) {
     LOST.store(true, Ordering::Relaxed);
     if let Some(completed) = completion {
-        // SAFETY: the library's own function, called once with the data that came with it, as the standard has it.
+        // SAFETY: the library passed this function for exactly this call, and `data` is the object
+        // that it passed with it. The PMIx standard requires one call with these arguments.
         unsafe {
             completed(ACTION_COMPLETE, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), data);
         }
@@ -140,13 +143,14 @@ unsafe extern "C" fn lost(
 }
 
 impl Library {
-    /// Loads the first of `places` that there is.
-    pub(super) fn load(places: &[PathBuf]) -> io::Result<Library> {
+    /// Loads the first of `candidates` that can be loaded.
+    pub(super) fn load(candidates: &[PathBuf]) -> io::Result<Library> {
         let mut reasons = Vec::new();
-        for place in places {
-            // SAFETY: its initializers are those of any shared library, trusted as the launcher is whose environment names it. Its
-            // components look for its symbols among the global ones.
-            match unsafe { Loaded::open(Some(place), RTLD_NOW | RTLD_GLOBAL) } {
+        for candidate in candidates {
+            // RTLD_GLOBAL: plugins of libpmix look up its symbols among the global ones.
+            // SAFETY: loading runs the library's initializers. The library is libpmix, which comes
+            // from the launcher, the system or the user, and is trusted as they are.
+            match unsafe { Loaded::open(Some(candidate), RTLD_NOW | RTLD_GLOBAL) } {
                 Ok(loaded) => return Library::of(loaded),
                 Err(error) => reasons.push(error.to_string()),
             }
@@ -154,7 +158,7 @@ impl Library {
         Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!(
-                "the launcher speaks PMIx, by libpmix, which can't be loaded ({}); install it (Debian: libpmix2), or name it by {}",
+                "the launcher needs PMIx, by libpmix, which can't be loaded ({}); install it (Debian: libpmix2), or set {} to its path",
                 reasons.join("; "),
                 env::PMIX_LIBRARY
             ),
@@ -162,7 +166,8 @@ impl Library {
     }
 
     fn of(loaded: Loaded) -> io::Result<Library> {
-        // SAFETY: each has the standard's signature, as the fields' types say, in every libpmix.
+        // SAFETY: the type of each field of `Library` is the signature of that function in the PMIx
+        // standard.
         let library = unsafe {
             Library {
                 init: *symbol(&loaded, "PMIx_Init")?,
@@ -176,19 +181,21 @@ impl Library {
                 describe: *symbol(&loaded, "PMIx_Error_string")?,
             }
         };
-        std::mem::forget(loaded); // never unloaded, so the functions stay
+        std::mem::forget(loaded); // never unloaded, so that the functions stay valid
         Ok(library)
     }
 
-    /// Connects to the server; gives back this process's namespace and rank.
+    /// Connects to the server. Returns this process's namespace and rank.
     pub(super) fn init(&self) -> io::Result<(CString, u32)> {
         let mut own = Proc { namespace: [0; 256], rank: 0 };
-        // The library starts a thread of its own.
-        // SAFETY: `own` is written, and no information is passed.
+        // Signals are blocked, because the library starts a thread, which must not take the
+        // program's. SAFETY: the function writes `own`, which is valid, and takes no information
+        // (null, 0).
         let status = signals::blocked(|| unsafe { (self.init)(&mut own, ptr::null_mut(), 0) });
         self.check("PMIx_Init", status)?;
         let mut codes = [LOST_CONNECTION];
-        // SAFETY: the codes are copied; with neither callback nor data for it the call is synchronous. `lost` is `'static`.
+        // SAFETY: one valid code is passed, which the library copies, and no information (null, 0).
+        // Without a callback (null) the call is synchronous. `lost` is valid for the whole program.
         let watched = unsafe {
             (self.watch)(
                 codes.as_mut_ptr(),
@@ -200,39 +207,40 @@ impl Library {
                 ptr::null_mut(),
             )
         };
-        // Newer versions return the handler's number, which is no error.
+        // Newer versions return the handler's number, which is positive and no error.
         self.check("PMIx_Register_event_handler", watched.min(SUCCESS))?;
         let bytes: Vec<u8> = own.namespace.iter().map(|&c| c as u8).collect();
         let namespace = CStr::from_bytes_until_nul(&bytes).map_err(io::Error::other)?;
         Ok((namespace.to_owned(), own.rank))
     }
 
-    /// The processes of the job.
+    /// The number of processes of the job.
     pub(super) fn size(&self, namespace: &CStr) -> io::Result<u32> {
         let value = self.value(namespace, RANK_WILDCARD, c"pmix.job.size")?;
-        let wrong = || io::Error::other("PMIx_Get: the launcher doesn't say how large the job is");
+        let wrong = || io::Error::other("PMIx_Get: the launcher doesn't provide pmix.job.size");
         value.as_ref().and_then(Owned::number).ok_or_else(wrong)
     }
 
     pub(super) fn put(&self, key: &CStr, text: &CStr) -> io::Result<()> {
         let mut value = Value { kind: STRING, data: Data { string: text.as_ptr().cast_mut() } };
-        // SAFETY: the library copies key and value, and writes neither.
+        // SAFETY: key and value are valid, and the library copies both and writes to neither.
         self.check("PMIx_Put", unsafe { (self.put)(GLOBAL, key.as_ptr(), &mut value) })
     }
 
     pub(super) fn fence(&self) -> io::Result<()> {
-        // SAFETY: it takes nothing.
+        // SAFETY: the function takes no arguments.
         self.check("PMIx_Commit", unsafe { (self.commit)() })?;
         let collect = Info {
             key: characters(c"pmix.collect"),
             flags: 0,
             value: Value { kind: BOOL, data: Data { flag: true } },
         };
-        // SAFETY: no list of processes, which means all; one information, read before the call returns.
+        // SAFETY: the empty list of processes (null, 0) means all. One information is passed, which
+        // lives until the call returns.
         self.check("PMIx_Fence", unsafe { (self.fence)(ptr::null(), 0, &collect, 1) })
     }
 
-    /// The text that `rank` put under `key`, if it put one.
+    /// The text that `rank` put under `key`, if there is one.
     pub(super) fn get(
         &self,
         namespace: &CStr,
@@ -246,7 +254,8 @@ impl Library {
     fn value(&self, namespace: &CStr, rank: u32, key: &CStr) -> io::Result<Option<Owned>> {
         let process = Proc { namespace: characters(namespace), rank };
         let mut value = ptr::null_mut();
-        // SAFETY: process and key are read, no information is passed, and `value` is written.
+        // SAFETY: the function reads `process` and `key`, which are valid, takes no information
+        // (null, 0), and writes `value`.
         let status = unsafe { (self.get)(&process, key.as_ptr(), ptr::null(), 0, &mut value) };
         match status {
             NOT_FOUND => Ok(None),
@@ -258,13 +267,13 @@ impl Library {
     }
 
     pub(super) fn finalize(&self) -> io::Result<()> {
-        // SAFETY: no information is passed.
+        // SAFETY: no information is passed (null, 0).
         self.check("PMIx_Finalize", unsafe { (self.finalize)(ptr::null(), 0) })
     }
 
     pub(super) fn abort(&self, code: c_int) -> io::Result<()> {
         let message = c"a rank of Longshore's aborted the job";
-        // SAFETY: the message is read; no list of processes means all.
+        // SAFETY: the message is static. The empty list of processes (null, 0) means all.
         self.check("PMIx_Abort", unsafe {
             (self.abort)(code, message.as_ptr(), ptr::null_mut(), 0)
         })
@@ -278,7 +287,8 @@ impl Library {
         if status == SUCCESS {
             return Ok(());
         }
-        // SAFETY: it takes any number, and returns a string that lives as long as the library.
+        // SAFETY: the function takes any number. It returns null or a string that lives as long as
+        // the library, which is never unloaded.
         let text = unsafe {
             let text = (self.describe)(status);
             (!text.is_null()).then(|| CStr::from_ptr(text))
@@ -294,21 +304,22 @@ impl std::fmt::Debug for Library {
     }
 }
 
-/// A function of the library.
+/// The function `name` of the library.
 ///
 /// # Safety
-/// It has to have the type `T`.
+/// The function must have the type `T`.
 unsafe fn symbol<T>(loaded: &Loaded, name: &str) -> io::Result<Symbol<T>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `T` is the function's type.
     unsafe { loaded.get(name.as_bytes()) }.map_err(io::Error::other)
 }
 
-/// A value that the library allocated, and gave away.
+/// A value that the library allocated and whose ownership it passed to this process.
 struct Owned(ptr::NonNull<Value>);
 
 impl Owned {
     fn number(&self) -> Option<u32> {
-        // SAFETY: the library's, valid until dropped; its kind says which member the union has.
+        // SAFETY: PMIx_Get returned the pointer, and the value is valid until `drop`. The member
+        // `uint32` is read only if `kind` says that the union contains it.
         unsafe {
             let value = self.0.as_ref();
             if value.kind == UINT32 { Some(value.data.uint32) } else { None }
@@ -316,7 +327,9 @@ impl Owned {
     }
 
     fn text(&self) -> Option<String> {
-        // SAFETY: likewise; a string ends with a zero.
+        // SAFETY: PMIx_Get returned the pointer, and the value is valid until `drop`. The member
+        // `string` is read only if `kind` says that the union contains it; it is null or ends with
+        // a zero byte.
         unsafe {
             let value = self.0.as_ref();
             let string = (value.kind == STRING && !value.data.string.is_null())
@@ -327,9 +340,11 @@ impl Owned {
 }
 
 impl Drop for Owned {
-    /// What PMIX_VALUE_RELEASE does for the kinds in use here. Of another kind a member may leak.
+    /// Frees the value as PMIX_VALUE_RELEASE does for the kinds in use here. The members of other
+    /// kinds leak.
     fn drop(&mut self) {
-        // SAFETY: both were allocated by malloc, belong to us alone, and aren't used afterwards.
+        // SAFETY: the library allocated value and string by malloc and passed their ownership to
+        // this object. Neither is used after the drop.
         unsafe {
             let value = self.0.as_ptr();
             if (*value).kind == STRING {
@@ -340,7 +355,7 @@ impl Drop for Owned {
     }
 }
 
-/// A text as an array that zeros fill; one that is too long is cut off.
+/// A text as an array, padded with zeros. A text that is too long is truncated.
 fn characters<const N: usize>(text: &CStr) -> [c_char; N] {
     let mut characters = [0; N];
     for (character, byte) in characters[..N - 1].iter_mut().zip(text.to_bytes()) {

@@ -1,7 +1,9 @@
-//! A client of PMIx, by which Open MPI's mpirun, prterun and `srun --mpi=pmix` introduce a process to its job.
+//! A client of PMIx, with which Open MPI's mpirun, prterun and `srun --mpi=pmix` serve the
+//! processes of a job.
 //!
-//! PMIx is spoken by a library, libpmix, that comes with the launcher and is loaded when such a launcher has started the process.
-//! Left out: events but for the loss of the launcher, spawning, publishing across jobs.
+//! PMIx is defined by a library interface. The library, libpmix, comes with the launcher, and the
+//! client loads it only if such a launcher has started the process. Not supported: events other
+//! than the loss of the launcher, spawning, and publishing across jobs.
 
 mod library;
 
@@ -22,11 +24,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// The launcher that started this process, which said so in the environment.
+    /// Connects to the launcher that started this process. The environment must name its job.
     pub(super) fn open() -> io::Result<Client> {
         let parent = format!("/proc/{}/maps", nix::unistd::getppid());
         let parent = std::fs::read_to_string(parent).unwrap_or_default();
-        let library = Library::load(&places(|name| std::env::var_os(name), &parent))?;
+        let library = Library::load(&candidates(|name| std::env::var_os(name), &parent))?;
         let (namespace, rank) = library.init()?;
         let size = library.size(&namespace)?;
         Ok(Client { library, namespace, rank, size })
@@ -36,22 +38,22 @@ impl Client {
         self.rank
     }
 
-    /// The ranks of the job.
+    /// The number of ranks of the job.
     pub(super) fn size(&self) -> u32 {
         self.size
     }
 
-    /// Publishes `value` as this process's under `key`.
+    /// Publishes this process's `value` under `key`.
     pub(super) fn put(&mut self, key: &str, value: &str) -> io::Result<()> {
         self.library.put(&c_string(key)?, &c_string(value)?)
     }
 
-    /// What `rank` put under `key` before the last barrier, or nothing where it put none.
+    /// The value that `rank` put under `key` before the last barrier, if there is one.
     pub(super) fn find(&mut self, rank: u32, key: &str) -> io::Result<Option<String>> {
         self.library.get(&self.namespace, rank, &c_string(key)?)
     }
 
-    /// Waits until all processes of the job are here, and brings what they put.
+    /// Waits until all processes of the job have called it, and collects their values.
     pub(super) fn barrier(&mut self) -> io::Result<()> {
         self.library.fence()
     }
@@ -64,15 +66,18 @@ impl Client {
         self.library.abort(code)
     }
 
-    /// Whether the server is gone, and with it the launcher. Doesn't block.
+    /// Whether the server, and with it the launcher, has ended. Doesn't block.
     pub(super) fn hung_up(&self) -> bool {
         self.library.lost()
     }
 }
 
-/// Where the library may lie, in the order in which to try: where the user says; where `parent`, the maps of the process that
-/// started this one, has it, or beside the launcher, whose server it fits best; where the system looks.
-fn places(variable: impl Fn(&str) -> Option<OsString>, parent: &str) -> Vec<PathBuf> {
+/// The paths of the library to try, in this order.
+///
+/// If the user set [`env::PMIX_LIBRARY`], only that path. Otherwise first the launcher's library,
+/// because it fits the launcher's server best: it is in `parent`, the memory map of this process's
+/// parent, or under PMIX_PREFIX. Last comes the system's search path.
+fn candidates(variable: impl Fn(&str) -> Option<OsString>, parent: &str) -> Vec<PathBuf> {
     const NAME: &str = "libpmix.so.2";
     if let Some(path) = variable(env::PMIX_LIBRARY) {
         return vec![path.into()];
@@ -83,9 +88,9 @@ fn places(variable: impl Fn(&str) -> Option<OsString>, parent: &str) -> Vec<Path
         .map(PathBuf::from)
         .into_iter()
         .flat_map(|prefix| ["lib", "lib64", "lib/openmpi"].map(|lib| prefix.join(lib).join(NAME)));
-    let mut places: Vec<_> = mapped.chain(beside).filter(|path| path.exists()).collect();
-    places.push(NAME.into());
-    places
+    let mut candidates: Vec<_> = mapped.chain(beside).filter(|path| path.exists()).collect();
+    candidates.push(NAME.into());
+    candidates
 }
 
 fn c_string(text: &str) -> io::Result<CString> {
@@ -97,31 +102,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_says_where_it_lies_or_else_the_launcher() {
+    fn the_users_library_precedes_the_launchers_and_the_systems() {
         let here = |name: &str| (name == env::PMIX_LIBRARY).then(|| "/a/libpmix.so".into());
-        assert_eq!(places(here, ""), [PathBuf::from("/a/libpmix.so")]);
+        assert_eq!(candidates(here, ""), [PathBuf::from("/a/libpmix.so")]);
         let folder = std::env::temp_dir().join(format!("longshore-pmix-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("lib/openmpi")).unwrap();
         let beside = folder.join("lib/openmpi/libpmix.so.2");
         std::fs::write(&beside, "").unwrap();
         let prefix = |name: &str| (name == "PMIX_PREFIX").then(|| folder.clone().into());
         let system = PathBuf::from("libpmix.so.2");
-        assert_eq!(places(prefix, ""), [beside.clone(), system.clone()]);
+        assert_eq!(candidates(prefix, ""), [beside.clone(), system.clone()]);
         let maps =
             format!("7f00-7f01 r--p 0 fe:0 3  {0}\n7f01-7f02 r-xp 0 fe:0 3  {0}", beside.display());
-        assert_eq!(places(|_| None, &maps), [beside, system.clone()]);
+        assert_eq!(candidates(|_| None, &maps), [beside, system.clone()]);
         std::fs::remove_dir_all(folder).unwrap();
-        assert_eq!(places(|_| None, &maps), [system], "gone meanwhile");
+        assert_eq!(candidates(|_| None, &maps), [system], "the file doesn't exist any more");
     }
 
     #[test]
-    fn a_missing_library_is_named_with_all_places() {
+    fn a_missing_library_is_reported_with_every_path() {
         let nowhere = ["/nowhere/libpmix.so.2", "libpmix-nowhere.so.2"].map(PathBuf::from);
         let error = Library::load(&nowhere).unwrap_err().to_string();
         for word in [nowhere[0].to_str().unwrap(), "libpmix-nowhere.so.2", env::PMIX_LIBRARY] {
             assert!(error.contains(word), "{error}");
         }
-        // One that is a library, but another; a program that is linked statically loads none.
+        // Another library lacks the functions. A statically linked program can't load any library.
         let error = Library::load(&["libc.so.6".into()]).unwrap_err().to_string();
         assert!(error.contains("PMIx_") || cfg!(target_feature = "crt-static"), "{error}");
     }

@@ -1,0 +1,193 @@
+//! Messages of collective calls on data: their encoding, and the blocks of data that they carry.
+//!
+//! Data travels packed in a representation that all ranks know (see [`Communicator::pack`]). A rank
+//! that forwards values can therefore not damage values that its own types can't hold.
+//!
+//! If a rank fails, it sends its error in place of its data. The ranks that need the data return
+//! that error, so no rank waits forever.
+
+use std::ops::Range;
+
+use super::Communicator;
+use super::participants::told;
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::memory::{Scope, Span};
+use crate::origin::{Destination, Elementwise, Origin, What};
+use crate::sequence::{Items, MATCH};
+
+/// The tag of messages that carry data of collective calls.
+pub(super) const DATA: i32 = 4;
+
+/// Bytes before the packed data: a 0, and the hash of the data's signature.
+pub(super) const HEAD: usize = 17;
+const FAILED: usize = 6;
+
+impl Communicator {
+    /// All of a rank's data, packed into a message.
+    pub(super) fn packed_whole(&self, data: Origin<'_>) -> Result<Vec<u8>> {
+        Scope::with(|scope| {
+            let all = data.what.resolve(self.process(), scope.lend(data.loan))?;
+            self.pack_part(&all, 0, all.count)
+        })
+    }
+
+    /// Unpacks a message that fills the room.
+    pub(super) fn unpack_whole(&self, room: Destination<'_>, bytes: &[u8]) -> Result<()> {
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
+            all.check_disjoint()?;
+            self.unpack_from(&all, 0, all.count, bytes)
+        })
+    }
+
+    /// This rank's packed data. If it is in place, it is the rank's block of the room.
+    pub(super) fn packed_own(
+        &self,
+        data: Origin<'_>,
+        room: &mut Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<u8>> {
+        let What::InPlace = data.what else { return self.packed_whole(data) };
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan.again()))?;
+            let own = self.blocks(all.count, ranges)?.swap_remove(self.rank() as usize);
+            self.pack_part(&all, own.start, own.end - own.start)
+        })
+    }
+
+    /// One packed block for each rank.
+    pub(super) fn pack_blocks(
+        &self,
+        what: What<'_>,
+        memory: Span,
+        ranges: Option<&[Range<i64>]>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let all = what.resolve(self.process(), memory)?;
+        let blocks = self.blocks(all.count, ranges)?.into_iter();
+        blocks.map(|block| self.pack_part(&all, block.start, block.end - block.start)).collect()
+    }
+
+    /// The messages of packed blocks. If packing failed, each of them is the error.
+    pub(super) fn seal_blocks(
+        &self,
+        packed: Result<Vec<Vec<u8>>>,
+    ) -> (Vec<Vec<u8>>, Option<Error>) {
+        match packed {
+            Ok(blocks) => (blocks, None),
+            Err(error) => {
+                let (bytes, failed) = self.seal(Err(error));
+                (vec![bytes; self.size() as usize], failed)
+            }
+        }
+    }
+
+    /// Unpacks all blocks that can be unpacked. Returns the first error.
+    pub(super) fn unpack_blocks(
+        &self,
+        room: Destination<'_>,
+        ranges: Option<&[Range<i64>]>,
+        blocks: &[Vec<u8>],
+    ) -> Result<()> {
+        Scope::with(|scope| {
+            let all = room.what.resolve(self.process(), scope.lend_mut(room.loan))?;
+            all.check_disjoint()?;
+            let places = self.blocks(all.count, ranges)?;
+            let unpack = |(place, bytes): (&Range<u64>, &Vec<u8>)| {
+                self.unpack_from(&all, place.start, place.end - place.start, bytes)
+            };
+            let outcomes: Vec<_> = places.iter().zip(blocks).map(unpack).collect();
+            outcomes.into_iter().collect()
+        })
+    }
+
+    /// Each rank's range of `count` elements: its element of `ranges`, or one of equal blocks.
+    fn blocks(&self, count: u64, ranges: Option<&[Range<i64>]>) -> Result<Vec<Range<u64>>> {
+        let size = self.size() as u64;
+        let Some(ranges) = ranges else {
+            let block = count / size;
+            return match count % size {
+                0 => Ok((0..size).map(|rank| rank * block..(rank + 1) * block).collect()),
+                _ => Err(ErrorKind::Blocks { count, size }.into()),
+            };
+        };
+        let wrong = |what: String| Error::from(ErrorKind::Ranges(what));
+        if ranges.len() as u64 != size {
+            return Err(wrong(format!("{} ranges for {size} ranks", ranges.len())));
+        }
+        let inside = |(rank, range): (usize, &Range<i64>)| {
+            let ends = (u64::try_from(range.start), u64::try_from(range.end));
+            match ends {
+                (Ok(start), Ok(end)) if start <= end && end <= count => Ok(start..end),
+                _ => Err(wrong(format!("{range:?} for rank {rank}, of {count} elements"))),
+            }
+        };
+        ranges.iter().enumerate().map(inside).collect()
+    }
+
+    /// Packs `count` elements from `first` on, after the header.
+    pub(super) fn pack_part(&self, all: &Elementwise, first: u64, count: u64) -> Result<Vec<u8>> {
+        let (committed, representation) = (all.datatype.committed(), self.packed_representation());
+        let size = committed.pack_size(count, representation)?;
+        let mut bytes = vec![0; HEAD + size as usize];
+        bytes[1..HEAD].copy_from_slice(&all.signature(count)?.to_le_bytes());
+        let from = all.part(first)?;
+        from.pack_to(committed, count, &mut bytes[HEAD..], &mut 0, representation)
+            .map_err(conversion)?;
+        Ok(bytes)
+    }
+
+    /// Unpacks a message into `count` elements from `first` on.
+    pub(super) fn unpack_from(
+        &self,
+        all: &Elementwise,
+        first: u64,
+        count: u64,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let (found, data) = open(bytes)?;
+        if found != all.signature(count)? {
+            let datatype = &*all.datatype;
+            return Err(ErrorKind::Signature {
+                origin: format!("{} bytes of other types or another count", data.len()),
+                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
+                remedy: MATCH.to_owned(),
+            }
+            .into());
+        }
+        let to = all.part(first)?;
+        to.unpack_from(all.datatype.committed(), count, data, &mut 0, self.packed_representation())
+            .map_err(conversion)
+    }
+
+    /// The message of an outcome, and this rank's error if it is one.
+    pub(super) fn seal(&self, packed: Result<Vec<u8>>) -> (Vec<u8>, Option<Error>) {
+        match packed {
+            Ok(bytes) => (bytes, None),
+            Err(error) => {
+                let (class, text) = told(&error);
+                let mut bytes = vec![1];
+                bytes.extend(self.process().me().rank.to_le_bytes());
+                bytes.push(class);
+                bytes.extend(text.into_bytes());
+                (bytes, Some(error))
+            }
+        }
+    }
+}
+
+/// The signature hash and data of another rank's message, or its error.
+pub(super) fn open(bytes: &[u8]) -> Result<(u128, &[u8])> {
+    let malformed = || ErrorKind::Collective;
+    match bytes.split_first() {
+        Some((0, rest)) => {
+            let (signature, data) = rest.split_first_chunk().ok_or_else(malformed)?;
+            Ok((u128::from_le_bytes(*signature), data))
+        }
+        Some((1, _)) if bytes.len() >= FAILED => {
+            let by = u32::from_le_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+            let text = String::from_utf8_lossy(&bytes[FAILED..]).into_owned();
+            Err(ErrorKind::elsewhere(by, bytes[5], text).into())
+        }
+        _ => Err(malformed().into()),
+    }
+}

@@ -1,0 +1,465 @@
+//! Collective algorithms over byte strings of any length, one for each rank, in O(log n) steps.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Communicator;
+use crate::barrier::Barrier;
+use crate::engine::{Channel, Landing, Message, Pattern, Sender, Source, State, Venue};
+use crate::error::{Error, ErrorKind, Result};
+use crate::group::Group;
+use crate::process::{Meeting, Process};
+
+/// The tag of values that this crate exchanges for its own use.
+const BYTES: i32 = 1;
+
+/// The tag of the message that announces a barrier's memory.
+const MEETING: i32 = 2;
+
+/// The longest encoded value that ranks exchange, in bytes.
+const MAX_VALUE: usize = 4096;
+
+/// The ranks that take part in an exchange: all of a communicator, or a group of them.
+pub(super) struct Participants<'a> {
+    process: &'a Process,
+    group: &'a Group,
+    rank: u32,
+    /// The root of the tree algorithms: broadcast, fold, gather and scatter. The others ignore it.
+    root: u32,
+    context: u32,
+    tag: i32,
+}
+
+/// Offset and length of a communicator's barrier, or the class and text of rank 0's error.
+type BarrierMemory = Result<(u64, u64), (u8, String)>;
+
+impl<'a> Participants<'a> {
+    /// The ranks of a group to which this process belongs as `rank`. All of them must use the same
+    /// context and tag.
+    pub(super) fn new(
+        process: &'a Process,
+        group: &'a Group,
+        rank: u32,
+        context: u32,
+        tag: i32,
+    ) -> Participants<'a> {
+        Participants { process, group, rank, root: 0, context, tag }
+    }
+
+    /// The byte strings of all ranks, by rank (Bruck's algorithm).
+    ///
+    /// 1. Before step k, each rank holds the strings of `held = 2^k` ranks, from its own upward.
+    /// 2. It sends those that are missing there to the rank `held` before it, and receives from the
+    ///    rank `held` after it.
+    pub(super) fn allgather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>> {
+        let size = self.group.size() as u32;
+        let mut all = vec![mine];
+        while (all.len() as u32) < size {
+            let held = all.len() as u32;
+            let wanted = held.min(size - held);
+            let to = self.group.process((self.rank + size - held) % size);
+            let from = self.group.process((self.rank + held) % size);
+            let sent = join(&all[..wanted as usize]);
+            let heard = self.exchange(Some((to, sent)), Some(from))?;
+            all.extend(self.split_received(&heard, wanted as usize, from)?);
+        }
+        // The own string comes first, and those of lower ranks last.
+        all.rotate_right(self.rank as usize);
+        Ok(all)
+    }
+
+    /// The values of all ranks, by rank.
+    pub(super) fn allgather_values<T: Serialize + DeserializeOwned>(
+        &self,
+        mine: &T,
+    ) -> Result<Vec<T>> {
+        self.allgather_values_within(mine, MAX_VALUE)
+    }
+
+    /// The values of all ranks, by rank. Each is encoded in at most `limit` bytes.
+    pub(super) fn allgather_values_within<T: Serialize + DeserializeOwned>(
+        &self,
+        mine: &T,
+        limit: usize,
+    ) -> Result<Vec<T>> {
+        let me = self.process.me().rank;
+        let encoded = shipable::codec::encode(mine, limit);
+        let all = self.allgather(encoded.map_err(|error| protocol(me, &error.to_string()))?)?;
+        let decode = |(rank, bytes): (u32, &Vec<u8>)| {
+            let decoded = shipable::codec::decode(bytes, limit);
+            decoded.map_err(|error| protocol(self.group.process(rank), &error.to_string()))
+        };
+        (0..).zip(&all).map(decode).collect()
+    }
+
+    /// The same ranks, with another root.
+    pub(super) fn rooted(self, root: u32) -> Participants<'a> {
+        Participants { root, ..self }
+    }
+
+    fn size(&self) -> u32 {
+        self.group.size() as u32
+    }
+
+    /// This rank's position in the tree, counted from the root.
+    fn position(&self) -> u32 {
+        (self.rank + self.size() - self.root) % self.size()
+    }
+
+    fn process_at(&self, position: u32) -> u32 {
+        self.group.process((position + self.root) % self.size())
+    }
+
+    /// The children of a position in the binomial tree: each sets one bit below the position's
+    /// lowest set bit. Returns these bits, the highest first.
+    fn children(&self) -> impl Iterator<Item = u32> {
+        let (position, size) = (self.position(), self.size());
+        let lowest = match position {
+            0 => size.next_power_of_two(),
+            position => 1 << position.trailing_zeros(),
+        };
+        let bits = std::iter::successors(Some(lowest >> 1), |bit| Some(bit >> 1));
+        bits.take_while(|bit| *bit > 0).filter(move |bit| position + bit < size)
+    }
+
+    /// The process of the parent; `None` at the root.
+    fn parent(&self) -> Option<u32> {
+        let position = self.position();
+        (position != 0).then(|| self.process_at(position & (position - 1)))
+    }
+
+    /// Returns the root's bytes at all ranks, by a binomial tree.
+    pub(super) fn broadcast(&self, mine: Vec<u8>) -> Result<Vec<u8>> {
+        let bytes = match self.parent() {
+            Some(parent) => self.exchange(None, Some(parent))?,
+            None => mine,
+        };
+        let children: Vec<u32> =
+            self.children().map(|bit| self.process_at(self.position() + bit)).collect();
+        if !children.is_empty() {
+            self.send_all(&children, &Arc::from(&bytes[..]))?;
+        }
+        Ok(bytes)
+    }
+
+    /// Sends the same bytes to several processes at once, so that a slow one delays no other.
+    fn send_all(&self, to: &[u32], bytes: &Arc<[u8]>) -> Result<()> {
+        let mut engine = self.process.engine();
+        let start = |&to| (to, self.start_send(engine.state(), to, bytes.clone()));
+        let started: Vec<_> = to.iter().map(start).collect();
+        engine.progress();
+        drop(engine);
+        let mut outcome = Ok(());
+        for (to, sending) in started {
+            let sent = sending.and_then(|number| match number {
+                Some(number) if outcome.is_ok() => self.finish_send(to, number),
+                Some(number) => {
+                    self.process.engine().state().forget_send(number);
+                    Ok(())
+                }
+                None => Ok(()),
+            });
+            outcome = outcome.and(sent);
+        }
+        outcome
+    }
+
+    /// Combines the bytes of all ranks at the root, in the order of their positions. Returns `None`
+    /// at the other ranks. Each rank combines its bytes with those of its children, the nearest
+    /// child first.
+    pub(super) fn fold(
+        &self,
+        mine: Vec<u8>,
+        mut combine: impl FnMut(Vec<u8>, Vec<u8>, u32) -> Result<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut held = mine;
+        let children: Vec<_> = self.children().collect();
+        for bit in children.into_iter().rev() {
+            let child = self.process_at(self.position() + bit);
+            let heard = self.exchange(None, Some(child))?;
+            held = combine(held, heard, bit)?;
+        }
+        match self.parent() {
+            Some(parent) => self.exchange(Some((parent, held)), None).map(|_| None),
+            None => Ok(Some(held)),
+        }
+    }
+
+    /// Returns the byte strings of all ranks at the root, by rank, and `None` at the other ranks.
+    pub(super) fn gather(&self, mine: &[u8]) -> Result<Option<Vec<Vec<u8>>>> {
+        let together = |mut held: Vec<u8>, heard: Vec<u8>, _| {
+            held.extend(heard);
+            Ok(held)
+        };
+        let Some(joined) = self.fold(join(&[mine]), together)? else { return Ok(None) };
+        let mut parts =
+            self.split_received(&joined, self.size() as usize, self.group.process(self.root))?;
+        parts.rotate_right(self.root as usize);
+        Ok(Some(parts))
+    }
+
+    /// Returns this rank's string of `parts`, which the root passes by rank.
+    pub(super) fn scatter(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<u8>> {
+        match self.parent() {
+            // A subtree has as many positions as the lowest set bit of its root's.
+            Some(parent) => {
+                let position = self.position();
+                let count = (1 << position.trailing_zeros()).min(self.size() - position);
+                parts = self.split_received(
+                    &self.exchange(None, Some(parent))?,
+                    count as usize,
+                    parent,
+                )?;
+            }
+            None => parts.rotate_left(self.root as usize),
+        }
+        for bit in self.children() {
+            let theirs = join(&parts.split_off(bit as usize));
+            self.exchange(Some((self.process_at(self.position() + bit), theirs)), None)?;
+        }
+        Ok(parts.pop().unwrap_or_default())
+    }
+
+    /// Sends each rank its string of `parts`, and returns the strings received, by rank (Bruck's
+    /// algorithm).
+    ///
+    /// 1. Initially, part j is for the rank j after this one.
+    /// 2. In step k, all parts j with bit k set go to the rank 2^k after this one, and remain part
+    ///    j there.
+    /// 3. At the end, part j is from the rank j before this one.
+    pub(super) fn alltoall(&self, mut parts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let size = self.size();
+        parts.rotate_left(self.rank as usize);
+        let mut bit = 1;
+        while bit < size {
+            let moving: Vec<u32> = (0..size).filter(|part| part & bit != 0).collect();
+            let sent: Vec<_> =
+                moving.iter().map(|&part| std::mem::take(&mut parts[part as usize])).collect();
+            let to = self.group.process((self.rank + bit) % size);
+            let from = self.group.process((self.rank + size - bit) % size);
+            let heard = self.exchange(Some((to, join(&sent))), Some(from))?;
+            let heard = self.split_received(&heard, moving.len(), from)?;
+            moving.into_iter().zip(heard).for_each(|(part, heard)| parts[part as usize] = heard);
+            bit <<= 1;
+        }
+        parts.reverse();
+        parts.rotate_right(self.rank as usize + 1);
+        Ok(parts)
+    }
+
+    /// Prefix combination in steps of doubling distance. `combine` gets the bytes of the ranks
+    /// before those held, then the bytes held. Its result goes to the ranks after this one.
+    pub(super) fn scan(
+        &self,
+        mine: Vec<u8>,
+        mut combine: impl FnMut(Vec<u8>, &[u8]) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let (size, mut held, mut step) = (self.size(), mine, 1);
+        while step < size {
+            let to = self.rank + step;
+            let sent = (to < size).then(|| (self.group.process(to), held.clone()));
+            let from = self.rank.checked_sub(step).map(|from| self.group.process(from));
+            let heard = self.exchange(sent, from)?;
+            if from.is_some() {
+                held = combine(heard, &held)?;
+            }
+            step <<= 1;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes from one rank to another. Returns them there, and an empty vector elsewhere.
+    pub(super) fn pass(&self, from: u32, to: u32, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        match self.rank {
+            rank if from == to && rank == from => Ok(bytes),
+            rank if rank == from => self.exchange(Some((self.group.process(to), bytes)), None),
+            rank if rank == to => self.exchange(None, Some(self.group.process(from))),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn split_received(&self, joined: &[u8], count: usize, from: u32) -> Result<Vec<Vec<u8>>> {
+        split(joined, count).ok_or_else(|| protocol(from, "what it passed on is cut short"))
+    }
+
+    /// Sends to one process and receives from another. Fails if any rank of the group dies.
+    fn exchange(&self, sent: Option<(u32, Vec<u8>)>, from: Option<u32>) -> Result<Vec<u8>> {
+        let (context, tag) = (self.context, self.tag);
+        let to = sent.as_ref().map(|(to, _)| *to);
+        let mut engine = self.process.engine();
+        let receiving = from.map(|from| {
+            let pattern = Pattern { context, sender: Sender::One(from), tag: Some(tag) };
+            engine.state().start_receive(pattern, Landing::Bytes)
+        });
+        let sending = sent.map(|(to, bytes)| self.start_send(engine.state(), to, bytes.into()));
+        engine.progress();
+        drop(engine);
+        let both = || {
+            if let (Some(number), Some(to)) = (sending.transpose()?.flatten(), to) {
+                self.finish_send(to, number)?;
+            }
+            let Some(number) = receiving else { return Ok(Vec::new()) };
+            self.process.note_wait(from);
+            let received = self.process.wait_among(self.group, |state| state.take_received(number));
+            received.map(|delivery| delivery.bytes)
+        };
+        both().inspect_err(|_: &Error| {
+            if let Some(number) = receiving {
+                self.process.engine().state().abandon(number);
+            }
+        })
+    }
+
+    /// Starts to send. Returns a number for [`finish_send`](Participants::finish_send), or `None`
+    /// if the message has gone already.
+    fn start_send(&self, state: &mut State, to: u32, bytes: Arc<[u8]>) -> Result<Option<u64>> {
+        let message = Message {
+            context: self.context,
+            tag: self.tag,
+            length: bytes.len() as u64,
+            signature: 0,
+            source: Source::Bytes(bytes),
+        };
+        state.start_send(to, message)
+    }
+
+    /// Waits until the message has gone. The number is invalid afterwards, even after an error.
+    fn finish_send(&self, to: u32, number: u64) -> Result<()> {
+        self.process.note_wait(Some(to));
+        let sent = self.process.wait_among(self.group, |state| state.take_sent(number));
+        sent.inspect_err(|_| self.process.engine().state().forget_send(number))
+    }
+}
+
+impl Communicator {
+    /// All ranks of this communicator, for an exchange with this tag.
+    pub(super) fn participants(&self, tag: i32) -> Participants<'_> {
+        let Communicator { shared } = self;
+        let context = self.context(Channel::Internal);
+        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
+    }
+
+    /// The values of all ranks, by rank, in the channel of a window.
+    pub(crate) fn tell_at<T: Serialize + DeserializeOwned>(
+        &self,
+        window: u32,
+        mine: &T,
+    ) -> Result<Vec<T>> {
+        let Communicator { shared } = self;
+        let (context, tag) = (self.context(Channel::Windows), window as i32);
+        Participants::new(&shared.process, &shared.group, shared.rank, context, tag)
+            .allgather_values(mine)
+    }
+
+    /// The values of all ranks, by rank. Collective.
+    pub(crate) fn tell<T: Serialize + DeserializeOwned>(&self, mine: &T) -> Result<Vec<T>> {
+        self.participants(BYTES).allgather_values(mine)
+    }
+
+    /// Returns after all ranks have called it. It uses messages instead of shared memory, which may
+    /// be freed right after it.
+    pub(super) fn rendezvous(&self) -> Result<()> {
+        self.process().meet_at(self.venue(), self.group(), self.rank() as u32)
+    }
+
+    /// Returns after all ranks have closed this window.
+    pub(crate) fn rendezvous_behind(&self, window: u32) -> Result<()> {
+        let venue = Venue::Closed(window);
+        self.process().meet_at(venue, self.group(), self.rank() as u32)?;
+        // All messages of this venue have arrived by now.
+        self.process().engine().state().close_venue(venue);
+        Ok(())
+    }
+
+    fn venue(&self) -> Venue {
+        Venue::Communicator(self.number())
+    }
+
+    /// Makes the communicator's barrier. If all ranks share memory, rank 0 allocates it and
+    /// broadcasts its location.
+    pub(super) fn make_meeting(&self) -> Result<Meeting> {
+        let process = self.process();
+        if !process.hosts().hold(self.group()) {
+            return Ok(Meeting::Messages(self.venue()));
+        }
+        let bytes = Barrier::bytes(self.size() as u32);
+        let memory: BarrierMemory = match self.rank() {
+            0 => match process.segment().allocate(bytes) {
+                Ok(range) => Ok((range.offset, range.len)),
+                Err(error) => Err(told(&error.into())),
+            },
+            _ => Ok((0, 0)),
+        };
+        let first = self.group().process(0);
+        let wrong = |error: shipable::codec::CodecError| protocol(first, &error.to_string());
+        let encoded = shipable::codec::encode(&memory, MAX_VALUE).map_err(wrong)?;
+        let told = self.participants(MEETING).broadcast(encoded)?;
+        match shipable::codec::decode::<BarrierMemory>(&told, MAX_VALUE).map_err(wrong)? {
+            Ok(range) => {
+                let barrier = process.barrier_at(Some(range), self.group(), self.rank() as u32);
+                barrier.map(Meeting::Flags)
+            }
+            Err((class, text)) => Err(ErrorKind::elsewhere(first, class, text).into()),
+        }
+    }
+
+    /// Frees the resources of the communicator's barrier. No rank may use it any more.
+    pub(super) fn release_meeting(&self) -> Result<()> {
+        self.process().engine().state().close_venue(self.venue());
+        match self.shared.meeting.get() {
+            Some(Meeting::Flags(barrier)) if self.rank() == 0 => {
+                Ok(self.process().segment().free(barrier.place())?)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The class and text of an error, as they are sent to other ranks. Long texts are cut.
+pub(crate) fn told(error: &Error) -> (u8, String) {
+    (error.class().wire(), error.to_string().chars().take(MAX_VALUE / 8).collect())
+}
+
+fn protocol(peer: u32, what: &str) -> Error {
+    ErrorKind::Protocol { peer, what: what.to_owned() }.into()
+}
+
+/// Concatenates byte strings, each after its length.
+fn join(parts: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for part in parts.iter().map(AsRef::as_ref) {
+        all.extend((part.len() as u64).to_le_bytes());
+        all.extend_from_slice(part);
+    }
+    all
+}
+
+/// Splits the result of [`join`]. `None` unless it consists of exactly `count` strings.
+fn split(mut joined: &[u8], count: usize) -> Option<Vec<Vec<u8>>> {
+    let mut parts = Vec::new();
+    for _ in 0..count {
+        let (length, rest) = joined.split_first_chunk()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (part, rest) = rest.split_at_checked(length)?;
+        parts.push(part.to_vec());
+        joined = rest;
+    }
+    joined.is_empty().then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_strings_split_again() {
+        let parts = vec![vec![1, 2], vec![], vec![3]];
+        let joined = join(&parts);
+        assert_eq!(split(&joined, 3), Some(parts));
+        assert_eq!(split(&joined, 2), None);
+        assert_eq!(split(&joined[..joined.len() - 1], 3), None);
+        assert_eq!(split(&u64::MAX.to_le_bytes(), 1), None);
+    }
+}

@@ -1,0 +1,479 @@
+//! The methods of [`State`] that calls use: each hands its arguments to one protocol, with the
+//! structs that it needs.
+//!
+//! `start_*` methods begin something that takes frames of others to end; `take_*` methods return
+//! results.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use longshore_transport::fault::Chance;
+use longshore_transport::lock::{Claim, Sharing};
+use longshore_transport::{Access, Rdma, RemoteMemory, Transfer};
+use shipable::Architecture;
+
+use super::completion::{Ledger, Ticket};
+use super::locks::{forsake_brief, lock_brief, ping_brief, signal_brief, unlock_brief};
+use super::messages::{Arrival, Delivery, Landing, Message, Pattern};
+use super::origin::{Fetch, RdmaAccess};
+use super::outbox::{Outgoing, Purpose};
+use super::target::Exposure;
+use super::{Engine, Operation, State, Venue};
+use crate::check::{Caller, Check};
+use crate::control::Tally;
+use crate::error::{Error, Result};
+use crate::group::Group;
+use crate::types::TargetType;
+use crate::wire::Founding;
+
+/// The job and its ranks.
+impl State {
+    /// Lets an adversary reorder operations that MPI leaves unordered.
+    pub(crate) fn set_chance(&mut self, chance: Option<Chance>) {
+        self.outbox.set_chance(chance);
+    }
+
+    /// Introduces this rank to itself, and sends its first hello.
+    ///
+    /// # Errors
+    /// A hello is longer than the wire allows.
+    pub(crate) fn start_hello(&mut self) -> Result<()> {
+        self.introductions.start(&mut self.peers, &mut self.outbox)
+    }
+
+    /// The rank whose hello is due next; `None` once all ranks are known.
+    pub(crate) fn awaited_hello(&self) -> Option<u32> {
+        self.introductions.awaited(&self.peers)
+    }
+
+    /// The job's founding, once all ranks are known.
+    ///
+    /// # Errors
+    /// A rank is gone, so it may never be known.
+    pub(crate) fn take_hello(&mut self) -> Option<Result<Founding>> {
+        self.introductions.take(&self.peers)
+    }
+
+    /// The job's identity, known once `init` has ended.
+    pub(crate) fn job(&self) -> u128 {
+        self.introductions.job()
+    }
+
+    /// A peer's representation, and whether it is emulated. All are known once `init` has ended.
+    pub(crate) fn representation(&self, peer: u32) -> Option<(Architecture, bool)> {
+        self.peers.representation(peer)
+    }
+
+    /// The representation in which a peer's messages travel.
+    pub(crate) fn stream(&self, peer: u32) -> Architecture {
+        self.peers.stream_or_own(peer)
+    }
+
+    /// The flag that is set once a peer is lost, to be read without the engine's lock.
+    pub(crate) fn bereft(&self) -> Arc<AtomicBool> {
+        self.peers.bereft().clone()
+    }
+
+    /// The error of a call that needs a rank which is gone.
+    #[inline]
+    pub(crate) fn gone(&self, rank: u32) -> Option<Error> {
+        self.peers.gone(rank)
+    }
+
+    /// The error of a call that all ranks of a group have to join, if one of them is lost.
+    pub(crate) fn dead_among(&self, group: &Group) -> Option<Error> {
+        self.peers.dead_among(group)
+    }
+
+    /// Whether the link has failed.
+    #[inline]
+    pub(crate) fn is_broken(&self) -> bool {
+        self.peers.is_broken()
+    }
+
+    /// The error of a call that would wait, if the link has failed.
+    #[inline]
+    pub(crate) fn broken(&self) -> Option<Error> {
+        self.peers.broken()
+    }
+}
+
+/// The outbox.
+impl State {
+    /// Whether a frame has arrived, since the last call of this, that is no answer.
+    #[inline]
+    pub(crate) fn take_asked(&mut self) -> bool {
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Whether everything has been sent.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.outbox.is_flushed()
+    }
+
+    /// Appends an entry to the outbox. If its peer is gone, its operation fails at once.
+    pub(super) fn push(&mut self, peer: u32, outgoing: Outgoing) {
+        match self.peers.gone(peer) {
+            None => self.outbox.push(peer, outgoing),
+            Some(gone) => self.finish_outgoing(outgoing, Err(gone)),
+        }
+    }
+
+    /// Removes the first entry of a peer's outbox, which is sent or can't be.
+    pub(super) fn finish_first(&mut self, peer: u32, outcome: Result<()>) {
+        if let Some(outgoing) = self.outbox.pop(peer) {
+            self.finish_outgoing(outgoing, outcome);
+        }
+    }
+
+    /// Ends an entry that is sent or can't be, for the operation or message that it belongs to.
+    pub(super) fn finish_outgoing(&mut self, mut outgoing: Outgoing, outcome: Result<()>) {
+        self.target.reuse(&mut outgoing);
+        match (outgoing.into_purpose(), outcome) {
+            (Purpose::Message(number), outcome) => self.messages.finish_send(number, outcome),
+            // The target completes a put, but only this rank knows of a value that couldn't be
+            // sent.
+            (Purpose::Operation(kind, operation), Err(error)) => {
+                self.operations.fail(kind, operation, error, &self.peers);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Windows, and operations on them.
+impl State {
+    /// Lets peers reach a window, and counts this rank's operations on it.
+    pub(crate) fn open_window(&mut self, exposure: Arc<Exposure>, ledger: Arc<Ledger>) {
+        let Exposure { window, group, same_op, .. } = &*exposure;
+        self.operations.open_window(*window, group.clone(), ledger);
+        if let Some(check) = self.notes.check() {
+            check.open_window(*window, group.processes(), *same_op);
+        }
+        self.target.open_window(exposure);
+    }
+
+    /// Closes a window: no peer reaches it any more.
+    pub(crate) fn close_window(&mut self, window: u32) {
+        self.locks.forget_window(window, self.target.exposures());
+        self.meetings.close(Venue::Window(window));
+        self.target.close_window(window);
+        if let Some(check) = self.notes.check() {
+            check.close_window(window);
+        }
+        self.operations.close_window(window);
+    }
+
+    /// Ships a type's form to a peer, unless the peer knows it.
+    ///
+    /// # Errors
+    /// The form is longer than the peer accepts.
+    pub(crate) fn define(&mut self, peer: u32, target_type: TargetType<'_>) -> Result<()> {
+        self.shipped.define(peer, target_type, &self.peers, &mut self.outbox)
+    }
+
+    /// Informs peers of types that are gone.
+    pub(super) fn retire_forms(&mut self) {
+        self.shipped.retire(&mut self.outbox);
+    }
+
+    /// Expects the answer to an operation that fetches.
+    pub(crate) fn expect(&mut self, operation: Operation, fetch: Fetch) {
+        self.operations.expect(operation, fetch);
+    }
+
+    /// Settles a ticket once an operation is done.
+    pub(crate) fn ticket(&mut self, operation: Operation, ticket: Arc<Ticket>) {
+        self.operations.watch(operation, ticket);
+    }
+
+    /// Lets go of the memory that a window's operations were lent, except the memory that the
+    /// network [accesses](State::take_accesses).
+    pub(crate) fn let_go(&mut self, window: u32) {
+        self.outbox.abandon_window(window);
+        self.streams.abandon_replies(window);
+        self.operations.abandon(window);
+    }
+
+    /// Lets go of the memory of a window's operations, and ends with an error each call that waits
+    /// for one of them. If the job ends, all operations on the window count as done. Otherwise
+    /// their targets still answer.
+    pub(crate) fn give_up(&mut self, window: u32, job_ends: bool) {
+        self.let_go(window);
+        self.operations.give_up(window, job_ends);
+    }
+
+    /// Whether no operation is under way that holds memory or that a call waits for by itself. Each
+    /// flush asks this, so it doesn't visit the peers.
+    #[inline]
+    pub(crate) fn holds_nothing(&self) -> bool {
+        self.operations.is_empty() && self.outbox.is_empty() && self.streams.is_empty()
+    }
+
+    /// Starts an access to a peer's memory, as an operation on a window, and takes the transfer out
+    /// of `waiting`. Returns `None`, and does nothing, if the network has no room yet. The lender
+    /// of the transfer's memory waits until the access is over, even if the peer is gone meanwhile.
+    pub(crate) fn start_access(
+        &mut self,
+        account: (u32, &Ledger),
+        access: Access,
+        place: &RemoteMemory<'_>,
+        waiting: &mut Option<Transfer>,
+    ) -> Option<Result<()>> {
+        self.operations.start_access(account, access, place, waiting, &self.peers)
+    }
+
+    /// Takes out a window's accesses, to one target or to all. The caller drops them, which waits
+    /// for the network, after it has unlocked the engine.
+    #[must_use]
+    pub(crate) fn take_accesses(&mut self, window: u32, target: Option<u32>) -> Vec<RdmaAccess> {
+        self.operations.take_accesses(window, target)
+    }
+
+    /// Acknowledges the accesses that are done; true if any has ended.
+    #[inline]
+    pub(super) fn end_accesses(&mut self) -> bool {
+        // In line: each progress comes by here, and most jobs have no accesses.
+        self.operations.has_accesses() && self.end_some_accesses()
+    }
+
+    #[inline(never)]
+    fn end_some_accesses(&mut self) -> bool {
+        let mut broke = Vec::new();
+        let ended = self.operations.end_accesses(&mut broke);
+        broke.into_iter().for_each(|(peer, what)| self.peer_erred(peer, what));
+        ended
+    }
+}
+
+impl Engine {
+    /// Starts to write `data` to a place of a peer's memory, as an operation on a window. Returns
+    /// false if the put has to go by message: the network has no room or fails, the peer is gone,
+    /// or an adversary reorders operations.
+    pub(crate) fn write(
+        &mut self,
+        rdma: &Arc<dyn Rdma>,
+        account: (u32, &Ledger),
+        place: &RemoteMemory<'_>,
+        data: Vec<u8>,
+    ) -> bool {
+        let State { operations, peers, outbox, .. } = &mut self.state;
+        !outbox.is_reordered() && operations.start_write(rdma, account, place, data, peers)
+    }
+}
+
+/// Locks, posts and completes.
+impl State {
+    /// Asks a peer for its window's lock: an operation that is done once the lock is granted.
+    pub(crate) fn start_lock(&mut self, peer: u32, window: u32, number: u64, sharing: Sharing) {
+        self.outbox.push_brief(peer, lock_brief(window, number, sharing));
+    }
+
+    /// Asks a peer for an answer after all earlier frames: an operation that is done then.
+    pub(crate) fn start_ping(&mut self, peer: u32, window: u32, number: u64) {
+        self.outbox.push_brief(peer, ping_brief(window, number));
+    }
+
+    /// Gives a peer's lock back, after all earlier frames.
+    pub(crate) fn start_unlock(&mut self, peer: u32, window: u32) {
+        self.notes.tell_clock(peer, &mut self.outbox);
+        self.outbox.push_brief(peer, unlock_brief(window));
+    }
+
+    /// Forsakes the claim of this number on a peer's lock. The peer may have granted or refused it
+    /// already.
+    pub(crate) fn forsake_lock(&mut self, peer: u32, window: u32, number: u64) {
+        self.outbox.push_brief(peer, forsake_brief(window, number));
+    }
+
+    /// Forsakes this rank's own claim on the lock of its window, which stands in the queue.
+    pub(crate) fn forsake_own(&mut self, window: u32, claim: Claim) {
+        self.locks.forsake_own(window, claim);
+        self.grant_locks();
+    }
+
+    /// Takes back the claim that this rank forsook, if it still stands in the queue: a rank has one
+    /// claim at a time.
+    pub(crate) fn reclaim_own(&mut self, window: u32, sharing: Sharing) -> Option<Claim> {
+        self.locks.reclaim_own(window, sharing)
+    }
+
+    /// Grants the claims whose turn has come; true if there is one.
+    pub(super) fn grant_locks(&mut self) -> bool {
+        let State { locks, target, notes, outbox, .. } = self;
+        locks.has_waiting() && locks.grant(target.exposures(), notes, outbox)
+    }
+
+    /// Counts a post or complete at a peer, after all earlier frames.
+    pub(crate) fn start_signal(&mut self, peer: u32, window: u32, tally: Tally) {
+        self.notes.tell_clock(peer, &mut self.outbox);
+        self.outbox.push_brief(peer, signal_brief(window, tally));
+    }
+}
+
+/// Messages between two ranks.
+impl State {
+    /// Starts to send a message. Returns its number, by which [`take_sent`](State::take_sent)
+    /// reports its end; `None` if it has ended.
+    ///
+    /// # Errors
+    /// The peer is gone, or a value of a short message can't be sent.
+    pub(crate) fn start_send(&mut self, peer: u32, message: Message) -> Result<Option<u64>> {
+        let State { messages, peers, notes, outbox, .. } = self;
+        messages.start_send(peer, message, peers, notes, outbox)
+    }
+
+    /// Takes the outcome of a send, if it has ended.
+    pub(crate) fn take_sent(&mut self, number: u64) -> Option<Result<()>> {
+        self.messages.take_sent(number)
+    }
+
+    /// Whether a send has ended.
+    pub(crate) fn is_sent(&self, number: u64) -> bool {
+        self.messages.is_sent(number)
+    }
+
+    /// Notes that no call will ask for the end of a send. If it is under way, it goes on.
+    pub(crate) fn forget_send(&mut self, number: u64) {
+        self.messages.forget_send(number, &self.outbox);
+    }
+
+    /// Posts a receive. Returns its number, by which [`take_received`](State::take_received)
+    /// reports its end.
+    pub(crate) fn start_receive(&mut self, pattern: Pattern, landing: Landing) -> u64 {
+        self.messages.start_receive(pattern, landing, &self.peers, &mut self.outbox)
+    }
+
+    /// The message that a receive with this pattern would get. It stays in the queue.
+    ///
+    /// # Errors
+    /// There is no such message, and a rank that may send it is gone.
+    pub(crate) fn probe(&self, pattern: &Pattern) -> Option<Result<Arrival>> {
+        self.messages.probe(pattern, &self.peers)
+    }
+
+    /// Claims the message that a receive with this pattern would get. Returns it, and the number by
+    /// which it is received.
+    ///
+    /// # Errors
+    /// There is no such message, and a rank that may send it is gone.
+    pub(crate) fn claim(&mut self, pattern: &Pattern) -> Option<Result<(Arrival, u64)>> {
+        self.messages.claim(pattern, &self.peers)
+    }
+
+    /// Receives a claimed message; [`take_received`](State::take_received) reports its end by the
+    /// same number.
+    pub(crate) fn receive_claimed(&mut self, number: u64, landing: Landing) {
+        self.messages.receive_claimed(number, landing, &self.peers, &mut self.outbox);
+    }
+
+    /// Throws a claimed message away.
+    pub(crate) fn discard_claimed(&mut self, number: u64) {
+        self.receive_claimed(number, Landing::Bytes);
+        self.abandon(number);
+    }
+
+    /// Takes a posted receive back; false if a message has matched it.
+    pub(crate) fn withdraw(&mut self, number: u64) -> bool {
+        self.messages.withdraw(number)
+    }
+
+    /// Whether a receive has ended.
+    pub(crate) fn is_received(&self, number: u64) -> bool {
+        self.messages.is_received(number)
+    }
+
+    /// Takes the outcome of a receive, if it has ended.
+    pub(crate) fn take_received(&mut self, number: u64) -> Option<Result<Delivery>> {
+        self.messages.take_received(number, &mut self.notes)
+    }
+
+    /// Gives up a send or receive: lets go of its memory.
+    pub(crate) fn abandon(&mut self, number: u64) {
+        self.messages.abandon(number, &mut self.outbox);
+        self.streams.abandon_receive(number);
+    }
+}
+
+/// Barriers by messages.
+impl State {
+    /// Enters the next meeting of a group, to which this process belongs as `rank`.
+    pub(crate) fn enter_meeting(&mut self, venue: Venue, group: &Group, rank: u32) {
+        self.meetings.enter(venue, group, rank, &mut self.outbox);
+    }
+
+    /// The rank for which this one waits in the last meeting at a venue; `None` once the meeting is
+    /// over.
+    pub(crate) fn awaited_in_meeting(&self, venue: Venue) -> Option<u32> {
+        self.meetings.awaited(venue)
+    }
+
+    /// Forgets a venue, where no rank meets any more.
+    pub(crate) fn close_venue(&mut self, venue: Venue) {
+        self.meetings.close(venue);
+    }
+}
+
+/// `--check`.
+impl State {
+    /// Turns checking on.
+    pub(crate) fn set_check(&mut self, check: Check) {
+        self.notes.turn_on(check);
+    }
+
+    /// The record of uses of windows, under `--check`.
+    pub(crate) fn check(&mut self) -> Option<&mut Check> {
+        self.notes.check()
+    }
+
+    /// Orders this rank's later accesses after those that a peer made before its last frame.
+    pub(crate) fn learn_clock(&mut self, peer: u32) {
+        self.notes.learn_clock(peer);
+    }
+
+    /// Announces the call of the operation that follows to its target.
+    pub(crate) fn note_call(&mut self, peer: u32, caller: Option<Caller>) {
+        self.notes.announce_call(peer, caller, &mut self.outbox);
+    }
+
+    /// Informs a target that its operations up to number `issued` are done at this rank too, unless
+    /// it knows. `number` issues the operation that the target answers this by.
+    pub(crate) fn confirm(
+        &mut self,
+        target: u32,
+        window: u32,
+        issued: u64,
+        number: impl FnOnce() -> u64,
+    ) {
+        self.notes.confirm(target, window, issued, number, &mut self.outbox);
+    }
+
+    /// Announces a post to the ranks of a window.
+    pub(crate) fn note_post(
+        &mut self,
+        window: u32,
+        ranks: &[u32],
+        nocheck: bool,
+        group: Vec<u32>,
+        caller: Option<Caller>,
+    ) {
+        self.notes.announce_post(window, ranks, (nocheck, group), caller, &mut self.outbox);
+    }
+
+    /// Announces a complete to a target.
+    pub(crate) fn note_complete(
+        &mut self,
+        window: u32,
+        peer: u32,
+        nocheck: bool,
+        caller: Option<Caller>,
+    ) {
+        self.notes.announce_complete(window, peer, nocheck, caller, &mut self.outbox);
+    }
+
+    /// Sends a circle to all its ranks, so that all their calls fail.
+    pub(crate) fn note_circle(&mut self, calls: Vec<(u32, u32)>, text: String) {
+        let me = self.peers.me().rank;
+        self.notes.announce_circle(me, calls, text, &mut self.outbox);
+    }
+}

@@ -1,0 +1,186 @@
+//! The matching of messages and receives: contexts, envelopes and patterns (MPI-5.0 section 3.2.3).
+
+use std::sync::Arc;
+
+use shipable::{Architecture, Basic, Program, Signature};
+
+use crate::error::{ErrorKind, Result};
+use crate::group::Group;
+use crate::sequence::{Items, MATCH};
+use crate::types::Compiled;
+
+/// No number: MPI_UNDEFINED.
+pub const UNDEFINED: i64 = -32766;
+
+/// Kinds of message that never match each other, in the low bits of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// The user's data.
+    Data,
+    /// Datatypes that are sent.
+    Types,
+    /// Messages of this crate.
+    Internal,
+    /// Messages that make a communicator of some of the ranks, by a tag of the user's.
+    Groups,
+    /// Messages by which ranks agree about a window, by the window's number: threads may work on
+    /// several windows at a time.
+    Windows,
+}
+
+const CHANNELS: u32 = 5;
+
+/// A communicator's context: a number that none of its ranks uses for another communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Context(u32);
+
+impl Context {
+    /// The context of all ranks of the job.
+    pub(crate) const WORLD: Context = Context(0);
+
+    /// The context of a rank by itself.
+    pub(crate) const SELF: Context = Context(1);
+
+    /// The lowest number of other contexts.
+    pub(crate) const FIRST: u32 = 2;
+
+    /// The context of this number; `None` if it is out of range.
+    pub(crate) fn new(number: u32) -> Option<Context> {
+        (number <= u32::MAX / CHANNELS).then_some(Context(number))
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The number of one of its channels on the wire.
+    pub(crate) fn of(self, channel: Channel) -> u32 {
+        self.0 * CHANNELS + channel as u32
+    }
+}
+
+/// The messages that a receive accepts.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub context: u32,
+    pub sender: Sender,
+    /// `None` for any tag.
+    pub tag: Option<i32>,
+}
+
+impl Pattern {
+    pub(super) fn matches(&self, arrival: &Arrival) -> bool {
+        self.context == arrival.context
+            && self.sender.may_be(arrival.peer)
+            && self.tag.is_none_or(|tag| tag == arrival.tag)
+    }
+}
+
+/// The ranks of the job from which a receive accepts messages.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    One(u32),
+    Any(Group),
+}
+
+impl Sender {
+    /// The sender, if there can be only one.
+    pub(crate) fn one(&self) -> Option<u32> {
+        match self {
+            Sender::One(sender) => Some(*sender),
+            Sender::Any(_) => None,
+        }
+    }
+
+    pub(super) fn may_be(&self, peer: u32) -> bool {
+        match self {
+            Sender::One(sender) => *sender == peer,
+            Sender::Any(group) => group.contains(peer),
+        }
+    }
+}
+
+/// A message that has arrived, or its announcement: the envelope, the length and the signature of
+/// its data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// The sender's rank in the job.
+    pub peer: u32,
+    pub(super) context: u32,
+    pub tag: i32,
+    /// The hash of the sent elements' type signature.
+    pub(super) signature: u128,
+    /// Bytes of the data in the sender's representation.
+    pub(super) length: u64,
+}
+
+/// A message's data as elements of a receive's type.
+pub(crate) struct Fit {
+    pub(super) program: Arc<Program>,
+    /// The number of elements; [`UNDEFINED`] if the message ends within one.
+    pub count: i64,
+    /// The number of basic elements.
+    pub elements: i64,
+    /// The number of elements, one that is there in part included.
+    pub(super) touched: u64,
+}
+
+impl Arrival {
+    /// Checks the message against a type. Its data travel in the representation `stream`; `packed`
+    /// is the representation of buffers of MPI_PACKED.
+    ///
+    /// # Errors
+    /// TYPE for elements of another signature.
+    pub(crate) fn fit(
+        &self,
+        datatype: &Compiled,
+        stream: &Architecture,
+        packed: &Architecture,
+    ) -> Result<Fit> {
+        let read = |stream| -> Result<_> {
+            let prefix = datatype.committed().signature_in(self.length, stream)?;
+            Ok((datatype.program(stream)?, prefix))
+        };
+        let strict = read(stream);
+        // Mostly the signatures are equal. MPI_PACKED on both sides reads the same in every
+        // representation.
+        let same = matches!(&strict, Ok((_, Some(prefix))) if prefix.hash == self.signature);
+        let relaxed = !same && self.is_relaxed(datatype, stream, packed);
+        let (program, prefix) = if relaxed { read(packed)? } else { strict? };
+        let size = program.stream_size();
+        // Whole elements only.
+        let count = self.length.checked_div(size).unwrap_or(0);
+        let Some(Signature { count: elements, .. }) = prefix.filter(|_| same || relaxed) else {
+            return Err(ErrorKind::Signature {
+                origin: format!("a message of {} bytes", self.length),
+                target: Items { count, form: datatype.form(), text: datatype }.to_string(),
+                remedy: MATCH.to_owned(),
+            }
+            .into());
+        };
+        let whole = count * size == self.length;
+        Ok(Fit {
+            program,
+            count: if whole { count as i64 } else { UNDEFINED },
+            elements: elements as i64,
+            touched: count + u64::from(!whole),
+        })
+    }
+
+    /// Whether MPI_PACKED on one side relaxes the type matching (MPI-5.0 section 5.2): packed bytes
+    /// may be received as the elements that they hold, and elements as bytes to unpack if they
+    /// travel in the representation of packed buffers.
+    fn is_relaxed(
+        &self,
+        datatype: &Compiled,
+        stream: &Architecture,
+        packed: &Architecture,
+    ) -> bool {
+        let bytes = |count| Signature::of_leaf(Basic::Packed.into()).repeat(count);
+        if bytes(self.length).is_some_and(|bytes| bytes.hash == self.signature) {
+            return true;
+        }
+        let signature = datatype.signature();
+        bytes(signature.count) == Some(signature) && stream.same_representation(packed)
+    }
+}

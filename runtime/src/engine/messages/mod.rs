@@ -1,0 +1,420 @@
+//! Messages between two ranks (point-to-point): the unexpected-message queue, posted receives, and
+//! the rendezvous.
+//!
+//! - A short message is sent at once (`Eager`), if its sender has credit at the receiver for it. It
+//!   is held in the unexpected-message queue until a receive matches it; then the credit is
+//!   returned (`Credit`).
+//! - A longer message, or one without credit, goes by rendezvous:
+//!   1. The sender announces it (`Announce`; elsewhere called RTS).
+//!   2. When a receive has matched it, the receiver clears it (`Clear`; CTS).
+//!   3. The sender sends the data (`Bulk`).
+//!
+//! So a rank holds a bounded number of bytes that no receive has matched. Every send under way and
+//! every receive has a number, by which calls ask for its end.
+
+mod matching;
+mod receive;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::notes::Notes;
+use super::outbox::{Outbox, Outgoing, Purpose, Source};
+use super::peers::Peers;
+use crate::error::{Error, Result};
+use crate::wire::{Brief, Header, Kind};
+
+pub use matching::UNDEFINED;
+pub(crate) use matching::{Arrival, Channel, Context, Pattern, Sender};
+pub(super) use receive::Receiving;
+pub use receive::Status;
+pub(crate) use receive::{Delivery, Landing};
+
+/// Bytes of the longest message that is sent at once.
+pub(super) const EAGER: u64 = 4 << 10;
+
+/// A message to be sent.
+pub(crate) struct Message {
+    pub context: u32,
+    pub tag: i32,
+    pub length: u64,
+    pub signature: u128,
+    pub source: Source,
+}
+
+/// The messages of a rank.
+#[derive(Default)]
+pub(super) struct Messages {
+    /// The unexpected-message queue: messages that no receive has matched, in the order of their
+    /// arrival.
+    unexpected: VecDeque<Unexpected>,
+    /// Receives that no message has matched, in the order of their calls.
+    posted: VecDeque<Posted>,
+    /// Messages that a probe has matched and taken out of the queue, to be received by number.
+    matched: HashMap<u64, Unexpected>,
+    /// Receives whose message is cleared and not begun, by sender and the sender's number.
+    cleared: HashMap<(u32, u64), Receiving>,
+    /// Receives that have ended.
+    received: HashMap<u64, Result<Delivery>>,
+    /// Sends that are announced and not cleared, with their receiver.
+    announced: HashMap<u64, (u32, Outgoing)>,
+    /// Sends that have ended.
+    sent: HashMap<u64, Result<()>>,
+    /// Sends under way whose end no call will ask for.
+    forgotten: HashSet<u64>,
+    /// The number of the last send or receive.
+    last: u64,
+}
+
+/// A message that no receive has matched.
+struct Unexpected {
+    arrival: Arrival,
+    body: Body,
+}
+
+enum Body {
+    /// The data are here.
+    Here(Vec<u8>),
+    /// The data are at the sender, under this number.
+    Announced(u64),
+}
+
+struct Posted {
+    number: u64,
+    pattern: Pattern,
+    landing: Landing,
+}
+
+impl Messages {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// Starts to send a message: at once if it is short and there is credit, otherwise by
+    /// rendezvous. Returns the number of the send, by which [`take_sent`](Messages::take_sent)
+    /// reports its end; `None` if it has ended.
+    ///
+    /// # Errors
+    /// The peer is gone, or a value of a short message can't be sent.
+    pub(super) fn start_send(
+        &mut self,
+        peer: u32,
+        message: Message,
+        peers: &Peers,
+        notes: &mut Notes,
+        out: &mut Outbox,
+    ) -> Result<Option<u64>> {
+        notes.tell_clock(peer, out);
+        let header = Header {
+            context: message.context,
+            displacement: message.tag.into(),
+            length: message.length,
+            signature: message.signature,
+            ..Header::new(Kind::Eager)
+        };
+        if let Some(gone) = peers.gone(peer) {
+            return Err(gone);
+        }
+        let cost = message.length + Header::SIZE as u64;
+        if message.length <= EAGER && out.has_credit(peer, cost) {
+            // Packed first: a message that can't be sent costs no credit.
+            let bytes = message.source.gather(message.length)?;
+            out.spend_credit(peer, cost);
+            out.push(peer, Outgoing::new(header, Source::Bytes(bytes), Purpose::None));
+            return Ok(None);
+        }
+        let number = self.next();
+        let bulk = Header { kind: Kind::Bulk, operation: number, ..header };
+        let bulk = Outgoing::new(bulk, message.source, Purpose::Message(number));
+        self.announced.insert(number, (peer, bulk));
+        let announce = Header { kind: Kind::Announce, operation: number, ..header };
+        out.push(peer, Outgoing::new(announce, Source::Empty, Purpose::None));
+        Ok(Some(number))
+    }
+
+    /// Takes in a `Clear`: a receive has matched an announced message. Sends its data.
+    ///
+    /// # Errors
+    /// No such message is announced to the peer.
+    pub(super) fn handle_clear(
+        &mut self,
+        peer: u32,
+        number: u64,
+        out: &mut Outbox,
+    ) -> Result<(), String> {
+        let (to, bulk) = self.announced.remove(&number).ok_or(NOT_ANNOUNCED)?;
+        if to != peer {
+            return Err(NOT_ANNOUNCED.to_owned());
+        }
+        out.push(peer, bulk);
+        Ok(())
+    }
+
+    /// The data of a message have been sent, or can't be.
+    pub(super) fn finish_send(&mut self, number: u64, outcome: Result<()>) {
+        if !self.forgotten.remove(&number) {
+            self.sent.insert(number, outcome);
+        }
+    }
+
+    /// Takes the outcome of a send, if it has ended.
+    pub(super) fn take_sent(&mut self, number: u64) -> Option<Result<()>> {
+        self.sent.remove(&number)
+    }
+
+    /// Whether a send has ended.
+    pub(super) fn is_sent(&self, number: u64) -> bool {
+        self.sent.contains_key(&number)
+    }
+
+    /// Notes that no call will ask for the end of a send. If it is under way, it goes on.
+    pub(super) fn forget_send(&mut self, number: u64, out: &Outbox) {
+        self.sent.remove(&number);
+        if self.announced.contains_key(&number) || out.holds_message(number) {
+            self.forgotten.insert(number);
+        }
+    }
+
+    /// Posts a receive. Returns its number, by which [`take_received`](Messages::take_received)
+    /// reports its end.
+    pub(super) fn start_receive(
+        &mut self,
+        pattern: Pattern,
+        landing: Landing,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) -> u64 {
+        let number = self.next();
+        if let Some(message) = self.take_unexpected(&pattern) {
+            self.deliver(message, number, landing, peers, out);
+        } else if let Some(gone) = lost(&pattern.sender, peers) {
+            self.received.insert(number, Err(gone));
+        } else {
+            self.posted.push_back(Posted { number, pattern, landing });
+        }
+        number
+    }
+
+    /// Takes out the first unexpected message that a pattern matches.
+    fn take_unexpected(&mut self, pattern: &Pattern) -> Option<Unexpected> {
+        let mut messages = self.unexpected.iter();
+        let at = messages.position(|message| pattern.matches(&message.arrival))?;
+        self.unexpected.remove(at)
+    }
+
+    /// The message that a receive with this pattern would get. It stays in the queue.
+    ///
+    /// # Errors
+    /// There is no such message, and a rank that may send it is gone.
+    pub(super) fn probe(&self, pattern: &Pattern, peers: &Peers) -> Option<Result<Arrival>> {
+        let mut arrivals = self.unexpected.iter().map(|message| message.arrival);
+        let found = arrivals.find(|arrival| pattern.matches(arrival)).map(Ok);
+        found.or_else(|| lost(&pattern.sender, peers).map(Err))
+    }
+
+    /// Takes the message that a receive with this pattern would get out of the queue. Returns it,
+    /// and the number by which it is received.
+    ///
+    /// # Errors
+    /// There is no such message, and a rank that may send it is gone.
+    pub(super) fn claim(
+        &mut self,
+        pattern: &Pattern,
+        peers: &Peers,
+    ) -> Option<Result<(Arrival, u64)>> {
+        let Some(message) = self.take_unexpected(pattern) else {
+            return lost(&pattern.sender, peers).map(Err);
+        };
+        let (arrival, number) = (message.arrival, self.next());
+        self.matched.insert(number, message);
+        Some(Ok((arrival, number)))
+    }
+
+    /// Receives a claimed message; [`take_received`](Messages::take_received) reports its end by
+    /// the same number.
+    pub(super) fn receive_claimed(
+        &mut self,
+        number: u64,
+        landing: Landing,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) {
+        let Some(message) = self.matched.remove(&number) else { return };
+        match (&message.body, peers.gone(message.arrival.peer)) {
+            (Body::Announced(_), Some(gone)) => _ = self.received.insert(number, Err(gone)),
+            _ => self.deliver(message, number, landing, peers, out),
+        }
+    }
+
+    /// Takes a posted receive back; false if a message has matched it.
+    pub(super) fn withdraw(&mut self, number: u64) -> bool {
+        let posted = self.posted.len();
+        self.posted.retain(|posted| posted.number != number);
+        self.posted.len() < posted
+    }
+
+    /// Whether a receive has ended.
+    pub(super) fn is_received(&self, number: u64) -> bool {
+        self.received.contains_key(&number)
+    }
+
+    /// Takes the outcome of a receive, if it has ended.
+    pub(super) fn take_received(
+        &mut self,
+        number: u64,
+        notes: &mut Notes,
+    ) -> Option<Result<Delivery>> {
+        let received = self.received.remove(&number);
+        if let Some(Ok(delivery)) = &received {
+            notes.learn_clock(delivery.status.source as u32);
+        }
+        received
+    }
+
+    /// Gives up a send or receive: lets go of its memory.
+    pub(super) fn abandon(&mut self, number: u64, out: &mut Outbox) {
+        self.posted.retain(|posted| posted.number != number);
+        self.cleared.retain(|_, receiving| receiving.number != number);
+        self.received.remove(&number);
+        self.forget_send(number, out);
+        if let Some((_, bulk)) = self.announced.get_mut(&number) {
+            bulk.abandon();
+        }
+        out.abandon_message(number);
+    }
+
+    /// Takes in an `Eager`: a short message, with its data.
+    pub(super) fn handle_eager(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        bytes: Vec<u8>,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) {
+        self.arrive(peer, header, Body::Here(bytes), peers, out);
+    }
+
+    /// Takes in an `Announce`: a message whose data wait at the sender.
+    pub(super) fn handle_announce(
+        &mut self,
+        peer: u32,
+        header: &Header,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) {
+        self.arrive(peer, header, Body::Announced(header.operation), peers, out);
+    }
+
+    /// Delivers a message to the first receive that matches it, or queues it.
+    fn arrive(&mut self, peer: u32, header: &Header, body: Body, peers: &Peers, out: &mut Outbox) {
+        let arrival = Arrival {
+            peer,
+            context: header.context,
+            tag: header.displacement as i32,
+            signature: header.signature,
+            length: header.length,
+        };
+        let message = Unexpected { arrival, body };
+        let mut posted = self.posted.iter();
+        let receive = posted.position(|posted| posted.pattern.matches(&arrival));
+        match receive.and_then(|receive| self.posted.remove(receive)) {
+            Some(Posted { number, landing, .. }) => {
+                self.deliver(message, number, landing, peers, out);
+            }
+            None => self.unexpected.push_back(message),
+        }
+    }
+
+    /// Delivers a message to a receive that matches it: takes in its data, or clears it.
+    fn deliver(
+        &mut self,
+        Unexpected { arrival, body }: Unexpected,
+        number: u64,
+        landing: Landing,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) {
+        let stream = peers.stream_or_own(arrival.peer);
+        let receiving = Receiving::new(number, landing, &arrival, &stream);
+        match body {
+            Body::Here(bytes) => {
+                out.return_credit(arrival.peer, arrival.length + Header::SIZE as u64);
+                let outcome = receiving.and_then(|mut receiving| {
+                    receiving.take_whole(bytes);
+                    receiving.into_outcome(None)
+                });
+                self.received.insert(number, outcome);
+            }
+            Body::Announced(operation) => {
+                match receiving {
+                    Ok(mut receiving) => {
+                        receiving.reserve(arrival.length);
+                        self.cleared.insert((arrival.peer, operation), receiving);
+                    }
+                    Err(error) => _ = self.received.insert(number, Err(error)),
+                }
+                // Cleared even if the message doesn't fit: its sender waits for this. The data are
+                // ignored then.
+                let clear = Brief { kind: Kind::Clear, context: 0, operation, value: 0 };
+                out.push_brief(arrival.peer, clear);
+            }
+        }
+    }
+
+    /// Opens the stream of a `Bulk`. Returns the receive that cleared it, unless that has been
+    /// given up.
+    pub(super) fn open_bulk(&mut self, peer: u32, header: &Header) -> Option<Receiving> {
+        self.cleared.remove(&(peer, header.operation))
+    }
+
+    /// Ends a receive: its message is here. `cut` is the error if the message ended early.
+    pub(super) fn finish_receive(&mut self, receiving: Receiving, cut: Option<Error>) {
+        self.received.insert(receiving.number, receiving.into_outcome(cut));
+    }
+
+    /// Ends with an error all sends to a peer that is gone, and all receives that wait for a
+    /// message of it. Messages that are here can still be received.
+    pub(super) fn peer_gone(&mut self, peer: u32, gone: impl Fn() -> Error) {
+        let announced = std::mem::take(&mut self.announced);
+        for (number, (to, bulk)) in announced {
+            if to == peer {
+                self.finish_send(number, Err(gone()));
+            } else {
+                self.announced.insert(number, (to, bulk));
+            }
+        }
+        for ((from, operation), receiving) in std::mem::take(&mut self.cleared) {
+            if from == peer {
+                self.received.insert(receiving.number, Err(gone()));
+            } else {
+                self.cleared.insert((from, operation), receiving);
+            }
+        }
+        self.unexpected.retain(|message| {
+            message.arrival.peer != peer || matches!(message.body, Body::Here(_))
+        });
+        for posted in std::mem::take(&mut self.posted) {
+            if posted.pattern.sender.may_be(peer) {
+                self.received.insert(posted.number, Err(gone()));
+            } else {
+                self.posted.push_back(posted);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn remembers_no_send(&self) -> bool {
+        self.sent.is_empty() && self.forgotten.is_empty() && self.announced.is_empty()
+    }
+}
+
+const NOT_ANNOUNCED: &str = "a Clear of a message that is not announced";
+
+/// The error of a receive without a message, if a rank that may send it is gone.
+fn lost(sender: &Sender, peers: &Peers) -> Option<Error> {
+    match sender {
+        Sender::One(sender) => peers.gone(*sender),
+        Sender::Any(group) => group.processes().iter().find_map(|&rank| peers.gone(rank)),
+    }
+}

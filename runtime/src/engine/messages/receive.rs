@@ -1,0 +1,135 @@
+//! A receive: the memory that it fills, and its outcome.
+
+use std::sync::Arc;
+
+use shipable::{Architecture, Partial, Program};
+
+use super::matching::Arrival;
+use crate::engine::keep::Keep;
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::memory::Span;
+use crate::types::Compiled;
+
+/// The destination of a received message.
+pub(crate) enum Landing {
+    /// Typed memory, of at most `count` elements. Data sent as MPI_PACKED are in the representation
+    /// `packed`.
+    Typed { datatype: Arc<Compiled>, count: u64, span: Span, packed: Architecture, keep: Keep },
+    /// A buffer of bytes, returned in the [`Delivery`].
+    Bytes,
+}
+
+/// The outcome of a receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The sender's rank in the communicator.
+    pub source: i32,
+    /// The message's tag.
+    pub tag: i32,
+    /// The number of elements of the receive's type; [`UNDEFINED`](crate::UNDEFINED) if the message
+    /// ends within one (`MPI_Get_count`).
+    pub count: i64,
+    /// The number of basic elements, two for each pair (`MPI_Get_elements`).
+    pub elements: i64,
+}
+
+/// A received message. Its source is a rank of the job.
+pub(crate) struct Delivery {
+    pub status: Status,
+    /// The data, if the landing was [`Landing::Bytes`].
+    pub bytes: Vec<u8>,
+}
+
+/// A receive whose message is arriving.
+pub(in crate::engine) struct Receiving {
+    pub(super) number: u64,
+    status: Status,
+    buffer: Buffer,
+    error: Option<Error>,
+}
+
+enum Buffer {
+    Typed { program: Arc<Program>, count: u64, span: Span, partial: Partial, _keep: Keep },
+    Bytes(Vec<u8>),
+}
+
+/// The most bytes that are allocated for a message before its data arrive.
+const ROOM: u64 = 1 << 20;
+
+impl Receiving {
+    pub(in crate::engine) fn is_for(&self, number: u64) -> bool {
+        self.number == number
+    }
+
+    /// Checks a message against its landing. Its data travel in the representation `stream`.
+    ///
+    /// # Errors
+    /// The signatures differ, or the message is too long.
+    pub(super) fn new(
+        number: u64,
+        landing: Landing,
+        arrival: &Arrival,
+        stream: &Architecture,
+    ) -> Result<Receiving> {
+        let mut status =
+            Status { source: arrival.peer as i32, tag: arrival.tag, count: 0, elements: 0 };
+        let buffer = match landing {
+            Landing::Bytes => {
+                status.count = arrival.length as i64;
+                Buffer::Bytes(Vec::new())
+            }
+            Landing::Typed { datatype, count: room, span, packed, keep } => {
+                let fit = arrival.fit(&datatype, stream, &packed)?;
+                let longest = fit.program.stream_length(room)?;
+                if arrival.length > longest {
+                    let length = arrival.length;
+                    return Err(ErrorKind::Truncate { length, room: longest }.into());
+                }
+                (status.count, status.elements) = (fit.count, fit.elements);
+                let (program, count) = (fit.program, fit.touched);
+                Buffer::Typed { program, count, span, partial: Partial::default(), _keep: keep }
+            }
+        };
+        Ok(Receiving { number, status, buffer, error: None })
+    }
+
+    /// Takes in a message that is all here.
+    pub(super) fn take_whole(&mut self, message: Vec<u8>) {
+        match &mut self.buffer {
+            Buffer::Bytes(bytes) => *bytes = message,
+            Buffer::Typed { .. } => self.take(0, &message),
+        }
+    }
+
+    /// Allocates the buffer of an announced message. The buffer of a long message grows as the data
+    /// arrive.
+    pub(super) fn reserve(&mut self, length: u64) {
+        if let Buffer::Bytes(bytes) = &mut self.buffer {
+            bytes.reserve(length.min(ROOM) as usize);
+        }
+    }
+
+    /// Takes in the data from `position` on. After the first error it ignores the rest.
+    pub(in crate::engine) fn take(&mut self, position: u64, data: &[u8]) {
+        if self.error.is_some() {
+            return;
+        }
+        match &mut self.buffer {
+            Buffer::Bytes(bytes) => bytes.extend_from_slice(data),
+            Buffer::Typed { program, count, span, partial, .. } => {
+                let taken = span.unpack(program, *count, position, data, partial);
+                self.error = taken.map_err(conversion).err();
+            }
+        }
+    }
+
+    /// The outcome of the receive. `cut` is the error if the message ended early.
+    pub(super) fn into_outcome(self, cut: Option<Error>) -> Result<Delivery> {
+        let Receiving { status, buffer, error, .. } = self;
+        let bytes = match buffer {
+            Buffer::Bytes(bytes) => bytes,
+            Buffer::Typed { .. } => Vec::new(),
+        };
+        error.or(cut).map_or(Ok(Delivery { status, bytes }), Err)
+    }
+}

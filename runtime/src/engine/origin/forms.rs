@@ -1,0 +1,82 @@
+//! The forms of this rank's types that peers know by their ids.
+
+use std::sync::Arc;
+
+use crate::engine::outbox::{Outbox, Outgoing, Purpose, Source};
+use crate::engine::peers::Peers;
+use crate::error::{ErrorKind, Result};
+use crate::numbers::NumberSet;
+use crate::object::Names;
+use crate::types::TargetType;
+use crate::wire::{Brief, Header, Kind, tag_to_wire};
+
+/// The forms that were shipped, by peer. Each is shipped once, before the first operation that
+/// names it.
+pub(in crate::engine) struct ShippedForms {
+    known: Vec<NumberSet<u64>>,
+    names: Arc<Names>,
+    /// The count of retired ids up to which peers have been informed.
+    retirements: u64,
+}
+
+impl ShippedForms {
+    pub(in crate::engine) fn new(size: u32, names: Arc<Names>) -> ShippedForms {
+        let known = (0..size).map(|_| NumberSet::default()).collect();
+        ShippedForms { known, names, retirements: 0 }
+    }
+
+    /// Whether a peer knows a form.
+    #[inline]
+    pub(in crate::engine) fn is_known(&self, peer: u32, form: u64) -> bool {
+        self.known[peer as usize].contains(&form)
+    }
+
+    /// Ships a type's form to a peer, unless the peer knows it.
+    ///
+    /// # Errors
+    /// The form is longer than the peer accepts.
+    pub(in crate::engine) fn define(
+        &mut self,
+        peer: u32,
+        target_type: TargetType<'_>,
+        peers: &Peers,
+        out: &mut Outbox,
+    ) -> Result<()> {
+        if self.is_known(peer, target_type.id()) {
+            return Ok(());
+        }
+        let shipment = target_type.shipment(peers.me().rank);
+        let limit = peers.form_limit(peer);
+        if shipment.bytes.len() as u64 > limit {
+            let what = format!("{} bytes, it takes {limit}", shipment.bytes.len());
+            return Err(ErrorKind::Form { peer, what }.into());
+        }
+        self.known[peer as usize].insert(shipment.id);
+        let header = Header {
+            tag: tag_to_wire(shipment.tag),
+            context: shipment.builder,
+            form: shipment.id,
+            length: shipment.bytes.len() as u64,
+            ..Header::new(Kind::Define)
+        };
+        out.push(peer, Outgoing::new(header, Source::Bytes(shipment.bytes), Purpose::None));
+        Ok(())
+    }
+
+    /// Informs peers of ids whose types are gone.
+    pub(in crate::engine) fn retire(&mut self, out: &mut Outbox) {
+        let retirements = self.names.retirements();
+        if retirements == self.retirements {
+            return;
+        }
+        self.retirements = retirements;
+        for id in self.names.take_retired() {
+            for (peer, known) in (0..).zip(&mut self.known) {
+                if known.remove(&id) {
+                    let brief = Brief { kind: Kind::Retire, context: 0, operation: id, value: 0 };
+                    out.push_brief(peer, brief);
+                }
+            }
+        }
+    }
+}

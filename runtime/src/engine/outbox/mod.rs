@@ -1,0 +1,247 @@
+//! The outbox: frames and streams that wait to be sent, in one queue a peer.
+//!
+//! Handlers never send. They append to the outbox, and the engine sends from it when the link has
+//! room. Two kinds of frame are coalesced instead of queued: counts of operations that are done
+//! (`Ack`) and credit for short messages (`Credit`). Both may overtake streams.
+
+mod outgoing;
+
+use std::collections::VecDeque;
+
+use longshore_transport::Link;
+use longshore_transport::fault::Chance;
+
+pub(super) use outgoing::{InlineBytes, Sent};
+pub(crate) use outgoing::{Outgoing, Purpose, Source};
+
+use super::peers::PeerSet;
+use crate::tap::Tap;
+use crate::wire::{Brief, Kind};
+
+/// Credit for short messages: bytes, headers included, that a rank holds for each sender before
+/// they are received.
+pub(crate) const CREDIT: u64 = 64 << 10;
+
+/// The queues to all peers.
+pub(super) struct Outbox {
+    queues: Vec<Queue>,
+    /// Peers to which something may have to be sent.
+    busy: PeerSet,
+    /// The adversary, which reorders operations that MPI leaves unordered.
+    chance: Option<Chance>,
+}
+
+/// The queue to one peer.
+#[derive(Default)]
+struct Queue {
+    entries: VecDeque<Outgoing>,
+    /// Operations of the peer that are done and not acknowledged yet, by window.
+    acks: VecDeque<(u32, u64)>,
+    /// Credit that this rank has at the peer, in bytes.
+    credit: u64,
+    /// Credit to be given back to the peer, in bytes.
+    owed: u64,
+    /// The peer is gone: nothing can be sent to it.
+    is_closed: bool,
+}
+
+impl Queue {
+    /// The next coalesced frame.
+    fn brief(&self) -> Option<Brief> {
+        if self.is_closed {
+            return None;
+        }
+        if let Some(&(context, value)) = self.acks.front() {
+            return Some(Brief { kind: Kind::Ack, context, operation: 0, value });
+        }
+        (self.owed >= CREDIT / 4).then_some(Brief {
+            kind: Kind::Credit,
+            context: 0,
+            operation: 0,
+            value: self.owed,
+        })
+    }
+}
+
+impl Outbox {
+    pub(super) fn new(size: u32) -> Outbox {
+        Outbox {
+            queues: (0..size).map(|_| Queue::default()).collect(),
+            busy: PeerSet::new(size),
+            chance: None,
+        }
+    }
+
+    /// Lets an adversary reorder operations that MPI leaves unordered.
+    pub(super) fn set_chance(&mut self, chance: Option<Chance>) {
+        self.chance = chance;
+    }
+
+    /// Whether an adversary reorders operations.
+    #[inline]
+    pub(super) fn is_reordered(&self) -> bool {
+        self.chance.is_some()
+    }
+
+    /// Appends an entry to a peer's queue. An entry for a peer that is gone is dropped.
+    pub(super) fn push(&mut self, peer: u32, outgoing: Outgoing) {
+        let queue = &mut self.queues[peer as usize];
+        if queue.is_closed {
+            return;
+        }
+        let at = match &mut self.chance {
+            Some(chance) if outgoing.is_unordered() => {
+                let unordered = queue.entries.iter().rev().take_while(|out| out.is_unordered());
+                queue.entries.len() - chance.below(unordered.count() + 1)
+            }
+            _ => queue.entries.len(),
+        };
+        queue.entries.insert(at, outgoing);
+        self.busy.insert(peer);
+    }
+
+    /// Appends a frame without a stream to a peer's queue.
+    pub(super) fn push_brief(&mut self, peer: u32, brief: Brief) {
+        self.push(peer, Outgoing::brief(brief));
+    }
+
+    /// Answers a peer's operation by its number: it is done.
+    pub(super) fn push_done(&mut self, peer: u32, window: u32, number: u64) {
+        let brief = Brief { kind: Kind::Done, context: window, operation: number, value: 0 };
+        self.push_brief(peer, brief);
+    }
+
+    /// Counts one more operation of a peer on a window as done.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, peer: u32, window: u32) {
+        let acks = &mut self.queues[peer as usize].acks;
+        match acks.iter_mut().find(|(of, _)| *of == window) {
+            Some((_, count)) => *count += 1,
+            None => acks.push_back((window, 1)),
+        }
+        self.busy.insert(peer);
+    }
+
+    /// Sets the credit that this rank has at a peer, as the peer's introduction grants it.
+    pub(super) fn grant_credit(&mut self, peer: u32, bytes: u64) {
+        self.queues[peer as usize].credit = bytes.min(CREDIT);
+    }
+
+    /// Whether this rank has enough credit at a peer for a short message, header included.
+    pub(super) fn has_credit(&self, peer: u32, bytes: u64) -> bool {
+        bytes <= self.queues[peer as usize].credit
+    }
+
+    /// Spends credit that this rank has at a peer.
+    pub(super) fn spend_credit(&mut self, peer: u32, bytes: u64) {
+        let credit = &mut self.queues[peer as usize].credit;
+        *credit = credit.saturating_sub(bytes);
+    }
+
+    /// Owes a peer the credit of a short message that was received.
+    pub(super) fn return_credit(&mut self, peer: u32, bytes: u64) {
+        self.queues[peer as usize].owed += bytes;
+        self.busy.insert(peer);
+    }
+
+    /// A peer gives credit back.
+    ///
+    /// # Errors
+    /// The credit exceeds its limit.
+    pub(super) fn handle_credit(&mut self, peer: u32, bytes: u64) -> Result<(), String> {
+        let credit = &mut self.queues[peer as usize].credit;
+        let sum = credit.checked_add(bytes).filter(|sum| *sum <= CREDIT);
+        *credit = sum.ok_or_else(|| format!("{bytes} bytes of credit, above {CREDIT} in all"))?;
+        Ok(())
+    }
+
+    /// Whether a peer's queue is empty and the peer is there: a frame may go to it at once.
+    #[inline]
+    pub(super) fn is_idle(&self, peer: u32) -> bool {
+        let queue = &self.queues[peer as usize];
+        !queue.is_closed && queue.entries.is_empty()
+    }
+
+    /// Whether nothing waits to be sent to any peer. Reads one bit for each peer.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// Whether everything has been sent, coalesced frames included.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.queues.iter().all(|queue| queue.entries.is_empty() && queue.brief().is_none())
+    }
+
+    /// The lowest peer, at least this one, to which something may have to be sent.
+    #[inline]
+    pub(super) fn busy_from(&self, peer: u32) -> Option<u32> {
+        self.busy.first_from(peer)
+    }
+
+    /// Notes that all for a peer has been sent.
+    #[inline]
+    pub(super) fn set_idle(&mut self, peer: u32) {
+        self.busy.remove(peer);
+    }
+
+    /// Sends a peer's next coalesced frame; `None` if there is none.
+    pub(super) fn send_brief(
+        &mut self,
+        peer: u32,
+        link: &mut dyn Link,
+        tap: &mut Tap,
+    ) -> Option<Sent> {
+        let queue = &mut self.queues[peer as usize];
+        let sent = outgoing::send_brief(link, peer, &queue.brief()?, tap);
+        if !matches!(sent, Sent::Blocked | Sent::Gone(_)) && queue.acks.pop_front().is_none() {
+            queue.owed = 0;
+        }
+        Some(sent)
+    }
+
+    /// Sends the next frame of the first entry of a peer's queue; `None` if the queue is empty.
+    #[inline]
+    pub(super) fn send_next(
+        &mut self,
+        peer: u32,
+        link: &mut dyn Link,
+        tap: &mut Tap,
+    ) -> Option<Sent> {
+        let front = self.queues[peer as usize].entries.front_mut()?;
+        Some(front.send(link, peer, tap))
+    }
+
+    /// Removes the first entry of a peer's queue.
+    pub(super) fn pop(&mut self, peer: u32) -> Option<Outgoing> {
+        self.queues[peer as usize].entries.pop_front()
+    }
+
+    /// Closes the queue to a peer that is gone. Returns the entries that it held.
+    pub(super) fn close(&mut self, peer: u32) -> VecDeque<Outgoing> {
+        let queue = &mut self.queues[peer as usize];
+        queue.is_closed = true;
+        std::mem::take(&mut queue.entries)
+    }
+
+    /// Whether the data of a message are queued, to any peer.
+    pub(super) fn holds_message(&self, number: u64) -> bool {
+        let is_it = |out: &Outgoing| out.is_for(Purpose::Message(number));
+        self.queues.iter().any(|queue| queue.entries.iter().any(is_it))
+    }
+
+    /// Lets go of the memory of a message.
+    pub(super) fn abandon_message(&mut self, number: u64) {
+        self.abandon(|out| out.is_for(Purpose::Message(number)));
+    }
+
+    /// Lets go of the memory of all operations on a window.
+    pub(super) fn abandon_window(&mut self, window: u32) {
+        self.abandon(|out| out.is_on(window));
+    }
+
+    fn abandon(&mut self, which: impl Fn(&Outgoing) -> bool) {
+        let entries = self.queues.iter_mut().flat_map(|queue| &mut queue.entries);
+        entries.filter(|out| which(out)).for_each(Outgoing::abandon);
+    }
+}

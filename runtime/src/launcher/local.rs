@@ -1,0 +1,436 @@
+//! The processes of the ranks on this host, for the launcher and for the agent of a host.
+//!
+//! [`LocalRanks::start`] starts the processes. [`LocalRanks::watch`] lists their descriptors for
+//! poll(2), and [`LocalRanks::handle`] turns readiness into [`Event`]s. [`LocalRanks::act`]
+//! executes a [`Command`]. The module makes no decisions: the launcher makes them from the events.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use longshore_transport::{JobState, Note, RankState, Segment};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::socket::{MsgFlags, recv, send};
+use nix::unistd::{AccessFlags, access};
+
+use super::Error;
+use super::message::{Command, Event, Member, Orders};
+use super::output::{OutputStream, write_piece};
+use super::process::{Descriptors, Process, Session};
+use crate::job::env;
+
+/// The longest line of PMI-1 that a rank may send.
+const LINE_LIMIT: usize = 4096;
+/// The most reads from a pipe of a dead rank or agent before its death is reported. Together they
+/// take more bytes than a pipe holds.
+pub(super) const LAST_READS: usize = 64;
+
+/// The longest total time for which this host blocks to report a rank's end before others.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The ranks of one host.
+pub(super) struct LocalRanks {
+    segment: Segment,
+    ranks: Vec<Rank>,
+    input: Input,
+    /// The rest of [`PATIENCE`].
+    patience: Duration,
+}
+
+struct Rank {
+    rank: u32,
+    /// `None` after the process has been reaped.
+    process: Option<Process>,
+    connection: Option<Connection>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+struct Connection {
+    socket: UnixStream,
+    input: Vec<u8>,
+}
+
+/// The pipe to rank 0's standard input, and the bytes that wait for it.
+#[derive(Default)]
+struct Input {
+    pipe: Option<ChildStdin>,
+    waiting: Vec<u8>,
+    /// No bytes will follow `waiting`.
+    ended: bool,
+}
+
+/// A descriptor that poll(2) can report as ready, with its rank's index in [`LocalRanks`].
+#[derive(Clone, Copy)]
+pub(super) enum LocalSource {
+    Stdout(usize),
+    Stderr(usize),
+    Connection(usize),
+    End(usize),
+    Input,
+}
+
+impl LocalRanks {
+    /// Starts the ranks of this host. Rank 0 inherits this process's standard input. Under an agent
+    /// it gets a pipe instead, which [`Command::Input`] fills.
+    ///
+    /// # Errors
+    /// A program can't be started, or a system call fails. No rank is left running.
+    pub(super) fn start(orders: &Orders, is_agent: bool) -> Result<LocalRanks, Error> {
+        if !orders.is_consistent() {
+            return Err(io::Error::other("the orders name ranks or programs out of range").into());
+        }
+        if let Some(folder) = &orders.folder {
+            // Checked first, because spawn reports a missing folder as a missing program. The final
+            // "." asks for the permission to enter the folder, not to list it.
+            let entered = access(&Path::new(folder).join("."), AccessFlags::X_OK);
+            let error =
+                |errno: Errno| Error::Folder { folder: folder.clone(), source: errno.into() };
+            entered.map_err(error)?;
+        }
+        let mut station = LocalRanks {
+            segment: Segment::create(orders.size)?,
+            ranks: Vec::new(),
+            input: Input::default(),
+            patience: PATIENCE,
+        };
+        let descriptors = Descriptors::allow(orders.members.len())?;
+        for member in &orders.members {
+            let rank = station.start_rank(orders, member, is_agent, descriptors)?;
+            station.ranks.push(rank);
+        }
+        Ok(station)
+    }
+
+    fn start_rank(
+        &mut self,
+        orders: &Orders,
+        member: &Member,
+        is_agent: bool,
+        descriptors: Descriptors,
+    ) -> Result<Rank, Error> {
+        let program = &orders.programs[member.part as usize];
+        let (ours, theirs) = UnixStream::pair()?;
+        let mut command = std::process::Command::new(&program.path);
+        let stdin = match member.rank {
+            0 if is_agent => Stdio::piped(),
+            0 => Stdio::inherit(),
+            _ => Stdio::null(),
+        };
+        let additions = program.environment.iter().map(|(name, value)| (name, value));
+        command.args(&program.arguments).envs(additions);
+        for name in [env::PMI_PORT, env::PMI_ID, env::HOSTS, env::ARCH] {
+            command.env_remove(name);
+        }
+        command
+            .envs(orders.environment.iter().map(|(name, value)| (name, value)))
+            .env(env::PMI_FD, theirs.as_raw_fd().to_string())
+            .env(env::PMI_RANK, member.rank.to_string())
+            .env(env::PMI_SIZE, orders.size.to_string())
+            .env(env::SEGMENT, self.segment.as_fd().as_raw_fd().to_string())
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(arch) = &member.arch {
+            command.env(env::ARCH, arch);
+        }
+        if let Some(folder) = &orders.folder {
+            command.current_dir(folder);
+        }
+        // An agent has no terminal that could signal the whole process group of a rank.
+        let session = if is_agent { Session::OwnGroup } else { Session::Launcher };
+        let inherited = [self.segment.as_fd(), theirs.as_fd()];
+        let mut process =
+            Process::start(&mut command, &inherited, descriptors, session).map_err(|source| {
+                Error::Start {
+                    part: member.part as usize + 1,
+                    program: program.path.clone(),
+                    source,
+                }
+            })?;
+        let child = process.child();
+        if let Some(pipe) = child.stdin.take() {
+            self.input.pipe = Some(pipe);
+        }
+        Ok(Rank {
+            rank: member.rank,
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            process: Some(process),
+            connection: Some(Connection { socket: ours, input: Vec::new() }),
+        })
+    }
+
+    /// Calls `watch` for each descriptor to poll. The ranks' output is included only if `output`.
+    pub(super) fn watch<'a>(
+        &'a self,
+        output: bool,
+        mut watch: impl FnMut(LocalSource, BorrowedFd<'a>, PollFlags),
+    ) {
+        let readable = PollFlags::POLLIN;
+        for (index, rank) in self.ranks.iter().enumerate() {
+            let Some(process) = &rank.process else { continue };
+            // The end of a process comes last, so that its output and its lines are handled first.
+            if output {
+                if let Some(pipe) = &rank.stdout {
+                    watch(LocalSource::Stdout(index), pipe.as_fd(), readable);
+                }
+                if let Some(pipe) = &rank.stderr {
+                    watch(LocalSource::Stderr(index), pipe.as_fd(), readable);
+                }
+            }
+            if let Some(connection) = &rank.connection {
+                watch(LocalSource::Connection(index), connection.socket.as_fd(), readable);
+            }
+            watch(LocalSource::End(index), process.end().as_fd(), readable);
+        }
+        match &self.input.pipe {
+            Some(pipe) if !self.input.waiting.is_empty() => {
+                watch(LocalSource::Input, pipe.as_fd(), PollFlags::POLLOUT);
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles the readiness of `source` and appends the resulting events.
+    pub(super) fn handle(
+        &mut self,
+        source: LocalSource,
+        events: &mut Vec<Event>,
+    ) -> io::Result<()> {
+        match source {
+            LocalSource::Stdout(index) => {
+                let rank = &mut self.ranks[index];
+                forward(&mut rank.stdout, rank.rank, OutputStream::Stdout, events)
+            }
+            LocalSource::Stderr(index) => {
+                let rank = &mut self.ranks[index];
+                forward(&mut rank.stderr, rank.rank, OutputStream::Stderr, events)
+            }
+            LocalSource::Connection(index) => {
+                self.ranks[index].listen(events);
+                Ok(())
+            }
+            LocalSource::End(index) => self.handle_end(index, events),
+            LocalSource::Input => {
+                self.feed(events);
+                Ok(())
+            }
+        }
+    }
+
+    fn handle_end(&mut self, index: usize, events: &mut Vec<Event>) -> io::Result<()> {
+        let Some(process) = self.ranks[index].process.take() else { return Ok(()) };
+        let status = process.reap()?;
+        // If another rank aborts the job, this rank may have ended for that reason. The abort may
+        // have arrived after the poll that found this end, and it must be reported first.
+        if let JobState::Aborting { by: Some(rank), .. } = self.segment.job_state() {
+            if let Some(rank) = self.find(rank) {
+                rank.listen(events);
+            }
+        }
+        if !status.success() {
+            self.await_leaver(events)?;
+        }
+        let ended = &mut self.ranks[index];
+        ended.listen(events);
+        ended.connection = None;
+        drain(&mut ended.stdout, ended.rank, OutputStream::Stdout, events)?;
+        drain(&mut ended.stderr, ended.rank, OutputStream::Stderr, events)?;
+        let rank = ended.rank;
+        events.push(Event::Ended(rank, status.into_raw(), self.segment.noted(rank)));
+        Ok(())
+    }
+
+    /// Reports the end of the first rank that left without finalize before the ends of other ranks.
+    ///
+    /// That rank marks itself dead in the segment before it ends. Its peers see the mark and may
+    /// exit sooner, but the job's status and message are those of the first rank.
+    fn await_leaver(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
+        let first = self.segment.first_dead();
+        let Some(index) = self.ranks.iter().position(|rank| Some(rank.rank) == first) else {
+            return Ok(());
+        };
+        let Some(process) = &self.ranks[index].process else { return Ok(()) };
+        let began = Instant::now();
+        let mut end = [PollFd::new(process.end().as_fd(), PollFlags::POLLIN)];
+        let most = PollTimeout::try_from(self.patience).unwrap_or(PollTimeout::ZERO);
+        let has_ended = matches!(poll(&mut end, most), Ok(1..));
+        self.patience = self.patience.saturating_sub(began.elapsed());
+        if has_ended { self.handle_end(index, events) } else { Ok(()) }
+    }
+
+    /// Writes waiting input to rank 0. If the write fails, the rest of the input is dropped.
+    fn feed(&mut self, events: &mut Vec<Event>) {
+        let Some(pipe) = &self.input.pipe else { return };
+        let written = write_piece(pipe.as_fd(), &self.input.waiting);
+        let count = written.as_ref().map_or(self.input.waiting.len(), |&count| count);
+        self.input.waiting.drain(..count);
+        events.push(Event::Taken(count as u32));
+        if written.is_err() || self.input.ended && self.input.waiting.is_empty() {
+            self.input.pipe = None;
+        }
+    }
+
+    /// Executes a command. A command for a rank that has ended has no effect.
+    pub(super) fn act(&mut self, command: Command) {
+        match command {
+            Command::Reply(rank, line) => {
+                if let Some(rank) = self.find(rank) {
+                    rank.reply(&line);
+                }
+            }
+            Command::HangUp(rank) => {
+                if let Some(rank) = self.find(rank) {
+                    rank.connection = None;
+                }
+            }
+            Command::Mark(rank, death) => {
+                if rank < self.segment.size() {
+                    self.segment.mark(rank, RankState::Dead(death));
+                }
+            }
+            Command::Finalized(rank) => self.segment.mark(rank, RankState::Finalized),
+            Command::Abort(code) => self.segment.abort(code),
+            Command::Signal(number) => {
+                if let Ok(signal) = Signal::try_from(number) {
+                    let processes = self.ranks.iter().filter_map(|rank| rank.process.as_ref());
+                    processes.for_each(|process| process.signal(signal));
+                }
+            }
+            Command::Close(OutputStream::Stdout) => {
+                self.ranks.iter_mut().for_each(|rank| rank.stdout = None);
+            }
+            Command::Close(OutputStream::Stderr) => {
+                self.ranks.iter_mut().for_each(|rank| rank.stderr = None);
+            }
+            Command::Input(bytes) if bytes.is_empty() => {
+                self.input.ended = true;
+                if self.input.waiting.is_empty() {
+                    self.input.pipe = None;
+                }
+            }
+            Command::Input(bytes) => self.input.waiting.extend_from_slice(&bytes),
+            Command::Taken(_) => {} // flow control is the agent's task
+        }
+    }
+
+    /// The current note of a rank of this host.
+    pub(super) fn noted(&self, rank: u32) -> Note {
+        self.segment.noted(rank)
+    }
+
+    /// The ranks that haven't ended.
+    pub(super) fn living(&self) -> impl Iterator<Item = u32> {
+        self.ranks.iter().filter(|rank| rank.process.is_some()).map(|rank| rank.rank)
+    }
+
+    fn find(&mut self, rank: u32) -> Option<&mut Rank> {
+        self.ranks.iter_mut().find(|each| each.rank == rank)
+    }
+}
+
+/// Kills all ranks, so that none of them outlives this value, even after an error.
+impl Drop for LocalRanks {
+    fn drop(&mut self) {
+        self.act(Command::Signal(Signal::SIGKILL as i32));
+        for process in self.ranks.iter_mut().filter_map(|rank| rank.process.take()) {
+            let _ = process.reap(); // an error leaves nothing to do
+        }
+    }
+}
+
+impl Rank {
+    /// Reads once from the PMI-1 connection and appends the complete lines.
+    fn listen(&mut self, events: &mut Vec<Event>) {
+        let Some(connection) = &mut self.connection else { return };
+        let mut bytes = [0; LINE_LIMIT];
+        match recv(connection.socket.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT) {
+            Ok(count @ 1..) => connection.input.extend_from_slice(&bytes[..count]),
+            Err(Errno::EINTR | Errno::EAGAIN) => return,
+            Ok(0) | Err(_) => return self.connection = None,
+        }
+        while let Some(line) = connection.line() {
+            events.push(Event::Line(self.rank, line));
+        }
+    }
+
+    /// Sends a line. If the rank doesn't read its replies, it loses the connection.
+    fn reply(&mut self, line: &str) {
+        let Some(connection) = &self.connection else { return };
+        let line = format!("{line}\n");
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        match send(connection.socket.as_raw_fd(), line.as_bytes(), flags) {
+            Ok(sent) if sent == line.len() => {}
+            _ => self.connection = None,
+        }
+    }
+}
+
+impl Connection {
+    /// The next complete line. An overlong line becomes an empty one, which PMI-1 doesn't have, so
+    /// that the server refuses it.
+    fn line(&mut self) -> Option<String> {
+        let Some(end) = self.input.iter().position(|&byte| byte == b'\n') else {
+            if self.input.len() <= LINE_LIMIT {
+                return None;
+            }
+            self.input.clear();
+            return Some(String::new());
+        };
+        let line = String::from_utf8_lossy(&self.input[..end]).into_owned();
+        self.input.drain(..=end);
+        Some(line)
+    }
+}
+
+/// Reads once from a pipe that polls readable.
+fn forward<R: Read>(
+    pipe: &mut Option<R>,
+    rank: u32,
+    stream: OutputStream,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    let Some(open) = pipe else { return Ok(()) };
+    let mut bytes = [0; 16 << 10];
+    match open.read(&mut bytes) {
+        Ok(0) => *pipe = None,
+        Ok(count) => events.push(Event::Output(rank, stream, bytes[..count].to_vec())),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Forwards the bytes that a dead rank left in a pipe, and closes the pipe.
+///
+/// It doesn't wait for the pipe's end, because processes that the rank started may hold the other
+/// end open.
+fn drain<R: Read + AsFd>(
+    pipe: &mut Option<R>,
+    rank: u32,
+    stream: OutputStream,
+    events: &mut Vec<Event>,
+) -> io::Result<()> {
+    for _ in 0..LAST_READS {
+        let Some(open) = pipe else { return Ok(()) };
+        if !is_readable(open.as_fd())? {
+            break;
+        }
+        forward(pipe, rank, stream, events)?;
+    }
+    *pipe = None;
+    Ok(())
+}
+
+pub(super) fn is_readable(pipe: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut polled = [PollFd::new(pipe, PollFlags::POLLIN)];
+    poll(&mut polled, PollTimeout::ZERO)?;
+    Ok(polled[0].any() == Some(true))
+}

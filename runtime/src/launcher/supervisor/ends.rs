@@ -1,0 +1,194 @@
+//! The supervisor's reactions to the end of ranks and hosts.
+//!
+//! Each end has a [`Cause`]. A failure sets the job's exit status, is printed with the activity of the
+//! rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on. The job ends in
+//! phases: SIGTERM first, SIGKILL after [`GRACE`], and hosts that still don't answer are given up.
+
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use longshore_transport::Cause as Death;
+use nix::sys::signal::Signal;
+
+use super::{HostRanks, LAST_WORDS, Phase, Supervisor};
+use crate::job::{Activity, OnDeath};
+use crate::launcher::cause::Cause;
+use crate::launcher::message::Command;
+use crate::launcher::server::Standing;
+
+/// The time that ranks have to end by themselves between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(300);
+
+impl Supervisor<'_> {
+    /// Handles the end of a host's start command, which ended with `status`. Ranks of the host that
+    /// were still running are lost.
+    pub(super) fn handle_lost(&mut self, host: usize, status: ExitStatus) {
+        let HostRanks::Remote(remote) = &self.hosts[host] else { return };
+        let lost: Vec<u32> = (0..self.ranks.len() as u32)
+            .filter(|&rank| {
+                self.ranks[rank as usize].runs && self.placement.of(rank) == host as u32
+            })
+            .collect();
+        if lost.is_empty() {
+            return;
+        }
+        let (code, reason) = remote.describe_end(status);
+        let has_run = remote.has_run();
+        for &rank in &lost {
+            self.note_end(rank);
+            self.mark(rank, Death::Lost);
+        }
+        self.status.get_or_insert(code);
+        match self.phase {
+            Phase::Running => self.announce(&reason, has_run),
+            Phase::GivenUp => self.say(&reason),
+            Phase::Ending(_) | Phase::Killed(_) => {} // the job is ending anyway
+        }
+        for rank in lost {
+            let answer = self.server.handle_death(rank);
+            self.answer(rank, answer);
+        }
+    }
+
+    /// Records that a rank has ended, and forwards its unterminated last lines.
+    fn note_end(&mut self, rank: u32) {
+        let ended = &mut self.ranks[rank as usize];
+        ended.runs = false;
+        ended.stdout.flush(&mut self.queue);
+        ended.stderr.flush(&mut self.queue);
+        if !self.is_any_running() {
+            // The timeout limits the ranks, not the time that agents take to exit.
+            self.deadline = None;
+        }
+    }
+
+    /// Handles the end of a rank's process.
+    pub(super) fn handle_end(&mut self, rank: u32, status: ExitStatus) {
+        if !self.ranks[rank as usize].runs {
+            return;
+        }
+        self.note_end(rank);
+        let cause = Cause::new(status, self.server.standing(rank));
+        if self.server.standing(rank) == Standing::Finalized {
+            // The rank has marked itself in its own host's segment.
+            self.remotes().for_each(|remote| remote.act(&Command::Finalized(rank)));
+        }
+        match cause {
+            Cause::Finished => {
+                self.ranks[rank as usize].absent = self.server.standing(rank) == Standing::Outside;
+                self.look_for_absent();
+            }
+            cause => self.handle_failure(rank, cause),
+        }
+        let answer = self.server.handle_death(rank);
+        self.answer(rank, answer);
+    }
+
+    /// Fails the job if ranks wait in init for a rank that has exited without init: they would wait
+    /// for ever.
+    pub(super) fn look_for_absent(&mut self) {
+        if self.server.find(Standing::Joined).is_none() {
+            return;
+        }
+        if let Some(rank) = self.ranks.iter().position(|rank| rank.absent) {
+            self.ranks[rank].absent = false;
+            self.handle_failure(rank as u32, Cause::Absent);
+        }
+    }
+
+    fn handle_failure(&mut self, rank: u32, cause: Cause) {
+        let death = match cause {
+            Cause::Killed(signal) => Death::Signal(signal),
+            cause => Death::Exit(i32::from(cause.status())),
+        };
+        let during = self.describe_activity(rank);
+        // A finalized rank is not marked: its peers don't wait for it any more, and its last
+        // messages to them may still be on the way.
+        if self.server.standing(rank) != Standing::Finalized {
+            self.mark(rank, death);
+        }
+        self.status.get_or_insert(cause.status());
+        if self.phase != Phase::Running {
+            return; // the launcher itself is ending this rank
+        }
+        let message = match self.interrupted {
+            Some((signal, _)) if cause == Cause::Killed(signal as i32) => {
+                format!("ended by {signal}")
+            }
+            _ if cause == Cause::Absent => format!("{} {cause}", self.name(rank)),
+            _ => format!("{} {cause}, {during}", self.name(rank)),
+        };
+        self.announce(&message, true);
+    }
+
+    /// Prints a failure message, and ends the job unless [`OnDeath::Report`] lets it go on. Ranks
+    /// that never ran always end the job.
+    fn announce(&mut self, message: &str, has_run: bool) {
+        let goes_on = has_run && self.job.on_death == OnDeath::Report;
+        match self.ranks.iter().filter(|rank| rank.runs).count() {
+            0 => self.say(message),
+            _ if goes_on => self.say(&format!("{message}; the others go on")),
+            1 => self.say(&format!("{message}; ending the other rank")),
+            others => self.say(&format!("{message}; ending the other {others} ranks")),
+        }
+        if !goes_on {
+            self.end();
+        }
+    }
+
+    /// Asks all ranks to end. If they don't, [`kill`](Supervisor::kill) follows after [`GRACE`].
+    pub(super) fn end(&mut self) {
+        let code = i32::from(self.status.unwrap_or(1));
+        self.act_all(&Command::Abort(code));
+        self.signal(Signal::SIGTERM);
+        self.signal(Signal::SIGCONT); // a stopped process can't handle SIGTERM
+        self.phase = Phase::Ending(Instant::now() + GRACE);
+    }
+
+    pub(super) fn kill(&mut self) {
+        self.signal(Signal::SIGKILL);
+        self.phase = Phase::Killed(Instant::now() + LAST_WORDS);
+    }
+
+    fn describe_activity(&self, rank: u32) -> String {
+        match self.server.standing(rank) {
+            Standing::Outside | Standing::Dead => "before init".to_owned(),
+            Standing::Finalized => "after finalize".to_owned(),
+            Standing::Joined => {
+                let noted = self.noted(rank);
+                let activity = Activity::from_code(noted.code).unwrap_or(Activity::Computing);
+                format!("during {}", activity.describe(noted.detail))
+            }
+        }
+    }
+
+    /// The first running ranks with their activities, and the number of all others.
+    pub(super) fn describe_living(&self) -> String {
+        const SHOWN: usize = 8;
+        let living: Vec<_> =
+            (0..).zip(&self.ranks).filter(|(_, rank)| rank.runs).map(|(rank, _)| rank).collect();
+        let mut described: Vec<_> = living
+            .iter()
+            .take(SHOWN)
+            .map(|&rank| format!("rank {rank} ({})", self.describe_activity(rank)))
+            .collect();
+        if living.len() > SHOWN {
+            described.push(format!("and {} more", living.len() - SHOWN));
+        }
+        described.join(", ")
+    }
+
+    pub(super) fn name(&self, rank: u32) -> String {
+        let program = &self.job.parts[self.ranks[rank as usize].part].program;
+        format!("rank {rank} ({})", program.to_string_lossy())
+    }
+}
+
+/// The exit status of a job that a rank aborted with `code`: the code's low byte, as for any
+/// process. A code other than 0 never becomes the status 0.
+pub(super) fn status_of(code: i32) -> u8 {
+    match code as u8 {
+        0 if code != 0 => 1,
+        status => status,
+    }
+}

@@ -1,0 +1,383 @@
+//! Epochs as scopes: what is borrowed in one is free again when it ends.
+
+use std::ops::Deref;
+use std::panic::Location;
+
+use super::local::Local;
+use crate::assert::Assert;
+use crate::error::Result;
+use crate::memory::{Scope, scope};
+use crate::origin::{Destination, Origin};
+use crate::types::TargetType;
+use crate::window::core::Core;
+use crate::window::operation::Action;
+
+/// An epoch in which the rank may put into and get from the windows of its targets: any rank's between fences, those of
+/// the group after a start, those that are locked.
+///
+/// `'scope` is the epoch: an operation borrows its buffer until then.
+pub struct Epoch<'scope, 'env: 'scope> {
+    pub(in crate::window) scope: &'scope Scope<'scope, 'env>,
+    pub(in crate::window) core: &'scope Core,
+}
+
+impl<'scope> Epoch<'scope, '_> {
+    /// Puts data into a target's window (MPI-5.0 section 12.3.1): where `target_count` elements of `target_type` lie from
+    /// `target_disp` of the target's displacement units on. It is done when the epoch has ended.
+    ///
+    /// The type says what lies where at the target, in the target's representation. It is portable, or one that the target
+    /// built and sent with [`type_send`](crate::Communicator::type_send).
+    ///
+    /// Bind the value outside of the closure: it is borrowed until the epoch ends, so `&[me as f64]` within doesn't compile
+    /// (E0716; constants do).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 64, 8, &Info::default())?;
+    /// let (me, size) = (world.rank(), world.size());
+    /// let double = rank.type_of::<f64>()?;
+    /// let values = [f64::from(me), 0.5];
+    /// window.fence(|epoch| epoch.put(&values, (me + 1) % size, 3, 2, &double))?;
+    /// assert_eq!(window.get::<f64>(3)?, f64::from((me + size - 1) % size));
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// TYPE: rules T1 to T4, signatures that differ, a target type that overlaps itself; RANK, COUNT, DISP, BUFFER for what
+    /// they name; RMA_RANGE outside of the target's window; RMA_SYNC without an epoch. Nothing is written then. What the
+    /// target refuses, the call that ends the epoch returns.
+    #[inline(always)]
+    #[track_caller]
+    pub fn put<'t>(
+        &self,
+        origin: impl Into<Origin<'scope>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<()> {
+        // Apart: store forwarding fails for the span of one that is kept as a whole: 3 ns.
+        let Origin { loan, what } = origin.into();
+        let span = self.scope.lend(loan);
+        let target_type = target_type.into();
+        let (action, at) = (Action::Put, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
+    }
+
+    /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are there when the epoch has ended: bind their room
+    /// outside of the closure, and read it after.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let world = rank.world();
+    /// # let mut window = Window::allocate(world, 64, 8, &Info::default())?;
+    /// # let next = (world.rank() + 1) % world.size();
+    /// let double = rank.type_of::<f64>()?;
+    /// window.set(3, 2.5f64)?;
+    /// let mut values = [0.0; 2];
+    /// window.fence(|epoch| epoch.get(&mut values, next, 3, 2, &double))?;
+    /// assert_eq!(values, [2.5, 0.0]);
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Epoch::put); it is the origin's layout that must not overlap itself.
+    #[inline(always)]
+    #[track_caller]
+    pub fn get<'t>(
+        &self,
+        destination: impl Into<Destination<'scope>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<()> {
+        let Destination { loan, what } = destination.into();
+        let span = self.scope.lend_mut(loan);
+        let target_type = target_type.into();
+        let (action, at) = (Action::Get, target_disp);
+        self.core.transfer(action, span, what, target, at, target_count, target_type)
+    }
+
+    /// Accessors to this rank's own memory. MPI leaves it open what they see of places that others write in this epoch.
+    pub fn local(&self) -> Local<'scope> {
+        Local::new(self.core)
+    }
+}
+
+/// A chain of epochs; see [`Window::fences`](crate::Window::fences).
+pub struct Chain<'w> {
+    core: &'w Core,
+}
+
+impl<'w> Chain<'w> {
+    pub(in crate::window) fn new(core: &'w Core) -> Chain<'w> {
+        Chain { core }
+    }
+
+    /// Runs the next epoch, and the fence that ends it and opens another. Collective.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// # let long = rank.type_of::<i64>()?;
+    /// # let next = (rank.world().rank() + 1) % rank.world().size();
+    /// window.fences(|chain| {
+    ///     for round in 0..3i64 {
+    ///         let value = [round];
+    ///         chain.epoch(|epoch| epoch.put(&value, next, 0, 1, &long))?;
+    ///         chain.local().get::<i64>(0)?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Window::fence`](crate::Window::fence).
+    #[track_caller]
+    pub fn epoch<'env, R>(
+        &mut self,
+        body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'w: 'env,
+    {
+        self.epoch_with(Assert::NONE, body)
+    }
+
+    /// Likewise, with promises to the fence that ends the epoch.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// use longshore::Assert;
+    ///
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.fences(|chain| {
+    ///     // The last epoch: the fence that ends it opens none.
+    ///     chain.epoch_with(Assert::NOSUCCEED, |epoch| epoch.put(&[1i64], 0, 0, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`epoch`](Chain::epoch); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't take.
+    #[track_caller]
+    pub fn epoch_with<'env, R>(
+        &mut self,
+        assert: Assert,
+        body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'w: 'env,
+    {
+        let caller = Location::caller();
+        let close = |core: &Core| {
+            core.called(caller);
+            core.fence(assert)
+        };
+        in_epoch(self.core, close, body)
+    }
+
+    /// Accessors to this rank's own memory.
+    pub fn local(&self) -> Local<'w> {
+        Local::new(self.core)
+    }
+}
+
+/// An epoch in which targets are locked; see [`Window::lock`](crate::Window::lock). It is an [`Epoch`] with flushes.
+pub struct Passive<'scope, 'env: 'scope> {
+    epoch: Epoch<'scope, 'env>,
+}
+
+impl<'scope, 'env> Deref for Passive<'scope, 'env> {
+    type Target = Epoch<'scope, 'env>;
+
+    #[inline]
+    fn deref(&self) -> &Epoch<'scope, 'env> {
+        &self.epoch
+    }
+}
+
+impl<'scope> Passive<'scope, '_> {
+    /// Runs operations that are done, here and at the target, when it returns, and with them all earlier ones on that target
+    /// (MPI-5.0 section 12.5.4). Buffers are borrowed until then and no longer; operations on other targets in `body` are
+    /// waited for too.
+    ///
+    /// # Errors
+    /// The body's; else the first of the operations to fail; RMA_SYNC for a target that isn't locked.
+    ///
+    /// ```
+    /// # use longshore::{Info, LockType, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 16, 8, &Info::default())?;
+    /// # let long = rank.type_of::<i64>()?;
+    /// window.lock(0, LockType::Exclusive, |epoch| {
+    ///     let mut counter = [0i64];
+    ///     epoch.flush(0, |epoch| epoch.get(&mut counter, 0, 0, 1, &long))?;
+    ///     counter[0] += 1; // free again
+    ///     epoch.flush(0, |epoch| epoch.put(&counter, 0, 0, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    #[inline]
+    pub fn flush<'inner, R>(
+        &self,
+        target: i32,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, |core| core.flush(target), body)
+    }
+
+    /// As [`flush`](Passive::flush), for all targets.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let (long, size) = (rank.type_of::<i64>()?, rank.world().size());
+    /// window.lock_all(|epoch| {
+    ///     let mut counts = vec![-1i64; size as usize];
+    ///     epoch.flush_all(|epoch| {
+    ///         let mut each = (0..size).zip(counts.chunks_mut(1));
+    ///         each.try_for_each(|(target, count)| epoch.get(count, target, 0, 1, &long))
+    ///     })?;
+    ///     assert!(counts.iter().all(|count| *count == 0));
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_all<'inner, R>(
+        &self,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, Core::flush_all, body)
+    }
+
+    /// As [`flush`](Passive::flush), but operations need only be done at this side (MPI-5.0 section 12.5.4).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let mut value = [1i64];
+    ///     epoch.flush_local(0, |epoch| epoch.put(&value, 0, 0, 1, &long))?;
+    ///     value[0] = 2; // free again, though the put may not be there yet
+    ///     epoch.flush_local_all(|epoch| epoch.put(&value, 0, 1, 1, &long))
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_local<'inner, R>(
+        &self,
+        target: i32,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, |core| core.flush_local(target), body)
+    }
+
+    /// As [`flush_local`](Passive::flush_local), for all targets.
+    ///
+    /// # Errors
+    /// As [`flush`](Passive::flush).
+    pub fn flush_local_all<'inner, R>(
+        &self,
+        body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
+    ) -> Result<R>
+    where
+        'scope: 'inner,
+    {
+        in_passive(self.core, Core::flush_local_all, body)
+    }
+
+    /// Orders this rank's own loads and stores of its window against those of others (MPI-5.0 section 12.5.4).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// window.lock_all(|epoch| {
+    ///     epoch.local().set(0, 7i64)?;
+    ///     epoch.sync()?; // From here on whoever is told that it is set finds it set.
+    ///     rank.world().barrier()?;
+    ///     epoch.sync()
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// WIN for a freed window.
+    pub fn sync(&self) -> Result<()> {
+        self.core.sync()
+    }
+}
+
+/// Runs an epoch that is open, and what closes it: whatever the body returns, its synchronisation takes place. A rank that
+/// panics meets nobody any more.
+#[inline]
+pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
+    core: &'core Core,
+    close: impl FnOnce(&Core) -> Result<()>,
+    body: impl for<'scope> FnOnce(&Epoch<'scope, 'env>) -> Result<R>,
+) -> Result<R> {
+    let mut closed = Ok(());
+    let outcome = scope(
+        |panicking| {
+            if !panicking {
+                closed = close(core);
+            }
+            // Operations have let go of their buffers once this returns.
+            core.drain();
+        },
+        |scope| body(&Epoch { scope, core }),
+    );
+    outcome.and_then(|value| closed.map(|()| value))
+}
+
+/// Likewise, with targets locked.
+#[inline]
+pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
+    core: &'core Core,
+    close: impl FnOnce(&Core) -> Result<()>,
+    body: impl for<'scope> FnOnce(&Passive<'scope, 'env>) -> Result<R>,
+) -> Result<R> {
+    in_epoch(core, close, |&Epoch { scope, core }| body(&Passive { epoch: Epoch { scope, core } }))
+}

@@ -1,0 +1,350 @@
+//! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
+
+use std::any::TypeId;
+use std::panic::Location;
+use std::sync::Arc;
+
+use shipable::{Architecture, Element};
+
+use crate::buffer::Codec;
+use crate::check::Caller;
+use crate::error::{Error, ErrorKind, Result};
+use crate::memory::{Exposed, Loan, LoanMut, Scope, Span, zeroed};
+use crate::types::Type;
+use crate::window::core::Core;
+use crate::window::peers::Target;
+
+/// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
+/// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
+///
+/// Elements are read and written in the representation of whose memory it is: where a rank emulates another architecture,
+/// a `set` of an `i32` stores that machine's bytes, whoever calls it.
+///
+/// ```
+/// # use longshore::{Info, Window};
+/// # let rank = longshore::init()?;
+/// let world = rank.world();
+/// let window = Window::allocate_shared(world, 64, 8, &Info::default())?;
+/// // Of its own memory ...
+/// let mine = window.local();
+/// mine.set(0, 1.5f64)?;
+/// mine.write(1, &[2.5f64, 3.5])?;
+/// let mut values = [0.0f64; 3];
+/// mine.read(0, &mut values)?;
+/// assert_eq!((values, mine.get::<f64>(2)?), ([1.5, 2.5, 3.5], 3.5));
+/// mine.write_bytes(24, &[0xff; 8])?;
+/// assert_eq!(mine.bytes(24, 2)?, [0xff; 2]);
+/// // ... and of a neighbour's.
+/// let next = window.shared_query((world.rank() + 1) % world.size())?;
+/// assert_eq!((next.rank(), next.size(), next.disp_unit()), ((world.rank() + 1) % world.size(), 64, 8));
+/// assert!(!next.base().is_null());
+/// assert!(next.architecture().same_representation(rank.architecture()));
+/// window.free()?;
+/// # rank.finalize()?;
+/// # Ok::<(), longshore::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Local<'w> {
+    core: &'w Core,
+    owner: &'w Target,
+    span: Span,
+    /// Whether what lies in it is as in Rust's slices.
+    native: bool,
+}
+
+impl<'w> Local<'w> {
+    /// Of this rank.
+    pub(in crate::window) fn new(core: &'w Core) -> Local<'w> {
+        let parts = core.parts();
+        let (owner, span) = (parts.peers().own(), parts.memory().span());
+        Local { core, owner, span, native: !parts.process().me().emulated }
+    }
+
+    /// Of any rank of a shared window, or of the first that has some.
+    pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
+        // The window keeps all of it as long as this borrows the window.
+        let (owner, part) = core.shared_query(rank)?;
+        let native = owner.architecture.same_representation(&Architecture::NATIVE);
+        Ok(Local { core, owner, span: part.span(), native })
+    }
+
+    /// Whose memory it is: a rank of the window's group.
+    pub fn rank(&self) -> i32 {
+        self.owner.rank as i32
+    }
+
+    /// Its size in bytes; 0 in a dynamic window.
+    pub fn size(&self) -> u64 {
+        match self.core.parts().memory().attachments() {
+            Some(_) => 0,
+            None => self.owner.measures.size,
+        }
+    }
+
+    /// Bytes that a displacement counts.
+    pub fn disp_unit(&self) -> u32 {
+        self.owner.measures.unit
+    }
+
+    /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
+    /// may write them at any time, and none is this rank's to reach once the window is freed. Null in a dynamic window.
+    pub fn base(&self) -> *mut u8 {
+        if self.core.parts().memory().attachments().is_some() {
+            return std::ptr::null_mut();
+        }
+        // Where the lock can't be had any more the job is being ended, which the call that closes the epoch tells.
+        let _ = self.core.note_pointer();
+        self.span.start()
+    }
+
+    /// The representation of what lies in it: its owner's.
+    pub fn architecture(&self) -> &'w Architecture {
+        &self.owner.architecture
+    }
+
+    /// Notes a store to this rank's own memory, about which it may make promises.
+    fn note_store(&self) {
+        if self.is_own() {
+            self.core.parts().epochs().note_store();
+        }
+    }
+
+    /// Records an access to this rank's own memory, where uses of windows are checked.
+    #[inline]
+    fn note(&self, displacement: i64, len: i64, stores: bool, caller: Caller) {
+        self.note_bytes(displacement.saturating_mul(self.disp_unit().into()), len, stores, caller);
+    }
+
+    #[inline]
+    fn note_bytes(&self, start: i64, len: i64, stores: bool, caller: Caller) {
+        let parts = self.core.parts();
+        if parts.process().checks() && self.is_own() {
+            parts.checking().touched(start..start.saturating_add(len), stores, caller);
+        }
+    }
+
+    /// The element at a displacement.
+    ///
+    /// # Errors
+    /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that `T` can't hold.
+    #[track_caller]
+    pub fn get<T: Element>(&self, displacement: i64) -> Result<T> {
+        let mut value = [zeroed::<T>()];
+        self.read(displacement, &mut value)?;
+        Ok(value[0])
+    }
+
+    /// Replaces the element at a displacement.
+    ///
+    /// # Errors
+    /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that the rank's representation can't hold.
+    #[track_caller]
+    pub fn set<T: Element>(&self, displacement: i64, value: T) -> Result<()> {
+        self.write(displacement, &[value])
+    }
+
+    /// Reads as many elements as `values` has, one extent apart.
+    ///
+    /// # Errors
+    /// As [`get`](Local::get).
+    #[track_caller]
+    pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
+        let caller = Location::caller();
+        self.tried(|| {
+            let way = self.way::<T>()?;
+            let extent = way.extent::<T>();
+            let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
+            way.read(span, at, values)?;
+            self.note(displacement, values.len() as i64 * extent, false, caller);
+            Ok(())
+        })
+    }
+
+    /// Writes elements, one extent apart.
+    ///
+    /// # Errors
+    /// As [`set`](Local::set).
+    #[track_caller]
+    pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
+        let caller = Location::caller();
+        self.tried(|| {
+            let way = self.way::<T>()?;
+            let extent = way.extent::<T>();
+            let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
+            self.note_store();
+            self.note(displacement, values.len() as i64 * extent, true, caller);
+            way.write(span, at, values)
+        })
+    }
+
+    /// A copy of `len` bytes from byte `start` on, as they lie in memory.
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window.
+    #[track_caller]
+    pub fn bytes(&self, start: u64, len: u64) -> Result<Vec<u8>> {
+        let (_memory, span, at) = self.reach_bytes(start, len)?;
+        let mut bytes = vec![0; len as usize];
+        span.read(at, &mut bytes);
+        self.note_bytes(start as i64, len as i64, false, Location::caller());
+        Ok(bytes)
+    }
+
+    /// Replaces the bytes from byte `start` on.
+    ///
+    /// # Errors
+    /// RMA_RANGE outside of the window.
+    #[track_caller]
+    pub fn write_bytes(&self, start: u64, bytes: &[u8]) -> Result<()> {
+        let (_memory, span, at) = self.reach_bytes(start, bytes.len() as u64)?;
+        self.note_store();
+        self.note_bytes(start as i64, bytes.len() as i64, true, Location::caller());
+        span.write(at, bytes);
+        Ok(())
+    }
+
+    fn reach_bytes(&self, start: u64, len: u64) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        let end = i128::from(start) + i128::from(len);
+        self.place((start.into(), end), start as i64, 1)
+    }
+
+    /// Whether elements lie here as they do in a slice: then they are copied as they are.
+    #[inline]
+    fn is_plain<T: Element>(&self) -> bool {
+        self.native
+            && self.core.parts().memory().is_plain(TypeId::of::<T>(), || self.find_plain::<T>())
+    }
+
+    #[cold]
+    fn find_plain<T: Element>(&self) -> bool {
+        let elements = self.core.parts().process().elements();
+        elements.on::<T>(&Architecture::NATIVE).is_ok_and(|datatype| {
+            is_element::<T>(&datatype) && datatype.extent() == size_of::<T>() as i64
+        })
+    }
+
+    /// Whether it is this rank's own memory.
+    #[inline]
+    fn is_own(&self) -> bool {
+        self.core.parts().peers().is_own(self.owner)
+    }
+
+    /// How elements go between this memory and a slice.
+    #[inline]
+    fn way<T: Element>(&self) -> Result<Way> {
+        match self.is_plain::<T>() {
+            true => Ok(Way::Plain),
+            false => {
+                Codec::new::<T>(self.core.parts().process().elements(), &self.owner.architecture)
+                    .map(Way::Converted)
+            }
+        }
+    }
+
+    /// Where `count` elements lie, and what keeps them there.
+    fn reach(
+        &self,
+        displacement: i64,
+        count: usize,
+        extent: i64,
+    ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        if displacement < 0 {
+            return Err(ErrorKind::Displacement(displacement).into());
+        }
+        let unit = self.disp_unit();
+        let start = i128::from(displacement) * i128::from(unit);
+        let end = start + count as i128 * i128::from(extent);
+        self.place((start, end), displacement, unit)
+    }
+
+    /// The memory of these bytes: the window's, or what is attached there.
+    fn place(
+        &self,
+        (start, end): (i128, i128),
+        displacement: i64,
+        unit: u32,
+    ) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
+        let locked = self.core.lock_own();
+        locked.map_err(|error| self.failed(error, Some((start, end))))?;
+        if let Some(attachments) = self.core.parts().memory().attachments() {
+            let found = attachments.find((start, end));
+            let (memory, base) = found.map_err(|error| self.failed(error, Some((start, end))))?;
+            let (span, at) = (memory.span(), (start - i128::from(base)) as i64);
+            return Ok((Some(memory), span, at));
+        }
+        let size = self.size();
+        match i64::try_from(start) {
+            Ok(at) if end <= i128::from(size) => Ok((None, self.span, at)),
+            _ => {
+                let outside = ErrorKind::Range { start, end, size, displacement, unit, own: false };
+                Err(self.failed(outside.into(), Some((start, end))))
+            }
+        }
+    }
+
+    /// What an access comes to, of whose failure the window's error handler hears.
+    #[inline]
+    fn tried(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
+        access().map_err(|error| self.failed(error, None))
+    }
+
+    fn failed(&self, error: Error, bytes: Option<(i128, i128)>) -> Error {
+        let is_own = self.is_own();
+        let error = if is_own { error.at_home() } else { error };
+        self.core.raise(error.at(|| match is_own {
+            true => self.core.place("access to the own window", None, bytes),
+            false => self.core.place("load or store", Some(self.rank()), bytes),
+        }))
+    }
+}
+
+/// How elements go between a window's memory and a slice.
+enum Way {
+    /// As they are.
+    Plain,
+    Converted(Codec),
+}
+
+impl Way {
+    /// Bytes in memory from one element to the next.
+    #[inline]
+    fn extent<T: Element>(&self) -> i64 {
+        match self {
+            Way::Plain => size_of::<T>() as i64,
+            Way::Converted(codec) => codec.extent(),
+        }
+    }
+
+    /// Reads elements that lie from displacement `at` of `memory` on; the memory covers them.
+    #[inline]
+    fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
+        if let Way::Converted(codec) = self {
+            return codec.read(memory, at, values);
+        }
+        let len = size_of_val(values) as u64;
+        Scope::with(|scope| scope.lend_mut(LoanMut::new(values)).copy_run(0, memory, at, len));
+        Ok(())
+    }
+
+    /// Writes elements from displacement `at` of `memory` on; the memory covers them.
+    #[inline]
+    fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
+        if let Way::Converted(codec) = self {
+            return codec.write(memory, at, values);
+        }
+        let len = size_of_val(values) as u64;
+        Scope::with(|scope| memory.copy_run(at, scope.lend(Loan::new(values)), 0, len));
+        Ok(())
+    }
+}
+
+/// Whether a type is one item that lies as in a slice, without padding.
+fn is_element<T: Element>(datatype: &Type) -> bool {
+    let own = datatype.compiled();
+    let is_one = |leaf| shipable::Signature::of_leaf(leaf) == own.signature();
+    let len = size_of::<T>() as u64;
+    own.is_portable()
+        && own.single_leaf().is_some_and(is_one)
+        && own.native().contiguous(1) == Some(0)
+        && own.native().stream_length(1) == Ok(len)
+}

@@ -1,0 +1,18 @@
+//! The public face of windows: scoped epochs, calls by pointer, accessors, and what operations return.
+
+mod accumulate;
+mod attach;
+mod epoch;
+mod fetched;
+mod local;
+mod raw;
+mod request;
+mod window;
+
+pub use attach::Attached;
+pub use epoch::{Chain, Epoch, Passive};
+pub use fetched::Fetched;
+pub use local::Local;
+pub use raw::Raw;
+pub use request::{Buffers, Request};
+pub use window::{Allocated, Window};

@@ -1,0 +1,356 @@
+//! Request-based operations: each is waited for by itself, and owns its memory until then.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use shipable::reduce::Op;
+
+use super::epoch::Epoch;
+use crate::engine::{Keep, Ticket};
+use crate::error::{ErrorKind, Place, Result};
+use crate::given::{Given, Taken};
+use crate::memory::{Exposed, Memory};
+use crate::object::Card;
+use crate::process::Process;
+use crate::types::TargetType;
+use crate::window::core::Core;
+use crate::window::operation::{Action, Holders, Operation, Side};
+
+/// A request-based operation under way (MPI-5.0 section 12.3.5).
+///
+/// It owns its memory: the engine may read or write it until the operation is done, and [`wait`](Request::wait) gives it
+/// back. A put or accumulate is done when the data is in the target's window, a get when it is here. The epoch's end
+/// completes all of its requests; what is dropped before is completed all the same, and its memory freed then. What goes wrong with a request
+/// that is dropped, the end of the next epoch tells, or the window's free.
+#[must_use = "the memory comes back from `wait`"]
+pub struct Request<B> {
+    process: Arc<Process>,
+    ticket: Arc<Ticket>,
+    memory: Vec<Arc<Exposed>>,
+    place: Place,
+    /// The window's, whose error handler deals with errors.
+    card: Arc<Card>,
+    buffers: PhantomData<B>,
+}
+
+/// What a request gives back: its memory, or an origin's and a result's; nothing where it was [given pointers](crate::Raw).
+pub trait Buffers: Sized + private::GiveBack {}
+
+mod private {
+    use std::sync::Arc;
+
+    use crate::memory::{Exposed, Memory};
+
+    /// What a request held, out of users' sight.
+    pub struct Returned(pub(in crate::window) Vec<Arc<Exposed>>);
+
+    pub trait GiveBack: Sized {
+        fn give_back(memory: Returned) -> Option<Self>;
+    }
+
+    fn one<M: Memory>(memory: Option<Arc<Exposed>>) -> Option<M> {
+        Arc::into_inner(memory?)?.give_back()
+    }
+
+    impl<M: Memory> GiveBack for M {
+        fn give_back(memory: Returned) -> Option<M> {
+            one(memory.0.into_iter().next())
+        }
+    }
+
+    /// Of pointers.
+    impl GiveBack for () {
+        fn give_back(_: Returned) -> Option<()> {
+            Some(())
+        }
+    }
+
+    impl<O: Memory, M: Memory> GiveBack for (O, M) {
+        fn give_back(memory: Returned) -> Option<(O, M)> {
+            let mut memory = memory.0.into_iter();
+            Some((one(memory.next())?, one(memory.next())?))
+        }
+    }
+}
+
+impl<B: private::GiveBack> Buffers for B {}
+
+impl<B: Buffers> Request<B> {
+    /// Whether the operation is done, so that [`wait`](Request::wait) returns at once. Makes progress.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let put = epoch.rput(vec![7i64], 0, 0, 1, &long)?;
+    ///     while !put.test()? {
+    ///         // Something else in the meantime.
+    ///     }
+    ///     let memory = put.wait()?;
+    ///     assert_eq!(memory, [7]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// PROC_ABORTED where the job is being ended.
+    pub fn test(&self) -> Result<bool> {
+        if self.ticket.is_done() {
+            return Ok(true);
+        }
+        let is_done = self.process.test(|_| self.ticket.is_done());
+        is_done.map_err(|error| self.card.raise(&self.process, error.at(|| self.place.clone())))
+    }
+
+    /// Waits until the operation is done, and gives its memory back.
+    ///
+    /// # Errors
+    /// What the target refused the operation for; CONVERSION for a value that has no place; PROC_ABORTED where the target
+    /// died. The memory is lost then.
+    pub fn wait(self) -> Result<B> {
+        let Request { process, ticket, memory, place, card, .. } = self;
+        let outcome = ticket.wait(&process, place.process);
+        if let (false, Some(window)) = (ticket.is_done(), place.window) {
+            // It is to touch nothing any more.
+            process.give_up(window);
+        }
+        // The engine lets go of memory before it says that an operation is done.
+        let gone = || ErrorKind::Aborting { by: None }.into();
+        outcome
+            .and_then(|()| B::give_back(private::Returned(memory)).ok_or_else(gone))
+            .map_err(|error| card.raise(&process, error.at(|| place)))
+    }
+
+    /// Always refused: rule 13 (MPI-5.0 section 12.3.5).
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let put = epoch.rput(vec![7i64], 0, 0, 1, &long)?;
+    ///     assert_eq!(put.cancel().unwrap_err().class(), longshore::Class::Request);
+    ///     assert_eq!(put.free().unwrap_err().class(), longshore::Class::Request);
+    ///     put.wait().map(drop)
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// REQUEST.
+    pub fn cancel(&self) -> Result<()> {
+        self.refuse(
+            "an RMA request can't be cancelled: wait for it, or end the epoch, which completes it",
+        )
+    }
+
+    /// Always refused: rule 13 (MPI-5.0 section 12.3.5). Dropping one is another matter: its memory stays until it is done.
+    ///
+    /// # Errors
+    /// REQUEST.
+    pub fn free(&self) -> Result<()> {
+        self.refuse(
+            "an RMA request can't be freed: wait for it, or end the epoch, which completes it",
+        )
+    }
+
+    fn refuse(&self, why: &'static str) -> Result<()> {
+        let error: crate::Error = ErrorKind::Request(why).into();
+        Err(self.card.raise(&self.process, error.at(|| self.place.clone())))
+    }
+}
+
+impl Epoch<'_, '_> {
+    /// As [`put`](Epoch::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let first = epoch.rput(vec![1i64, 2], 0, 0, 2, &long)?;
+    ///     let second = epoch.rput(vec![3i64, 4], 0, 2, 2, &long)?;
+    ///     let memory = first.wait()?;
+    ///     second.wait()?;
+    ///     assert_eq!(memory, [1, 2]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Epoch::put); RMA_SYNC outside of a passive epoch. The memory is lost then.
+    #[track_caller]
+    pub fn rput<'t, M: Memory>(
+        &self,
+        origin: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<Request<M>> {
+        let taken = Taken::new(origin.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Put, place, taken.map(|taken| vec![taken]))
+    }
+
+    /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// ```
+    /// # use longshore::{Info, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let get = epoch.rget(vec![-1i64; 4], 0, 0, 4, &long)?;
+    ///     assert_eq!(get.wait()?, [0; 4]);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rput`](Epoch::rput).
+    #[track_caller]
+    pub fn rget<'t, M: Memory>(
+        &self,
+        destination: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+    ) -> Result<Request<M>> {
+        let taken = Taken::new(destination.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Get, place, taken.map(|taken| vec![taken]))
+    }
+
+    /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     epoch.raccumulate(vec![1i64, 2], 0, 0, 2, &long, Op::Sum)?.wait()?;
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
+    #[track_caller]
+    pub fn raccumulate<'t, M: Memory>(
+        &self,
+        origin: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<Request<M>> {
+        let taken = Taken::new(origin.into(), self.core.parts().process());
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::Accumulate(op), place, taken.map(|taken| vec![taken]))
+    }
+
+    /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
+    /// only. Both memories come back.
+    ///
+    /// ```
+    /// # use longshore::{Info, Op, Window};
+    /// # let rank = longshore::init()?;
+    /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
+    /// let long = rank.type_of::<i64>()?;
+    /// window.lock_all(|epoch| {
+    ///     let both = epoch.rget_accumulate(vec![1i64], vec![-1i64], 0, 0, 1, &long, Op::Sum)?;
+    ///     let (added, before) = both.wait()?;
+    ///     assert!(added == [1] && before[0] >= 0);
+    ///     Ok(())
+    /// })?;
+    /// # window.free()?;
+    /// # rank.finalize()?;
+    /// # Ok::<(), longshore::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
+    #[allow(clippy::too_many_arguments)] // MPI's
+    #[track_caller]
+    pub fn rget_accumulate<'t, O: Memory, M: Memory>(
+        &self,
+        origin: impl Into<Given<O>>,
+        result: impl Into<Given<M>>,
+        target: i32,
+        target_disp: i64,
+        target_count: i64,
+        target_type: impl Into<TargetType<'t>>,
+        op: Op,
+    ) -> Result<Request<(O, M)>> {
+        let process = self.core.parts().process();
+        let both =
+            || Ok(vec![Taken::new(origin.into(), process)?, Taken::new(result.into(), process)?]);
+        let place = (target, target_disp, target_count, target_type.into());
+        request(self.core, Action::GetAccumulate(op), place, both())
+    }
+}
+
+/// Issues an operation with a request on memory that the engine shares with the request.
+#[track_caller]
+fn request<B: Buffers>(
+    core: &Core,
+    action: Action,
+    place: (i32, i64, i64, TargetType<'_>),
+    taken: Result<Vec<Taken>>,
+) -> Result<Request<B>> {
+    let call = action.request_call();
+    let taken = taken.map_err(|error| core.failed(error, call, Some(place.0)))?;
+    let mut sides =
+        taken.iter().map(|taken| Side { what: taken.what(), span: taken.memory.span() });
+    let mut keeps = taken.iter().map(Taken::keep);
+    let (sides, keeps) = ([sides.next(), sides.next()], [keeps.next(), keeps.next()]);
+    let [first, second] = keeps.map(|keep| keep.unwrap_or(Keep::Lender));
+    let (origin, result, holders) = match action {
+        Action::Get => (None, sides[0], Holders { origin: second, result: first }),
+        _ => (sides[0], sides[1], Holders { origin: first, result: second }),
+    };
+    let operation = Operation::new(action, place, origin, result);
+    let Request { process, ticket, place, card, .. } = issue(core, operation, holders)?;
+    let memory = taken.into_iter().map(|taken| taken.memory).collect();
+    Ok(Request { process, ticket, memory, place, card, buffers: PhantomData })
+}
+
+/// Issues an operation with a request that holds no memory: its lenders keep it.
+#[track_caller]
+pub(super) fn start(core: &Core, operation: Operation<'_>) -> Result<Request<()>> {
+    issue(core, operation, Holders::lenders())
+}
+
+#[track_caller]
+fn issue(core: &Core, operation: Operation<'_>, holders: Holders) -> Result<Request<()>> {
+    let operation = operation.requested();
+    let place = core.place(operation.call, Some(operation.target), None);
+    core.check_passive(&place)?;
+    let parts = core.parts();
+    let ticket = Arc::new(Ticket::of_epoch(parts.flight().ledger(), place.process));
+    core.request(operation, holders, &ticket)?;
+    let (process, card) = (parts.process().clone(), core.card().clone());
+    Ok(Request { process, ticket, memory: Vec::new(), place, card, buffers: PhantomData })
+}

@@ -1,0 +1,200 @@
+//! The rules of an operation. Each is checked here, once, before the operation touches a byte.
+
+use std::sync::Arc;
+
+use shipable::reduce::{Op, check_swap};
+use shipable::{Leaf, Signature, Tag};
+
+use super::access::Permit;
+use super::operation::{Action, Checked, Holders, Operand, Operation, Side};
+use super::parts::Parts;
+use super::peers::Target;
+use crate::engine::{Keep, Policy, reach};
+use crate::error::{Error, ErrorKind, Result, excerpt, locale_target};
+use crate::origin::Elementwise;
+use crate::sequence::{Items, differ};
+use crate::types::{Compiled, TargetType};
+
+/// Checks an operation on a target for which the epoch gave its permit. In this order:
+///
+/// 1. the count isn't negative (rule 27);
+/// 2. the target type is a type of this rank that is right at the target (T1, T2 and T4; T3 is the
+///    type system's, since no origin is a foreign type);
+/// 3. an operation on one element has a predefined type (rule 21);
+/// 4. the elements lie in their memory (rules 18 and 27), and have the target's signature (rule 19);
+/// 5. no byte is written twice (rule 20);
+/// 6. all items of an accumulate are of one predefined type, on which the operation is defined
+///    (rule 21);
+/// 7. the target's elements lie in its window (rules 14 and 29).
+///
+/// The rules about types and counts in steps 4 to 6 aren't checked again where the memo has
+/// `settled` them: it holds the type of step 6.
+pub(super) fn check<'a>(
+    parts: &Parts,
+    permit: Permit<'a>,
+    target: &'a Target,
+    operation: Operation<'a>,
+    holders: Holders,
+    settled: Option<Option<Leaf>>,
+) -> Result<Checked<'a>> {
+    let Operation { action, displacement, target_type, compare, .. } = operation;
+    let count = u64::try_from(operation.count).map_err(|_| ErrorKind::Count(operation.count))?;
+    check_target_type(parts, target_type, target)?;
+    if action.is_single() {
+        check_single(&operation)?;
+    }
+    let (slice, picks_members) = operation.moved().map_or((None, false), |side| {
+        let elements = parts.process().elements();
+        (side.what.slice(), side.what.picks_members(elements))
+    });
+    let resolve = |(side, keep): (Side<'_>, Keep)| -> Result<Operand> {
+        let elements = side.what.resolve(parts.process(), side.span)?;
+        if settled.is_none() {
+            check_signatures(&elements, target_type, count)?;
+        }
+        Ok(Operand { elements, keep })
+    };
+    // An atomic get ignores its origin (MPI-5.0 section 12.3.4).
+    let origin = operation.origin.filter(|_| !action.is_atomic_get());
+    let origin = origin.map(|side| resolve((side, holders.origin))).transpose()?;
+    let result = operation.result.map(|side| resolve((side, holders.result))).transpose()?;
+    let leaf = match settled {
+        Some(leaf) => leaf,
+        None => {
+            if let Some(result) = &result {
+                result.elements.check_disjoint()?;
+            }
+            if action != Action::Get && target_type.overlaps(count)? {
+                let datatype = excerpt(&target_type);
+                return Err(ErrorKind::Overlap { count: operation.count, datatype }.into());
+            }
+            check_items(action, target_type, origin.as_ref(), result.as_ref())?
+        }
+    };
+    let bounds = target_type.bounds_on(&target.architecture)?;
+    let reach = reach(target.measures, displacement, count, &bounds, &target.architecture)?;
+    let (base, bytes) = (reach.base, reach.bytes);
+    Ok(Checked {
+        action,
+        target,
+        permit,
+        displacement,
+        count,
+        target_type,
+        base,
+        bytes,
+        origin,
+        result,
+        compare,
+        leaf,
+        slice,
+        picks_members,
+    })
+}
+
+/// Rules T1, T2 and T4.
+fn check_target_type(parts: &Parts, target_type: TargetType<'_>, target: &Target) -> Result<()> {
+    let process = parts.process();
+    target_type.check_rank(process.names())?;
+    match target_type {
+        TargetType::Foreign(foreign) if foreign.builder() != target.peer => {
+            Err(ErrorKind::ForeignTarget {
+                datatype: excerpt(foreign),
+                builder: foreign.builder(),
+                target: target.peer,
+            }
+            .into())
+        }
+        TargetType::Own(own) if own.tag() == Tag::Locale => {
+            let like = target.architecture.same_representation(&process.me().architecture);
+            let hint = match (parts.policy(), like) {
+                (Policy::SameLayout, true) => return Ok(()),
+                (Policy::SameLayout, false) => {
+                    "; that the window allows same_layout doesn't help, the target's representation differs"
+                }
+                (Policy::Strict, true) => {
+                    ", or create the window with target_types=same_layout, since the target's representation is the same"
+                }
+                (Policy::Strict, false) => "",
+            };
+            Err(locale_target(own.datatype(), own.form(), hint).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rule 21 for fetch_and_op and compare_and_swap: the element is of a predefined type.
+fn check_single(operation: &Operation<'_>) -> Result<()> {
+    let TargetType::Own(own) = operation.target_type else { return Ok(()) };
+    let compiled = own.compiled();
+    let is_predefined = compiled.single_leaf().is_some_and(|leaf| {
+        // A predefined type lies at displacement 0; a constructor may have moved its item.
+        let moved = compiled.native().contiguous(1).is_some_and(|first| first != 0);
+        Signature::of_leaf(leaf) == own.signature() && !moved && compiled.is_portable()
+    });
+    match is_predefined {
+        true => Ok(()),
+        false => {
+            let datatype = excerpt(own.datatype());
+            Err(ErrorKind::NotPredefined { call: operation.action.call(), datatype }.into())
+        }
+    }
+}
+
+/// Rule 19.
+fn check_signatures(elements: &Elementwise, target_type: TargetType<'_>, count: u64) -> Result<()> {
+    let Elementwise { datatype, count: origin_count, .. } = elements;
+    if let TargetType::Own(own) = target_type {
+        if Arc::ptr_eq(own.compiled(), datatype) && count == *origin_count {
+            return Ok(());
+        }
+    }
+    let here = datatype.signature().repeat(*origin_count);
+    let there = target_type.signature().repeat(count);
+    if here.is_none() || here != there {
+        let here = Items { count: *origin_count, form: datatype.form(), text: &**datatype };
+        let there = Items { count, form: target_type.form(), text: &target_type };
+        return Err(differ(&here, &there).into());
+    }
+    Ok(())
+}
+
+/// Rule 21: the one predefined type of the items of all sides. `None` for puts and gets, and where
+/// there are no items.
+fn check_items(
+    action: Action,
+    target_type: TargetType<'_>,
+    origin: Option<&Operand>,
+    result: Option<&Operand>,
+) -> Result<Option<Leaf>> {
+    if matches!(action, Action::Put | Action::Get) {
+        return Ok(None);
+    }
+    if action == Action::Accumulate(Op::NoOp) {
+        return Err(ErrorKind::NoOp.into());
+    }
+    if target_type.signature().count == 0 {
+        return Ok(None);
+    }
+    let pairs = matches!(action.op(), Some(Op::Maxloc | Op::Minloc));
+    let mixed = |datatype: String, role| -> Error {
+        ErrorKind::MixedTypes { datatype, role, pairs }.into()
+    };
+    let leaf = target_type.single_leaf();
+    let leaf = leaf.ok_or_else(|| mixed(excerpt(&target_type), "target"))?;
+    for (role, side) in [("origin", origin), ("result", result)] {
+        let Some(side) = side else { continue };
+        let datatype: &Arc<Compiled> = &side.elements.datatype;
+        let found = datatype.single_leaf().ok_or_else(|| mixed(excerpt(datatype), role))?;
+        if found != leaf {
+            let datatype = excerpt(datatype);
+            let (found, wanted) = (found.to_string(), leaf.to_string());
+            return Err(ErrorKind::OtherType { datatype, found, wanted }.into());
+        }
+    }
+    match action.op() {
+        Some(op) => op.check(leaf)?,
+        None => check_swap(leaf)?,
+    }
+    Ok(Some(leaf))
+}

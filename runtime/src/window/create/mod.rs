@@ -1,0 +1,190 @@
+//! The creation of windows: every rank offers, all compare, and either all have a window or none.
+//!
+//! A flavor decides only which [`Contribution`] a rank makes. [`agree`] does the rest.
+
+mod agree;
+mod build;
+mod layout;
+mod offer;
+mod reach;
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::core::Core;
+use super::directory::Directory;
+use super::info::{Info, check};
+use super::part::{Part, lead};
+use crate::communicator::Communicator;
+use crate::engine::Measures;
+use crate::error::{ErrorKind, Result};
+use crate::flavor::Flavor;
+use crate::job::Activity;
+use crate::memory::{Exposed, Memory};
+use crate::process::Process;
+use agree::agree;
+use layout::Layout;
+use reach::has_like_peers;
+
+/// A rank's memory and where it lies.
+struct Contribution {
+    ground: Ground,
+    measures: Measures,
+    /// The part of the segment that this rank allocated for it.
+    part: Option<Part>,
+    /// Whether the program keeps a pointer to it.
+    pointed: bool,
+}
+
+/// The memory that a rank contributes.
+enum Ground {
+    /// Its own.
+    Own(Arc<Exposed>),
+    /// A part of the memory that rank 0 allocates for all.
+    Shared(Layout),
+}
+
+#[track_caller]
+pub(super) fn allocate(
+    communicator: &Communicator,
+    size: i64,
+    unit: i64,
+    info: &Info,
+) -> Result<Core> {
+    let segment = communicator.process().segment();
+    let contribute = || {
+        let (size, unit) = check(size, unit, pointer(communicator))?;
+        let lead = lead(size, communicator.rank() as u32, info.minimum_memory_alignment);
+        let part = Part::allocate(segment, size, lead)?;
+        // It may be more than this process can map.
+        let exposed = part.map(segment).inspect_err(|_| {
+            let _ = segment.free(part.range());
+        })?;
+        let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
+        Ok(Contribution { ground, measures, part: Some(part), pointed: false })
+    };
+    open(communicator, Flavor::Allocate, |begun| begun.and_then(|()| contribute()), info)
+}
+
+/// A rank's part begins after the parts of the ranks before it. So all ranks learn all sizes first,
+/// and rank 0 allocates the memory of all.
+#[track_caller]
+pub(super) fn allocate_shared(
+    communicator: &Communicator,
+    size: i64,
+    unit: i64,
+    info: &Info,
+) -> Result<Core> {
+    let contribute = |begun: Result<()>| {
+        let checked = begun.and_then(|()| check(size, unit, pointer(communicator)));
+        // A rank whose arguments are refused takes part, since the others expect its word.
+        let layout = Layout::agree(communicator, &checked, info)?;
+        let (size, unit) = checked?;
+        let layout = layout?;
+        layout.check_shareable(communicator)?;
+        let segment = communicator.process().segment();
+        let part = match communicator.rank() {
+            0 => Some(Part::allocate(segment, layout.total, layout.lead)?),
+            _ => None,
+        };
+        let (ground, measures) = (Ground::Shared(layout), Measures { size, unit });
+        Ok(Contribution { ground, measures, part, pointed: false })
+    };
+    open(communicator, Flavor::Shared, contribute, info)
+}
+
+#[track_caller]
+pub(super) fn create<M: Memory>(
+    communicator: &Communicator,
+    memory: M,
+    unit: i64,
+    info: &Info,
+) -> Result<Core> {
+    let contribute = || {
+        check_native::<M>(communicator.process())?;
+        let exposed = Exposed::created(memory)?;
+        let size = exposed.span().len() as i64;
+        let (size, unit) = check(size, unit, pointer(communicator))?;
+        let (segment, rank) = (communicator.process().segment(), communicator.rank() as u32);
+        let (exposed, part) = match M::is_enclosed() && has_like_peers(communicator) {
+            true => Part::enclose(segment, exposed, rank),
+            false => (exposed, None),
+        };
+        let (ground, measures) = (Ground::Own(Arc::new(exposed)), Measures { size, unit });
+        Ok(Contribution { ground, measures, part, pointed: !M::is_enclosed() })
+    };
+    open(communicator, Flavor::Create, |begun| begun.and_then(|()| contribute()), info)
+}
+
+/// Memory is attached to the window later.
+#[track_caller]
+pub(super) fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Core> {
+    let contribute = || {
+        let ground = Ground::Own(Arc::new(Exposed::created(Vec::<u8>::new())?));
+        let segment = communicator.process().segment();
+        let part = match has_like_peers(communicator) {
+            true => Some(Part::allocate(segment, Directory::BYTES, 0)?),
+            false => None,
+        };
+        let measures = Measures { size: 0, unit: 1 };
+        Ok(Contribution { ground, measures, part, pointed: false })
+    };
+    open(communicator, Flavor::Dynamic, |begun| begun.and_then(|()| contribute()), info)
+}
+
+/// Refuses elements of more than a byte on a rank that emulates another architecture: they are in
+/// this machine's representation, and the rank's memory isn't.
+pub(super) fn check_native<M: Memory>(process: &Process) -> Result<()> {
+    match process.me().emulated && M::native_element().is_some_and(|size| size > 1) {
+        true => Err(process.me().emulated().into()),
+        false => Ok(()),
+    }
+}
+
+/// The user's memory out of a freed window.
+pub(super) fn give_back<M: Memory>(exposed: Exposed) -> Result<M> {
+    exposed.give_back().ok_or_else(|| ErrorKind::WindowFreed.into())
+}
+
+/// Bytes in this rank's pointers.
+fn pointer(communicator: &Communicator) -> u8 {
+    communicator.process().me().architecture.pointer().size
+}
+
+/// Opens a window of a flavor. `contribute` learns whether this rank may begin: a rank that may not
+/// still takes part in every exchange.
+#[track_caller]
+fn open(
+    communicator: &Communicator,
+    flavor: Flavor,
+    contribute: impl FnOnce(Result<()>) -> Result<Contribution>,
+    info: &Info,
+) -> Result<Core> {
+    let (process, caller) = (communicator.process(), Location::caller());
+    let make = || {
+        // Only one window or communicator of a rank is made at a time.
+        let (_making, contribution) = match process.begin_making() {
+            Ok(making) => (Some(making), contribute(Ok(()))),
+            Err(error) => (None, contribute(Err(error))),
+        };
+        let mut ranges = Vec::new();
+        let part = contribution.as_ref().ok().and_then(|contribution| contribution.part);
+        ranges.extend(part.map(Part::range));
+        let opened = agree(communicator, flavor, contribution, &mut ranges, info);
+        if opened.is_err() {
+            for range in ranges {
+                // There is an error to return already.
+                let _ = process.segment().free(range);
+            }
+        }
+        opened
+    };
+    let opened = || {
+        communicator.ready()?;
+        process.during(Activity::CreateWindow, 0, || {
+            communicator.announce(|| format!("{} of a window", flavor.call()), caller)?;
+            make()
+        })
+    };
+    opened().map_err(|error| communicator.raise(error.at(|| communicator.place(flavor.call()))))
+}

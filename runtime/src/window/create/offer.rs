@@ -1,0 +1,94 @@
+//! The offer that each rank makes to a window, and the comparison of all offers.
+
+use serde::{Deserialize, Serialize};
+use shipable::Class;
+
+use super::Contribution;
+use crate::communicator::told;
+use crate::error::{ErrorKind, Result};
+use crate::flavor::Flavor;
+use crate::group::Group;
+use crate::window::info::Info;
+
+/// The offset and length of a range in a host's segment.
+pub(super) type Extent = (u64, u64);
+
+/// A rank's offer to a window.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Offer {
+    pub flavor: Flavor,
+    pub size: u64,
+    pub unit: u32,
+    pub info: Info,
+    /// Where its memory begins in the segment, if it lies there. From rank 0 of a shared window
+    /// where all memory begins; from a rank of a dynamic window where its directory begins.
+    pub offset: Option<u64>,
+    /// From the first rank of each host: the control blocks of the ranks there, and the window's
+    /// barrier if all ranks are on one host.
+    pub control: Option<(Extent, Option<Extent>)>,
+    /// The key of its memory for ranks of other hosts, if it is registered.
+    pub key: Option<u64>,
+    /// The lowest number that no window of this rank had.
+    pub number: u32,
+    /// The class and text of what is wrong at this rank.
+    pub error: Option<(u8, String)>,
+}
+
+impl Offer {
+    pub(super) fn new(
+        flavor: Flavor,
+        contribution: &Result<Contribution>,
+        info: &Info,
+        number: u32,
+    ) -> Offer {
+        let (info, offset, control, key, error) = (*info, None, None, None, None);
+        let nothing = Offer { flavor, size: 0, unit: 1, info, offset, control, key, number, error };
+        match contribution {
+            Ok(Contribution { measures, part, .. }) => Offer {
+                size: measures.size,
+                unit: measures.unit,
+                offset: part.map(|part| part.offset),
+                ..nothing
+            },
+            Err(error) => Offer { error: Some(told(error)), ..nothing },
+        }
+    }
+}
+
+/// Compares the offers of all ranks, which all do alike: the flavor and the hints are the same
+/// everywhere, and the hints hold (rule 26).
+pub(super) fn compare(offers: &[Offer], group: &Group) -> Result<()> {
+    let failed = |(by, offer): (&u32, &Offer)| Some((*by, offer.error.clone()?));
+    if let Some((by, (class, text))) = group.processes().iter().zip(offers).find_map(failed) {
+        return Err(ErrorKind::elsewhere(by, class, text).into());
+    }
+    let differ = |value: &dyn Fn(&Offer) -> u64| {
+        let other = offers.iter().position(|offer| value(offer) != value(&offers[0]))?;
+        Some((other, value(&offers[other]), value(&offers[0])))
+    };
+    let wrong = |problem| Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into());
+    if let Some(rank) = offers.iter().position(|offer| offer.flavor != offers[0].flavor) {
+        let (one, other) = (offers[0].flavor.call(), offers[rank].flavor.call());
+        return wrong(format!(
+            "rank 0 calls {one} and rank {rank} {other}: make a window by one call at all ranks"
+        ));
+    }
+    let infos: Vec<_> = offers.iter().map(|offer| offer.info).collect();
+    Info::check_equal(&infos)?;
+    let info = infos[0];
+    if info.same_size {
+        if let Some((rank, there, here)) = differ(&|offer| offer.size) {
+            return wrong(format!(
+                "info same_size=true, but rank 0 gives {here} bytes and rank {rank} {there}"
+            ));
+        }
+    }
+    if info.same_disp_unit {
+        if let Some((rank, there, here)) = differ(&|offer| offer.unit.into()) {
+            return wrong(format!(
+                "info same_disp_unit=true, but rank 0 gives {here} and rank {rank} {there}"
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Attaching memory to a dynamic window, and detaching it (MPI-5.0 section 12.2.4).
+
+use std::sync::Arc;
+
+use super::OwnMemory;
+use crate::engine::Attachments;
+use crate::error::{ErrorKind, Result};
+use crate::flavor::Flavor;
+use crate::job::Activity;
+use crate::memory::Exposed;
+use crate::process::Process;
+use crate::window::directory::{Directory, Entry};
+use crate::window::part::Part;
+use crate::window::peers::Peers;
+
+/// The turn of an origin, in which it may reach an attachment that its directory lists no more.
+struct OpenTurn {
+    rank: u32,
+    directory: Directory,
+    turn: u32,
+}
+
+impl OwnMemory {
+    /// The attachments of a dynamic window.
+    ///
+    /// # Errors
+    /// RMA_FLAVOR on any other window (rule 16).
+    pub(in crate::window) fn attachable(&self, call: &'static str) -> Result<&Arc<Attachments>> {
+        self.check_flavor(call, Flavor::Dynamic)?;
+        let other = ErrorKind::Flavor { call, flavor: self.flavor, wanted: Flavor::Dynamic };
+        self.attachments().ok_or_else(|| other.into())
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        self.dynamic.as_ref()?.directory.as_ref()
+    }
+
+    /// Attaches memory. If only the window has a way to it, its bytes move into the segment, where
+    /// like ranks reach them. Returns the attachment's number and its address.
+    pub(in crate::window) fn attach(
+        &self,
+        memory: Exposed,
+        is_enclosed: bool,
+    ) -> Result<(u64, i64)> {
+        let attachments = self.attachable("attach")?;
+        let directory = self.directory().filter(|directory| directory.has_room());
+        let (memory, part) = match directory {
+            Some(_) if is_enclosed => Part::enclose(&self.segment, memory, self.rank),
+            _ => (memory, None),
+        };
+        let len = memory.span().len();
+        let attached = attachments.attach(Arc::new(memory), part.map(Part::range));
+        match (directory, part, &attached) {
+            (Some(directory), Some(Part { offset, .. }), &Ok((number, address))) => {
+                directory.add(Entry { number, start: address as u64, len, offset });
+            }
+            (_, Some(part), Err(_)) => {
+                // There is an error to return already.
+                let _ = self.segment.free(part.range());
+            }
+            _ => {}
+        }
+        attached
+    }
+
+    /// Ends an attachment. Waits until no operation holds its memory any more.
+    pub(in crate::window) fn detach(
+        &self,
+        process: &Process,
+        peers: &Peers,
+        window: u32,
+        number: u64,
+    ) -> Result<Exposed> {
+        let detached = self.attachable("detach")?.detach(number);
+        let (memory, range) = detached.ok_or(ErrorKind::Detached)?;
+        let mut memory = Some(memory);
+        let mut turns = match (self.directory(), range) {
+            (Some(directory), Some(_)) => {
+                directory.remove(number);
+                self.open_turns(peers)?
+            }
+            _ => Vec::new(),
+        };
+        let mut release = || {
+            turns.retain(|OpenTurn { rank, directory, turn }| {
+                directory.in_turn() == Some(*turn) && !peers.control().is_dead(*rank)
+            });
+            if !turns.is_empty() {
+                return None;
+            }
+            match Arc::try_unwrap(memory.take()?) {
+                Ok(memory) => Some(Ok(memory)),
+                Err(held) => {
+                    memory = Some(held);
+                    None
+                }
+            }
+        };
+        let wait = || process.wait(|_, _| release());
+        let memory = process.during(Activity::Detach, window, wait)?.moved_back();
+        range.map_or(Ok(()), |range| self.segment.free(range))?;
+        Ok(memory)
+    }
+
+    /// The turns that other ranks are in.
+    fn open_turns(&self, peers: &Peers) -> Result<Vec<OpenTurn>> {
+        let mut turns = Vec::new();
+        for (rank, offset) in peers.direct_offsets() {
+            let directory = Directory::new(&self.segment, offset)?;
+            if let Some(turn) = directory.in_turn() {
+                turns.push(OpenTurn { rank, directory, turn });
+            }
+        }
+        Ok(turns)
+    }
+}

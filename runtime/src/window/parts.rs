@@ -1,0 +1,114 @@
+//! The parts of a window, on which checks, paths and synchronisation work together.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::access::Epochs;
+use super::checking::Checking;
+use super::flight::Flight;
+use super::info::Info;
+use super::memo::Memo;
+use super::own::OwnMemory;
+use super::peers::Peers;
+use crate::engine::{Operation, Policy};
+use crate::process::Process;
+
+/// A window at one rank: each part owns its state. One thread uses it at a time.
+pub(super) struct Parts {
+    process: Arc<Process>,
+    /// The window's number, the same at all its ranks.
+    id: u32,
+    info: Cell<Info>,
+    peers: Peers,
+    epochs: Epochs,
+    memory: OwnMemory,
+    flight: Flight,
+    checking: Checking,
+    memo: Memo,
+}
+
+impl Parts {
+    pub(super) fn new(
+        process: &Arc<Process>,
+        id: u32,
+        info: Info,
+        peers: Peers,
+        epochs: Epochs,
+        memory: OwnMemory,
+        flight: Flight,
+    ) -> Parts {
+        let (checking, memo) = (Checking::new(process, id), Memo::default());
+        let (process, info) = (process.clone(), Cell::new(info));
+        Parts { process, id, info, peers, epochs, memory, flight, checking, memo }
+    }
+
+    #[inline]
+    pub(super) fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    #[inline]
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The hints in use.
+    pub(super) fn info(&self) -> Info {
+        self.info.get()
+    }
+
+    pub(super) fn set_info(&self, info: Info) {
+        self.info.set(info);
+    }
+
+    /// The types that may describe data in a target's window.
+    pub(super) fn policy(&self) -> Policy {
+        self.info.get().target_types
+    }
+
+    #[inline]
+    pub(super) fn peers(&self) -> &Peers {
+        &self.peers
+    }
+
+    #[inline]
+    pub(super) fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
+    #[inline]
+    pub(super) fn memory(&self) -> &OwnMemory {
+        &self.memory
+    }
+
+    #[inline]
+    pub(super) fn flight(&self) -> &Flight {
+        &self.flight
+    }
+
+    #[inline]
+    pub(super) fn checking(&self) -> &Checking {
+        &self.checking
+    }
+
+    #[inline]
+    pub(super) fn memo(&self) -> &Memo {
+        &self.memo
+    }
+
+    /// The name by which the engine knows the operation with a number on a process.
+    #[inline]
+    pub(super) fn operation(&self, target: u32, number: u64) -> Operation {
+        Operation { target, window: self.id, number }
+    }
+
+    /// Takes the window apart: no operation, call or peer uses it any more. Returns its memory.
+    pub(super) fn dismantle(self) -> OwnMemory {
+        self.memory
+    }
+
+    /// The memory of a window that isn't used yet.
+    pub(super) fn memory_mut(&mut self) -> &mut OwnMemory {
+        &mut self.memory
+    }
+}

@@ -1,0 +1,397 @@
+//! Operations on a target's memory that this rank has mapped.
+//!
+//! Accumulates take the target's accumulate lock for each piece, so that they are atomic with
+//! respect to those of other ranks. An origin's accumulates stay in the order of its calls, even
+//! where the hint `accumulate_ordering` would allow less.
+
+use shipable::program::Strided;
+use shipable::reduce::{Op, Reduction, Swap};
+use shipable::{Leaf, Program};
+
+use super::Progress;
+use crate::error::{Error, ErrorKind, Result, conversion};
+use crate::memory::{Span, Typed};
+use crate::origin::{Elementwise, What};
+use crate::route::{Plan, plan};
+use crate::types::TargetType;
+use crate::window::memo::{Key, Means, Moved, Run};
+use crate::window::operation::{Action, Checked, Operand, Operation, Side};
+use crate::window::own::Reached;
+use crate::window::parts::Parts;
+use crate::window::peers::Target;
+
+/// Bytes that are combined under the accumulate lock at a time: some microseconds. Taking the lock
+/// waits for the stores of the last piece (docs/tuning.md, "Pieces of accumulates").
+pub(super) const PIECE: u64 = 128 << 10;
+
+/// The target's memory, if this rank reaches all of an operation's bytes. Not for an accumulate to
+/// an attachment while an earlier one may be in flight by message, since they stay in order.
+pub(super) fn reach<'a>(parts: &'a Parts, checked: &Checked<'_>) -> Result<Option<Reached<'a>>> {
+    match must_wait(parts, checked.target, checked.action) {
+        true => Ok(None),
+        false => parts.memory().reach(checked.target, checked.bytes),
+    }
+}
+
+/// Whether an accumulate would overtake one that is in flight. In a window without attachments
+/// none is: all operations on a directly reached target are direct.
+fn must_wait(parts: &Parts, target: &Target, action: Action) -> bool {
+    let overtakes = || {
+        let flight = parts.flight();
+        flight.is_shipped() && flight.outstanding(target.peer) > 0
+    };
+    let accumulates = !matches!(action, Action::Put | Action::Get);
+    accumulates && parts.memory().attachments().is_some() && overtakes()
+}
+
+/// Carries out an operation on memory that was reached, and notes how.
+pub(super) fn carry_out(
+    parts: &Parts,
+    checked: &Checked<'_>,
+    reached: &Reached<'_>,
+    key: Option<Key>,
+) -> Result<Progress> {
+    let there = reached.span.shifted(checked.base).ok_or_else(|| refused(checked.displacement))?;
+    let means = match (checked.action, checked.leaf) {
+        (Action::Put | Action::Get, _) => {
+            transfer(parts, checked, there)?;
+            Ok(key.and_then(|key| prepare(parts, checked, &key)))
+        }
+        (Action::CompareAndSwap, Some(leaf)) => swap(parts, checked, there, leaf).map(Some),
+        (action, Some(leaf)) => {
+            let op = action.op().unwrap_or(Op::NoOp);
+            let reduction = Reduction::new(op, leaf, &parts.process().me().architecture)?;
+            accumulate(parts, checked, there, &reduction)?;
+            let run = key.filter(Key::is_same).and_then(|_| run(checked.target_type));
+            Ok(run.map(|run| Means::Combine(run, reduction)))
+        }
+        (_, None) => Ok(None),
+    }?;
+    if let (Some(key), Some(means)) = (key, means) {
+        parts.memo().keep(key, checked.action, means);
+    }
+    Ok(Progress::Done)
+}
+
+fn refused(displacement: i64) -> Error {
+    ErrorKind::Displacement(displacement).into()
+}
+
+/// Elements in this rank's memory, as their own program sees them.
+fn typed(operand: &Operand) -> Typed<'_> {
+    let Elementwise { datatype, count, span } = &operand.elements;
+    Typed { program: datatype.native(), count: *count, span: *span }
+}
+
+/// Copies data to or from the target's memory.
+fn transfer(parts: &Parts, checked: &Checked<'_>, there: Span) -> Result<()> {
+    let Checked { count, target_type, displacement, .. } = *checked;
+    let is_put = checked.action == Action::Put;
+    let Some(side) = checked.near() else { return Ok(()) };
+    let near = typed(side);
+    let len = near.program.stream_length(near.count)?;
+    target_type.with_native(&parts.process().me().architecture, |program| {
+        let plan = plan(len, near.program.contiguous(near.count), program.contiguous(count));
+        let far = Typed { program, count, span: there };
+        let copied = match plan {
+            Plan::Nothing => true,
+            Plan::Run { origin, target, len } if is_put => {
+                far.span.copy_run(target, near.span, origin, len)
+            }
+            Plan::Run { origin, target, len } => near.span.copy_run(origin, far.span, target, len),
+            Plan::Walk if is_put => return Span::copy(near, far).map_err(conversion),
+            Plan::Walk => return Span::copy(far, near).map_err(conversion),
+        };
+        // The ranges were checked, but a span might be shorter than its owner announced.
+        if copied { Ok(()) } else { Err(refused(displacement)) }
+    })
+}
+
+/// Combines data with the target's memory, piece by piece.
+fn accumulate(
+    parts: &Parts,
+    checked: &Checked<'_>,
+    there: Span,
+    reduction: &Reduction,
+) -> Result<()> {
+    let Checked { count, target_type, .. } = *checked;
+    let control = parts.peers().control();
+    target_type.with_native(&parts.process().me().architecture, |program| {
+        let far = Typed { program, count, span: there };
+        // An operation without operands reads none.
+        let operands = checked.origin.as_ref().map_or(Typed { program, count, span: there }, typed);
+        let result = checked.result.as_ref().map(typed);
+        let length = program.stream_length(count)?;
+        let piece = PIECE / reduction.element() * reduction.element();
+        let mut done = 0;
+        while done < length {
+            let range = done..length.min(done + piece);
+            done = range.end;
+            let _held = control.accumulate(checked.target.rank);
+            Span::combine(reduction, &operands, &far, result.as_ref(), range)
+                .map_err(conversion)?;
+        }
+        Ok(())
+    })
+}
+
+/// Compares and swaps one element.
+fn swap(parts: &Parts, checked: &Checked<'_>, there: Span, leaf: Leaf) -> Result<Means> {
+    let swap = Swap::new(leaf, &parts.process().me().architecture)?;
+    let (Some(new), Some(old), Some(compare)) = (&checked.origin, &checked.result, checked.compare)
+    else {
+        return Err(refused(checked.displacement));
+    };
+    let _held = parts.peers().control().accumulate(checked.target.rank);
+    match there.swap_at(&swap, 0, [compare, new.elements.span], old.elements.span) {
+        true => Ok(Means::Swap(swap)),
+        false => Err(refused(checked.displacement)),
+    }
+}
+
+/// The run that elements of a type of this rank are, if they are one.
+fn run(target_type: TargetType<'_>) -> Option<Run> {
+    let TargetType::Own(own) = target_type else { return None };
+    let program = own.compiled().native();
+    let (first, size) = (program.contiguous(1)?, program.stream_length(1).ok()?);
+    Some(Run { first, size, dense: program.contiguous(2).is_some() })
+}
+
+/// How a put or get that was carried out is carried out again.
+fn prepare(parts: &Parts, checked: &Checked<'_>, key: &Key) -> Option<Means> {
+    let Checked { action, count, target_type, .. } = *checked;
+    let side = checked.near()?;
+    let near = side.elements.datatype.native();
+    if let Some(run) = run(target_type).filter(|_| key.is_same()) {
+        // A struct that ends in padding has more memory than data, and its tail isn't written.
+        if run.len(count as i64) == Some(side.elements.span.len()) {
+            return Some(Means::Copy(run));
+        }
+    }
+    let process = parts.process();
+    let slices = match checked.slice {
+        Some(element) => Some(element.commit(process.elements()).ok()?),
+        None => None,
+    };
+    if checked.picks_members {
+        return None;
+    }
+    let moved = Moved { near_count: side.elements.count, far_count: count, slices };
+    let architecture = &process.me().architecture;
+    let means = target_type
+        .with_native(architecture, |far| Ok(Means::of(action == Action::Put, moved, near, far)));
+    means.ok()
+}
+
+impl Means {
+    /// How data are moved between two layouts.
+    fn of(is_put: bool, moved: Moved, near: &Program, far: &Program) -> Means {
+        let Moved { near_count, far_count, .. } = moved;
+        let alike = near_count == far_count && near.is_like(far);
+        let strided = match (alike, is_put) {
+            (true, _) => Strided::mirror(near, near_count),
+            (false, true) => Strided::between(near, near_count, far, far_count),
+            (false, false) => Strided::between(far, far_count, near, near_count),
+        };
+        match strided {
+            Some(strided) => Means::Strided(strided),
+            None if alike => Means::Mirror(moved),
+            None => Means::Walk(moved),
+        }
+    }
+}
+
+/// Carries out an operation again by the means that were prepared for it.
+#[inline]
+pub(super) fn again(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+) -> Option<Progress> {
+    if operation.displacement < 0 || must_wait(parts, target, operation.action) {
+        return None;
+    }
+    let base = operation.displacement.checked_mul(i64::from(target.measures.unit))?;
+    let acted = match target.mapping.get() {
+        Some(mapping) => act(parts, target, means, operation, mapping.span.shifted(base)?),
+        None => act_attached(parts, target, means, operation, base),
+    };
+    acted.map(|()| Progress::Done)
+}
+
+/// As [`act`], on memory that the target attached.
+#[inline(never)]
+fn act_attached(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+    base: i64,
+) -> Option<()> {
+    // The address of the run's first byte decides which attachment it is.
+    let first = match means {
+        Means::Copy(run) | Means::Combine(run, _) => run.first,
+        _ => 0,
+    };
+    let reached = parts.memory().reach_address(target, base.checked_add(first)?)?;
+    act(parts, target, means, operation, reached.span.shifted(base)?)
+}
+
+/// Acts on the target's memory, displacement 0 being where the operation's lies.
+#[inline(always)]
+fn act(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+    there: Span,
+) -> Option<()> {
+    match means {
+        Means::Strided(strided) => {
+            let near = displaced(operation.moved()?)?;
+            let is_put = operation.action == Action::Put;
+            let (from, to) = if is_put { (near, there) } else { (there, near) };
+            Span::copy_strided(strided, from, to).then_some(())
+        }
+        _ => act_otherwise(parts, target, means, operation, there),
+    }
+}
+
+#[inline(never)]
+fn act_otherwise(
+    parts: &Parts,
+    target: &Target,
+    means: &Means,
+    operation: &Operation<'_>,
+    there: Span,
+) -> Option<()> {
+    let Operation { action, count, origin, result, compare, target_type, .. } = operation;
+    match means {
+        Means::Copy(run) => {
+            let (memory, len) = (operation.moved()?.span, run.len(*count)?);
+            let fits = memory.len() == len;
+            let copied = match action {
+                Action::Put => fits && there.copy_run(run.first, memory, run.first, len),
+                _ => fits && memory.copy_run(run.first, there, run.first, len),
+            };
+            copied.then_some(())
+        }
+        Means::Combine(run, reduction) => {
+            let room = result.map(|side| side.span);
+            let memory = match action.is_atomic_get() {
+                true => room?,
+                false => origin.as_ref()?.span,
+            };
+            let len = run.len(*count)?;
+            let fits = |span: Span| span.len() == len;
+            if !fits(memory) || !room.is_none_or(fits) {
+                return None;
+            }
+            combine_pieces(parts, target, reduction, run.first, len, [there, memory], room)
+        }
+        Means::Swap(swap) => {
+            let (new, old) = (origin.as_ref()?.span, result.as_ref()?.span);
+            let _held = parts.peers().control().accumulate(target.rank);
+            there.swap_at(swap, 0, [(*compare)?, new], old).then_some(())
+        }
+        Means::Mirror(moved) | Means::Walk(moved) => {
+            let mirrors = matches!(means, Means::Mirror(_));
+            let is_put = *action == Action::Put;
+            walk(parts, moved, mirrors, operation.moved()?, is_put, *target_type, there)
+        }
+        Means::Nothing
+        | Means::Strided(_)
+        | Means::Frame(_)
+        | Means::Registered(_)
+        | Means::Stream(_) => None,
+    }
+}
+
+/// The memory of a side, displacement 0 being where its elements' lies.
+#[inline(always)]
+fn displaced(side: &Side<'_>) -> Option<Span> {
+    match side.what {
+        What::Typed { at, .. } => side.span.shifted(at),
+        What::Slice { .. } | What::InPlace => Some(side.span),
+    }
+}
+
+fn walk(
+    parts: &Parts,
+    moved: &Moved,
+    mirrors: bool,
+    side: &Side<'_>,
+    is_put: bool,
+    target_type: TargetType<'_>,
+    far: Span,
+) -> Option<()> {
+    let datatype = match side.what {
+        What::Slice { .. } => moved.slices.as_ref()?,
+        What::Typed { datatype, .. } => datatype,
+        What::InPlace => return None,
+    };
+    let (program, near) = (datatype.compiled().native(), displaced(side)?);
+    let Moved { near_count, far_count, .. } = *moved;
+    let outcome = match (mirrors, is_put) {
+        (true, true) => Span::mirror(program, near_count, near, far),
+        (true, false) => Span::mirror(program, near_count, far, near),
+        (false, _) => {
+            let near = Typed { program, count: near_count, span: near };
+            let architecture = &parts.process().me().architecture;
+            let copied = target_type.with_native(architecture, |program| {
+                let far = Typed { program, count: far_count, span: far };
+                Ok(if is_put { Span::copy(near, far) } else { Span::copy(far, near) })
+            });
+            copied.ok()?
+        }
+    };
+    outcome.ok()
+}
+
+/// Combines one piece, if all memories have it. The items that were there go to `room`.
+#[inline(always)]
+pub(super) fn combine(
+    parts: &Parts,
+    target: &Target,
+    reduction: &Reduction,
+    (first, len): (i64, u64),
+    (there, at): (Span, i64),
+    memory: Span,
+    room: Option<Span>,
+) -> Option<()> {
+    let operands = memory.shifted(first)?;
+    let _held = parts.peers().control().accumulate(target.rank);
+    if let Some(room) = room {
+        if !room.copy_run(first, there, at, len) {
+            return None;
+        }
+    }
+    there.combine_run(reduction, at, operands, len).then_some(())
+}
+
+/// Combines piece by piece: none unless all can be.
+fn combine_pieces(
+    parts: &Parts,
+    target: &Target,
+    reduction: &Reduction,
+    first: i64,
+    len: u64,
+    [there, memory]: [Span; 2],
+    room: Option<Span>,
+) -> Option<()> {
+    let end = first.checked_add_unsigned(len)?;
+    let has = |span: Span| span.covers(first, end);
+    if !has(there) || !has(memory) || !room.is_none_or(has) {
+        return None;
+    }
+    let piece = PIECE / reduction.element() * reduction.element();
+    let mut done = 0;
+    while done < len {
+        let at = first + done as i64;
+        let piece = (at, piece.min(len - done));
+        combine(parts, target, reduction, piece, (there, at), memory, room)?;
+        done += piece.1;
+    }
+    Some(())
+}

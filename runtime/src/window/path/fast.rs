@@ -1,0 +1,182 @@
+//! The inlined attempt: an operation that the memo knows, on a target that is mapped.
+//!
+//! Everything here is in the caller's code, takes scalars and captures nothing: an operand in a
+//! struct, or captured by a closure, would be written in words and read as a whole, for which the
+//! processor waits (docs/tuning.md, "Scalar arguments").
+
+use shipable::Element;
+use shipable::reduce::Op;
+
+use super::direct::{PIECE, combine};
+use crate::memory::Span;
+use crate::origin::What;
+use crate::types::TargetType;
+use crate::window::memo::Means;
+use crate::window::operation::Action;
+use crate::window::parts::Parts;
+use crate::window::peers::Target;
+
+/// The byte of a displacement in a target's window.
+#[inline(always)]
+fn base(target: &Target, displacement: i64) -> Option<i64> {
+    match displacement >= 0 {
+        true => displacement.checked_mul(i64::from(target.measures.unit)),
+        false => None,
+    }
+}
+
+/// A put or get.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn transfer(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+) -> Option<()> {
+    let TargetType::Own(own) = target_type else { return None };
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let run = parts.memo().run(own)?;
+    let is_own = own.is_of(parts.process().names());
+    if !is_own || !what.is_plain(count as u64, own.compiled()) {
+        return None;
+    }
+    let len = run.len(count)?;
+    if len != memory.len() {
+        return None;
+    }
+    let far = base(target, displacement)?.checked_add(run.first)?;
+    let copied = match action {
+        Action::Put => mapping.span.copy_run(far, memory, run.first, len),
+        _ => memory.copy_run(run.first, mapping.span, far, len),
+    };
+    if !copied {
+        return None;
+    }
+    permit.used();
+    Some(())
+}
+
+/// An accumulate, or an operation that fetches as well, whose operands and result are elements of
+/// the target type itself.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)] // MPI's
+pub(in crate::window) fn accumulate(
+    parts: &Parts,
+    action: Action,
+    memory: Span,
+    what: What<'_>,
+    result: &Option<(Span, What<'_>)>,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    target_type: TargetType<'_>,
+) -> Option<()> {
+    let TargetType::Own(own) = target_type else { return None };
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let prepared = parts.memo().direct(action, own).borrow();
+    let Some(Means::Combine(run, reduction)) = prepared.if_direct(action, own) else { return None };
+    let is_own = own.is_of(parts.process().names());
+    if !is_own || !what.is_plain(count as u64, own.compiled()) {
+        return None;
+    }
+    let len = run.len(count)?;
+    if len != memory.len() || len > PIECE {
+        return None;
+    }
+    let room = match result {
+        None => None,
+        Some((room, what)) => {
+            if !what.is_plain(count as u64, own.compiled()) || room.len() != len {
+                return None;
+            }
+            Some(*room)
+        }
+    };
+    let far = base(target, displacement)?.checked_add(run.first)?;
+    combine(parts, target, reduction, (run.first, len), (mapping.span, far), memory, room)?;
+    permit.used();
+    Some(())
+}
+
+/// A fetch_and_op of one element, given by value.
+#[inline(always)]
+pub(in crate::window) fn fetch<T: Element>(
+    parts: &Parts,
+    operand: &T,
+    target: i32,
+    displacement: i64,
+    op: Op,
+) -> Option<T> {
+    let action = Action::FetchAndOp(op);
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let prepared = parts.memo().value(action).borrow();
+    let Some(Means::Combine(_, reduction)) = prepared.if_value::<T>(action) else {
+        return None;
+    };
+    let at = base(target, displacement)?;
+    let _held = parts.peers().control().accumulate(target.rank);
+    let old = mapping.span.fetch(reduction, at, operand)?;
+    permit.used();
+    Some(old)
+}
+
+/// A compare_and_swap of one element, given by value.
+#[inline(always)]
+pub(in crate::window) fn swap<T: Element>(
+    parts: &Parts,
+    new: &T,
+    compare: &T,
+    target: i32,
+    displacement: i64,
+) -> Option<T> {
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let action = Action::CompareAndSwap;
+    let prepared = parts.memo().value(action).borrow();
+    let Some(Means::Swap(swap)) = prepared.if_value::<T>(action) else { return None };
+    let at = base(target, displacement)?;
+    let _held = parts.peers().control().accumulate(target.rank);
+    let old = mapping.span.compare_and_swap(swap, at, compare, new)?;
+    permit.used();
+    Some(old)
+}
+
+/// A compare_and_swap of one element of the target type itself, by pointer.
+#[inline(always)]
+pub(in crate::window) fn swap_spans(
+    parts: &Parts,
+    [compare, new, old]: [Span; 3],
+    target: i32,
+    displacement: i64,
+    target_type: TargetType<'_>,
+) -> Option<()> {
+    let TargetType::Own(own) = target_type else { return None };
+    let target = parts.peers().get(target)?;
+    let mapping = target.mapping.get()?;
+    let permit = parts.epochs().permit(target)?;
+    let action = Action::CompareAndSwap;
+    let prepared = parts.memo().direct(action, own).borrow();
+    let Some(Means::Swap(swap)) = prepared.if_direct(action, own) else { return None };
+    if !own.is_of(parts.process().names()) {
+        return None;
+    }
+    let at = base(target, displacement)?;
+    let _held = parts.peers().control().accumulate(target.rank);
+    if !mapping.span.swap_at(swap, at, [compare, new], old) {
+        return None;
+    }
+    permit.used();
+    Some(())
+}

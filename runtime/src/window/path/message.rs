@@ -1,0 +1,254 @@
+//! Operations by messages, to any target: its engine converts and scatters.
+//!
+//! An operation goes as frames of the engine's outbox ([`carry_out`]), or, where the memo has a
+//! [`Frame`] for it, as one frame that is written straight into the link ([`again`]).
+
+use std::sync::Arc;
+
+use super::Progress;
+use crate::engine::{BY_NUMBER, Fetch, Keep, Measures, Outgoing, Purpose, Source, Ticket};
+use crate::error::{Result, conversion};
+use crate::memory::Span;
+use crate::origin::Elementwise;
+use crate::types::{TargetType, Type};
+use crate::window::flight::Pace;
+use crate::window::memo::Frame;
+use crate::window::operation::{Action, Checked, Operand, Operation};
+use crate::window::parts::Parts;
+use crate::window::peers::Target;
+use crate::window::waiting::await_room;
+use crate::wire::{Header, Kind};
+
+/// An answer of at most this many bytes comes in one frame: no link has a shorter limit.
+const SHORT: u64 = 512;
+
+/// Hands an operation to the engine.
+pub(super) fn carry_out(
+    parts: &Parts,
+    checked: Checked<'_>,
+    ticket: Option<Arc<Ticket>>,
+) -> Result<Progress> {
+    let Checked { action, target, count, target_type, displacement, bytes, .. } = checked;
+    let (process, kind) = (parts.process(), action.kind());
+    let (length, source) = source(parts, action, checked.origin, checked.compare)?;
+    if kind == Kind::Put && length == 0 {
+        return Ok(Progress::Done);
+    }
+    if let (Kind::Get, Some(Operand { elements, .. })) = (kind, &checked.result) {
+        // Lowered now, so that a type that can't be is refused by this call.
+        let program = elements.datatype.program(&target.architecture)?;
+        if program.stream_length(elements.count)? == 0 {
+            return Ok(Progress::Done);
+        }
+    }
+    await_room(parts, target.peer)?;
+    let mut engine = process.engine();
+    let state = engine.state();
+    if let Some(gone) = state.gone(target.peer) {
+        return Err(gone);
+    }
+    // When the job ends, operations are given up and nothing waits for them.
+    process.check_job()?;
+    parts.flight().lend();
+    state.define(target.peer, target_type)?;
+    state.note_call(target.peer, parts.checking().caller());
+    let number = parts.flight().ledger().issue(target.peer);
+    let operation = parts.operation(target.peer, number);
+    // A fetch is answered by its number anyway.
+    let by_number = ticket.is_some() && matches!(kind, Kind::Put | Kind::Accumulate);
+    if let Some(ticket) = ticket {
+        state.ticket(operation, ticket);
+    }
+    if let Some(Operand { elements, keep }) = checked.result {
+        let Elementwise { datatype, count, span } = elements;
+        let origin = Some(datatype);
+        state.expect(operation, Fetch { origin, count, run: None, span, keep, bytes });
+    }
+    let signature = target_type.signature().repeat(count);
+    let header = Header {
+        context: parts.id(),
+        operation: number,
+        displacement,
+        count,
+        form: target_type.id(),
+        signature: signature.map_or(0, |signature| signature.hash),
+        length,
+        tag: action.code() | if by_number { BY_NUMBER } else { 0 },
+        ..Header::new(kind)
+    };
+    let purpose = match kind {
+        Kind::Get => Purpose::None,
+        kind => Purpose::Operation(kind, operation),
+    };
+    engine.send(target.peer, Outgoing::new(header, source, purpose));
+    Ok(Progress::Started)
+}
+
+/// The operands of an operation, as the outbox sends them, and their length in bytes.
+fn source(
+    parts: &Parts,
+    action: Action,
+    origin: Option<Operand>,
+    compare: Option<Span>,
+) -> Result<(u64, Source)> {
+    let Some(Operand { elements, keep }) = origin else { return Ok((0, Source::Empty)) };
+    let program = elements.datatype.program(&parts.process().me().architecture)?;
+    let Elementwise { count, span, .. } = elements;
+    let length = program.stream_length(count)?;
+    if !action.is_single() {
+        return Ok((length, Source::Typed { program, count, span, _keep: keep }));
+    }
+    // The operands of one element may be gone when the call returns, so they are packed now.
+    let mut packed = Vec::new();
+    for operand in compare.into_iter().chain([span]) {
+        let start = packed.len();
+        packed.resize(start + length as usize, 0);
+        operand.pack(&program, count, 0, &mut packed[start..]).map_err(conversion)?;
+    }
+    Ok((packed.len() as u64, Source::Bytes(packed.into())))
+}
+
+/// How an operation of this kind goes as one frame; `None` where it takes more than that.
+pub(super) fn prepare(parts: &Parts, checked: &Checked<'_>) -> Option<Frame> {
+    let process = parts.process();
+    let TargetType::Own(own) = checked.target_type else { return None };
+    let is_plain = !process.me().emulated && !process.checks() && !checked.action.is_atomic_get();
+    if !is_plain {
+        return None;
+    }
+    Frame::new(parts, checked.target, own, checked.count)
+}
+
+impl Frame {
+    /// The frame of this many elements of a type that are the same on both sides, and one run.
+    #[cold]
+    pub(super) fn new(parts: &Parts, target: &Target, own: &Type, count: u64) -> Option<Frame> {
+        let (compiled, architecture) = (own.compiled(), &target.architecture);
+        let program = compiled.native();
+        let (first, len) = (program.contiguous(count)?, program.stream_length(count).ok()?);
+        let bounds = TargetType::Own(own).bounds_on(architecture).ok()?;
+        let last = bounds.extent().checked_mul(i64::try_from(count).ok()?.checked_sub(1)?)?;
+        let low = bounds.true_lb.checked_add(last.min(0))?;
+        let high = bounds.true_ub.checked_add(last.max(0))?;
+        // A displacement whose data lie in the target's memory is within its pointers' reach, unless
+        // they lie below it.
+        let is_simple = len > 0 && low >= 0;
+        is_simple.then_some(Frame {
+            datatype: own.clone(),
+            count,
+            signature: own.signature().repeat(count)?.hash,
+            first,
+            len,
+            reach: (low, high),
+            alike: architecture.same_representation(&parts.process().me().architecture),
+        })
+    }
+
+    /// The bytes of a target's window that an operation touches, and its header but for the window.
+    /// `None` where the bytes aren't inside.
+    #[inline]
+    pub(super) fn place(
+        &self,
+        target: &Target,
+        action: Action,
+        displacement: i64,
+    ) -> Option<((i64, i64), Header)> {
+        let Measures { size, unit } = target.measures;
+        let base = displacement.checked_mul(unit.into()).filter(|base| *base >= 0)?;
+        let (start, end) = (base.checked_add(self.reach.0)?, base.checked_add(self.reach.1)?);
+        let header = Header {
+            displacement,
+            count: self.count,
+            form: self.datatype.compiled().id(),
+            signature: self.signature,
+            tag: action.code(),
+            ..Header::new(action.kind())
+        };
+        (end as u64 <= size).then_some(((start, end), header))
+    }
+
+    /// Whether memory is the run of the frame's elements, to its last byte. A struct that ends in
+    /// padding has more memory than data.
+    #[inline]
+    pub(super) fn is_memory(&self, span: Span) -> bool {
+        let end = self.first.checked_add_unsigned(self.len);
+        span.len() == self.len && end.is_some_and(|end| span.covers(self.first, end))
+    }
+
+    /// The entry that waits for an answer.
+    fn fetch(&self, span: Span, keep: Keep, bytes: (i64, i64)) -> Fetch {
+        Fetch {
+            // An answer that comes in one frame with the bytes of this rank's memory isn't unpacked.
+            origin: (!self.alike || self.len > SHORT).then(|| self.datatype.compiled().clone()),
+            count: self.count,
+            run: self.alike.then_some((self.first, self.len)),
+            span,
+            keep,
+            bytes: (bytes.0.into(), bytes.1.into()),
+        }
+    }
+}
+
+/// Whether a frame may go to a target now.
+pub(super) fn may_go(parts: &Parts, target: &Target) -> bool {
+    parts.flight().has_room(target.peer) && parts.process().check_job().is_ok()
+}
+
+/// Sends an operation that the memo knows as one frame.
+pub(super) fn again(
+    parts: &Parts,
+    target: &Target,
+    frame: &Frame,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+) -> Option<Progress> {
+    if !may_go(parts, target) {
+        return None;
+    }
+    let pace = parts.flight().pace(target.peer);
+    send(parts, target, frame, operation, waiter, pace)
+}
+
+/// Sends an operation as one frame. A stream's frames are held until there are many, which go
+/// together, or until their sender looks at what has arrived.
+pub(super) fn send(
+    parts: &Parts,
+    target: &Target,
+    frame: &Frame,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+    pace: Pace,
+) -> Option<Progress> {
+    let Operation { action, displacement, compare, .. } = *operation;
+    let origin = operation.origin.map(|side| side.span);
+    let room = operation.result.map(|side| side.span);
+    let is_memory = |span: Span| frame.is_memory(span);
+    if !origin.is_none_or(is_memory) || !room.is_none_or(is_memory) {
+        return None;
+    }
+    let (bytes, header) = frame.place(target, action, displacement)?;
+    let operands = u64::from(origin.is_some()) + u64::from(compare.is_some());
+    let length = operands * frame.len;
+    let header = Header { context: parts.id(), length, ..header };
+    let fill = |data: &mut [u8]| {
+        let (first, second) = data.split_at_mut(match compare {
+            Some(_) => frame.len as usize,
+            None => 0,
+        });
+        compare.is_none_or(|span| span.read(frame.first, first))
+            && origin.is_none_or(|span| span.read(frame.first, second))
+    };
+    let mut engine = parts.process().engine();
+    let may_wait = pace == Pace::Stream;
+    let number = engine.send_frame(target.peer, parts.flight().ledger(), header, may_wait, fill)?;
+    match room {
+        Some(room) => {
+            let keep = waiter.map_or(Keep::Lender, |waiter| Keep::Waiter(waiter.clone()));
+            let fetch = frame.fetch(room, keep, bytes);
+            engine.state().expect(parts.operation(target.peer, number), fetch);
+            parts.flight().lend();
+        }
+        None => parts.flight().ship(),
+    }
+    Some(Progress::Started)
+}

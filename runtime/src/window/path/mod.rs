@@ -1,0 +1,122 @@
+//! The paths of operations to a target's memory.
+//!
+//! An operation is tried three times, and each try leaves the next one what it can't do:
+//!
+//! 1. [`fast`], in the caller's code: the memo knows the operation, and its target is mapped;
+//! 2. [`again`]: the memo knows the operation;
+//! 3. [`carry_out`], after all rules were checked. It notes in the memo how it was done.
+
+mod direct;
+pub(super) mod fast;
+mod message;
+mod rdma;
+
+use std::sync::Arc;
+
+use super::claim::allow;
+use super::memo::{Frame, Key, Means, Prepared};
+use super::operation::{Checked, Operation};
+use super::parts::Parts;
+use super::peers::Target;
+use crate::engine::Ticket;
+use crate::error::Result;
+use crate::route::Route;
+
+/// How far an operation has come when its call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    Done,
+    /// The engine, or the network, has the rest.
+    Started,
+}
+
+/// Carries out an operation for which every rule holds. If a ticket is given, the ticket is told
+/// when the operation is done. This is the only place that chooses by the route.
+pub(super) fn carry_out(
+    parts: &Parts,
+    checked: Checked<'_>,
+    ticket: Option<Arc<Ticket>>,
+    key: Option<Key>,
+) -> Result<Progress> {
+    checked.permit.used();
+    if checked.is_empty() {
+        return Ok(Progress::Done);
+    }
+    match checked.target.route {
+        Route::Direct => {
+            if let Some(reached) = direct::reach(parts, &checked)? {
+                return direct::carry_out(parts, &checked, &reached, key);
+            }
+        }
+        Route::Rdma => {
+            note(parts, &checked, key, Means::Registered);
+            // An operation with a ticket may use other memory than its lender's.
+            if ticket.is_none() && checked.is_lent() && rdma::carry_out(parts, &checked)? {
+                return Ok(Progress::Started);
+            }
+        }
+        Route::Message => note(parts, &checked, key, Means::Frame),
+    }
+    message::carry_out(parts, checked, ticket)
+}
+
+/// Notes a valid operation that doesn't go directly.
+fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame) -> Means) {
+    let Some(key) = key else { return };
+    let frame = if key.is_same() { message::prepare(parts, checked) } else { None };
+    parts.memo().keep(key, checked.action, frame.map_or(Means::Stream(checked.leaf), means));
+}
+
+/// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
+/// or the epoch have to be looked at by the rules, which report what is wrong. If a waiter is given,
+/// and the operation isn't done at once, the waiter is told when its value has come.
+#[inline(never)]
+pub(super) fn again(
+    parts: &Parts,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+) -> Option<Progress> {
+    let target = parts.peers().get(operation.target)?;
+    let permit = match parts.epochs().permit(target) {
+        Some(permit) => permit,
+        None => allow(parts, target).ok()?,
+    };
+    let key = Key::of(parts.process().names(), target, operation)?;
+    let slot = parts.memo().of(&key, operation.action);
+    let prepared = slot.borrow();
+    let progress = match prepared.if_key(&key)? {
+        Means::Nothing | Means::Stream(_) => return None,
+        means @ (Means::Frame(frame) | Means::Registered(frame)) => {
+            if frame.count as i64 != operation.count {
+                // That number is all that differs.
+                let means = means.renewed(parts, target, operation.count as u64)?;
+                drop(prepared);
+                slot.replace(Prepared::new(key, means));
+                return again(parts, operation, waiter);
+            }
+            match means {
+                Means::Frame(_) => message::again(parts, target, frame, operation, waiter)?,
+                _ => rdma::again(parts, target, frame, operation, waiter)?,
+            }
+        }
+        direct => direct::again(parts, target, direct, operation)?,
+    };
+    permit.used();
+    Some(progress)
+}
+
+impl Means {
+    /// The means for another number of the same elements as one frame.
+    #[cold]
+    fn renewed(&self, parts: &Parts, target: &Target, count: u64) -> Option<Means> {
+        match self {
+            Means::Frame(frame) => {
+                Frame::new(parts, target, &frame.datatype, count).map(Means::Frame)
+            }
+            Means::Registered(frame) => {
+                Frame::new(parts, target, &frame.datatype, count).map(Means::Registered)
+            }
+            _ => None,
+        }
+    }
+}

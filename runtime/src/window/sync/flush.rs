@@ -1,0 +1,94 @@
+//! Flushes and sync (MPI-5.0 section 12.5.4), and the completion that ends every epoch.
+
+use crate::engine::State;
+use crate::error::{ErrorKind, Result};
+use crate::job::Activity;
+use crate::memory::full_barrier;
+use crate::window::claim::NOT_LOCKED;
+use crate::window::parts::Parts;
+use crate::window::peers::Target;
+use crate::window::state::{Access, EpochState};
+use crate::window::waiting::{await_all, await_target, drain};
+
+/// Completes the operations on a target, or on all, at both sides. Ends with a full barrier.
+///
+/// Local completion is inferred from remote completion, so the local flushes wait as long.
+#[inline]
+pub(in crate::window) fn flush(parts: &Parts, rank: Option<i32>) -> Result<()> {
+    let epochs = parts.epochs();
+    epochs.check_passive()?;
+    let target = match rank {
+        Some(rank) => match parts.peers().target(rank)? {
+            // Nothing is in flight to PROC_NULL.
+            None => return Ok(()),
+            target => target,
+        },
+        None => None,
+    };
+    if let (Some(target), EpochState::Locks(_)) = (target, epochs.state()) {
+        if target.access.get() == Access::Closed {
+            return Err(ErrorKind::Epoch(NOT_LOCKED).into());
+        }
+    }
+    settle(parts, target)
+}
+
+/// Orders this rank's own loads and stores of its window against those of others.
+pub(in crate::window) fn sync(parts: &Parts) -> Result<()> {
+    match parts.epochs().state() {
+        EpochState::Freed => Err(ErrorKind::WindowFreed.into()),
+        _ => {
+            full_barrier();
+            parts.epochs().forget_stores();
+            parts.process().oblige()
+        }
+    }
+}
+
+/// Waits until the operations on a target, or on all, are done. The error is the first of theirs.
+#[inline]
+pub(super) fn settle(parts: &Parts, target: Option<&Target>) -> Result<()> {
+    // Before any message that lets another rank rely on it, and before this rank's own loads.
+    full_barrier();
+    await_done(parts, target)
+}
+
+/// As [`settle`], for a caller that has a full barrier itself.
+#[inline]
+pub(super) fn await_done(parts: &Parts, target: Option<&Target>) -> Result<()> {
+    let flight = parts.flight();
+    match flight.is_shipped() {
+        true => wait_settled(parts, target)?,
+        false => parts.process().oblige()?,
+    }
+    flight.take_failure(target.map(|target| target.peer)).map_or(Ok(()), Err)
+}
+
+#[cold]
+fn wait_settled(parts: &Parts, target: Option<&Target>) -> Result<()> {
+    let (process, flight) = (parts.process(), parts.flight());
+    let confirm = || parts.checking().confirm(flight, parts.peers(), target);
+    let Some(target) = target else {
+        let settled = await_all(parts).and_then(|()| confirm());
+        drain(parts);
+        return settled;
+    };
+    let is_settled = || flight.outstanding(target.peer) == 0;
+    if is_settled() {
+        process.oblige()?;
+    } else {
+        // The engine is locked here anyway, so that the scope's end needn't ask it again.
+        let settled = |state: &State| is_settled().then(|| state.holds_nothing());
+        // A wait that fails gives the operations up: nothing touches their memory any more.
+        let idle = await_target(parts, Activity::Flush, target, || target.peer, settled)
+            .inspect_err(|_| process.give_up(parts.id()))?;
+        if idle {
+            flight.give_back();
+        }
+    }
+    // All operations on a target that is gone count as done, but the network may have their memory.
+    if flight.is_lent() && target.key().is_some() {
+        process.await_network(parts.id(), Some(target.peer));
+    }
+    confirm()
+}

@@ -1,0 +1,135 @@
+//! Waiting of a window's calls: for room, for the network, and for what a target answers.
+
+use std::sync::Arc;
+
+use super::parts::Parts;
+use super::peers::Target;
+use crate::engine::{State, Ticket};
+use crate::error::{Error, Result};
+use crate::job::Activity;
+
+/// Waits until one more operation on a process may be in flight.
+pub(super) fn await_room(parts: &Parts, peer: u32) -> Result<()> {
+    let room = || parts.flight().has_room(peer);
+    match room() {
+        true => Ok(()),
+        false => await_network(parts, peer, |_| room().then_some(Ok(()))),
+    }
+}
+
+/// Waits for an event that needs no call of the peer's. An access that fails is waited for until
+/// its peer counts as lost.
+pub(super) fn await_network(
+    parts: &Parts,
+    peer: u32,
+    mut poll: impl FnMut(&mut State) -> Option<Result<()>>,
+) -> Result<()> {
+    let process = parts.process();
+    // Mostly the event has happened, and the network needn't be polled.
+    if let Some(outcome) = poll(process.engine().state()) {
+        return outcome;
+    }
+    process.wait(|state, arming| {
+        let outcome = poll(state);
+        if outcome.is_none() && arming {
+            process.note_wait(Some(peer));
+        }
+        outcome.or_else(|| state.gone(peer).map(Err))
+    })
+}
+
+/// Waits until all operations of this rank are done.
+pub(super) fn await_all(parts: &Parts) -> Result<()> {
+    let (process, ledger) = (parts.process(), parts.flight().ledger());
+    // A target that has done all stays so, since nothing is issued meanwhile.
+    let mut from = 0;
+    process.wait(|_, arming| {
+        let Some(laggard) = ledger.laggard(from) else { return Some(Ok(())) };
+        from = laggard;
+        if arming {
+            process.note_wait(Some(laggard));
+        }
+        None
+    })
+}
+
+/// Waits for an event at one target, where `awaited` is the rank of the job on which it depends.
+pub(super) fn await_target<T>(
+    parts: &Parts,
+    activity: Activity,
+    target: &Target,
+    awaited: impl Fn() -> u32,
+    poll: impl Fn(&State) -> Option<T>,
+) -> Result<T> {
+    let process = parts.process();
+    let poll = |state: &mut State, arming| {
+        if arming {
+            process.note_wait(Some(awaited()));
+        }
+        poll(state).map(Ok)
+    };
+    process.during(activity, target.peer, || process.wait(poll))
+}
+
+/// Sends a request to a target by `start`, and waits for its answer, or until `is_needless`: the
+/// error is the target's refusal. The answer depends on the rank of the job that `awaited` gives.
+pub(super) fn ask(
+    parts: &Parts,
+    activity: Activity,
+    target: &Target,
+    start: impl FnOnce(&mut State, u64),
+    awaited: impl Fn() -> u32,
+    is_needless: impl Fn() -> bool,
+) -> Result<Option<Error>> {
+    let process = parts.process();
+    let ticket = Arc::new(Ticket::default());
+    {
+        let mut engine = process.engine();
+        let state = engine.state();
+        if let Some(gone) = state.gone(target.peer) {
+            return Err(gone);
+        }
+        process.check_job()?;
+        let number = parts.flight().ledger().issue(target.peer);
+        state.ticket(parts.operation(target.peer, number), ticket.clone());
+        start(state, number);
+        engine.progress();
+    }
+    let is_over = |_: &State| (ticket.is_done() || is_needless()).then_some(());
+    if let Err(error) = await_target(parts, activity, target, awaited, is_over) {
+        // While the job goes on, the other operations go on too.
+        if process.check_job().is_err() {
+            process.give_up(parts.id());
+        }
+        return Err(error);
+    }
+    let refused = ticket.take_failure();
+    if refused.is_some() {
+        // A target that is gone has failed the ledger too, where nothing else is open on it.
+        parts.flight().take_failure(Some(target.peer));
+    }
+    Ok(refused)
+}
+
+/// Waits until no operation of this rank is in flight, whatever becomes of the job.
+#[inline]
+pub(super) fn drain(parts: &Parts) {
+    if parts.flight().is_shipped() {
+        drain_engine(parts);
+    }
+}
+
+#[cold]
+fn drain_engine(parts: &Parts) {
+    let (process, flight) = (parts.process(), parts.flight());
+    let settled = if flight.ledger().is_settled() { Ok(()) } else { await_all(parts) };
+    match settled {
+        // Memory may still be lent although the targets have answered.
+        Ok(()) if flight.is_lent() => process.let_go(parts.id()),
+        Ok(()) => {}
+        // The job is being ended: no operation is answered any more.
+        Err(_) => process.give_up(parts.id()),
+    }
+    // Checked operations are confirmed by the calls that wait for them; this one doesn't.
+    flight.land(process.checks());
+}
