@@ -1,8 +1,7 @@
 //! Links: every link of a Markdown page leads to a file of the project, and its anchor to a heading.
 //!
-//! Citations are checked as well. A comment or a page that names a heading of a page in quotes, such
-//! as `docs/page.md, "Heading"`, is a citation of it. Addresses with a scheme, such as `https:`, are
-//! not followed.
+//! Citations are checked as well: a comment or a page cites a heading by the path of its page, a
+//! comma, and the heading in quotes. Addresses with a scheme, such as `https:`, aren't followed.
 
 mod citations;
 mod page;
