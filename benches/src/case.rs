@@ -184,6 +184,16 @@ words! {
     }
 }
 
+words! {
+    /// The interface by which operations are called. Other libraries have only C.
+    By {
+        /// Scoped epochs: [`longshore::Epoch`], with slices where a program has slices.
+        Scope = "scope",
+        /// Pointers and committed types: [`longshore::Raw`].
+        Pointer = "pointer",
+    }
+}
+
 /// Operations to each synchronisation in benches of bandwidth or rate, as in OSU's benchmarks.
 pub const IN_FLIGHT: u32 = 64;
 
@@ -207,6 +217,8 @@ pub struct Case {
     pub count: u64,
     /// The kind of target datatype.
     pub way: Way,
+    /// The interface by which operations are called.
+    pub by: By,
     /// The routes that this library may take. Other libraries have no such choice.
     pub route: Routes,
     /// The number of hosts. With more than one, the ranks act as if each were on its own host, over
@@ -237,6 +249,7 @@ impl Default for Case {
             name: None,
             count: 1,
             way: Way::Portable,
+            by: By::Scope,
             route: Routes::Best,
             hosts: 1,
             offset: 0,
@@ -294,8 +307,8 @@ pub fn of_rank(name: &str) -> Result<(), String> {
     }
 }
 
-/// Writes one line of `key=value` words with blanks in between. `name`, `hosts` and `offset` are
-/// left out if they have their defaults.
+/// Writes one line of `key=value` words with blanks in between. `name`, `by`, `hosts` and `offset`
+/// are left out if they have their defaults.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Case { bench, window, sync, bytes, datatype, name, count, .. } = self;
@@ -303,9 +316,13 @@ impl fmt::Display for Case {
         if let Some(name) = name {
             write!(f, " name={name}")?;
         }
-        let Case { way, route, hosts, offset, arch: [first, second], ranks, calls, rounds, .. } =
-            self;
-        write!(f, " count={count} way={way} route={route} arch={first},{second}")?;
+        let Case { way, by, route, hosts, offset, arch: [first, second], .. } = self;
+        let Case { ranks, calls, rounds, .. } = self;
+        write!(f, " count={count} way={way}")?;
+        if *by != By::Scope {
+            write!(f, " by={by}")?;
+        }
+        write!(f, " route={route} arch={first},{second}")?;
         if *hosts != 1 {
             write!(f, " hosts={hosts}")?;
         }
@@ -365,6 +382,7 @@ impl Case {
             "name" => self.name = Some(value.to_owned()),
             "count" => self.count = above_0(value)?,
             "way" => self.way = value.parse()?,
+            "by" => self.by = value.parse()?,
             "route" => {
                 self.route = value
                     .parse()
@@ -407,6 +425,7 @@ mod tests {
                 name: (at % 2 == 0).then(|| "column".to_owned()),
                 count: 3,
                 way: Way::ALL[at % Way::ALL.len()],
+                by: By::ALL[at % By::ALL.len()],
                 route: [Routes::Best, Routes::Message][at % 2],
                 hosts: 1 + at as u32 % 2,
                 offset: 8 * (at as u64 % 3),

@@ -4,7 +4,7 @@ use longshore::shipable::Committed;
 use longshore::{Architecture, Datatype, Tag};
 
 use super::{LAUNCHES, SINGLES};
-use crate::case::{Bench, Case, Flavor, IN_FLIGHT, Sync, Way};
+use crate::case::{Bench, By, Case, Flavor, IN_FLIGHT, Sync, Way};
 use crate::types::Named;
 use crate::{Failure, limits};
 
@@ -109,13 +109,17 @@ impl List {
             }
             Bench::FopLatency | Bench::CasLatency if datatype != "i64" => return,
             Bench::Sync => {
-                Case { bytes: 8, datatype: plain.datatype, count: 1, name: None, ..case }
+                let (by, datatype) = (plain.by, plain.datatype);
+                Case { bytes: 8, datatype, count: 1, name: None, by, ..case }
             }
             Bench::Computing => {
                 let (sync, window) = (Sync::Flush, Flavor::Create);
                 let datatype = plain.datatype;
-                Case { bytes: 8, datatype, count: 1, name: None, sync, window, ..case }
+                let by = plain.by;
+                Case { bytes: 8, datatype, count: 1, name: None, sync, window, by, ..case }
             }
+            // By pointer, operations are measured with a flush.
+            _ if case.by == By::Pointer && case.sync != Sync::Flush => return,
             // Unlike ranks don't have the same layout.
             _ if way == Way::SameLayout && !alike(&case) => return,
             _ => Case { way, ..case },

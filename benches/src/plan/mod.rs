@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use longshore::Datatype;
 use longshore::job::Routes;
 
-use crate::case::{self, Bench, Case, Flavor, Sync};
+use crate::case::{self, Bench, By, Case, Flavor, Sync};
 use crate::types::{self, Named};
 use crate::{Failure, catalog, kernels};
 use list::{List, size_of};
@@ -26,6 +26,8 @@ pub struct Choice {
     pub windows: Vec<Flavor>,
     /// Synchronisations.
     pub syncs: Vec<Sync>,
+    /// Interfaces.
+    pub bys: Vec<By>,
     /// Sizes in bytes.
     pub sizes: Vec<u64>,
     /// Routes.
@@ -97,6 +99,7 @@ impl Choice {
     pub fn cases(&self) -> Result<Vec<Case>, Failure> {
         let combined = !(self.windows.is_empty()
             && self.syncs.is_empty()
+            && self.bys.is_empty()
             && self.routes.is_empty()
             && !self.hosts
             && self.archs.is_empty()
@@ -135,6 +138,7 @@ impl Choice {
             let options = [
                 ("--window", misses(&self.windows, &of, |case| case.window)),
                 ("--sync", misses(&self.syncs, &of, |case| case.sync)),
+                ("--by", misses(&self.bys, &of, |case| case.by)),
                 ("--route", misses(&self.routes, &of, |case| case.route)),
                 ("--arch", misses(&self.archs, &of, |case| case.arch.clone())),
                 ("--size", sized && misses(&self.sizes, &of, |case| case.bytes)),
@@ -172,6 +176,10 @@ impl Choice {
         list.sized(&LATENCIES[..2], &all(), &Case::default());
         list.sized(&LATENCIES[2..], &some(), &Case::default());
         list.singles(&Case::default());
+        // Calls by pointer cost a program as little as scoped ones.
+        let pointed = Case { by: By::Pointer, ..Case::default() };
+        list.sized(&LATENCIES, &few(), &pointed);
+        list.singles(&pointed);
         // Origin memory at the offset where malloc puts long arrays.
         let askew = Case { offset: 16, ..Case::default() };
         list.sized(&LATENCIES[..2], &some(), &askew);
@@ -244,6 +252,9 @@ impl Choice {
         list.sized(&[Bench::Memcpy, Bench::ByteSwap], &sizes(), &Case::default());
         list.sized(&LATENCIES, &sizes(), &Case::default());
         list.singles(&Case::default());
+        let pointed = Case { by: By::Pointer, ..Case::default() };
+        list.sized(&LATENCIES, &[8], &pointed);
+        list.singles(&pointed);
         for &window in &Flavor::ALL[1..] {
             list.sized(&LATENCIES[..1], &sizes(), &Case { window, ..Case::default() });
         }
@@ -282,9 +293,12 @@ impl Choice {
             for arch in or(&self.archs, Case::default().arch) {
                 for window in or(&self.windows, Flavor::Allocate) {
                     for sync in or(&self.syncs, Sync::Flush) {
-                        let (arch, hosts) = (arch.clone(), 1 + u32::from(self.hosts));
-                        let like = Case { route, hosts, arch, window, sync, ..Case::default() };
-                        self.on(benches, &sizes, &like, &mut list)?;
+                        for by in or(&self.bys, By::Scope) {
+                            let (arch, hosts) = (arch.clone(), 1 + u32::from(self.hosts));
+                            let plain = Case::default();
+                            let like = Case { route, hosts, arch, window, sync, by, ..plain };
+                            self.on(benches, &sizes, &like, &mut list)?;
+                        }
                     }
                 }
             }

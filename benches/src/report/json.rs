@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Report;
-use crate::case::Case;
+use crate::case::{By, Case};
 use crate::environment::Environment;
 use crate::row::{Gap, Refusal, Row, Sample};
 
@@ -109,7 +109,8 @@ impl Report {
     /// The rows as CSV, each with the words of its case, after a line of column names.
     pub fn csv(&self) -> String {
         // The keys of a case with all words.
-        let full = Case { name: Some("-".to_owned()), hosts: 2, offset: 8, ..Case::default() };
+        let (name, by) = (Some("-".to_owned()), By::Pointer);
+        let full = Case { name, by, hosts: 2, offset: 8, ..Case::default() };
         let line = full.to_string();
         let keys: Vec<&str> = pairs(&line).map(|(key, _)| key).collect();
         let measured = [
@@ -131,6 +132,7 @@ impl Report {
                 let numbers = [low, median, high, before, after].map(f64::to_string);
                 let word = |key| pairs(&line).find_map(|(of, word)| (of == key).then_some(word));
                 let default = |key| match key {
+                    "by" => "scope",
                     "hosts" => "1",
                     "offset" => "0",
                     _ => "",
@@ -209,7 +211,7 @@ mod tests {
             lines[0].ends_with(",contender,turn,low,median,high,line_before,line_after,validated")
         );
         assert!(lines[1].starts_with(
-            "put_latency,allocate,flush,8,d,,1,portable,best,\"native,native\",1,0,2,"
+            "put_latency,allocate,flush,8,d,,1,portable,scope,best,\"native,native\",1,0,2,"
         ));
         assert!(lines[0].contains(",arch,hosts,offset,ranks,"), "{}", lines[0]);
         assert!(lines[2].contains(",\"native,native\",2,0,2,"), "{}", lines[2]);

@@ -8,7 +8,7 @@ mod picture;
 mod svg;
 mod table;
 
-use crate::case::{Bench, Case, Sync, Way};
+use crate::case::{Bench, By, Case, Sync, Way};
 use crate::environment::Environment;
 use crate::limits;
 use crate::row::{Distance, Gap, Refusal, Row, Sample};
@@ -278,7 +278,7 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// The heading of a case's section: the bench, and the words that matter for the bench and differ
 /// from the defaults.
 fn heading(case: &Case) -> String {
-    let Case { bench, window, sync, way, route, hosts, offset, arch, ranks, .. } = case;
+    let Case { bench, window, sync, way, by, route, hosts, offset, arch, ranks, .. } = case;
     let mut heading = bench.to_string();
     let mut add = |word: &str| heading += &format!(", {word}");
     match bench {
@@ -293,6 +293,9 @@ fn heading(case: &Case) -> String {
     }
     if *way != Way::Portable {
         add(way.word());
+    }
+    if *by != By::Scope {
+        add(&format!("by {by}"));
     }
     if *route != Routes::Best {
         add(&format!("route {route}"));

@@ -30,6 +30,9 @@ pub trait Data {
     /// The only slot, as the destination of an operation.
     fn single_destination(&mut self) -> Self::SingleDestination<'_>;
 
+    /// A pointer to displacement 0 of a slot's elements, as a C program has it.
+    fn pointer(&mut self, slot: usize) -> *mut u8;
+
     /// All bytes of the memory.
     fn bytes_mut(&mut self) -> &mut [u8];
 
@@ -123,6 +126,11 @@ impl<T: Element + Pod> Data for Slices<T> {
         self.memory.get_mut()
     }
 
+    #[inline]
+    fn pointer(&mut self, slot: usize) -> *mut u8 {
+        self.memory.get_mut()[slot * self.apart..].as_mut_ptr().cast()
+    }
+
     fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(self.memory.get_mut())
     }
@@ -177,6 +185,12 @@ impl Data for Typed {
     #[inline]
     fn single_destination(&mut self) -> Destination<'_> {
         Destination::typed(self.memory.get_mut(), self.count, &self.datatype).at(self.zero)
+    }
+
+    #[inline]
+    fn pointer(&mut self, slot: usize) -> *mut u8 {
+        let slot = &mut self.memory.get_mut()[slot * self.slot_size..];
+        slot.as_mut_ptr().wrapping_offset(self.zero as isize)
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {

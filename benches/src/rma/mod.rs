@@ -23,7 +23,7 @@ use longshore::{
 };
 
 use crate::Failure;
-use crate::case::{Bench, Case, Flavor, Sync, Way};
+use crate::case::{Bench, By, Case, Flavor, Sync, Way};
 use crate::row::{Outcome, Refusal, Sample};
 use crate::{pattern, pin};
 use data::{Data, Slices, Typed};
@@ -356,6 +356,12 @@ impl Pair<'_> {
         // A target takes no part in passive-target synchronisation.
         let own = if work.active { epochs } else { 0 };
         match work.case.sync {
+            Sync::Flush if work.case.by == By::Pointer => window.lock_all(|_| {
+                let (calls, own_type) = (window.raw(), &work.layout.own);
+                self.rounds(length, || {
+                    (0..own).try_for_each(|_| operation.flush_pointer(calls, own_type, slots))
+                })
+            }),
             Sync::Flush => window.lock_all(|epoch| {
                 self.rounds(length, || {
                     (0..own).try_for_each(|_| operation.flush(epoch, target, slots))

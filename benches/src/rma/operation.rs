@@ -1,6 +1,9 @@
-//! The operations that are issued in an epoch.
+//! The operations that are issued in an epoch, by scope or by pointer.
+//!
+//! Calls by pointer are unsafe: their memory must stay until they are complete.
+#![allow(unsafe_code)]
 
-use longshore::{Epoch, Op, Passive, Result, TargetType};
+use longshore::{Epoch, Op, Passive, Raw, Result, TargetType, Type};
 
 use super::data::Data;
 
@@ -39,6 +42,12 @@ pub trait Operation {
     #[inline]
     fn flush(&mut self, epoch: &Passive<'_, '_>, target: i32, slots: usize) -> Result<()> {
         epoch.flush(target, move |epoch| self.issue(epoch, slots))
+    }
+
+    /// Issues the operation by pointer, with elements of `own` at the origin, and waits for its local
+    /// and remote completion. An epoch to the target is open.
+    fn flush_pointer(&mut self, _calls: Raw<'_>, _own: &Type, _slots: usize) -> Result<()> {
+        Ok(())
     }
 
     /// The memory to which the operation fetches. Empty if it fetches nothing to memory.
@@ -89,6 +98,17 @@ impl<D: Data> Operation for Put<'_, '_, D> {
             epoch.put(self.data.origin(slot), rank, self.target.at(slot), count, datatype)?;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()> {
+        let Target { rank, count, datatype, .. } = self.target;
+        for slot in 0..slots {
+            let (from, at) = (self.data.pointer(slot), self.target.at(slot));
+            // SAFETY: the slot has the elements, and stays as it is until the flush has returned.
+            unsafe { calls.put(from, count, own, rank, at, count, datatype)? };
+        }
+        calls.flush(rank)
     }
 }
 
@@ -141,6 +161,15 @@ impl<D: Data> Operation for Accumulate<'_, '_, D> {
         let Target { rank, first, count, datatype, .. } = self.target;
         epoch.accumulate(self.data.single_origin(), rank, first, count, datatype, Op::Sum)
     }
+
+    #[inline]
+    fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, _: usize) -> Result<()> {
+        let Target { rank, first, count, datatype, .. } = self.target;
+        let from = self.data.pointer(0);
+        // SAFETY: the slot has the elements, and stays as it is until the flush has returned.
+        unsafe { calls.accumulate(from, count, own, rank, first, count, datatype, Op::Sum)? };
+        calls.flush(rank)
+    }
 }
 
 /// A get_accumulate with `MPI_SUM`.
@@ -173,7 +202,10 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
 /// Implements an operation that fetches one number. A macro, because a closure for the call is slow
 /// (docs/tuning.md, "Origins passed unconverted in the benches").
 macro_rules! fetches {
-    ($operation:ident: |$self:ident, $epoch:ident| $call:expr) => {
+    (
+        $operation:ident: |$self:ident, $epoch:ident| $call:expr,
+        |$raw:ident, $own:ident| $pointer:expr
+    ) => {
         impl $operation<'_> {
             #[inline]
             fn call(&mut $self, $epoch: &Epoch<'_, '_>) -> Result<()> {
@@ -198,6 +230,13 @@ macro_rules! fetches {
                 self.call(epoch)
             }
 
+            #[inline]
+            fn flush_pointer(&mut $self, $raw: Raw<'_>, $own: &Type, _: usize) -> Result<()> {
+                // SAFETY: the numbers stay where they are until the flush has returned.
+                unsafe { $pointer? };
+                $raw.flush($self.target.rank)
+            }
+
             fn fetched(&self) -> Option<i64> {
                 Some(self.fetched)
             }
@@ -217,6 +256,9 @@ pub struct FetchAndOp<'t> {
 
 fetches!(FetchAndOp: |self, epoch| {
     epoch.fetch_and_op(self.operand, self.target.rank, self.target.first, Op::Sum)
+}, |calls, own| {
+    let (from, to) = ((&raw const self.operand).cast(), (&raw mut self.fetched).cast());
+    calls.fetch_and_op(from, to, own, self.target.rank, self.target.first, Op::Sum)
 });
 
 /// A compare_and_swap.
@@ -233,4 +275,8 @@ pub struct CompareAndSwap<'t> {
 
 fetches!(CompareAndSwap: |self, epoch| {
     epoch.compare_and_swap(self.new, self.compare, self.target.rank, self.target.first)
+}, |calls, own| {
+    let [new, compare] = [&raw const self.new, &raw const self.compare].map(|at| at.cast());
+    let to = (&raw mut self.fetched).cast();
+    calls.compare_and_swap(new, compare, to, own, self.target.rank, self.target.first)
 });

@@ -11,7 +11,7 @@ use std::{fs, io, thread};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longshore::job::Routes;
 use longshore::launcher::is_ignored;
-use longshore_benches::case::{Bench, Case, Flavor, Sync};
+use longshore_benches::case::{Bench, By, Case, Flavor, Sync};
 use longshore_benches::environment::Environment;
 use longshore_benches::peers;
 use longshore_benches::plan::{Choice, Element};
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Synchronisations: flush, lock, lock_shared, lock_all, fence, pscw, or all
     #[arg(long, value_name = "SYNC,...", value_parser = syncs)]
     sync: Option<Several<Sync>>,
+    /// Interfaces: scope, pointer (calls with pointers and committed types), or all
+    #[arg(long, value_name = "INTERFACE,...", value_parser = interfaces)]
+    by: Option<Several<By>>,
     /// Sizes in bytes, from 1 to 64M, such as 8,4K,1M. Named types have sizes of their own
     #[arg(long, value_name = "BYTES,...", value_parser = sizes)]
     size: Option<Several<u64>>,
@@ -87,7 +90,7 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "benches", "window", "sync", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
+            "benches", "window", "sync", "by", "size", "route", "hosts", "arch", "types", "quick", "validate", "peers", "turns",
             "rounds",
         ]
     )]
@@ -147,6 +150,10 @@ fn windows(text: &str) -> Result<Several<Flavor>, String> {
 
 fn syncs(text: &str) -> Result<Several<Sync>, String> {
     several(text, &Sync::WORDS.join(","))
+}
+
+fn interfaces(text: &str) -> Result<Several<By>, String> {
+    several(text, &By::WORDS.join(","))
 }
 
 fn routes(text: &str) -> Result<Several<Routes>, String> {
@@ -271,6 +278,7 @@ impl Arguments {
             benches: self.benches.clone(),
             windows: or_none(&self.window),
             syncs: or_none(&self.sync),
+            bys: or_none(&self.by),
             sizes: or_none(&self.size),
             routes: or_none(&self.route),
             hosts: self.hosts,

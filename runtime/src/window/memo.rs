@@ -34,12 +34,15 @@ const SLOTS: usize = 16;
 /// Operations on values, which have slots of their own: fetch_and_op and compare_and_swap.
 const VALUES: usize = 2;
 
-/// A type of which elements are copied directly, in one run.
-#[derive(Clone, Copy)]
+/// A type of which elements are copied directly, in one run that begins at displacement 0.
+#[derive(Clone, Copy, Default)]
 pub(super) struct KnownRun {
     /// The type's number; 0 for none.
     datatype: u64,
-    pub run: Run,
+    /// The bytes of one element.
+    size: u64,
+    /// Whether any number of elements is one run, instead of one element only.
+    dense: bool,
 }
 
 /// The facts on which the validity of an operation depends. All fields are scalars, since every
@@ -53,10 +56,8 @@ pub(super) struct Key {
     datatype: u64,
     /// The number of target elements; 0 where the elements on both sides are the same.
     count: u64,
-    /// The elements that a put or get moves, or the operands.
+    /// The elements that a put or get moves.
     near: Layout,
-    /// The elements of an accumulate's result.
-    result: Layout,
 }
 
 /// The elements of an operand that are others than the target's.
@@ -137,23 +138,19 @@ pub(super) struct Frame {
 
 impl Default for Memo {
     fn default() -> Memo {
-        let (near, result) = (Layout::same(), Layout::same());
-        let free = Key { what: 0, datatype: 0, count: 0, near, result };
+        let free = Key { what: 0, datatype: 0, count: 0, near: Layout::same() };
         let slot = |_| RefCell::new(Prepared { key: free, means: Means::Nothing });
-        let run = Run { first: 0, size: 0, dense: false };
-        let known = |_| Cell::new(KnownRun { datatype: 0, run });
-        let prepared = Box::new(std::array::from_fn(slot));
-        Memo { runs: std::array::from_fn(known), prepared }
+        Memo { runs: Default::default(), prepared: Box::new(std::array::from_fn(slot)) }
     }
 }
 
 impl Memo {
     /// The run that elements of a type are, if they were copied directly before.
     #[inline(always)]
-    pub(super) fn run(&self, own: &Type) -> Option<Run> {
+    pub(super) fn run(&self, own: &Type) -> Option<KnownRun> {
         let datatype = own.compiled().id();
         let known = self.runs[datatype as usize % SLOTS].get();
-        (known.datatype == datatype).then_some(known.run)
+        (known.datatype == datatype).then_some(known)
     }
 
     /// The slot of an operation on elements of the target type itself, on a target that is reached
@@ -196,9 +193,9 @@ impl Memo {
 
     /// Keeps how a valid operation is carried out.
     pub(super) fn keep(&self, key: Key, action: Action, means: Means) {
-        if let Means::Copy(run) = means {
+        if let Means::Copy(Run { first: 0, size, dense }) = means {
             let datatype = key.datatype;
-            self.runs[datatype as usize % SLOTS].set(KnownRun { datatype, run });
+            self.runs[datatype as usize % SLOTS].set(KnownRun { datatype, size, dense });
         }
         // A slot that is being read belongs to an operation within this one, which doesn't occur.
         if let Ok(mut slot) = self.of(&key, action).try_borrow_mut() {
@@ -246,6 +243,13 @@ impl Prepared {
         is_value.then_some(&self.means)
     }
 
+    /// How a compare_and_swap of one element of type `T`, given by value, is carried out. No other
+    /// operation has its slot, and [`Means::Swap`] is for targets that are reached directly.
+    #[inline(always)]
+    pub(super) fn if_swap<T: Element>(&self) -> Option<&Means> {
+        (self.key.near.element == TypeId::of::<T>()).then_some(&self.means)
+    }
+
     /// How the operation with a key is carried out, if this is it.
     #[inline]
     pub(super) fn if_key(&self, key: &Key) -> Option<&Means> {
@@ -254,54 +258,41 @@ impl Prepared {
 }
 
 impl Key {
-    /// The key of an operation. `None` where it is checked each time: it has a type of another rank,
-    /// or a number that is refused.
+    /// The key of an operation. `None` where it is checked each time: it has a type of another
+    /// rank, a number that is refused, or operands of an accumulate that aren't of the target type.
     #[inline(always)]
     pub(super) fn of(
         names: &Arc<Names>,
         target: &Target,
         operation: &Operation<'_>,
     ) -> Option<Key> {
-        let (same, result) = (Layout::same(), Layout::same());
-        let action = operation.action;
+        let (action, same) = (operation.action, Layout::same());
         if let Some(element) = operation.by_value {
             let near = Layout { element, ..same };
-            let what = what(action, target.class);
-            return Some(Key { what, datatype: 0, count: 0, near, result });
+            return Some(Key { what: what(action, target.class), datatype: 0, count: 0, near });
         }
         let count = u64::try_from(operation.count).ok()?;
-        let has_result = matches!(action, Action::GetAccumulate(_) | Action::FetchAndOp(_));
-        let (near, second) = match action {
-            Action::Put | Action::Accumulate(_) => (&operation.origin, &None),
-            // An atomic get ignores its origin.
-            _ if action == Action::Get || action.is_atomic_get() => (&operation.result, &None),
-            _ => (&operation.origin, &operation.result),
-        };
-        let near = near.as_ref()?;
-        let second = second.as_ref().filter(|_| has_result);
+        let near = operation.near()?;
         let (datatype, class) = match operation.target_type {
             TargetType::Own(own) if own.is_of(names) => {
-                let (compiled, what) = (own.compiled(), what(action, target.class));
+                let compiled = own.compiled();
                 let is_same = |side: &Side<'_>| side.what.is_plain(count, compiled);
-                if is_same(near) && second.is_none_or(is_same) {
-                    let datatype = compiled.id();
-                    return Some(Key { what, datatype, count: 0, near: same, result });
+                let datatype = compiled.id();
+                if is_same(near) && operation.result.as_ref().is_none_or(is_same) {
+                    let what = what(action, target.class);
+                    return Some(Key { what, datatype, count: 0, near: same });
                 }
-                (compiled.id(), target.class)
+                (datatype, target.class)
             }
             TargetType::Foreign(foreign) if foreign.is_of(names) => {
                 (foreign.id(), 1 << 32 | u64::from(target.peer))
             }
             _ => return None,
         };
-        let near = Layout::of(names, near)?;
-        let result = match second {
-            Some(side) => Layout::of(names, side)?,
-            None => result,
-        };
         // No elements have no layout to remember.
-        let key = Key { what: what(action, class), datatype, count, near, result };
-        (count > 0).then_some(key)
+        let is_known = matches!(action, Action::Put | Action::Get) && count > 0;
+        let near = Layout::of(names, near)?;
+        is_known.then_some(Key { what: what(action, class), datatype, count, near })
     }
 
     /// Whether the elements on both sides are of the target type itself.
@@ -338,12 +329,23 @@ impl Run {
     /// The bytes of this many elements, if they are one run.
     #[inline(always)]
     pub(super) fn len(&self, count: i64) -> Option<u64> {
-        if count == 1 {
-            return Some(self.size);
-        }
-        if !self.dense {
-            return None;
-        }
-        self.size.checked_mul(u64::try_from(count).ok()?)
+        len_of(self.size, self.dense, count)
+    }
+}
+
+impl KnownRun {
+    /// The bytes of this many elements, if they are one run.
+    #[inline(always)]
+    pub(super) fn len(&self, count: i64) -> Option<u64> {
+        len_of(self.size, self.dense, count)
+    }
+}
+
+#[inline(always)]
+fn len_of(size: u64, dense: bool, count: i64) -> Option<u64> {
+    match (count, dense) {
+        (1, _) => Some(size),
+        (_, true) => size.checked_mul(u64::try_from(count).ok()?),
+        (_, false) => None,
     }
 }

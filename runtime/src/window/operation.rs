@@ -153,6 +153,16 @@ impl<'a> Operation<'a> {
         }
     }
 
+    /// The elements in this rank's memory that a put or get moves, or the operands. An atomic get
+    /// ignores its operands, so these are the elements of its result.
+    #[inline(always)]
+    pub(super) fn near(&self) -> Option<&Side<'a>> {
+        match self.action.is_atomic_get() {
+            true => self.result.as_ref(),
+            false => self.moved(),
+        }
+    }
+
     /// The same operation with a request.
     pub(super) fn requested(self) -> Operation<'a> {
         Operation { call: self.action.request_call(), ..self }

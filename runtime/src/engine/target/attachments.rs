@@ -176,7 +176,7 @@ mod tests {
         for (start, len) in [(100, 100), (150, 10), (50, 51), (199, 1), (0, 4096)] {
             let error = attach(start, len).unwrap_err();
             assert_eq!(error.class(), Class::RmaAttach);
-            let words = ["attached already", &format!("{address:#x}"), "detach it"];
+            let words = ["attached already", &format!("{address:#x}"), "detach those"];
             assert!(words.iter().all(|word| error.to_string().contains(word)), "{error}");
         }
         for (start, len) in [(200, 100), (0, 100), (150, 0), (100, 0)] {

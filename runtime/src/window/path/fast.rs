@@ -39,10 +39,10 @@ pub(in crate::window) fn transfer(
     target_type: TargetType<'_>,
 ) -> Option<()> {
     let TargetType::Own(own) = target_type else { return None };
+    let run = parts.memo().run(own)?;
     let target = parts.peers().get(target)?;
     let mapping = target.mapping.get()?;
     let permit = parts.epochs().permit(target)?;
-    let run = parts.memo().run(own)?;
     let is_own = own.is_of(parts.process().names());
     if !is_own || !what.is_plain(count as u64, own.compiled()) {
         return None;
@@ -51,10 +51,11 @@ pub(in crate::window) fn transfer(
     if len != memory.len() {
         return None;
     }
-    let far = base(target, displacement)?.checked_add(run.first)?;
+    // No memory has a negative displacement.
+    let far = displacement.checked_mul(i64::from(target.measures.unit))?;
     let copied = match action {
-        Action::Put => mapping.span.copy_run(far, memory, run.first, len),
-        _ => memory.copy_run(run.first, mapping.span, far, len),
+        Action::Put => mapping.span.copy_run(far, memory, 0, len),
+        _ => memory.copy_run(0, mapping.span, far, len),
     };
     if !copied {
         return None;
@@ -145,7 +146,7 @@ pub(in crate::window) fn swap<T: Element>(
     let permit = parts.epochs().permit(target)?;
     let action = Action::CompareAndSwap;
     let prepared = parts.memo().value(action).borrow();
-    let Some(Means::Swap(swap)) = prepared.if_value::<T>(action) else { return None };
+    let Some(Means::Swap(swap)) = prepared.if_swap::<T>() else { return None };
     let at = base(target, displacement)?;
     let _held = parts.peers().control().accumulate(target.rank);
     let old = mapping.span.compare_and_swap(swap, at, compare, new)?;
