@@ -1,4 +1,5 @@
-//! Links: every link of a Markdown page leads to a file of the project, and its anchor to a heading.
+//! Links: every link of a Markdown page leads to a file of the project, and its anchor to a
+//! heading.
 //!
 //! Citations are checked as well: a comment or a page cites a heading by the path of its page, a
 //! comma, and the heading in quotes. Addresses with a scheme, such as `https:`, aren't followed.
