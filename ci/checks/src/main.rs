@@ -2,14 +2,17 @@
 //! `ci/steps` that runs it.
 
 mod circles;
+mod links;
 mod prose;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: longshore-checks circles MANIFEST|FOLDER...
+       longshore-checks links
        longshore-checks prose BASE
     circles    Fails if source files import each other in a circle. A manifest (Cargo.toml) stands
                for the crates of its workspace, a folder for the C files in it.
+    links      Fails if a link of a Markdown page, or a citation of a heading, leads nowhere.
     prose      Fails if lines of prose or subjects of commits are too long, and lists sentences to
                look at. BASE is a file with the hash of the last commit that isn't judged.";
 
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
         ["circles", _, ..] => circles::run(&arguments[1..]),
+        ["links"] => links::run(),
         ["prose", base] => prose::run(base),
         _ => Err(USAGE.to_owned()),
     };

@@ -5,11 +5,11 @@
 //! first, by their words, openings and lengths, and doesn't fail.
 
 mod columns;
-mod comments;
-mod markdown;
-mod passage;
+pub mod comments;
+pub mod markdown;
+pub mod passage;
 mod sentences;
-mod sources;
+pub mod sources;
 mod subjects;
 
 use std::path::Path;
