@@ -1,4 +1,5 @@
-//! What a job costs as it grows: messages and memory per rank against the number of ranks, simulated in one process.
+//! The costs of a job as it grows: messages and memory per rank by the number of ranks, simulated
+//! in one process.
 //!
 //!     cargo run --release -p longshore --example scale [RANKS]...        # 8 64 256 1000
 
@@ -8,7 +9,8 @@ use longshore::job::Routes;
 use longshore::sim::{Options, run};
 use longshore::{Info, Rank, Window};
 
-/// What a phase of the job cost: frames that each rank sent, and bytes that the process grew by.
+/// The costs of one phase of the job: the frames that each rank sent, and the bytes by which the
+/// process grew.
 #[derive(Default)]
 struct Cost {
     frames: f64,
@@ -36,7 +38,8 @@ fn main() -> longshore::Result<()> {
     Ok(())
 }
 
-/// Windows beyond the first, which also takes what is there for all.
+/// The number of windows after the first. The first one also pays for memory that all windows
+/// share.
 const MORE: u64 = 16;
 
 fn measure(rank: Rank, mut before: usize) -> Vec<Cost> {
@@ -44,7 +47,7 @@ fn measure(rank: Rank, mut before: usize) -> Vec<Cost> {
     let mut costs = Vec::new();
     let mut sent = 0;
     let mut note = |times: u64| {
-        // Everyone has come here before rank 0 looks.
+        // All ranks are here before rank 0 measures.
         world.barrier().unwrap();
         let (frames, bytes) = (rank.frames_sent(), resident());
         costs.push(Cost {
@@ -73,7 +76,8 @@ fn measure(rank: Rank, mut before: usize) -> Vec<Cost> {
     costs
 }
 
-/// Bytes of the process in memory, but for what it shares, which would count once for each mapping.
+/// The process's private bytes in memory. Shared memory is left out, since it would count once for
+/// each mapping.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("RssAnon:"));

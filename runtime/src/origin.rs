@@ -1,4 +1,4 @@
-//! What an operation reads from or writes to on its own side: elements, their count, and the memory that they lie in.
+//! The origin's side of an operation: its elements, their count, and their memory.
 
 use std::any::TypeId;
 use std::fmt;
@@ -12,24 +12,27 @@ use crate::memory::{Loan, LoanMut, Span};
 use crate::process::Process;
 use crate::types::{Compiled, ElementType, Elements, OTHER_RANK, Type};
 
-/// Data to send or put, borrowed for as long as the operation's scope.
+/// Data to send or put, borrowed until the operation's scope ends.
 ///
-/// - `&[T]`, `&[T; N]`, `&Vec<T>`: elements in the machine's own representation, whatever the rank's is;
+/// - `&[T]`, `&[T; N]`, `&Vec<T>`: elements in the machine's own representation, even if the rank
+///   emulates another architecture;
 /// - `&Buffer<T>`: elements in the rank's representation;
-/// - [`Origin::typed`]: what an explicit datatype picks out of memory in the rank's representation.
+/// - [`Origin::typed`]: the elements that an explicit datatype selects from memory in the rank's
+///   representation.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
     pub(crate) loan: Loan<'a>,
     pub(crate) what: What<'a>,
 }
 
-/// Room for what a get or a receive brings, borrowed exclusively; see [`Origin`].
+/// Memory that a get or a receive writes to, borrowed exclusively; see [`Origin`] for its kinds.
 pub struct Destination<'a> {
     pub(crate) loan: LoanMut<'a>,
     pub(crate) what: What<'a>,
 }
 
-/// In collective calls: the data are in the room already, or stay where they are (MPI_IN_PLACE, MPI-5.0 section 6.2.3).
+/// In collective calls: the data are already in the receive buffer, or stay there (MPI_IN_PLACE,
+/// MPI-5.0 section 6.2.3).
 ///
 /// ```
 /// use longshore::{IN_PLACE, Op};
@@ -59,18 +62,18 @@ impl<'a> From<InPlace> for Destination<'a> {
     }
 }
 
-/// Which elements.
+/// The elements that an operation accesses in its memory.
 #[derive(Clone, Copy)]
 pub(crate) enum What<'a> {
-    /// Those of the call's other buffer.
+    /// The elements of the call's other buffer.
     InPlace,
-    /// All of a slice's.
+    /// All elements of a slice.
     Slice { count: u64, element: ElementType },
-    /// Of an explicit type, from a displacement in bytes on.
+    /// Elements of an explicit datatype, from a displacement in bytes on.
     Typed { count: i64, datatype: &'a Type, at: i64, native: Option<NativeElement> },
 }
 
-/// The elements of a slice in which an explicit type picks bytes.
+/// The Rust type of a slice from which an explicit datatype selects bytes.
 #[derive(Clone, Copy)]
 pub struct NativeElement {
     size: usize,
@@ -82,25 +85,26 @@ impl NativeElement {
         NativeElement { size: size_of::<T>(), element: ElementType::of::<T>() }
     }
 
-    /// Whether it is a byte: it has no padding, and is the same on every machine.
+    /// Whether it is a byte, which has no padding and is equal on every machine.
     #[inline]
     pub(crate) fn is_byte(&self) -> bool {
         self.size == 1
     }
 
-    /// The Rust type.
+    /// The Rust type's id.
     #[inline]
     pub(crate) fn id(&self) -> TypeId {
         self.element.id
     }
 
-    /// Whether no element has padding.
+    /// Whether an element has no padding.
     pub(crate) fn is_dense(&self, elements: &Elements) -> bool {
         let element = self.element.commit(elements);
         element.is_ok_and(|element| element.compiled().native().stream_size() == self.size as u64)
     }
 
-    /// Refuses a type that picks padding, which holds no bytes that could be read.
+    /// Refuses a datatype that selects padding: its bytes are uninitialized, so they must not be
+    /// read.
     fn check_padding(&self, process: &Process, picked: &Picked<'_>) -> Result<()> {
         let element = self.element.commit(process.elements())?;
         let (whole, size) = (element.compiled().native(), self.size as u64);
@@ -124,7 +128,7 @@ impl NativeElement {
     }
 }
 
-/// What an explicit type picks out of `len` bytes.
+/// The elements of an explicit datatype in a slice of `len` bytes.
 struct Picked<'a> {
     datatype: &'a Compiled,
     count: u64,
@@ -132,7 +136,8 @@ struct Picked<'a> {
     len: u64,
 }
 
-/// `len` bytes, those that the program touches not zero. The caller has checked that they are inside.
+/// `len` bytes in which those that the program accesses are not zero. The caller has checked that
+/// they are within.
 fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
     let mut bytes = vec![0; len as usize];
     let (ones, mut position, mut partial) = ([u8::MAX; 1024], 0, Partial::default());
@@ -146,7 +151,7 @@ fn marked(program: &Program, count: u64, len: u64, at: i64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Elements in memory, checked: what an engine's call takes.
+/// Checked elements in memory, as the engine's calls take them.
 pub(crate) struct Elementwise {
     pub datatype: Arc<Compiled>,
     pub count: u64,
@@ -154,7 +159,7 @@ pub(crate) struct Elementwise {
 }
 
 impl What<'_> {
-    /// Whether it is so many elements of this very type, from the memory's displacement 0 on.
+    /// Whether it is `elements` elements of exactly this type, at displacement 0 of the memory.
     #[inline(always)]
     pub(crate) fn is_plain(&self, elements: u64, of: &Arc<Compiled>) -> bool {
         match *self {
@@ -168,7 +173,7 @@ impl What<'_> {
         }
     }
 
-    /// The Rust type of its elements, if they are all of a slice.
+    /// The Rust type of its elements, if they are all elements of a slice.
     pub(crate) fn slice(&self) -> Option<ElementType> {
         match *self {
             What::Slice { element, .. } => Some(element),
@@ -176,7 +181,7 @@ impl What<'_> {
         }
     }
 
-    /// Whether an explicit type picks members of elements with padding.
+    /// Whether an explicit datatype selects members of elements with padding.
     pub(crate) fn picks_members(&self, elements: &Elements) -> bool {
         match self {
             What::Typed { native: Some(native), .. } => {
@@ -186,7 +191,8 @@ impl What<'_> {
         }
     }
 
-    /// Checks rules 18 and 27, and that the elements lie in their memory and not in its padding.
+    /// Checks rules 18 and 27, and that the elements are within their memory and not in its
+    /// padding.
     pub(crate) fn resolve(&self, process: &Process, memory: Span) -> Result<Elementwise> {
         let (datatype, count, span) = match *self {
             What::InPlace => return Err(ErrorKind::InPlace.into()),
@@ -224,7 +230,7 @@ impl What<'_> {
     }
 }
 
-/// Count and type, for messages.
+/// Writes the count and the type, for messages.
 impl fmt::Display for What<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -236,7 +242,7 @@ impl fmt::Display for What<'_> {
 }
 
 impl Elementwise {
-    /// The memory in which the elements from `first` on lie.
+    /// The memory from element `first` on.
     pub(crate) fn part(&self, first: u64) -> Result<Span> {
         let bytes = i128::from(self.datatype.bounds().extent()) * i128::from(first);
         let shifted = i64::try_from(bytes).ok().and_then(|bytes| self.span.shifted(bytes));
@@ -249,7 +255,7 @@ impl Elementwise {
         Ok(self.datatype.signature().repeat(count).ok_or_else(too_large)?.hash)
     }
 
-    /// Rule 20 on this side: what is written to must not overlap itself.
+    /// Checks rule 20 at the origin: memory that is written to must not overlap itself.
     pub(crate) fn check_disjoint(&self) -> Result<()> {
         if !self.datatype.native().overlaps(self.count) {
             return Ok(());
@@ -259,10 +265,10 @@ impl Elementwise {
     }
 }
 
-/// Memory in which an explicit datatype says what lies where.
+/// Memory from which an explicit datatype selects elements to read: a slice or a [`Buffer`].
 pub trait RankMemory<'a>: private::Lend<'a> {}
 
-/// As [`RankMemory`], to be written.
+/// Memory in which an explicit datatype selects elements to write: a slice or a [`Buffer`].
 pub trait RankMemoryMut<'a>: private::LendMut<'a> {}
 
 mod private {
@@ -307,9 +313,11 @@ impl<'a, T: Element> RankMemory<'a> for &'a Buffer<T> {}
 impl<'a, T: Element> RankMemoryMut<'a> for &'a mut Buffer<T> {}
 
 impl<'a> Origin<'a> {
-    /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`]. On a rank that emulates another architecture a
-    /// slice has to be one of bytes, since it holds what the machine, not the rank, makes of a number. Of elements with
-    /// padding the type must pick members only: there is nothing in between.
+    /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`].
+    ///
+    /// On a rank that emulates another architecture a slice must be one of bytes: other slices hold
+    /// numbers in the machine's representation, not in the rank's. If the slice's elements have
+    /// padding, the datatype must select only members: padding bytes are uninitialized.
     pub fn typed<'m: 'a>(
         memory: impl RankMemory<'m>,
         count: i64,
@@ -319,14 +327,16 @@ impl<'a> Origin<'a> {
         Origin { loan, what: What::Typed { count, datatype, at: 0, native } }
     }
 
-    /// The same elements, displacement 0 being `bytes` after the memory's start. Elements of slices stay where they are.
+    /// Moves displacement 0 to `bytes` bytes after the memory's start. Has no effect on plain
+    /// slices.
     pub fn at(self, bytes: i64) -> Origin<'a> {
         Origin { what: self.what.at(bytes), ..self }
     }
 }
 
 impl<'a> Destination<'a> {
-    /// As [`Origin::typed`].
+    /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`], to be written. See
+    /// [`Origin::typed`] for the limits of slices.
     ///
     /// ```
     /// # let rank = longshore::init()?;
@@ -352,7 +362,8 @@ impl<'a> Destination<'a> {
         Destination { loan, what: What::Typed { count, datatype, at: 0, native } }
     }
 
-    /// As [`Origin::at`].
+    /// Moves displacement 0 to `bytes` bytes after the memory's start. Has no effect on plain
+    /// slices.
     pub fn at(self, bytes: i64) -> Destination<'a> {
         Destination { what: self.what.at(bytes), ..self }
     }

@@ -1,11 +1,12 @@
-//! Memory by pointer, for calls that take any other: what a C interface stands on.
+//! Memory by pointer, for calls that take any other memory: the foundation of a C interface.
 //!
-//! [`Origin::raw`] and [`Destination::raw`] point to what a call reads and writes, [`Pointed`] to memory that a window is
-//! made over. Pointers need no length: count and type say what is reached, as in MPI. The calls of a window's epochs without
-//! scopes are those of [`Raw`](crate::Raw).
+//! [`Origin::raw`] and [`Destination::raw`] point to memory that a call reads and writes.
+//! [`Pointed`] points to memory that a window is made over. Pointers need no length: as in MPI, the
+//! count and the type determine the accessed bytes. [`Raw`](crate::Raw) has the calls of a window's
+//! epochs without scopes.
 //!
-//! Memory that is pointed to is the rank's own, so it lies there in the rank's representation, on a rank that emulates
-//! another architecture too.
+//! The memory is the rank's own. It is therefore in the rank's representation, even on a rank that
+//! emulates another architecture.
 #![allow(unsafe_code)]
 
 use crate::error::Result;
@@ -14,9 +15,9 @@ use crate::memory::{Elements, Loan, LoanMut, Memory, Span};
 use crate::origin::{Destination, Origin, What};
 use crate::types::{ElementType, Type};
 
-/// `count` elements of a type around a place, and which they are.
+/// `count` elements of a type, with displacement 0 at `place`: their memory and their description.
 pub(crate) fn pointed<'a>(place: *mut u8, count: i64, datatype: &'a Type) -> (Span, What<'a>) {
-    // What has no range is refused by the call, which finds it has none.
+    // Elements without a range give an empty span, with which the call refuses them.
     let reach = u64::try_from(count).ok();
     let reach = reach.and_then(|count| datatype.compiled().native().range(count).ok());
     let (start, end) = reach.map_or((0, 0), |reach| (reach.start, reach.end));
@@ -31,7 +32,7 @@ pub(crate) fn element(place: *mut u8, datatype: &Type) -> Span {
 }
 
 impl<'a> Origin<'a> {
-    /// `count` elements of `datatype`, displacement 0 being at `place`.
+    /// `count` elements of `datatype`, with displacement 0 at `place`.
     ///
     /// ```
     /// use longshore::{Destination, Origin};
@@ -51,9 +52,11 @@ impl<'a> Origin<'a> {
     /// ```
     ///
     /// # Safety
-    /// For as long as the origin and the operation that it is given to last, every byte that the elements consist of is memory
-    /// that may be read by `place`, has been written, and is written by nobody. What lies between them is left alone, and may be
-    /// anybody's.
+    /// Until the origin and its operation have ended, for every byte of the elements:
+    /// - the byte is memory that may be read through `place`, and is initialized;
+    /// - nobody writes it.
+    ///
+    /// The bytes between the elements are not accessed, and may belong to others.
     pub unsafe fn raw(place: *const u8, count: i64, datatype: &'a Type) -> Origin<'a> {
         let (span, what) = pointed(place.cast_mut(), count, datatype);
         Origin { loan: Loan::pointed(span), what }
@@ -61,7 +64,8 @@ impl<'a> Origin<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// Room for `count` elements of `datatype`, displacement 0 being at `place`; see [`Origin::raw`].
+    /// Room for `count` elements of `datatype`, with displacement 0 at `place`; see
+    /// [`Origin::raw`].
     ///
     /// ```
     /// use longshore::Destination;
@@ -69,7 +73,8 @@ impl<'a> Destination<'a> {
     /// # let rank = longshore::init()?;
     /// let double = rank.type_of::<f64>()?;
     /// let mut limits = if rank.world().rank() == 0 { [0.5, 1.5] } else { [0.0; 2] };
-    /// // SAFETY: there is room for two doubles, which outlives the call and which nobody else looks at meanwhile.
+    /// // SAFETY: there is room for two doubles. It outlives the call, and is used only by the
+    /// // call.
     /// let room = unsafe { Destination::raw(limits.as_mut_ptr().cast(), 2, &double) };
     /// rank.world().bcast(room, 0)?;
     /// assert_eq!(limits, [0.5, 1.5]);
@@ -78,24 +83,29 @@ impl<'a> Destination<'a> {
     /// ```
     ///
     /// # Safety
-    /// For as long as the destination and the operation that it is given to last, every byte that the elements consist of is
-    /// memory that may be read and written by `place`, and is neither read nor written by anybody else. Where the call reads it (a
-    /// broadcast's root), it has been written.
+    /// Until the destination and its operation have ended, for every byte of the elements:
+    /// - the byte is memory that may be read and written through `place`;
+    /// - nobody else reads or writes it;
+    /// - the byte is initialized if the call reads it, as at a broadcast's root.
+    ///
+    /// The bytes between the elements are not accessed, and may belong to others.
     pub unsafe fn raw(place: *mut u8, count: i64, datatype: &'a Type) -> Destination<'a> {
         let (span, what) = pointed(place, count, datatype);
         Destination { loan: LoanMut::pointed(span), what }
     }
 }
 
-/// Memory of the user's own, by its start and length in bytes: a window can be made over it, as over a `Vec`, and it can be
-/// attached to a dynamic one. It stays where it is, so that the other ranks reach it by messages.
+/// Memory of the user, given by its start and its length in bytes. A window can be made over it,
+/// and it can be attached to a dynamic window.
+///
+/// The memory stays in place, so the other ranks reach it by messages.
 ///
 /// ```
 /// use longshore::{Info, Pointed, Window};
 ///
 /// # let rank = longshore::init()?;
 /// let mut values = [0i64; 4];
-/// // SAFETY: the array outlives the window, and is reached by others through this pointer alone until then.
+/// // SAFETY: the array outlives the window. Until then it is accessed only through this pointer.
 /// let memory = unsafe { Pointed::new(values.as_mut_ptr().cast(), 32) };
 /// let mut window = Window::create(rank.world(), memory, 8, &Info::default())?;
 /// let long = rank.type_of::<i64>()?;
@@ -115,21 +125,26 @@ impl Pointed {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
-    /// It is memory that may be read and written from any thread, each byte of it has been written, and no reference to it is used,
-    /// since others write it at any time that MPI lets them, as long as something has it: a window that is made over it, until that has
-    /// been freed with success, one that it was attached to, until it has been detached with success, an operation or message with
-    /// a request, until that has been waited for; or all of them until the job has ended.
+    /// The bytes are memory that may be read and written from any thread, and all are initialized.
+    ///
+    /// No reference to them is used while a user of the memory exists, since other ranks may write
+    /// the bytes whenever MPI allows it. The users of the memory are:
+    /// - a window that is made over it, until the window has been freed successfully;
+    /// - a window to which it is attached, until it has been detached successfully;
+    /// - an operation or message with a request, until the request has been waited for.
+    ///
+    /// The end of the job ends all of them.
     pub unsafe fn new(start: *mut u8, len: usize) -> Pointed {
         Pointed { start, len }
     }
 
-    /// Where it starts.
+    /// The address of the first byte.
     ///
     /// ```
     /// use longshore::Pointed;
     ///
     /// let mut bytes = [0u8; 8];
-    /// // SAFETY: nothing is given it.
+    /// // SAFETY: it is given to no call.
     /// let memory = unsafe { Pointed::new(bytes.as_mut_ptr(), 8) };
     /// assert!(!memory.is_empty() && memory.len() == 8 && memory.start() == bytes.as_mut_ptr());
     /// ```
@@ -137,18 +152,19 @@ impl Pointed {
         self.start
     }
 
-    /// How many bytes it has.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 }
 
-// SAFETY: an address and a number; who made it promised that any thread may use the memory.
+// SAFETY: it is an address and a number. The caller of `new` promised that any thread may use the
+// memory.
 unsafe impl Send for Pointed {}
 
 impl Memory for Pointed {}
@@ -173,12 +189,12 @@ impl Held for Pointed {
     }
 
     fn native_element() -> Option<usize> {
-        // The rank's own memory.
+        // The memory is in the rank's own representation.
         None
     }
 
     fn is_enclosed() -> bool {
-        // Who gave the pointer has it still.
+        // The program still has the pointer.
         false
     }
 }
@@ -191,13 +207,14 @@ mod tests {
     use crate::sim::{Options, run};
     use crate::window::{Info, Window};
 
-    /// Only memory that the program points to can be attached twice: all else belongs to the window.
+    /// Only memory behind a pointer can be attached twice: other memory is moved into the window.
     #[test]
     fn rule_15_memory_is_attached_once() {
         run(1, &Options::default(), |rank| {
             let mut bytes = vec![0u8; 100];
             let start = bytes.as_mut_ptr();
-            // SAFETY: a part of the vector, which outlives the windows and isn't used but through them meanwhile.
+            // SAFETY: this is a part of the vector, which outlives the windows and is used only
+            // through them until then.
             let part = |from: usize, len| unsafe { Pointed::new(start.wrapping_add(from), len) };
             let windows =
                 [0, 1].map(|_| Window::create_dynamic(rank.world(), &Info::default()).unwrap());

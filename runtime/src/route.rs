@@ -1,16 +1,16 @@
-//! Which way an operation takes: decided by pure functions, carried out by a `match`.
+//! The choice of the route of operations: pure functions decide, and a `match` acts.
 
 use std::fmt;
 
 /// How an origin reaches a target's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Route {
-    /// The origin copies to or from the target's memory, which it has mapped.
+    /// The origin loads from and stores to the target's memory, which it has mapped.
     Direct,
-    /// Puts and gets of few long runs access the target's memory, which is registered, over the network between hosts; all
-    /// else takes messages.
+    /// Puts and gets of few long runs access the target's registered memory over the network
+    /// between hosts. All other operations take messages.
     Rdma,
-    /// The data travel in frames, and whoever receives them makes them right. Always works.
+    /// The data travel in frames, and their receiver converts them. This route always works.
     Message,
 }
 
@@ -24,22 +24,23 @@ impl fmt::Display for Route {
     }
 }
 
-/// What decides on the route of a pair of ranks to a window.
+/// The facts that decide the route of one rank to another's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// The user wants messages only.
+    /// The user wants only messages.
     pub message_only: bool,
-    /// One of the two has another representation than its machine.
+    /// At least one of the two ranks emulates another architecture.
     pub emulated: bool,
-    /// Both have the same.
+    /// Both ranks have the same data representation.
     pub same_representation: bool,
     /// The window's memory can be mapped, or is the origin's own.
     pub reachable: bool,
-    /// It is registered, and an [endpoint](crate::endpoint) for that serves the pair.
+    /// The window's memory is registered, and an [endpoint](crate::endpoint) with remote access
+    /// serves the two ranks.
     pub registered: bool,
 }
 
-/// The route of a pair.
+/// Chooses the route by these facts.
 pub(crate) fn choose(pair: Pair) -> Route {
     match pair {
         Pair {
@@ -60,10 +61,10 @@ pub(crate) fn choose(pair: Pair) -> Route {
     }
 }
 
-/// What a put or get by [`Route::Direct`] comes to.
+/// The way of copying the data of a put or get by [`Route::Direct`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// There is no data.
+    /// There are no data.
     Nothing,
     /// One run of bytes, at these displacements of the origin's and the target's memory.
     Run { origin: i64, target: i64, len: u64 },
@@ -71,7 +72,7 @@ pub(crate) enum Plan {
     Walk,
 }
 
-/// Plans an operation of `len` bytes whose layouts are single runs at these displacements, or aren't.
+/// Plans the copy of `len` bytes. A displacement is given for a layout that is a single run.
 pub(crate) fn plan(len: u64, origin: Option<i64>, target: Option<i64>) -> Plan {
     match (origin, target) {
         _ if len == 0 => Plan::Nothing,

@@ -1,14 +1,16 @@
 //! The barrier between a rank's own stores and loads.
 //!
-//! The transport has a twin without unsafe code, which takes eight instructions where this takes one: too many for a flush.
+//! The transport has a barrier without unsafe code, which takes more instructions. Every flush
+//! executes a barrier, so the shorter one is kept here (docs/tuning.md, "Full barriers").
 #![allow(unsafe_code)]
 
-/// All stores before it are visible to all ranks before any load after it.
+/// Makes all earlier stores visible to all ranks before any later load.
 #[inline]
 pub(crate) fn full_barrier() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: it changes nothing: the word at the stack's end is the function's to read and write, and keeps its value. A
-    // locked instruction is a full barrier and costs a quarter of mfence.
+    // SAFETY: the instruction adds 0 to the word at the top of the stack. The function may read and
+    // write that word, and its value stays. A locked instruction is a full barrier, and cheaper
+    // than `mfence` (docs/tuning.md, "Full barriers").
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));
     }

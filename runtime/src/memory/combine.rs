@@ -1,4 +1,4 @@
-//! Operands that meet what a span holds: accumulates, fetches, and compares with swaps.
+//! Combines operands with the contents of a span: accumulates, fetches, and compare-and-swaps.
 
 use shipable::Element;
 use shipable::reduce::{Carry, Reduction, Sides, Stage, Swap};
@@ -33,8 +33,9 @@ impl Span {
         reduction.apply_typed(operands, &mut target.sides()?, result.as_mut(), range)
     }
 
-    /// Combines `bytes` of packed operands with the elements that lie one after the other from displacement `at` on, as
-    /// [`Reduction::combine_packed`]. False, and nothing done, where either hasn't got them.
+    /// Combines `bytes` of packed operands with the consecutive elements from displacement `at` on;
+    /// see [`Reduction::combine_packed`]. Returns false, and changes nothing, if either memory is
+    /// shorter.
     #[inline(always)]
     pub(crate) fn combine_run(
         self,
@@ -51,8 +52,8 @@ impl Span {
         reduction.combine_packed(operands, &mut there, bytes).is_ok()
     }
 
-    /// Combines an operand with the element at displacement `at`, and gives what was there; none, and nothing done, where the memory hasn't
-    /// got it.
+    /// Combines an operand with the element at displacement `at`, and returns the element's earlier
+    /// value. Returns `None`, and changes nothing, if the memory doesn't have the element.
     #[inline(always)]
     pub(crate) fn fetch<T: Element>(
         self,
@@ -66,7 +67,9 @@ impl Span {
         reduction.combine(operand, &mut there, 1).is_ok().then_some(old)
     }
 
-    /// As [`Swap::apply`], of the element at displacement `at`; gives what was there, or none as [`fetch`](Span::fetch).
+    /// Compares and swaps the element at displacement `at`; see [`Swap::apply`]. Returns the
+    /// element's earlier value. Returns `None`, and changes nothing, if the memory doesn't have the
+    /// element.
     #[inline(always)]
     pub(crate) fn compare_and_swap<T: Element>(
         self,
@@ -80,14 +83,16 @@ impl Span {
         self.swap_found(swap, at, compare, new, Span::of_value(&old)).then_some(old)
     }
 
-    /// As [`Swap::apply`], of the element at displacement `at`; what was there goes to `old`. False, and nothing done, where any hasn't
-    /// got it.
+    /// Compares and swaps the element at displacement `at`, and copies its earlier value to `old`;
+    /// see [`Swap::apply`]. Returns false, and changes nothing, if any of the memories is too
+    /// short.
     #[inline(always)]
     pub(crate) fn swap_at(self, swap: &Swap, at: i64, compare: Span, new: Span, old: Span) -> bool {
         old.copy_run(0, self, at, old.len) && self.swap_found(swap, at, compare, new, old)
     }
 
-    /// The same, what was there having been found.
+    /// Swaps the element at displacement `at` if its earlier value, which is in `found`, equals
+    /// `compare`.
     #[inline(always)]
     fn swap_found(self, swap: &Swap, at: i64, compare: Span, new: Span, found: Span) -> bool {
         match (compare.word(), found.word()) {
@@ -108,7 +113,7 @@ impl Span {
         swap.apply_views(there, compare, new).is_ok()
     }
 
-    /// Its bits, if it is as long as a word.
+    /// The bits of the span's memory, if it has the length of an integer of 1, 2, 4 or 8 bytes.
     #[inline(always)]
     fn word(self) -> Option<u64> {
         match self.len {
@@ -120,7 +125,7 @@ impl Span {
         }
     }
 
-    /// Compares and swaps the element at displacement 0, as [`Swap::apply`].
+    /// Compares and swaps the element at displacement 0; see [`Swap::apply`].
     #[inline]
     pub(crate) fn swap(
         self,
@@ -132,7 +137,7 @@ impl Span {
         swap.apply(&mut self.view_mut().ok_or(OVERFLOW)?, compare, new, old)
     }
 
-    /// A value's, to be read while it is borrowed.
+    /// The span of a value, to be read only while the value is borrowed.
     #[inline(always)]
     fn of_value<T: Element>(value: &T) -> Span {
         Span::of(std::ptr::from_ref(value).cast_mut(), 1)

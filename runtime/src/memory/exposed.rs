@@ -1,4 +1,4 @@
-//! The memory of windows, whoever owns it and wherever its bytes are, and its registration with the network.
+//! The memory of windows, of any owner and in any place, and its registration with the network.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -13,7 +13,7 @@ use super::held::Memory;
 use super::span::Span;
 use crate::error::Result;
 
-/// The memory of a window, held for as long as anything refers to it.
+/// A window's memory, kept alive as long as this value exists.
 pub(crate) struct Exposed {
     span: Span,
     owner: Owner,
@@ -24,7 +24,7 @@ enum Owner {
         mapping: Arc<Mapping>,
     },
     User(Box<dyn Any + Send>),
-    /// The user's, whose bytes are in a part of the segment for the time being.
+    /// The user's memory, while its bytes are in a part of the segment.
     Moved {
         _mapping: Arc<Mapping>,
         held: Box<dyn Any + Send>,
@@ -33,40 +33,43 @@ enum Owner {
 }
 
 impl Exposed {
-    /// `len` bytes of what is mapped of the segment, from byte `start` on; fewer where that hasn't got them.
+    /// `len` bytes of a mapping of the segment, from byte `start` on; fewer if the mapping ends
+    /// before.
     pub(crate) fn allocated(mapping: Mapping, start: u64, len: u64) -> Exposed {
         let start = start.min(mapping.len() as u64);
         let len = len.min(mapping.len() as u64 - start);
-        // No further than one past the end of what is mapped.
+        // At most one byte past the end of the mapping.
         let first = mapping.as_ptr().wrapping_add(start as usize);
         let span = Span { start: first, len, origin: 0 };
         Exposed { span, owner: Owner::Segment { mapping: Arc::new(mapping) } }
     }
 
-    /// `len` bytes of a part of the segment, from byte `start` on, which keep all of it; `None` where it hasn't got them.
+    /// `len` bytes of memory in the segment, from byte `start` on; `None` if the memory ends
+    /// before. The result keeps the whole mapping alive.
     pub(crate) fn part(&self, start: u64, len: u64) -> Option<Exposed> {
         let Owner::Segment { mapping } = &self.owner else { return None };
         if start > self.span.len || len > self.span.len - start {
             return None;
         }
-        // No further than one past the end of what is mapped.
+        // At most one byte past the end of the mapping.
         let first = self.span.start.wrapping_add(start as usize);
         let owner = Owner::Segment { mapping: mapping.clone() };
         Some(Exposed { span: Span { start: first, len, origin: 0 }, owner })
     }
 
-    /// Memory of the user.
+    /// The user's memory.
     ///
     /// # Errors
-    /// Elements that this machine can't represent.
+    /// This machine can't represent the elements.
     pub(crate) fn created<M: Memory>(memory: M) -> Result<Exposed> {
         let mut held = memory.hold()?;
         let span = M::place(&mut held).0;
         Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 
-    /// Memory of the user, its bytes moved to a part of the segment, which is as long at least, until they are
-    /// [moved back](Exposed::moved_back). What held them keeps its addresses, and hardly any memory.
+    /// Moves the bytes of the user's memory to `room`, a part of the segment of at least its
+    /// length, until they are [moved back](Exposed::moved_back). The user's allocation keeps its
+    /// addresses, and gives nearly all of its pages back to the system.
     pub(crate) fn moved_to(self, room: Exposed) -> Exposed {
         let (home, len) = (self.span, self.span.len);
         match (self.owner, room.owner) {
@@ -80,7 +83,8 @@ impl Exposed {
         }
     }
 
-    /// The same memory where the user had it. Nobody reaches it any more.
+    /// Moves the bytes back to the user's allocation. Nobody may access the memory through its span
+    /// any more.
     pub(crate) fn moved_back(self) -> Exposed {
         match self.owner {
             Owner::Moved { _mapping, held, home } => {
@@ -91,7 +95,8 @@ impl Exposed {
         }
     }
 
-    /// The user's memory back; `None` if it is of another type, or elsewhere.
+    /// Returns the user's memory. `None` if it has another type, or if its bytes are in the
+    /// segment.
     pub(crate) fn give_back<M: Memory>(self) -> Option<M> {
         match self.owner {
             Owner::User(held) => held.downcast::<M::Held>().ok().map(|held| M::give_back(*held)),
@@ -99,7 +104,8 @@ impl Exposed {
         }
     }
 
-    /// Where the user had it: its addresses to the program. Not to be reached while its bytes are elsewhere.
+    /// The user's allocation: the addresses that the program knows. It must not be accessed while
+    /// its bytes are in the segment.
     pub(crate) fn home(&self) -> Span {
         match self.owner {
             Owner::Moved { home, .. } => home,
@@ -107,18 +113,19 @@ impl Exposed {
         }
     }
 
-    /// The memory. Whoever keeps the span keeps this too.
+    /// The memory's span. Its holder must keep this value too.
     #[inline]
     pub(crate) fn span(&self) -> Span {
         self.span
     }
 }
 
-// SAFETY: what it owns is `Send`, and through a shared reference it gives a span and nothing else.
+// SAFETY: its fields are `Send`, and a shared reference gives only a copy of the span.
 unsafe impl Sync for Exposed {}
 
 impl Span {
-    /// Gives the pages behind it back to the system, as far as it has whole ones: what they hold is lost.
+    /// Returns the whole pages of the span to the system, if it is long enough to be worth a call.
+    /// Their contents are lost.
     fn discard(self) {
         const WORTH: u64 = 1 << 20;
         if self.len < WORTH {
@@ -128,14 +135,16 @@ impl Span {
         let skip = self.start.align_offset(page);
         let pages = (self.len as usize).saturating_sub(skip) / page;
         if let Some(start) = NonNull::new(self.start.wrapping_add(skip).cast()) {
-            // SAFETY: whole pages within the span, whose holder has the only access to it and is done with what it holds. They
-            // stay mapped; where the system refuses, they stay as they are.
+            // SAFETY: these are whole pages within the span. Its holder has the only access to it
+            // and no longer needs its contents. The pages stay mapped; if the system refuses, they
+            // keep their contents.
             let _ = unsafe { madvise(start, pages * page, MmapAdvise::MADV_DONTNEED) };
         }
     }
 }
 
-/// Memory that ranks of other hosts access directly until this is dropped. Fields are dropped in their order.
+/// Memory that ranks of other hosts access directly until this is dropped. The fields are dropped
+/// in order, so the registration ends before the memory.
 pub(crate) struct Registered {
     registration: Box<dyn Registration>,
     _memory: Arc<Exposed>,
@@ -152,13 +161,14 @@ impl Registered {
         else {
             return Ok(None);
         };
-        // SAFETY: what is exposed stays where it is as long as it is held, which is longer than the registration, and is
-        // reached by spans alone: nobody has a reference to it.
+        // SAFETY: exposed memory stays in place as long as it is held, and the fields' order makes
+        // that longer than the registration. It is accessed only through spans, so there is no
+        // reference to it.
         let registration = unsafe { rdma.expose(start, len)? };
         Ok(Some(Registered { registration, _memory: memory }))
     }
 
-    /// What peers name it by.
+    /// The key by which peers name the registered memory.
     pub(crate) fn key(&self) -> u64 {
         self.registration.key()
     }

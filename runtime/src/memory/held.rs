@@ -1,4 +1,4 @@
-//! Memory that is given: what a window can be made over, as it is held until it is given back, and room for an element.
+//! Memory that users give away: the types that a window can be made over, and room for an element.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -10,56 +10,63 @@ use super::span::{Span, Typed};
 use crate::error::Result;
 use crate::types::{ElementType, Type};
 
-/// Memory that a window can be made over. It belongs to the window from `create` to `free`, which gives it back. Elements
-/// with padding are copied once, since peers may ask for bytes and padding has none.
+/// Memory that a window can be made over. It belongs to the window from `create` to `free`, which
+/// returns it.
 ///
-/// A vector or box holds elements in this machine's representation, so a rank that emulates another one takes it of bytes
-/// only. A [`Buffer`](crate::Buffer) has the rank's own.
+/// A `Vec` or `Box` holds elements in this machine's representation. A rank that emulates another
+/// architecture therefore takes only bytes in them. A [`Buffer`](crate::Buffer) holds elements in
+/// the rank's own representation.
+///
+/// Elements with padding are copied once: peers may read every byte, and padding bytes are
+/// uninitialized.
 pub trait Memory: sealed::Held + Sized {}
 
 impl<T: Element + Send> Memory for Vec<T> {}
 impl<T: Element + Send> Memory for Box<[T]> {}
 
-/// The elements of memory that is all of one Rust type.
+/// The elements of memory that holds only elements of one Rust type.
 pub enum Elements {
-    /// In the machine's representation.
+    /// Elements in the machine's representation.
     Slice {
-        /// How many.
+        /// The number of elements.
         count: u64,
-        /// Of which type.
+        /// Their Rust type.
         element: ElementType,
     },
-    /// In the rank's.
+    /// Elements in the rank's representation.
     Typed {
-        /// How many.
+        /// The number of elements.
         count: i64,
-        /// Of which type.
+        /// Their datatype.
         datatype: Type,
     },
 }
 
-/// What `Memory` needs of a type, out of users' sight.
+/// The methods that `Memory` needs of a type, hidden from users.
 pub(crate) mod sealed {
     use super::*;
 
     pub trait Held {
-        /// Owns the memory without minding that others write it through pointers, as a box would.
+        /// The memory's owner while the window has it. Unlike a `Box`, it allows others to write
+        /// the memory through pointers.
         type Held: Any + Send;
-        /// The memory, each byte of which has been written: peers can read every one.
+        /// Takes the memory over, with every byte initialized: peers can read all of them.
         fn hold(self) -> Result<Self::Held>;
         fn give_back(held: Self::Held) -> Self;
         fn place(held: &mut Self::Held) -> Place;
-        /// All that there is, as elements.
+        /// All of the memory, as elements.
         fn elements(&self) -> Elements;
-        /// The size of an element that is in the machine's representation; `None` where memory has the rank's.
+        /// The size of an element in the machine's representation; `None` for memory in the rank's
+        /// representation.
         fn native_element() -> Option<usize>;
-        /// Whether nobody has another way to it while it is held, so that its bytes may lie elsewhere.
+        /// Whether only the owner can reach the memory while it is held, so that its bytes may be
+        /// moved.
         fn is_enclosed() -> bool {
             true
         }
     }
 
-    /// A [`Span`], out of users' sight.
+    /// A [`Span`], hidden from users.
     pub struct Place(pub(crate) Span);
 
     impl<T: Element + Send> Held for Vec<T> {
@@ -101,8 +108,8 @@ pub(crate) mod sealed {
     }
 }
 
-/// The same elements where every byte has been written: padding between members is zero. Elements without padding stay where
-/// they are.
+/// Initializes every byte: padding between members becomes zero. Elements without padding stay in
+/// place, others are copied.
 fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
     let committed = Committed::new(&T::datatype(), &Architecture::NATIVE)?;
     let program = committed.native();
@@ -111,7 +118,7 @@ fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
     }
     let count = elements.len();
     let mut clean = Vec::<T>::with_capacity(count);
-    // SAFETY: the capacity is there, and every bit pattern is a value of an `Element`.
+    // SAFETY: the vector has this capacity, and every bit pattern is a value of an `Element`.
     unsafe {
         clean.as_mut_ptr().write_bytes(0, count);
         clean.set_len(count);
@@ -122,15 +129,15 @@ fn without_padding<T: Element>(elements: Vec<T>) -> Result<Vec<T>> {
     Ok(clean)
 }
 
-/// Room for an element of any type, zero at first.
+/// Room for one element of any type, zero at first.
 #[derive(Default)]
 pub(crate) struct Room(UnsafeCell<[u128; 2]>);
 
-// SAFETY: its bytes are reached by spans alone, as the module's rules say.
+// SAFETY: its bytes are accessed only through spans, by the rules in the module's header.
 unsafe impl Sync for Room {}
 
 impl Room {
-    /// The memory of an element of this type.
+    /// The room as memory of one element of this type.
     pub(crate) fn span<T: Element>(&self) -> Span {
         const { assert!(size_of::<T>() <= size_of::<Room>()) };
         Span::of(self.0.get().cast::<T>(), 1)

@@ -1,6 +1,7 @@
-//! Memory that users lend: what they offer, and the scope in which the engine may hold it.
+//! Memory that users lend: loans, and the scope in which the engine may hold them.
 //!
-//! Nothing here is unsafe, but the second of the module's rules rests on these lifetimes and on the drain.
+//! Nothing here is unsafe, but the soundness of lent memory rests on these lifetimes and on the
+//! drain: the second rule in the header of [`memory`](super).
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,35 +10,38 @@ use shipable::Element;
 
 use super::span::Span;
 
-/// A time in which memory may be lent to the engine; see [`scope`]. As in [`std::thread::scope`], `'scope` is longer than
-/// the body and shorter than `'env`.
+/// A time in which memory may be lent to the engine; see [`scope`]. As in [`std::thread::scope`],
+/// `'scope` is longer than the body and shorter than `'env`.
 pub(crate) struct Scope<'scope, 'env: 'scope> {
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// A scope for a body that leaves no span anywhere: what it calls is done when it returns.
+    /// Runs a body in a scope. The body must leave no span anywhere: every operation that it calls
+    /// is done when it returns.
     pub(crate) fn with<'env, R>(body: impl for<'s> FnOnce(&'s Scope<'s, 'env>) -> R) -> R {
         body(&Scope { scope: PhantomData, env: PhantomData })
     }
 
-    /// Lends memory to be read, for the rest of the scope.
+    /// Lends memory for reading until the scope ends.
     #[inline]
     pub(crate) fn lend(&self, loan: Loan<'scope>) -> Span {
         loan.span
     }
 
-    /// Lends memory to be written, for the rest of the scope.
+    /// Lends memory for writing until the scope ends.
     #[inline]
     pub(crate) fn lend_mut(&self, loan: LoanMut<'scope>) -> Span {
         loan.span
     }
 }
 
-/// Runs `body` in a scope in which it may lend memory, then `drain`, which has to return only once nothing holds a span
-/// that was lent; it is told whether the body panicked. The body's panic goes on after the drain; one of the drain ends
-/// the process.
+/// Runs `body` in a scope in which it may lend memory, and then `drain`.
+///
+/// `drain` must return only when nothing holds a lent span any more. Its argument is true if the
+/// body panicked. A panic of the body continues after the drain. A panic of the drain ends the
+/// process.
 pub(crate) fn scope<'env, R>(
     drain: impl FnOnce(bool),
     body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
@@ -50,7 +54,8 @@ pub(crate) fn scope<'env, R>(
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Memory that is about to vanish may still be written to: nothing may run on.
+/// Aborts the process when dropped: lent memory may still be written to after it is freed, so no
+/// code may run on.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -80,19 +85,19 @@ impl<'a> Loan<'a> {
 }
 
 impl Loan<'_> {
-    /// Memory that a user points to, and keeps.
+    /// Memory that a user points to, and keeps alive.
     pub(crate) fn pointed(span: Span) -> Self {
         Loan { span, lender: PhantomData }
     }
 }
 
 impl LoanMut<'_> {
-    /// The same memory, for a shorter time.
+    /// The same loan for a shorter time: a reborrow.
     pub(crate) fn again(&mut self) -> LoanMut<'_> {
         LoanMut { span: self.span, lender: PhantomData }
     }
 
-    /// Memory that a user points to, and keeps.
+    /// Memory that a user points to, and keeps alive.
     pub(crate) fn pointed(span: Span) -> Self {
         LoanMut { span, lender: PhantomData }
     }

@@ -1,17 +1,20 @@
 //! Joins memory to programs.
 //!
-//! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is under way. Four things
-//! make its use sound:
+//! A [`Span`] is memory without a lifetime, so that the engine can hold it while an operation is in
+//! flight. Four rules make its use sound:
 //!
-//! - memory of windows is held by the [`Exposed`] that gave the span, and whoever keeps the span keeps that too;
-//! - memory that a user lends is lent in a [`scope`], whose drain lets go of every span before the scope ends, whatever
-//!   the body does: return, fail, panic, or leak what it was given;
-//! - memory that a user points to ([`raw`](crate::raw)) is theirs to keep until the operation is complete, as the
-//!   unsafe call's contract says: what its elements consist of, which is all that is reached, and not what lies between;
-//! - a span's bytes are reached by pointers with a checked length, never as a slice: others may write them at any time.
+//! 1. Memory of windows is kept alive by the [`Exposed`] that gave the span. The holder of the span
+//!    holds the [`Exposed`] too.
+//! 2. Memory that a user lends is lent in a [`scope`]. Its drain waits until nothing holds a lent
+//!    span before the scope ends, even if the body fails, panics, or leaks its arguments.
+//! 3. Memory that a user points to ([`raw`](crate::raw)) is kept alive by the caller until the
+//!    operation is complete: this is the contract of the unsafe calls. Only the bytes of the
+//!    elements are accessed, never the gaps between them.
+//! 4. A span's bytes are accessed through pointers with a checked length, never as a slice, since
+//!    others may write them at any time.
 //!
-//! What is unsafe about it is behind the safe surface of this module. [`raw`](crate::raw) and the windows' calls without
-//! scopes, whose callers promise the third, are unsafe on their own account.
+//! This module has a safe interface over its unsafe code. [`raw`](crate::raw) and the windows'
+//! calls without scopes are unsafe themselves, since their callers promise the third rule.
 
 mod barrier;
 mod combine;

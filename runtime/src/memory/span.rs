@@ -1,4 +1,4 @@
-//! A [`Span`]: memory without a lifetime, what programs do with it, and plain copies of it.
+//! A [`Span`]: memory without a lifetime, the operations of programs on it, and plain copies of it.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -8,18 +8,21 @@ use longshore_transport::{Rdma, Transfer};
 use shipable::program::{Strided, copy};
 use shipable::{Architecture, Committed, Element, Partial, Program, View, ViewMut};
 
-/// Memory that an operation reads or writes: a start, a length, and where its displacement 0 lies.
+/// Memory that an operation reads or writes: its start, its length, and the position of
+/// displacement 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     pub(super) start: *mut u8,
     pub(super) len: u64,
-    /// Bytes from the start to displacement 0; it may lie outside.
+    /// Bytes from the start to displacement 0, which may be outside the memory.
     pub(super) origin: i64,
 }
 
-// SAFETY: a span is an address and numbers; what makes its use sound, the module's rules, holds on every thread.
+// SAFETY: a span is an address and two numbers. The rules in the module's header make its use
+// sound, and they hold on every thread.
 unsafe impl Send for Span {}
-// SAFETY: as above.
+// SAFETY: a shared span gives only copies of its fields, and every copy is subject to the same
+// rules.
 unsafe impl Sync for Span {}
 
 impl Span {
@@ -27,8 +30,9 @@ impl Span {
         Span { start: start.cast(), len: elements as u64 * size_of::<T>() as u64, origin: 0 }
     }
 
-    /// Memory that a user points to: displacement 0 is at `place`, and what is reached lies from `start` to `end` of it, perhaps with
-    /// gaps that are somebody else's. None where no memory is that large.
+    /// Memory that a user points to. Displacement 0 is at `place`, and the elements are between
+    /// displacements `start` and `end`, perhaps with gaps that belong to others. The span is empty
+    /// if no memory is that large.
     #[inline(always)]
     pub(crate) fn around(place: *mut u8, start: i64, end: i64) -> Span {
         let len = end.checked_sub(start).and_then(|len| isize::try_from(len).ok());
@@ -46,19 +50,20 @@ impl Span {
         self.len
     }
 
-    /// Where it starts.
+    /// The address of its first byte.
     pub(crate) fn start(&self) -> *mut u8 {
         self.start
     }
 
-    /// The same memory, displacement 0 being where displacement `by` was; `None` where that leaves `i64`.
+    /// The same memory with displacement 0 moved to displacement `by`; `None` if that overflows.
     #[inline]
     pub(crate) fn shifted(self, by: i64) -> Option<Span> {
         Some(Span { origin: self.origin.checked_add(by)?, ..self })
     }
 
-    /// An access to a peer's memory from or to these displacements, one run of elements, while the span is held; `None` where they aren't
-    /// its memory.
+    /// An access to a peer's memory from or to `len` bytes of this span, one run of elements from
+    /// displacement `start` on. `None` if the span doesn't have them. The transfer must be dropped
+    /// before the span's memory is given up.
     pub(crate) fn transfer(
         &self,
         rdma: &Arc<dyn Rdma>,
@@ -69,12 +74,13 @@ impl Span {
         let at = usize::try_from(start.checked_add(self.origin)?).ok()?;
         let place =
             NonNull::new(self.start.wrapping_add(at)).filter(|_| self.covers(start, end))?;
-        // SAFETY: all of it is one run of the span's memory, which is alive and nobody else's as long as the span is held, by the module's
-        // rules; the transfer is dropped before.
+        // SAFETY: the bytes are one run of elements within the span, as checked. By the module's
+        // rules its memory is alive and used by nobody else while the span is held. The transfer is
+        // dropped before.
         Some(unsafe { Transfer::of_memory(rdma, place, len) })
     }
 
-    /// Whether these displacements are its memory.
+    /// Whether all bytes between two displacements are in its memory.
     #[inline]
     pub(crate) fn covers(&self, start: i64, end: i64) -> bool {
         self.view().is_some_and(|view| view.covers(start, end).is_ok())
@@ -82,18 +88,21 @@ impl Span {
 
     #[inline]
     pub(super) fn view<'a>(self) -> Option<View<'a>> {
-        // SAFETY: what is reached of a span's memory is alive as long as the span is held, by the module's rules, and nobody has a
-        // reference to it but the lender, who lent it shared, or exclusively to this span's holder. Programs reach no gaps.
+        // SAFETY: by the module's rules, the bytes of a span's elements are alive while the span is
+        // held. Only the lender has a reference to them, and lent it shared, or exclusively to this
+        // span's holder. Programs access no gaps between elements.
         unsafe { View::from_raw(self.start, self.len) }.shifted(self.origin)
     }
 
     #[inline]
     pub(super) fn view_mut<'a>(self) -> Option<ViewMut<'a>> {
-        // SAFETY: as above; spans that are written to come from windows or from exclusive loans.
+        // SAFETY: as for `view`, the bytes of the elements are alive while the span is held. Spans
+        // that are written to come from windows, from exclusive loans, or from pointers whose
+        // unsafe call promises exclusive access.
         unsafe { ViewMut::from_raw(self.start, self.len) }.shifted(self.origin)
     }
 
-    /// Packs, as [`Program::pack`].
+    /// Packs elements; see [`Program::pack`].
     pub(crate) fn pack(
         self,
         program: &Program,
@@ -104,7 +113,7 @@ impl Span {
         program.pack(count, self.view().ok_or(OVERFLOW)?, position, out)
     }
 
-    /// Unpacks, as [`Program::unpack`].
+    /// Unpacks elements; see [`Program::unpack`].
     pub(crate) fn unpack(
         self,
         program: &Program,
@@ -116,7 +125,7 @@ impl Span {
         program.unpack(count, self.view_mut().ok_or(OVERFLOW)?, position, input, partial)
     }
 
-    /// Packs to a position, as [`Committed::pack`].
+    /// Packs elements to a position; see [`Committed::pack`].
     pub(crate) fn pack_to(
         self,
         datatype: &Committed,
@@ -128,7 +137,7 @@ impl Span {
         datatype.pack(self.view().ok_or(OVERFLOW)?, count, packed, position, representation)
     }
 
-    /// Unpacks from a position, as [`Committed::unpack`].
+    /// Unpacks elements from a position; see [`Committed::unpack`].
     pub(crate) fn unpack_from(
         self,
         datatype: &Committed,
@@ -140,7 +149,7 @@ impl Span {
         datatype.unpack(packed, position, self.view_mut().ok_or(OVERFLOW)?, count, representation)
     }
 
-    /// Copies typed memory to typed memory, as [`copy`].
+    /// Copies typed memory to typed memory; see [`copy`].
     pub(crate) fn copy(from: Typed<'_>, to: Typed<'_>) -> shipable::Result<()> {
         copy(
             from.program,
@@ -152,7 +161,7 @@ impl Span {
         )
     }
 
-    /// Copies elements to the same places of other memory, as [`Program::mirror`].
+    /// Copies elements to the same displacements of other memory; see [`Program::mirror`].
     pub(crate) fn mirror(
         program: &Program,
         count: u64,
@@ -162,7 +171,8 @@ impl Span {
         program.mirror(count, from.view().ok_or(OVERFLOW)?, to.view_mut().ok_or(OVERFLOW)?)
     }
 
-    /// As [`Strided::carry_out`]; false, and nothing done, where either memory hasn't got its runs.
+    /// Copies strided runs; see [`Strided::carry_out`]. Returns false, and copies nothing, if
+    /// either memory doesn't have all runs.
     #[inline]
     pub(crate) fn copy_strided(strided: &Strided, from: Span, to: Span) -> bool {
         match (from.view(), to.view_mut()) {
@@ -179,8 +189,9 @@ impl Span {
         room.copy_run(0, self, at, room.len).then_some(value)
     }
 
-    /// Copies `len` bytes from the start of `from` to displacement `at` of this; false, and nothing done, where either
-    /// hasn't got them. Naturally aligned copies of 8 bytes don't tear.
+    /// Copies `len` bytes from displacement `from_at` of `from` to displacement `at` of this span.
+    /// Returns false, and copies nothing, if either memory doesn't have them. A naturally aligned
+    /// copy of 8 bytes doesn't tear.
     #[inline(always)]
     pub(crate) fn copy_run(self, at: i64, from: Span, from_at: i64, len: u64) -> bool {
         let (Some(to_at), Some(from_at)) =
@@ -194,24 +205,27 @@ impl Span {
         }
         let to = self.start.wrapping_add(to_at as usize);
         let from = from.start.wrapping_add(from_at as usize);
-        // SAFETY: both are runs of elements inside of their spans' memory, alive by the module's rules.
+        // SAFETY: both are runs of elements within their spans' memory, as checked, which the
+        // module's rules keep alive.
         unsafe { shipable::kernels::copy_run(from, to, len as usize) };
         true
     }
 
-    /// Runs `body` on a span of a slice, which lasts as long.
+    /// Runs `body` on the span of a slice, which must not outlive the call.
     pub(crate) fn with_slice<T: Element, R>(values: &[T], body: impl FnOnce(Span) -> R) -> R {
         body(Span::of(values.as_ptr().cast_mut(), values.len()))
     }
 
-    /// Copies bytes in, from displacement `at` on; false where it hasn't got that much.
+    /// Copies bytes into the memory, from displacement `at` on. Returns false if the memory is too
+    /// short.
     #[inline]
     pub(crate) fn write(self, at: i64, bytes: &[u8]) -> bool {
         let from = Span::of(bytes.as_ptr().cast_mut(), bytes.len());
         self.copy_run(at, from, 0, from.len)
     }
 
-    /// Copies bytes out, likewise, from displacement `at` on.
+    /// Copies bytes out of the memory, from displacement `at` on. Returns false if the memory is
+    /// too short.
     #[inline]
     pub(crate) fn read(self, at: i64, bytes: &mut [u8]) -> bool {
         let to = Span::of(bytes.as_mut_ptr(), bytes.len());
@@ -221,14 +235,14 @@ impl Span {
 
 pub(super) const OVERFLOW: shipable::Error = shipable::Error::Overflow { what: "a displacement" };
 
-/// Elements in memory, as a program sees them.
+/// Elements in memory, as a program accesses them.
 pub(crate) struct Typed<'a> {
     pub program: &'a Program,
     pub count: u64,
     pub span: Span,
 }
 
-/// An element of zero bytes.
+/// An element whose bytes are all zero.
 pub(crate) fn zeroed<T: Element>() -> T {
     // SAFETY: every bit pattern is a value of an `Element`.
     unsafe { std::mem::zeroed() }
