@@ -267,18 +267,20 @@ impl Key {
         operation: &Operation<'_>,
     ) -> Option<Key> {
         let (action, same) = (operation.action, Layout::same());
-        if let Some(element) = operation.by_value {
+        let moves = matches!(action, Action::Put | Action::Get);
+        if let Some(element) = operation.by_value.filter(|_| !moves) {
             let near = Layout { element, ..same };
             return Some(Key { what: what(action, target.class), datatype: 0, count: 0, near });
         }
         let count = u64::try_from(operation.count).ok()?;
-        let near = operation.near()?;
+        let near = if moves { operation.moved()? } else { operation.near()? };
         let (datatype, class) = match operation.target_type {
             TargetType::Own(own) if own.is_of(names) => {
                 let compiled = own.compiled();
-                let is_same = |side: &Side<'_>| side.what.is_plain(count, compiled);
                 let datatype = compiled.id();
-                if is_same(near) && operation.result.as_ref().is_none_or(is_same) {
+                let is_same = |side: &Side<'_>| side.what.is_plain(count, compiled);
+                let has_same_result = || operation.result.as_ref().is_none_or(is_same);
+                if is_same(near) && (moves || has_same_result()) {
                     let what = what(action, target.class);
                     return Some(Key { what, datatype, count: 0, near: same });
                 }
@@ -290,9 +292,9 @@ impl Key {
             _ => return None,
         };
         // No elements have no layout to remember.
-        let is_known = matches!(action, Action::Put | Action::Get) && count > 0;
         let near = Layout::of(names, near)?;
-        is_known.then_some(Key { what: what(action, class), datatype, count, near })
+        let key = Key { what: what(action, class), datatype, count, near };
+        (moves && count > 0).then_some(key)
     }
 
     /// Whether the elements on both sides are of the target type itself.
