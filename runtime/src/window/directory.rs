@@ -1,19 +1,27 @@
-//! What like ranks reach directly of what is attached to a dynamic window: a table of each rank's, in the segment.
+//! The directory of a dynamic window: a table of each rank, by which like ranks access its
+//! attachments directly. It is in the segment.
 //!
 //! ```text
 //!    0  version u32      odd while the entries change
 //!    4  count u32
-//!   64  turns u32        of the table's owner as an origin: odd while it reads or writes what some rank attached
+//!   64  turns u32        of the table's owner as an origin: odd while it accesses attachments
 //!  128  entries[count]   number u64   start u64   len u64   offset u64
 //! ```
 //!
-//! An entry says which addresses an attachment has, and where in the segment their bytes lie. Words are little-endian.
+//! An entry has the addresses of an attachment and the offset of its bytes in the segment. Words
+//! are little-endian.
 //!
-//! 1. An origin makes its turn odd, and then reads the version. If it is the one that it knows, so are the entries.
-//! 2. A rank that detaches takes the entry out, which changes the version, and then reads all turns.
+//! A *turn* of an origin is a time in which it accesses attachments. It keeps a concurrent detach
+//! from freeing them:
 //!
-//! Between the two steps of either is a full barrier. So an origin finds the entry gone, or its turn is found odd, and what is
-//! detached stays until that turn is over.
+//! 1. An origin makes its turns odd, and then reads the target's version. If the version is
+//!    unchanged, the entries that the origin has read are valid.
+//! 2. A rank that detaches removes the entry, which changes the version, and then reads the turns
+//!    of all origins.
+//!
+//! Each executes a full barrier between its two steps. So either the origin finds the entry
+//! removed, or the detaching rank finds the origin in a turn. In this case it waits until the turn
+//! ends.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -28,10 +36,10 @@ const TURNS: usize = 64;
 const ENTRIES: usize = 128;
 const ENTRY: usize = 32;
 
-/// How many attachments are told; who looks at a table that has changed reads all of them.
+/// The most attachments in a table. An origin reads all of them after a change.
 const MOST: usize = 510;
 
-/// One rank's table.
+/// The table of one rank.
 pub(super) struct Directory {
     memory: Mapping,
 }
@@ -40,15 +48,15 @@ pub(super) struct Directory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub number: u64,
-    /// The addresses that it has.
+    /// The attachment's first address.
     pub start: u64,
     pub len: u64,
-    /// Where its bytes lie.
+    /// The offset of its bytes in the segment.
     pub offset: u64,
 }
 
 impl Directory {
-    /// Bytes of shared memory, zeroed at first.
+    /// The bytes of a table, which are zero at first.
     pub(super) const BYTES: u64 = (ENTRIES + MOST * ENTRY) as u64;
 
     /// The table at this offset of the segment.
@@ -63,7 +71,7 @@ impl Directory {
 
     #[inline]
     fn version(&self) -> u32 {
-        // Pairs with the releases in `change`.
+        // Acquire pairs with the releases in `change`.
         u32::from_le(self.word(0).load(Ordering::Acquire))
     }
 
@@ -87,7 +95,7 @@ impl Directory {
         }
     }
 
-    /// Changes the entries, at their owner, and gives their new number to the count.
+    /// Changes the entries and sets their count. Only the table's owner calls it.
     fn change(&self, count: usize, entries: impl FnOnce()) {
         let version = u32::from_le(self.word(0).load(Ordering::Relaxed));
         let set = |version: u32, order| self.word(0).store(version.to_le(), order);
@@ -98,12 +106,12 @@ impl Directory {
         set(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// Whether there is room for one more entry.
+    /// Whether there is room for another entry.
     pub(super) fn has_room(&self) -> bool {
         self.count() < MOST
     }
 
-    /// Tells of an attachment.
+    /// Adds an attachment, unless the table is full.
     pub(super) fn add(&self, entry: Entry) {
         let count = self.count();
         if count < MOST {
@@ -111,7 +119,7 @@ impl Directory {
         }
     }
 
-    /// Tells of an attachment no more. Ends with a full barrier.
+    /// Removes an attachment. Ends with a full barrier.
     pub(super) fn remove(&self, number: u64) {
         let count = self.count();
         if let Some(at) = (0..count).find(|&at| self.entry(at).number == number) {
@@ -120,7 +128,8 @@ impl Directory {
         full_barrier();
     }
 
-    /// The version, which isn't changing, and the entries, by their start; none where its owner doesn't come to an end.
+    /// A version that isn't changing, and its entries by their start. `None` if the owner never
+    /// stops changing the table.
     fn read(&self) -> Option<(u32, Vec<Entry>)> {
         const LOOKS: usize = 1000;
         let look = || {
@@ -134,7 +143,8 @@ impl Directory {
         (0..LOOKS).find_map(|_| look())
     }
 
-    /// Takes a turn of its owner's, until what this gives is dropped. It takes one at a time.
+    /// Starts a turn of the table's owner, which lasts until the result is dropped. Turns don't
+    /// nest.
     #[inline]
     pub(super) fn turn(&self) -> Turn<'_> {
         let turns = self.word(TURNS);
@@ -145,15 +155,15 @@ impl Directory {
         Turn { turns, next: turn.wrapping_add(1) }
     }
 
-    /// The turn that its owner is in, if it is in one.
+    /// The number of the owner's current turn, if it is in one.
     pub(super) fn in_turn(&self) -> Option<u32> {
-        // Pairs with the release at a turn's end: what was written in it is there.
+        // Acquire pairs with the release at a turn's end, so the turn's stores are visible.
         let turn = u32::from_le(self.word(TURNS).load(Ordering::Acquire));
         (turn % 2 == 1).then_some(turn)
     }
 }
 
-/// A time in which nothing that an origin found attached goes.
+/// A turn of an origin: attachments that it finds stay until it ends.
 pub(super) struct Turn<'a> {
     turns: &'a AtomicU32,
     next: u32,
@@ -166,12 +176,12 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A target's table as an origin knows it, and the memory behind it, mapped.
+/// A target's table as an origin has read it, and the mappings of its attachments.
 pub(super) struct Reading {
     directory: Directory,
     segment: Segment,
     version: Cell<Option<u32>>,
-    /// By start.
+    /// By their first address.
     known: RefCell<Vec<Known>>,
     last: Cell<Option<Last>>,
 }
@@ -181,7 +191,7 @@ struct Known {
     memory: OnceCell<Exposed>,
 }
 
-/// What was found last.
+/// The attachment of the last address that was looked up.
 #[derive(Clone, Copy)]
 struct Last {
     version: u32,
@@ -191,7 +201,7 @@ struct Last {
 }
 
 impl Reading {
-    /// Of the table at this offset of the segment.
+    /// Reads the table at this offset of the segment.
     pub(super) fn new(segment: &Segment, offset: u64) -> Result<Reading, SegmentError> {
         Ok(Reading {
             directory: Directory::new(segment, offset)?,
@@ -202,7 +212,8 @@ impl Reading {
         })
     }
 
-    /// The memory that has an address, in which displacements are addresses. It is there for the rest of the turn.
+    /// The memory at an address, in which displacements are addresses. It stays until the turn
+    /// ends.
     #[inline]
     pub(super) fn find(&self, _turn: &Turn<'_>, address: u64) -> Option<Span> {
         let version = self.directory.version();
@@ -230,7 +241,7 @@ impl Reading {
         let memory = match memory.get() {
             Some(memory) => memory,
             None => {
-                // What can't be mapped is reached another way.
+                // Messages reach memory that can't be mapped.
                 let mapped = Part { offset: *offset, len: *len }.map(&self.segment).ok()?;
                 memory.get_or_init(|| mapped)
             }
@@ -241,7 +252,7 @@ impl Reading {
         Some(span)
     }
 
-    /// Reads the table, and keeps what is mapped of what is still attached.
+    /// Reads the table again, and keeps the mappings of attachments that are still listed.
     fn read(&self) -> Option<()> {
         let (version, entries) = self.directory.read()?;
         self.last.set(None);
@@ -291,7 +302,7 @@ mod tests {
         {
             assert_eq!(find(at).is_some(), found, "{at}");
         }
-        // Displacements are addresses, and what is mapped stays so.
+        // Displacements are addresses, and mappings are kept.
         let place = |address| {
             let span = find(address)?;
             assert!(span.covers(address as i64, address as i64 + 1));
@@ -302,7 +313,7 @@ mod tests {
         other.0.remove(1);
         assert!(find(1050).is_none() && find(550).is_some());
         assert_eq!(place(1150).unwrap(), before);
-        // Another at the same address is another.
+        // A new attachment at an old address has other memory.
         assert!(find(1150).unwrap().write(1150, &[7]));
         let next = entry(&segment, 4, 1100);
         other.0.remove(3);
@@ -324,7 +335,8 @@ mod tests {
         assert_ne!(seen.in_turn(), first);
     }
 
-    /// One that goes by message, as the directory is being changed, is carried out before the next, for which there is a quicker way.
+    /// The first accumulate goes by message, since the directory is changing. It must be applied
+    /// before the next one, which has a direct route.
     #[test]
     fn accumulates_stay_in_order_while_a_directory_changes() {
         let body = |rank: Rank| {

@@ -1,4 +1,4 @@
-//! What a window is told at its creation (MPI-5.0 section 12.2.1).
+//! The hints that a window is created with (MPI-5.0 section 12.2.1).
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::engine::Policy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::pointer::fits;
 
-/// Hints and assurances, the same at all ranks.
+/// Hints and assurances for a window. All ranks must give equal ones.
 ///
 /// ```
 /// let info = longshore::Info::default().set("target_types", "same_layout")?;
@@ -19,27 +19,31 @@ use crate::pointer::fits;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
-    /// Which types may describe data in a target's window; key `target_types`, `strict` or `same_layout`.
+    /// The types that may describe data in a target's window. Key `target_types`: `strict` or
+    /// `same_layout`.
     pub target_types: Policy,
-    /// How far the accumulates of one origin to one place keep the order of its calls; key `accumulate_ordering`, `none` or a
-    /// list of `rar`, `raw`, `war` and `waw`. Whatever it is, they keep it: that costs nothing here.
+    /// The accumulates of one origin to one location that keep the order of its calls. Key
+    /// `accumulate_ordering`: `none`, or a list of `rar`, `raw`, `war` and `waw`. All of them keep
+    /// their order here with every value, since it costs nothing.
     pub accumulate_ordering: Ordering,
-    /// Which operations may meet at one place within an epoch; key `accumulate_ops`, `same_op` or `same_op_no_op`. All may:
-    /// every one takes the same lock.
+    /// The operations of concurrent accumulates to one location. Key `accumulate_ops`: `same_op` or
+    /// `same_op_no_op`. Any mix of operations is atomic here, since all take the same lock.
     pub accumulate_ops: AccumulateOps,
-    /// All ranks give the same size; key `same_size`, `true` or `false`.
+    /// All ranks give the same size. Key `same_size`: `true` or `false`.
     pub same_size: bool,
-    /// All ranks give the same displacement unit; key `same_disp_unit`, `true` or `false`.
+    /// All ranks give the same displacement unit. Key `same_disp_unit`: `true` or `false`.
     pub same_disp_unit: bool,
-    /// The ranks' parts of a shared window need not follow each other, so that none shares a page with another; key
-    /// `alloc_shared_noncontig`, `true` or `false`.
+    /// The ranks' parts of a shared window need not be contiguous, so that no page has two owners.
+    /// Key `alloc_shared_noncontig`: `true` or `false`.
     pub alloc_shared_noncontig: bool,
-    /// Nobody locks the window; key `no_locks`, `true` or `false`. Calls that do are refused.
+    /// No rank locks the window: calls that lock are refused. Key `no_locks`: `true` or `false`.
     pub no_locks: bool,
-    /// What the address of memory that the window allocates is a multiple of; key `mpi_minimum_memory_alignment`, a power of
-    /// two up to 4096. With 64 or less, where long memory begins in its page differs from rank to rank, since arrays that
-    /// begin alike crowd each other out of caches. Of the parts of a shared window it holds for the first, and for all
-    /// where they need not follow each other.
+    /// The alignment of memory that the window allocates. Key `mpi_minimum_memory_alignment`: a
+    /// power of two up to 4096.
+    ///
+    /// Up to 64, large memory begins at a different page offset at each rank, since arrays with
+    /// equal page offsets evict each other from caches. In a shared window the alignment holds for
+    /// the first part, and for all parts if they need not be contiguous.
     pub minimum_memory_alignment: Alignment,
 }
 
@@ -54,10 +58,10 @@ impl Default for Alignment {
 }
 
 impl Alignment {
-    /// A page of any host: what is mapped begins on one.
+    /// The size of a page on every host: mappings begin at one.
     const MOST: u32 = 4096;
 
-    /// So many bytes, a power of two up to 4096.
+    /// An alignment of `bytes` bytes, a power of two up to 4096.
     ///
     /// ```
     /// use longshore::{Alignment, Class, Info};
@@ -77,7 +81,7 @@ impl Alignment {
         }
     }
 
-    /// As a number of bytes.
+    /// The alignment in bytes.
     pub fn bytes(self) -> u32 {
         self.0
     }
@@ -92,7 +96,8 @@ impl Alignment {
     }
 }
 
-/// Which pairs of accumulates of one origin to one place are ordered (MPI-5.0 section 12.7.2).
+/// The pairs of accumulates of one origin to one location that are ordered (MPI-5.0 section
+/// 12.7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ordering {
     /// A read after a read.
@@ -130,12 +135,12 @@ impl Ordering {
     }
 }
 
-/// Which operations concurrent accumulates to one place may be (MPI-5.0 section 12.2.1).
+/// The operations that concurrent accumulates to one location may have (MPI-5.0 section 12.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AccumulateOps {
-    /// All the same.
+    /// All have the same operation.
     SameOp,
-    /// All the same, or MPI_NO_OP.
+    /// All have the same operation or MPI_NO_OP.
     #[default]
     SameOpNoOp,
 }
@@ -152,7 +157,7 @@ impl fmt::Display for Ordering {
 }
 
 impl Info {
-    /// The keys that are known.
+    /// The known keys.
     pub const KEYS: [&str; 8] = [
         "target_types",
         "accumulate_ordering",
@@ -164,7 +169,7 @@ impl Info {
         "mpi_minimum_memory_alignment",
     ];
 
-    /// The value of a key as MPI_Info_get_string has it; `None` for an unknown one.
+    /// The value of a key, in the format of MPI_Info_get_string; `None` for an unknown key.
     pub fn get(&self, key: &str) -> Option<String> {
         Some(match key {
             "target_types" => match self.target_types {
@@ -185,7 +190,7 @@ impl Info {
         })
     }
 
-    /// Rule 26: all ranks give the same.
+    /// Rule 26: all ranks give equal hints.
     pub(super) fn check_equal(infos: &[Info]) -> Result<()> {
         let Some(rank) = infos.iter().position(|info| *info != infos[0]) else { return Ok(()) };
         let differs = |key: &&str| infos[rank].get(key) != infos[0].get(key);
@@ -198,8 +203,8 @@ impl Info {
         Err(ErrorKind::WindowArgument { class: Class::Arg, problem }.into())
     }
 
-    /// Sets a key as MPI_Info_set does. Unknown keys do nothing, which is MPI's rule; that one was ignored is traced at debug. Fields
-    /// can't be misspelt:
+    /// Sets a key as MPI_Info_set does. Unknown keys have no effect, as in MPI; a `tracing` event
+    /// at level debug reports them. Fields can't be misspelt:
     ///
     /// ```
     /// use longshore::{Info, TargetTypes};
@@ -251,7 +256,7 @@ impl Info {
     }
 }
 
-/// Rule 26: the arguments of one rank, whose pointers have so many bytes.
+/// Rule 26: checks the arguments of one rank, whose pointers have `pointer` bytes.
 pub(super) fn check(size: i64, unit: i64, pointer: u8) -> Result<(u64, u32)> {
     let wrong = |class, problem| Err(ErrorKind::WindowArgument { class, problem }.into());
     let Ok(bytes) = u64::try_from(size) else {

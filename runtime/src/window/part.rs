@@ -1,33 +1,34 @@
-//! Where a rank's memory lies in its host's segment.
+//! The position of a rank's memory in the segment of its host.
 //!
-//! The lines of a cache that are a power of two apart share few of its places. Where two arrays begin alike in their pages, as
-//! what is mapped or allocated in one piece does, a column of one and a column of the other crowd each other out. So long
-//! memory begins some lines into its first page, an odd number, and another number for each of the ranks beside each other.
+//! Cache lines whose addresses differ by a power of two compete for few places in a cache. Mappings
+//! and allocations begin at page boundaries. So equal columns of two arrays would evict each other.
+//! Large memory therefore begins at an odd number of lines into its first page, and neighbouring
+//! ranks have different numbers.
 
 use longshore_transport::{GRANULE, Range, Segment, SegmentError};
 
 use super::info::Alignment;
 use crate::memory::Exposed;
 
-/// Bytes in a line of a cache, as most have.
+/// The bytes of a cache line on most processors.
 const LINE: u64 = 64;
 
-/// How many lines memory may begin into its range, all within a page.
+/// The number of different offsets, all within a page.
 const LEADS: u64 = 32;
 
-/// The least memory that is worth it: what is shorter has a place for every line.
+/// The shortest memory with an offset: all lines of shorter memory fit into a cache.
 const LONG: u64 = 16 << 10;
 
 /// A part of the segment that is a rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Where it begins.
+    /// The offset of its first byte in the segment.
     pub offset: u64,
     pub len: u64,
 }
 
 impl Part {
-    /// Allocates memory for a rank, which begins so many bytes into what is allocated.
+    /// Allocates memory for a rank, which begins `lead` bytes into the allocation.
     pub(super) fn allocate(segment: &Segment, len: u64, lead: u64) -> Result<Part, SegmentError> {
         let range = segment.allocate(len.saturating_add(lead)).map_err(|error| match error {
             SegmentError::Exhausted { room, .. } => {
@@ -38,8 +39,8 @@ impl Part {
         Ok(Part { offset: range.offset + lead, len })
     }
 
-    /// Moves memory to a part of its own, where like ranks reach it directly, if there is room. The
-    /// program doesn't notice: only the window has a way to the memory until it gives it back.
+    /// Moves memory to a part of its own, where like ranks access it directly, if there is room.
+    /// The program doesn't notice: only the window can reach the memory until it gives it back.
     pub(super) fn enclose(
         segment: &Segment,
         exposed: Exposed,
@@ -61,7 +62,7 @@ impl Part {
         }
     }
 
-    /// What is allocated and mapped for it.
+    /// The range that is allocated and mapped for it.
     pub(super) fn range(self) -> Range {
         let offset = self.offset - self.offset % GRANULE;
         let bytes = self.len.max(1).checked_add(self.offset - offset);
@@ -77,7 +78,7 @@ impl Part {
     }
 }
 
-/// How many bytes into a page a rank's memory begins.
+/// The number of bytes into a page at which a rank's memory begins.
 pub(super) fn lead(len: u64, rank: u32, alignment: Alignment) -> u64 {
     match len < LONG || u64::from(alignment.bytes()) > LINE {
         true => 0,
@@ -114,7 +115,7 @@ mod tests {
         let SegmentError::Exhausted { bytes: u64::MAX, room } = refused else {
             panic!("{refused}");
         };
-        // What is told to be free is.
+        // The memory that the error reports as free can be allocated.
         Part::allocate(&segment, room, 64).unwrap();
     }
 }

@@ -1,4 +1,5 @@
-//! The state of a window's epochs at one rank: which call is legal when (rules 1 to 5, 11, 12 and 25).
+//! The state of a window's epochs at one rank: the calls that are legal in it (rules 1 to 5, 11, 12
+//! and 25).
 
 use std::fmt;
 
@@ -9,17 +10,17 @@ use crate::error::ErrorKind;
 /// The access epoch of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EpochState {
-    /// No epoch, so no operation.
+    /// No epoch is open, so no operation is allowed.
     Closed,
-    /// Between two fences, of which this is the first's number.
+    /// Between two fences, the first of which has this number.
     Fence(u64),
-    /// Between start and complete, to so many targets.
+    /// Between start and complete, with this number of targets.
     Started(u32),
-    /// So many targets are locked, one by one.
+    /// This number of targets is locked individually.
     Locks(u32),
     /// Between lock_all and unlock_all.
     LockAll {
-        /// No lock conflicts, so none is taken.
+        /// With NOCHECK: no lock conflicts, so none is taken.
         unchecked: bool,
     },
     /// The window is freed.
@@ -39,19 +40,20 @@ pub(super) enum Step {
     Free,
 }
 
-/// How far a target is open to operations of this rank.
+/// The permission of this rank's operations on a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Not, or by an epoch to all.
+    /// The target isn't opened individually; an epoch may be open to all ranks.
     Closed,
-    /// It is in the start group.
+    /// The target is in the start group.
     Started,
-    /// It is locked, by this rank's own claim, whose ticket the target has. (What is more than a word is written in words here and read
-    /// as a whole there, for which the processor waits.)
+    /// The target is locked by this rank's own claim, whose ticket is in the target. One word holds
+    /// the whole value: a larger one costs a store-forwarding stall (docs/tuning.md, "Scalar
+    /// arguments").
     Claimed(Sharing),
-    /// It is locked, by messages.
+    /// The target has granted its lock by message.
     Granted,
-    /// It needs no lock.
+    /// The target needs no lock.
     Unchecked,
 }
 
@@ -71,8 +73,8 @@ impl fmt::Display for EpochState {
 }
 
 impl EpochState {
-    /// The state after a call; `used` says whether a fence epoch had an operation in it. A fence opens an epoch only with
-    /// its first operation: before, any other may begin.
+    /// The state after a call. `used` is whether the fence epoch has had an operation. Until then,
+    /// the epoch isn't open, and any other epoch may begin.
     #[inline]
     pub(super) fn after(self, step: Step, used: bool) -> Result<EpochState, ErrorKind> {
         use EpochState::*;
@@ -133,7 +135,8 @@ mod tests {
         EpochState::Freed,
     ];
 
-    /// Each call, with the states of `STATES` in which it is legal while the fence epoch is used, and not.
+    /// Each call, with the indices of the `STATES` in which it is legal: with a used and with an
+    /// unused fence epoch.
     #[test]
     fn each_call_is_legal_in_its_states_only() {
         let table: [(Step, &[usize], &[usize]); 9] = [

@@ -1,4 +1,4 @@
-//! Rules that the scoped calls make impossible to break, on the unscoped calls below them.
+//! Tests of rules that scoped calls can't break, by calls without scopes.
 
 use shipable::{Architecture, Class};
 
@@ -109,7 +109,7 @@ fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
     assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
 }
 
-/// Of a rank on another host the network has the memory.
+/// The network holds memory of puts to ranks on other hosts.
 #[test]
 fn a_panic_lets_go_of_what_the_network_has() {
     let many = 200_000;
@@ -119,7 +119,7 @@ fn a_panic_lets_go_of_what_the_network_has() {
             let info = Info::default();
             let mut window = Window::allocate(rank.world(), 8 * many as i64, 8, &info).unwrap();
             let double = rank.type_of::<f64>().unwrap();
-            // One rank panics, the other one hears that the job ends.
+            // One rank panics, and the other one learns that the job ends.
             let _ = window.fence(|epoch| {
                 if rank.world().rank() == 0 {
                     for _ in 0..3 {
@@ -135,7 +135,7 @@ fn a_panic_lets_go_of_what_the_network_has() {
     assert_eq!(message.downcast_ref::<&str>(), Some(&"of the body"));
 }
 
-/// A put by message whose buffer is gone when the links have room for it would be packed from anywhere.
+/// A put by message could be packed after its buffer is gone, when the links have room for it.
 #[test]
 fn once_the_job_ends_no_operation_is_taken() {
     let options = Options { routes: crate::job::Routes::Message, ..Options::default() };
@@ -157,7 +157,7 @@ fn once_the_job_ends_no_operation_is_taken() {
     .unwrap();
 }
 
-/// What the scopes always pair, unpaired.
+/// Scopes always pair these calls.
 #[test]
 fn rules_3_to_5_and_11_on_calls_without_scopes() {
     everywhere(|rank| {
@@ -180,7 +180,7 @@ fn rules_3_to_5_and_11_on_calls_without_scopes() {
         core.lock(0, LockType::Shared, Assert::NONE).unwrap();
         refused(core.fence(Assert::NONE), &["fence within", "rule 3", "1 target locked"]);
         core.unlock(0).unwrap();
-        // A fence with no operation after it has opened no epoch yet.
+        // A fence with no operation after it hasn't opened an epoch yet.
         core.fence(Assert::NONE).unwrap();
         core.lock_all(Assert::NONE).unwrap();
         core.unlock_all().unwrap();
@@ -194,8 +194,8 @@ fn rules_3_to_5_and_11_on_calls_without_scopes() {
     });
 }
 
-/// An unlock that travels by message may come when its sender has left the window: what it changes there is nobody else's
-/// yet. (Rank 1 hears nothing from rank 0 while it frees a window of four.)
+/// An unlock by message may arrive after its sender has left the window. (Rank 1 receives no
+/// message of rank 0 while it frees a window of four ranks.)
 #[test]
 fn what_comes_late_to_a_freed_window_changes_nothing() {
     for seed in 0..shipable::oracle::cases(40) {

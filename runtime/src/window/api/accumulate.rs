@@ -1,5 +1,5 @@
 //! Accumulates in scoped epochs (MPI-5.0 section 12.3.4): operations that combine data with the
-//! target's, element by element, each atomic with respect to any other of them.
+//! target's, element by element and atomically.
 
 use shipable::Element;
 use shipable::reduce::Op;
@@ -12,11 +12,15 @@ use crate::types::TargetType;
 use crate::window::operation::Action;
 
 impl<'scope> Epoch<'scope, '_> {
-    /// Combines data with what a target's window holds (MPI-5.0 section 12.3.4), in the target's representation: `op` of
-    /// each operand and the item that is there takes the item's place. Each element is combined atomically with respect to
-    /// all accumulates of any origin, and those of one origin to one place in the order of its calls.
+    /// Combines data with the contents of a target's window (MPI-5.0 section 12.3.4). Each item
+    /// there becomes `op` of the operand and its old value, computed in the target's
+    /// representation.
     ///
-    /// All items on both sides are of one predefined type, on which `op` is defined; [`Op::Replace`] is on all.
+    /// Each element is combined atomically with respect to all accumulates of all origins.
+    /// Accumulates of one origin to one location are applied in the order of its calls.
+    ///
+    /// All items on both sides have one predefined type on which `op` is defined. [`Op::Replace`]
+    /// is defined on every predefined type.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
@@ -34,8 +38,9 @@ impl<'scope> Epoch<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`put`](Epoch::put); OP for an operation that the type doesn't take, TYPE where the items are of several types,
-    /// or of different ones on the two sides.
+    /// Those of [`put`](Epoch::put), and:
+    /// - OP for an operation that isn't defined on the type;
+    /// - TYPE if the items have several types, or different ones on the two sides.
     #[inline(always)]
     #[track_caller]
     pub fn accumulate<'t>(
@@ -53,8 +58,10 @@ impl<'scope> Epoch<'scope, '_> {
         self.core.accumulate(action, operands, None, target, at, target_count, target_type)
     }
 
-    /// As [`accumulate`](Epoch::accumulate), and gets what was there before (MPI-5.0 section 12.3.4). With [`Op::NoOp`] it
-    /// changes nothing, and `origin` isn't looked at: an atomic get.
+    /// Combines data with the contents of a target's window, and fetches the old contents (MPI-5.0
+    /// section 12.3.4). See [`accumulate`](Epoch::accumulate) for the operation and its atomicity.
+    ///
+    /// With [`Op::NoOp`] it is an atomic get: the target's contents stay, and `origin` is ignored.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
@@ -63,7 +70,9 @@ impl<'scope> Epoch<'scope, '_> {
     /// let long = rank.type_of::<i64>()?;
     /// let (mut before, mut now, nothing) = ([-1i64; 2], [-1i64; 2], [0i64; 0]);
     /// window.lock_all(|epoch| {
-    ///     epoch.flush(0, |epoch| epoch.get_accumulate(&[3i64, 4], &mut before, 0, 0, 2, &long, Op::Sum))?;
+    ///     epoch.flush(0, |epoch| {
+    ///         epoch.get_accumulate(&[3i64, 4], &mut before, 0, 0, 2, &long, Op::Sum)
+    ///     })?;
     ///     // An atomic get.
     ///     epoch.get_accumulate(&nothing, &mut now, 0, 0, 2, &long, Op::NoOp)
     /// })?;
@@ -74,7 +83,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`accumulate`](Epoch::accumulate), and for `result` as [`get`](Epoch::get).
+    /// Those of [`accumulate`](Epoch::accumulate), and for `result` those of [`get`](Epoch::get).
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
@@ -98,15 +107,18 @@ impl<'scope> Epoch<'scope, '_> {
 }
 
 impl Epoch<'_, '_> {
-    /// As [`get_accumulate`](Epoch::get_accumulate) of one element of a predefined type, which MPI says is likely to be
-    /// faster (MPI-5.0 section 12.3.4). The type is `T`'s at the target as well: [`c::Long`](crate::c::Long) for a window of
-    /// longs, `i64` for one of 64-bit integers.
+    /// Combines one element of a target's window with `operand`, and fetches its old value (MPI-5.0
+    /// section 12.3.4). MPI expects it to be faster than [`get_accumulate`](Epoch::get_accumulate)
+    /// of one element.
+    ///
+    /// The target's element has the predefined type of `T`: [`c::Long`](crate::c::Long) for a
+    /// window of C longs, `i64` for one of 64-bit integers.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
     /// # let rank = longshore::init()?;
     /// # let mut window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
-    /// // Everyone a number of its own.
+    /// // Each rank draws a number of its own.
     /// let ticket = window.fence(|epoch| epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?.wait())?;
     /// assert!((0..i64::from(rank.world().size())).contains(&ticket));
     /// # window.free()?;
@@ -115,7 +127,7 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
+    /// Those of [`accumulate`](Epoch::accumulate). With PROC_NULL the value is zero.
     #[inline(always)]
     #[track_caller]
     pub fn fetch_and_op<T: Element>(
@@ -128,15 +140,16 @@ impl Epoch<'_, '_> {
         self.core.fetch_value(operand, target, target_disp, op).map(Fetched::of)
     }
 
-    /// Puts `new` where the element at the target equals `compare`, and returns what was there, equal or not (MPI-5.0
-    /// section 12.3.4). Integers, logicals, [`c::Aint`](crate::c::Aint) and its like, and bytes.
+    /// Stores `new` if the element at the target equals `compare`, and fetches the old value in
+    /// both cases (MPI-5.0 section 12.3.4). `T` is an integer, a logical, a byte, or an address
+    /// type such as [`c::Aint`](crate::c::Aint).
     ///
     /// ```
     /// # use longshore::{Info, Window};
     /// # let rank = longshore::init()?;
     /// # let mut window = Window::allocate(rank.world(), 8, 8, &Info::default())?;
     /// let me = rank.world().rank() as i64 + 1;
-    /// // Whoever finds 0 at rank 0 is its owner from then on; the others are told who is.
+    /// // The first rank that finds 0 at rank 0 is the owner; the others find its number.
     /// let found = window.fence(|epoch| epoch.compare_and_swap(me, 0, 0, 0)?.wait())?;
     /// let owner = if found == 0 { me } else { found };
     /// assert_eq!(rank.world().allgather(&[owner])?, vec![owner; rank.world().size() as usize]);
@@ -146,7 +159,7 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`fetch_and_op`](Epoch::fetch_and_op); TYPE for a type that can't be compared so.
+    /// Those of [`fetch_and_op`](Epoch::fetch_and_op), and TYPE for a type that can't be compared.
     #[inline(always)]
     #[track_caller]
     pub fn compare_and_swap<T: Element>(

@@ -1,4 +1,5 @@
-//! Dynamic windows: memory comes and goes, and displacements are addresses (MPI-5.0 section 12.2.4).
+//! Dynamic windows: memory is attached and detached, and displacements are addresses (MPI-5.0
+//! section 12.2.4).
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use crate::window::create::{check_native, give_back};
 
 /// Memory that is attached to a dynamic window; [`Window::detach`] gives it back.
 ///
-/// One that is dropped leaves its memory attached until the window is freed, and the memory goes with it then.
+/// If this value is dropped, its memory stays attached until the window is freed, and is freed with
+/// the window.
 #[must_use = "the memory comes back from `detach`"]
 pub struct Attached<M> {
     attachments: Arc<Attachments>,
@@ -22,10 +24,12 @@ pub struct Attached<M> {
 }
 
 impl<M> Attached<M> {
-    /// Where it begins: the displacement of its first byte in operations on this rank. Those of others count bytes from there.
+    /// The address of the first byte: its displacement in operations on this rank. Displacements
+    /// count bytes, so the byte `n` bytes later has displacement `address() + n`.
     ///
-    /// It is where the memory lies; on a rank that emulates another architecture, where that machine might have put it.
-    /// A rank tells it to its peers as an `i64`, whatever the size of its pointers.
+    /// It is the memory's address in this process. On a rank that emulates another architecture it
+    /// is an address that this architecture could have used. A rank sends it to its peers as an
+    /// `i64`, regardless of the size of its pointers.
     pub fn address(&self) -> i64 {
         self.address
     }
@@ -37,13 +41,13 @@ impl<M> Attached<M> {
 }
 
 impl<M> Window<M> {
-    /// Attaches memory to a dynamic window: peers reach it from now on, by the addresses from
-    /// [`Attached::address`] on (MPI-5.0 section 12.2.4). Not collective. This rank reaches it by [`local`](Window::local), whose
-    /// displacements are addresses too.
+    /// Attaches memory to a dynamic window (MPI-5.0 section 12.2.4). Not collective. From now on
+    /// peers reach the memory by the addresses from [`Attached::address`] on. This rank reaches it
+    /// by [`local`](Window::local), whose displacements are addresses too.
     ///
-    /// Where that lets like ranks reach them directly its bytes are moved to shared memory until it is detached, as
-    /// [`Window::create`] does it; the addresses stay what they were. That holds for the first 510 attachments of a rank that there
-    /// are at a time; what is attached beyond is reached by messages.
+    /// While the memory is attached, its bytes may be moved to shared memory; its addresses stay.
+    /// Ranks of this host with the same data representation then access them directly. A rank can
+    /// have at most 510 such attachments at a time. Further ones are reached by messages.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -52,7 +56,7 @@ impl<M> Window<M> {
     /// let window = Window::create_dynamic(world, &Info::default())?;
     /// let attached = window.attach(vec![0i64; 10])?;
     /// assert_eq!(attached.size(), 80);
-    /// // Everyone learns where everyone's memory lies.
+    /// // Each rank learns the addresses of all others.
     /// let places = world.allgather(&[attached.address()])?;
     /// window.lock_all(|epoch| epoch.put(&[7i64], 0, places[0] + 16, 1, &long))?;
     /// world.barrier()?;
@@ -64,9 +68,13 @@ impl<M> Window<M> {
     /// ```
     ///
     /// # Errors
-    /// RMA_FLAVOR on another window (rule 16); RMA_ATTACH for memory that has no address, as on a rank that emulates pointers
-    /// too short for it; BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of anything but bytes. The memory is
-    /// lost then.
+    /// - RMA_FLAVOR on a window that isn't dynamic (rule 16).
+    /// - RMA_ATTACH for memory without an address on this rank, which emulates pointers that are
+    ///   too short, or for memory that is attached already (rule 15).
+    /// - BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` with elements
+    ///   other than bytes.
+    ///
+    /// On an error the memory is lost.
     pub fn attach<A: Memory>(&self, memory: A) -> Result<Attached<A>> {
         let attach = || -> Result<Attached<A>> {
             let parts = self.core.parts();
@@ -82,12 +90,15 @@ impl<M> Window<M> {
         attach().map_err(|error| self.core.failed(error, "attach", None))
     }
 
-    /// Ends an attachment and gives its memory back (MPI-5.0 section 12.2.4). Not collective. Operations that reach this rank
-    /// afterwards are refused; for those under way it waits.
+    /// Ends an attachment and gives its memory back (MPI-5.0 section 12.2.4). Not collective. It
+    /// waits for operations in progress on the memory. Later ones are refused.
     ///
     /// # Errors
-    /// RMA_FLAVOR on a window that isn't dynamic (rule 16), RMA_ATTACH for what is attached to another (rule 15);
-    /// PROC_ABORTED where the job is being ended. The memory is lost then.
+    /// - RMA_FLAVOR on a window that isn't dynamic (rule 16).
+    /// - RMA_ATTACH for memory that is attached to another window (rule 15).
+    /// - PROC_ABORTED if the job is ending.
+    ///
+    /// On an error the memory is lost.
     pub fn detach<A: Memory>(&self, attached: Attached<A>) -> Result<A> {
         let detach = || -> Result<A> {
             let parts = self.core.parts();

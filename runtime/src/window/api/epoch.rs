@@ -1,4 +1,4 @@
-//! Epochs as scopes: what is borrowed in one is free again when it ends.
+//! Epochs as scopes: memory is borrowed by the operations of an epoch until the epoch ends.
 
 use std::ops::Deref;
 use std::panic::Location;
@@ -12,24 +12,26 @@ use crate::types::TargetType;
 use crate::window::core::Core;
 use crate::window::operation::Action;
 
-/// An epoch in which the rank may put into and get from the windows of its targets: any rank's between fences, those of
-/// the group after a start, those that are locked.
+/// An epoch in which the rank may put into and get from the windows of its targets. The targets are
+/// all ranks between two fences, the group of a start, or the ranks that are locked.
 ///
-/// `'scope` is the epoch: an operation borrows its buffer until then.
+/// `'scope` is the time of the epoch: an operation borrows its buffer until the epoch ends.
 pub struct Epoch<'scope, 'env: 'scope> {
     pub(in crate::window) scope: &'scope Scope<'scope, 'env>,
     pub(in crate::window) core: &'scope Core,
 }
 
 impl<'scope> Epoch<'scope, '_> {
-    /// Puts data into a target's window (MPI-5.0 section 12.3.1): where `target_count` elements of `target_type` lie from
-    /// `target_disp` of the target's displacement units on. It is done when the epoch has ended.
+    /// Puts data into a target's window (MPI-5.0 section 12.3.1). The data become `target_count`
+    /// elements of `target_type`, from displacement `target_disp` on, in the target's displacement
+    /// units. The put is done when the epoch has ended.
     ///
-    /// The type says what lies where at the target, in the target's representation. It is portable, or one that the target
-    /// built and sent with [`type_send`](crate::Communicator::type_send).
+    /// The target type describes the data's layout at the target, in the target's representation.
+    /// It is portable, or a type that the target built and sent with
+    /// [`type_send`](crate::Communicator::type_send).
     ///
-    /// Bind the value outside of the closure: it is borrowed until the epoch ends, so `&[me as f64]` within doesn't compile
-    /// (E0716; constants do).
+    /// Bind the value outside of the closure: it is borrowed until the epoch ends. `&[me as f64]`
+    /// within the closure doesn't compile (E0716), unless it is a constant.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -47,9 +49,14 @@ impl<'scope> Epoch<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// TYPE: rules T1 to T4, signatures that differ, a target type that overlaps itself; RANK, COUNT, DISP, BUFFER for what
-    /// they name; RMA_RANGE outside of the target's window; RMA_SYNC without an epoch. Nothing is written then. What the
-    /// target refuses, the call that ends the epoch returns.
+    /// - TYPE if a rule of T1 to T4 is broken, if the signatures differ, or if the target type
+    ///   overlaps itself.
+    /// - RANK, COUNT, DISP or BUFFER for a wrong target, count, displacement or origin.
+    /// - RMA_RANGE outside of the target's window.
+    /// - RMA_SYNC without an epoch.
+    ///
+    /// After these errors nothing is written. If the target refuses the operation, the call that
+    /// ends the epoch returns the error.
     #[inline(always)]
     #[track_caller]
     pub fn put<'t>(
@@ -60,7 +67,8 @@ impl<'scope> Epoch<'scope, '_> {
         target_count: i64,
         target_type: impl Into<TargetType<'t>>,
     ) -> Result<()> {
-        // Apart: store forwarding fails for the span of one that is kept as a whole: 3 ns.
+        // Destructured: keeping `Origin` whole defeats store forwarding (docs/tuning.md, "Scalar
+        // arguments").
         let Origin { loan, what } = origin.into();
         let span = self.scope.lend(loan);
         let target_type = target_type.into();
@@ -68,8 +76,8 @@ impl<'scope> Epoch<'scope, '_> {
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
-    /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are there when the epoch has ended: bind their room
-    /// outside of the closure, and read it after.
+    /// Gets data from a target's window (MPI-5.0 section 12.3.2). They are in `destination` when
+    /// the epoch has ended, so bind its memory outside of the closure and read it afterwards.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -88,7 +96,7 @@ impl<'scope> Epoch<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`put`](Epoch::put); it is the origin's layout that must not overlap itself.
+    /// Those of [`put`](Epoch::put). The layout that must not overlap itself is the origin's.
     #[inline(always)]
     #[track_caller]
     pub fn get<'t>(
@@ -106,7 +114,8 @@ impl<'scope> Epoch<'scope, '_> {
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
-    /// Accessors to this rank's own memory. MPI leaves it open what they see of places that others write in this epoch.
+    /// Accessors to this rank's own memory. As in MPI, their result is undefined at locations that
+    /// another rank writes in this epoch.
     pub fn local(&self) -> Local<'scope> {
         Local::new(self.core)
     }
@@ -122,7 +131,7 @@ impl<'w> Chain<'w> {
         Chain { core }
     }
 
-    /// Runs the next epoch, and the fence that ends it and opens another. Collective.
+    /// Runs the next epoch, and the fence that closes it and opens another. Collective.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -144,7 +153,7 @@ impl<'w> Chain<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`Window::fence`](crate::Window::fence).
+    /// Those of [`Window::fence`](crate::Window::fence).
     #[track_caller]
     pub fn epoch<'env, R>(
         &mut self,
@@ -156,7 +165,8 @@ impl<'w> Chain<'w> {
         self.epoch_with(Assert::NONE, body)
     }
 
-    /// Likewise, with promises to the fence that ends the epoch.
+    /// Runs the next epoch, as [`epoch`](Chain::epoch) does, with asserts for the fence that closes
+    /// it.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -166,7 +176,7 @@ impl<'w> Chain<'w> {
     ///
     /// # let long = rank.type_of::<i64>()?;
     /// window.fences(|chain| {
-    ///     // The last epoch: the fence that ends it opens none.
+    ///     // The last epoch: the fence that closes it opens no other.
     ///     chain.epoch_with(Assert::NOSUCCEED, |epoch| epoch.put(&[1i64], 0, 0, 1, &long))
     /// })?;
     /// # window.free()?;
@@ -175,7 +185,8 @@ impl<'w> Chain<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`epoch`](Chain::epoch); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't take.
+    /// Those of [`epoch`](Chain::epoch), RMA_SYNC for a false assert (rule 9), and ASSERT for an
+    /// assert that a fence doesn't take.
     #[track_caller]
     pub fn epoch_with<'env, R>(
         &mut self,
@@ -199,7 +210,8 @@ impl<'w> Chain<'w> {
     }
 }
 
-/// An epoch in which targets are locked; see [`Window::lock`](crate::Window::lock). It is an [`Epoch`] with flushes.
+/// An epoch in which targets are locked, with flushes; see [`Window::lock`](crate::Window::lock).
+/// It dereferences to an [`Epoch`].
 pub struct Passive<'scope, 'env: 'scope> {
     epoch: Epoch<'scope, 'env>,
 }
@@ -214,12 +226,15 @@ impl<'scope, 'env> Deref for Passive<'scope, 'env> {
 }
 
 impl<'scope> Passive<'scope, '_> {
-    /// Runs operations that are done, here and at the target, when it returns, and with them all earlier ones on that target
-    /// (MPI-5.0 section 12.5.4). Buffers are borrowed until then and no longer; operations on other targets in `body` are
-    /// waited for too.
+    /// Runs operations, and completes them and all earlier ones on the target, at the origin and at
+    /// the target (MPI-5.0 section 12.5.4).
+    ///
+    /// Buffers are borrowed only until it returns. It therefore also waits for operations on other
+    /// targets in `body`.
     ///
     /// # Errors
-    /// The body's; else the first of the operations to fail; RMA_SYNC for a target that isn't locked.
+    /// The error of `body`, otherwise that of the first operation that failed. RMA_SYNC for a
+    /// target that isn't locked.
     ///
     /// ```
     /// # use longshore::{Info, LockType, Window};
@@ -248,7 +263,8 @@ impl<'scope> Passive<'scope, '_> {
         in_passive(self.core, |core| core.flush(target), body)
     }
 
-    /// As [`flush`](Passive::flush), for all targets.
+    /// Runs operations, and completes them and all earlier ones on all targets, at the origin and
+    /// at the targets (MPI-5.0 section 12.5.4).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -270,7 +286,7 @@ impl<'scope> Passive<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`flush`](Passive::flush).
+    /// Those of [`flush`](Passive::flush).
     pub fn flush_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -281,7 +297,8 @@ impl<'scope> Passive<'scope, '_> {
         in_passive(self.core, Core::flush_all, body)
     }
 
-    /// As [`flush`](Passive::flush), but operations need only be done at this side (MPI-5.0 section 12.5.4).
+    /// Runs operations, and completes them and all earlier ones on the target, at the origin only
+    /// (MPI-5.0 section 12.5.4).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -300,7 +317,7 @@ impl<'scope> Passive<'scope, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`flush`](Passive::flush).
+    /// Those of [`flush`](Passive::flush).
     pub fn flush_local<'inner, R>(
         &self,
         target: i32,
@@ -312,10 +329,11 @@ impl<'scope> Passive<'scope, '_> {
         in_passive(self.core, |core| core.flush_local(target), body)
     }
 
-    /// As [`flush_local`](Passive::flush_local), for all targets.
+    /// Runs operations, and completes them and all earlier ones on all targets, at the origin only
+    /// (MPI-5.0 section 12.5.4).
     ///
     /// # Errors
-    /// As [`flush`](Passive::flush).
+    /// Those of [`flush`](Passive::flush).
     pub fn flush_local_all<'inner, R>(
         &self,
         body: impl for<'s> FnOnce(&Passive<'s, 'inner>) -> Result<R>,
@@ -326,7 +344,8 @@ impl<'scope> Passive<'scope, '_> {
         in_passive(self.core, Core::flush_local_all, body)
     }
 
-    /// Orders this rank's own loads and stores of its window against those of others (MPI-5.0 section 12.5.4).
+    /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
+    /// section 12.5.4).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -350,8 +369,8 @@ impl<'scope> Passive<'scope, '_> {
     }
 }
 
-/// Runs an epoch that is open, and what closes it: whatever the body returns, its synchronisation takes place. A rank that
-/// panics meets nobody any more.
+/// Runs the body of an open epoch, and then the call that closes it, even if the body fails. A rank
+/// that panics doesn't call it, since it meets no other rank any more.
 #[inline]
 pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     core: &'core Core,
@@ -364,7 +383,7 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
             if !panicking {
                 closed = close(core);
             }
-            // Operations have let go of their buffers once this returns.
+            // Afterwards no operation holds a buffer.
             core.drain();
         },
         |scope| body(&Epoch { scope, core }),
@@ -372,7 +391,8 @@ pub(in crate::window) fn in_epoch<'core: 'env, 'env, R>(
     outcome.and_then(|value| closed.map(|()| value))
 }
 
-/// Likewise, with targets locked.
+/// Runs the body of an open passive epoch, and then the call that closes it, even if the body
+/// fails.
 #[inline]
 pub(in crate::window) fn in_passive<'core: 'env, 'env, R>(
     core: &'core Core,

@@ -1,4 +1,4 @@
-//! What fetch_and_op and compare_and_swap return: a value that is here, or on its way.
+//! The result of fetch_and_op and compare_and_swap: a value that has arrived, or is on its way.
 
 use std::fmt;
 
@@ -7,11 +7,14 @@ use shipable::Element;
 use crate::error::Result;
 use crate::window::lane::Value;
 
-/// What was in the target's window before an operation changed it.
+/// The value of a target's element before an operation changed it.
 ///
-/// The operation is under way already: several can be, each with its value on its way, before the first is waited for. A
-/// directly reached target has answered when the call returns. MPI lets the value be read after a flush or the epoch's
-/// end; so can this one, and sooner by [`wait`](Fetched::wait). Dropped, it is forgotten, and the operation isn't.
+/// The operation is already in progress, so several can be in flight before the first value is
+/// waited for. A directly reached target has answered when the call returns.
+///
+/// In MPI the value is available after a flush or at the end of the epoch. [`wait`](Fetched::wait)
+/// can return it earlier. If this is dropped, the value is discarded, but the operation still takes
+/// place.
 ///
 /// ```
 /// use longshore::{Info, Op, Window};
@@ -19,7 +22,8 @@ use crate::window::lane::Value;
 /// let rank = longshore::init()?;
 /// let mut counter = Window::allocate(rank.world(), 8, 8, &Info::default())?;
 /// let tickets = counter.fence(|epoch| {
-///     let (first, second) = (epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?, epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?);
+///     let first = epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?;
+///     let second = epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?;
 ///     Ok([first.wait()?, second.wait()?])
 /// })?;
 /// assert!(tickets[0] < tickets[1]);
@@ -36,7 +40,8 @@ impl<T: Element> Fetched<T> {
         Fetched(value)
     }
 
-    /// Whether the value is here, so that [`wait`](Fetched::wait) returns at once. Makes progress.
+    /// Whether the value has arrived, so that [`wait`](Fetched::wait) returns at once. Makes
+    /// progress.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
@@ -45,7 +50,7 @@ impl<T: Element> Fetched<T> {
     /// window.lock_all(|epoch| {
     ///     let value = epoch.fetch_and_op(1i64, 0, 0, Op::Sum)?;
     ///     while !value.test()? {
-    ///         // Something else in the meantime.
+    ///         // Other work in the meantime.
     ///     }
     ///     value.wait().map(drop)
     /// })?;
@@ -55,7 +60,7 @@ impl<T: Element> Fetched<T> {
     /// ```
     ///
     /// # Errors
-    /// PROC_ABORTED where the job is being ended.
+    /// PROC_ABORTED if the job is ending.
     pub fn test(&self) -> Result<bool> {
         match &self.0 {
             Value::Here(_) => Ok(true),
@@ -63,11 +68,11 @@ impl<T: Element> Fetched<T> {
         }
     }
 
-    /// The value, waited for. The target has to come to a call that makes progress: between unlike ranks, in a fence epoch,
-    /// its closing fence at the latest.
+    /// Waits for the value. A target that isn't reached directly must make a call that makes
+    /// progress: in a fence epoch, its closing fence at the latest.
     ///
     /// # Errors
-    /// What the target refused the operation for; PROC_ABORTED where it died.
+    /// The target's reason for refusing the operation, or PROC_ABORTED if the target died.
     #[inline]
     pub fn wait(self) -> Result<T> {
         match self.0 {

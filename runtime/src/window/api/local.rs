@@ -1,4 +1,5 @@
-//! Window memory that a rank loads from and stores to, by accessors that copy: others may write it at any time.
+//! Window memory that a rank loads from and stores to, through accessors that copy: other ranks may
+//! write it at any time.
 
 use std::any::TypeId;
 use std::panic::Location;
@@ -14,18 +15,21 @@ use crate::types::Type;
 use crate::window::core::Core;
 use crate::window::peers::Target;
 
-/// Memory of a window that this rank reaches by load and store: its own, or another rank's part of a shared window. Displacements
-/// count the displacement unit of whose memory it is, as in a put; in a dynamic window they are addresses of what is attached.
+/// Window memory that this rank accesses by load and store: its own, or another rank's part of a
+/// shared window.
 ///
-/// Elements are read and written in the representation of whose memory it is: where a rank emulates another architecture,
-/// a `set` of an `i32` stores that machine's bytes, whoever calls it.
+/// Displacements count the displacement unit of the memory's owner, as in a put. In a dynamic
+/// window they are addresses of attached memory.
+///
+/// Elements are read and written in the representation of the memory's owner. If the owner emulates
+/// another architecture, `set` of an `i32` stores the bytes of that architecture, on every rank.
 ///
 /// ```
 /// # use longshore::{Info, Window};
 /// # let rank = longshore::init()?;
 /// let world = rank.world();
 /// let window = Window::allocate_shared(world, 64, 8, &Info::default())?;
-/// // Of its own memory ...
+/// // This rank's own memory ...
 /// let mine = window.local();
 /// mine.set(0, 1.5f64)?;
 /// mine.write(1, &[2.5f64, 3.5])?;
@@ -34,9 +38,10 @@ use crate::window::peers::Target;
 /// assert_eq!((values, mine.get::<f64>(2)?), ([1.5, 2.5, 3.5], 3.5));
 /// mine.write_bytes(24, &[0xff; 8])?;
 /// assert_eq!(mine.bytes(24, 2)?, [0xff; 2]);
-/// // ... and of a neighbour's.
+/// // ... and a neighbour's.
 /// let next = window.shared_query((world.rank() + 1) % world.size())?;
-/// assert_eq!((next.rank(), next.size(), next.disp_unit()), ((world.rank() + 1) % world.size(), 64, 8));
+/// assert_eq!(next.rank(), (world.rank() + 1) % world.size());
+/// assert_eq!((next.size(), next.disp_unit()), (64, 8));
 /// assert!(!next.base().is_null());
 /// assert!(next.architecture().same_representation(rank.architecture()));
 /// window.free()?;
@@ -48,27 +53,28 @@ pub struct Local<'w> {
     core: &'w Core,
     owner: &'w Target,
     span: Span,
-    /// Whether what lies in it is as in Rust's slices.
+    /// Whether its elements have the representation of Rust's slices.
     native: bool,
 }
 
 impl<'w> Local<'w> {
-    /// Of this rank.
+    /// This rank's own memory.
     pub(in crate::window) fn new(core: &'w Core) -> Local<'w> {
         let parts = core.parts();
         let (owner, span) = (parts.peers().own(), parts.memory().span());
         Local { core, owner, span, native: !parts.process().me().emulated }
     }
 
-    /// Of any rank of a shared window, or of the first that has some.
+    /// The part of a rank of a shared window. With PROC_NULL, that of the first rank whose part
+    /// isn't empty.
     pub(in crate::window) fn shared(core: &'w Core, rank: i32) -> Result<Local<'w>> {
-        // The window keeps all of it as long as this borrows the window.
+        // The window keeps the memory mapped while this borrows the window.
         let (owner, part) = core.shared_query(rank)?;
         let native = owner.architecture.same_representation(&Architecture::NATIVE);
         Ok(Local { core, owner, span: part.span(), native })
     }
 
-    /// Whose memory it is: a rank of the window's group.
+    /// The rank that owns the memory, in the window's group.
     pub fn rank(&self) -> i32 {
         self.owner.rank as i32
     }
@@ -81,35 +87,38 @@ impl<'w> Local<'w> {
         }
     }
 
-    /// Bytes that a displacement counts.
+    /// The owner's displacement unit in bytes.
     pub fn disp_unit(&self) -> u32 {
         self.owner.measures.unit
     }
 
-    /// Where it begins in this process. Bytes there are in the representation of [`architecture`](Local::architecture), others
-    /// may write them at any time, and none is this rank's to reach once the window is freed. Null in a dynamic window.
+    /// The address of the first byte in this process; null in a dynamic window.
+    ///
+    /// The bytes are in the representation of [`architecture`](Local::architecture). Other ranks
+    /// may write them at any time. They must not be accessed after the window is freed.
     pub fn base(&self) -> *mut u8 {
         if self.core.parts().memory().attachments().is_some() {
             return std::ptr::null_mut();
         }
-        // Where the lock can't be had any more the job is being ended, which the call that closes the epoch tells.
+        // The lock is refused only when the job is ending, which the call that closes the epoch
+        // reports.
         let _ = self.core.note_pointer();
         self.span.start()
     }
 
-    /// The representation of what lies in it: its owner's.
+    /// The representation of the elements: the owner's.
     pub fn architecture(&self) -> &'w Architecture {
         &self.owner.architecture
     }
 
-    /// Notes a store to this rank's own memory, about which it may make promises.
+    /// Notes a store to this rank's own memory: its later asserts may deny one.
     fn note_store(&self) {
         if self.is_own() {
             self.core.parts().epochs().note_store();
         }
     }
 
-    /// Records an access to this rank's own memory, where uses of windows are checked.
+    /// Records an access to this rank's own memory, if uses of windows are checked.
     #[inline]
     fn note(&self, displacement: i64, len: i64, stores: bool, caller: Caller) {
         self.note_bytes(displacement.saturating_mul(self.disp_unit().into()), len, stores, caller);
@@ -126,7 +135,7 @@ impl<'w> Local<'w> {
     /// The element at a displacement.
     ///
     /// # Errors
-    /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that `T` can't hold.
+    /// DISP or RMA_RANGE outside of the window, CONVERSION for a value that `T` can't hold.
     #[track_caller]
     pub fn get<T: Element>(&self, displacement: i64) -> Result<T> {
         let mut value = [zeroed::<T>()];
@@ -137,16 +146,17 @@ impl<'w> Local<'w> {
     /// Replaces the element at a displacement.
     ///
     /// # Errors
-    /// DISP, RMA_RANGE outside of the window; CONVERSION for a value that the rank's representation can't hold.
+    /// DISP or RMA_RANGE outside of the window, CONVERSION for a value that the owner's
+    /// representation can't hold.
     #[track_caller]
     pub fn set<T: Element>(&self, displacement: i64, value: T) -> Result<()> {
         self.write(displacement, &[value])
     }
 
-    /// Reads as many elements as `values` has, one extent apart.
+    /// Reads consecutive elements into all of `values`.
     ///
     /// # Errors
-    /// As [`get`](Local::get).
+    /// Those of [`get`](Local::get).
     #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let caller = Location::caller();
@@ -160,10 +170,10 @@ impl<'w> Local<'w> {
         })
     }
 
-    /// Writes elements, one extent apart.
+    /// Writes consecutive elements.
     ///
     /// # Errors
-    /// As [`set`](Local::set).
+    /// Those of [`set`](Local::set).
     #[track_caller]
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let caller = Location::caller();
@@ -177,7 +187,7 @@ impl<'w> Local<'w> {
         })
     }
 
-    /// A copy of `len` bytes from byte `start` on, as they lie in memory.
+    /// A copy of `len` bytes from byte `start` on, without conversion.
     ///
     /// # Errors
     /// RMA_RANGE outside of the window.
@@ -190,7 +200,7 @@ impl<'w> Local<'w> {
         Ok(bytes)
     }
 
-    /// Replaces the bytes from byte `start` on.
+    /// Replaces the bytes from byte `start` on, without conversion.
     ///
     /// # Errors
     /// RMA_RANGE outside of the window.
@@ -208,7 +218,8 @@ impl<'w> Local<'w> {
         self.place((start.into(), end), start as i64, 1)
     }
 
-    /// Whether elements lie here as they do in a slice: then they are copied as they are.
+    /// Whether elements have the layout of a slice here, so that they are copied without
+    /// conversion.
     #[inline]
     fn is_plain<T: Element>(&self) -> bool {
         self.native
@@ -229,7 +240,7 @@ impl<'w> Local<'w> {
         self.core.parts().peers().is_own(self.owner)
     }
 
-    /// How elements go between this memory and a slice.
+    /// The way in which elements are copied between this memory and a slice.
     #[inline]
     fn way<T: Element>(&self) -> Result<Way> {
         match self.is_plain::<T>() {
@@ -241,7 +252,7 @@ impl<'w> Local<'w> {
         }
     }
 
-    /// Where `count` elements lie, and what keeps them there.
+    /// The memory of `count` elements, and the attachment that keeps it alive.
     fn reach(
         &self,
         displacement: i64,
@@ -257,7 +268,7 @@ impl<'w> Local<'w> {
         self.place((start, end), displacement, unit)
     }
 
-    /// The memory of these bytes: the window's, or what is attached there.
+    /// The memory of a range of bytes: the window's, or an attachment's.
     fn place(
         &self,
         (start, end): (i128, i128),
@@ -282,7 +293,7 @@ impl<'w> Local<'w> {
         }
     }
 
-    /// What an access comes to, of whose failure the window's error handler hears.
+    /// Runs an access, and passes its error to the window's error handler.
     #[inline]
     fn tried(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
         access().map_err(|error| self.failed(error, None))
@@ -298,15 +309,15 @@ impl<'w> Local<'w> {
     }
 }
 
-/// How elements go between a window's memory and a slice.
+/// The way in which elements are copied between a window's memory and a slice.
 enum Way {
-    /// As they are.
+    /// Without conversion.
     Plain,
     Converted(Codec),
 }
 
 impl Way {
-    /// Bytes in memory from one element to the next.
+    /// The bytes from one element in memory to the next.
     #[inline]
     fn extent<T: Element>(&self) -> i64 {
         match self {
@@ -315,7 +326,7 @@ impl Way {
         }
     }
 
-    /// Reads elements that lie from displacement `at` of `memory` on; the memory covers them.
+    /// Reads elements from displacement `at` of `memory` on. The memory must cover them.
     #[inline]
     fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
         if let Way::Converted(codec) = self {
@@ -326,7 +337,7 @@ impl Way {
         Ok(())
     }
 
-    /// Writes elements from displacement `at` of `memory` on; the memory covers them.
+    /// Writes elements from displacement `at` of `memory` on. The memory must cover them.
     #[inline]
     fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
         if let Way::Converted(codec) = self {
@@ -338,7 +349,7 @@ impl Way {
     }
 }
 
-/// Whether a type is one item that lies as in a slice, without padding.
+/// Whether a type is a single item with the layout of a slice's element, without padding.
 fn is_element<T: Element>(datatype: &Type) -> bool {
     let own = datatype.compiled();
     let is_one = |leaf| shipable::Signature::of_leaf(leaf) == own.signature();

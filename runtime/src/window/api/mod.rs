@@ -1,4 +1,5 @@
-//! The public face of windows: scoped epochs, calls by pointer, accessors, and what operations return.
+//! The public interface of windows: scoped epochs, calls by pointer, accessors, and the values and
+//! requests that operations return.
 
 mod accumulate;
 mod attach;

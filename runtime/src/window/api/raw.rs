@@ -1,10 +1,11 @@
-//! The calls of a window without scopes: epochs are opened and closed one call at a time, and origins are pointers with a
-//! count and a type, as in MPI.
+//! The calls of a window without scopes: each opens or closes an epoch, and origins are pointers
+//! with a count and a type, as in MPI.
 //!
-//! These are the calls that the scopes make, with all of their checks; what a scope knows by its borrows, the caller promises
-//! here. A C interface is these calls with handles for types.
+//! The scopes make these calls, with all of their checks. The scopes' borrows guarantee that memory
+//! stays; here the caller promises it. A C interface consists of these calls, with handles for
+//! types.
 //!
-//! How long an operation may use its memory says [`Raw`].
+//! [`Raw`] describes how long an operation may use its memory.
 #![allow(unsafe_code)]
 
 use std::panic::Location;
@@ -23,15 +24,23 @@ use crate::window::sync::lock::LockType;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
 ///
-/// Operations are unsafe, since they point to memory that they use **until they are complete**: until a call that completes
-/// them, as MPI says which do ([`flush`](Raw::flush), [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all),
-/// [`complete`](Raw::complete), [`fence`](Raw::fence) and their like; [`wait`](Request::wait) of a request), has returned. A
-/// failure of such a call completes them as well, but if the call is refused (RMA_SYNC, ASSERT, RANK), operations remain pending
-/// and their memory must stay. An operation that fails may use its memory until then too. What lies between the elements is left
-/// alone, and may be anybody's. A local flush completes them at the origin, which is what their memory needs. All other calls are safe: out of order they are
-/// refused.
+/// Operations are unsafe, since they use memory behind pointers **until they are complete**. An
+/// operation is complete when one of these calls has returned:
+/// - a call that completes it by MPI's rules: [`flush`](Raw::flush), [`flush_all`](Raw::flush_all),
+///   [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all), [`complete`](Raw::complete) or
+///   [`fence`](Raw::fence);
+/// - [`flush_local`](Raw::flush_local) or [`flush_local_all`](Raw::flush_local_all), which complete
+///   it at the origin: its memory may be used again;
+/// - [`wait`](Request::wait) of its request.
 ///
-/// Posts, waits and tests are without scopes anyway: [`Window::post`](crate::Window::post).
+/// Such a call completes the operations even if it fails, with one exception: if the call is
+/// refused (RMA_SYNC, ASSERT, RANK), operations remain pending and their memory must stay. An
+/// operation that returns an error may use its memory until then, too.
+///
+/// Operations access only the bytes of the elements. The bytes between them may belong to others.
+///
+/// All other calls are safe: they are refused if they are out of order. Exposures have no scopes,
+/// so [`Window::post`](crate::Window::post), `wait` and `test` are calls of the window.
 #[derive(Clone, Copy)]
 pub struct Raw<'w> {
     core: &'w Core,
@@ -42,8 +51,8 @@ impl<'w> Raw<'w> {
         Raw { core }
     }
 
-    /// A fence (MPI-5.0 section 12.5.1). Collective. It ends the fence epoch, if one is open, and without
-    /// [`Assert::NOSUCCEED`] opens another.
+    /// A fence (MPI-5.0 section 12.5.1). Collective. It ends the open fence epoch, if there is one.
+    /// Without [`Assert::NOSUCCEED`] it opens another.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -60,14 +69,15 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`Window::fence_with`](crate::Window::fence_with).
+    /// Those of [`Window::fence_with`](crate::Window::fence_with).
     #[track_caller]
     pub fn fence(self, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
         self.core.fence(assert)
     }
 
-    /// Opens an access epoch to a group once each of its ranks has [posted](crate::Window::post) (MPI-5.0 section 12.5.2).
+    /// Waits until each rank of a group has [posted](crate::Window::post), and opens an access
+    /// epoch to the group (MPI-5.0 section 12.5.2).
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -89,17 +99,19 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`Window::start`](crate::Window::start), but for those of operations.
+    /// Those of [`Window::start`](crate::Window::start), except for the operations' errors.
     #[track_caller]
     pub fn start(self, group: &Group, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
         self.core.start(group, assert)
     }
 
-    /// Ends the epoch that [`start`](Raw::start) opened; see there.
+    /// Ends the access epoch that [`start`](Raw::start) opened, which has an example.
     ///
     /// # Errors
-    /// RMA_SYNC without a start (rule 4); the first operation to fail; PROC_ABORTED where a target died.
+    /// - RMA_SYNC without a start (rule 4).
+    /// - The error of the first operation that failed.
+    /// - PROC_ABORTED if a target died.
     pub fn complete(self) -> Result<()> {
         self.core.complete()
     }
@@ -113,7 +125,7 @@ impl<'w> Raw<'w> {
     /// # let (long, calls) = (rank.type_of::<i64>()?, window.raw());
     /// let (one, mut count) = (1i64, -1i64);
     /// calls.lock(0, LockType::Shared, Assert::NONE)?;
-    /// // SAFETY: the number that is got is looked at behind the flush, and both stay until the unlock has returned.
+    /// // SAFETY: both numbers outlive the unlock. The result is read after the flush.
     /// unsafe {
     ///     calls.get((&raw mut count).cast(), 1, &long, 0, 0, 1, &long)?;
     ///     calls.flush(0)?;
@@ -128,21 +140,24 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`Window::lock_with`](crate::Window::lock_with), but for those of operations.
+    /// Those of [`Window::lock_with`](crate::Window::lock_with), except for the operations' errors.
     pub fn lock(self, target: i32, lock_type: LockType, assert: Assert) -> Result<()> {
         self.core.lock(target, lock_type, assert)
     }
 
-    /// Completes the operations on a target, and gives its lock back; see [`lock`](Raw::lock).
+    /// Completes the operations on a target, and releases its lock. [`lock`](Raw::lock) has an
+    /// example.
     ///
     /// # Errors
-    /// RMA_SYNC for a target that isn't locked (rule 5); RANK, for PROC_NULL too; the first operation to fail; PROC_ABORTED where the
-    /// target died.
+    /// - RMA_SYNC for a target that isn't locked (rule 5).
+    /// - RANK for a rank outside of the window, and for PROC_NULL.
+    /// - The error of the first operation that failed.
+    /// - PROC_ABORTED if the target died.
     pub fn unlock(self, target: i32) -> Result<()> {
         self.core.unlock(target)
     }
 
-    /// Locks all targets, shared (MPI-5.0 section 12.5.3).
+    /// Locks all targets with shared locks (MPI-5.0 section 12.5.3).
     ///
     /// ```
     /// # use longshore::{Assert, Info, Op, Window};
@@ -152,8 +167,9 @@ impl<'w> Raw<'w> {
     /// # let (long, calls, one) = (rank.type_of::<i64>()?, window.raw(), 1i64);
     /// calls.lock_all(Assert::NONE)?;
     /// for target in 0..world.size() {
+    ///     let from = (&raw const one).cast();
     ///     // SAFETY: the number stays until the unlock_all has returned.
-    ///     unsafe { calls.accumulate((&raw const one).cast(), 1, &long, target, 0, 1, &long, Op::Sum)? };
+    ///     unsafe { calls.accumulate(from, 1, &long, target, 0, 1, &long, Op::Sum)? };
     /// }
     /// calls.unlock_all()?;
     /// # window.free()?;
@@ -162,46 +178,54 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`Window::lock_all_with`](crate::Window::lock_all_with), but for those of operations.
+    /// Those of [`Window::lock_all_with`](crate::Window::lock_all_with), except for the operations'
+    /// errors.
     pub fn lock_all(self, assert: Assert) -> Result<()> {
         self.core.lock_all(assert)
     }
 
-    /// Completes all operations, and gives all locks back; see [`lock_all`](Raw::lock_all).
+    /// Completes all operations, and releases all locks. [`lock_all`](Raw::lock_all) has an
+    /// example.
     ///
     /// # Errors
-    /// As [`unlock`](Raw::unlock); RMA_SYNC without a lock_all (rule 4).
+    /// Those of [`unlock`](Raw::unlock), and RMA_SYNC without a lock_all (rule 4).
     pub fn unlock_all(self) -> Result<()> {
         self.core.unlock_all()
     }
 
-    /// Completes the operations on a target, here and there (MPI-5.0 section 12.5.4); see [`lock`](Raw::lock).
+    /// Completes the operations on a target, at the origin and at the target (MPI-5.0 section
+    /// 12.5.4). [`lock`](Raw::lock) has an example.
     ///
     /// # Errors
-    /// RMA_SYNC outside of a passive epoch (rule 11); the first operation to fail; PROC_ABORTED where the target died.
+    /// - RMA_SYNC outside of a passive epoch (rule 11).
+    /// - The error of the first operation that failed.
+    /// - PROC_ABORTED if the target died.
     #[inline]
     pub fn flush(self, target: i32) -> Result<()> {
         self.core.flush(target)
     }
 
-    /// As [`flush`](Raw::flush), for all targets.
+    /// Completes the operations on all targets, at the origin and at the targets (MPI-5.0 section
+    /// 12.5.4).
     ///
     /// # Errors
-    /// As [`flush`](Raw::flush).
+    /// Those of [`flush`](Raw::flush).
     #[inline]
     pub fn flush_all(self) -> Result<()> {
         self.core.flush_all()
     }
 
-    /// As [`flush`](Raw::flush), at this side only: memory may be used again.
+    /// Completes the operations on a target, at the origin only: their memory may be used again
+    /// (MPI-5.0 section 12.5.4).
     ///
     /// # Errors
-    /// As [`flush`](Raw::flush).
+    /// Those of [`flush`](Raw::flush).
     pub fn flush_local(self, target: i32) -> Result<()> {
         self.core.flush_local(target)
     }
 
-    /// As [`flush_local`](Raw::flush_local), for all targets.
+    /// Completes the operations on all targets, at the origin only: their memory may be used again
+    /// (MPI-5.0 section 12.5.4).
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -209,14 +233,14 @@ impl<'w> Raw<'w> {
     /// # let window = Window::allocate(rank.world(), 64, 8, &Info::default())?;
     /// let (long, calls, mut value) = (rank.type_of::<i64>()?, window.raw(), 7i64);
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: the value is left alone until a flush has returned.
+    /// // SAFETY: the value isn't changed until a flush has returned.
     /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 0, 1, &long)? };
     /// calls.flush_local(0)?;
     /// value += 1;
-    /// // SAFETY: as above.
+    /// // SAFETY: the value isn't changed until the flush_local_all has returned.
     /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 1, 1, &long)? };
-    /// calls.flush_local_all()?; // At this side,
-    /// calls.flush_all()?; // and at the target's.
+    /// calls.flush_local_all()?; // Complete at the origin,
+    /// calls.flush_all()?; // and at the target.
     /// calls.unlock_all()?;
     /// # window.free()?;
     /// # rank.finalize()?;
@@ -224,12 +248,13 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Errors
-    /// As [`flush`](Raw::flush).
+    /// Those of [`flush`](Raw::flush).
     pub fn flush_local_all(self) -> Result<()> {
         self.core.flush_local_all()
     }
 
-    /// Orders this rank's own loads and stores of its window against those of others (MPI-5.0 section 12.5.4).
+    /// Orders this rank's own loads and stores of its window and those of other ranks (MPI-5.0
+    /// section 12.5.4).
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -239,7 +264,7 @@ impl<'w> Raw<'w> {
     /// calls.lock_all(Assert::NONE)?;
     /// // SAFETY: the window has eight bytes, and no other rank writes them here.
     /// unsafe { window.base().cast::<u64>().write_volatile(1) };
-    /// calls.sync()?; // From here on whoever is told that it is done finds it done.
+    /// calls.sync()?; // A rank that is notified after this finds the stored value.
     /// calls.unlock_all()?;
     /// # window.free()?;
     /// # rank.finalize()?;
@@ -252,15 +277,16 @@ impl<'w> Raw<'w> {
         self.core.sync()
     }
 
-    /// Puts `origin_count` elements of `origin_type` at `origin` into a target's window (MPI-5.0 section 12.3.1), as
-    /// [`Epoch::put`](crate::Epoch::put); examples at [`fence`](Raw::fence) and [`lock`](Raw::lock).
+    /// Puts `origin_count` elements of `origin_type` at `origin` into a target's window (MPI-5.0
+    /// section 12.3.1); see [`Epoch::put`](crate::Epoch::put). [`fence`](Raw::fence) and
+    /// [`lock`](Raw::lock) have examples.
     ///
     /// # Safety
-    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be read by it, has been written, and is
-    /// written by nobody.
+    /// Until the operation is complete (see [`Raw`]), the elements at `origin` must be initialized
+    /// memory that may be read through the pointer. Nobody may write it.
     ///
     /// # Errors
-    /// As [`Epoch::put`](crate::Epoch::put).
+    /// Those of [`Epoch::put`](crate::Epoch::put).
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
@@ -280,15 +306,15 @@ impl<'w> Raw<'w> {
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
-    /// Gets elements from a target's window (MPI-5.0 section 12.3.2), as [`Epoch::get`](crate::Epoch::get); an example at
-    /// [`lock`](Raw::lock).
+    /// Gets elements from a target's window into the memory at `origin` (MPI-5.0 section 12.3.2);
+    /// see [`Epoch::get`](crate::Epoch::get). [`lock`](Raw::lock) has an example.
     ///
     /// # Safety
-    /// Until it is complete (see [`Raw`]) the elements at `origin` are memory that may be written by it, and that nobody else reads or
-    /// writes.
+    /// Until the operation is complete (see [`Raw`]), the elements at `origin` must be memory that
+    /// may be written through the pointer. Nobody else may read or write it.
     ///
     /// # Errors
-    /// As [`Epoch::get`](crate::Epoch::get).
+    /// Those of [`Epoch::get`](crate::Epoch::get).
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
@@ -308,14 +334,14 @@ impl<'w> Raw<'w> {
         self.core.transfer(action, span, what, target, at, target_count, target_type)
     }
 
-    /// Combines elements with what a target's window holds (MPI-5.0 section 12.3.4), as
-    /// [`Epoch::accumulate`](crate::Epoch::accumulate); an example at [`lock_all`](Raw::lock_all).
+    /// Combines elements with the contents of a target's window (MPI-5.0 section 12.3.4); see
+    /// [`Epoch::accumulate`](crate::Epoch::accumulate). [`lock_all`](Raw::lock_all) has an example.
     ///
     /// # Safety
-    /// As [`put`](Raw::put).
+    /// The contract of [`put`](Raw::put).
     ///
     /// # Errors
-    /// As [`Epoch::accumulate`](crate::Epoch::accumulate).
+    /// Those of [`Epoch::accumulate`](crate::Epoch::accumulate).
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
@@ -336,8 +362,9 @@ impl<'w> Raw<'w> {
         self.core.accumulate(action, origin, None, target, at, target_count, target_type)
     }
 
-    /// As [`accumulate`](Raw::accumulate), and gets what was there (MPI-5.0 section 12.3.4), as
-    /// [`Epoch::get_accumulate`](crate::Epoch::get_accumulate). With [`Op::NoOp`] the origin isn't looked at: it may be null.
+    /// Combines elements with the contents of a target's window, and fetches the old contents
+    /// (MPI-5.0 section 12.3.4); see [`Epoch::get_accumulate`](crate::Epoch::get_accumulate). With
+    /// [`Op::NoOp`] the origin is ignored, and may be null.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Op, Window};
@@ -347,7 +374,8 @@ impl<'w> Raw<'w> {
     /// let (add, mut before) = ([3i64, 4], [-1i64; 2]);
     /// let (from, to) = (add.as_ptr().cast(), before.as_mut_ptr().cast());
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: the arrays hold two numbers each, and stay as they are until the unlock_all has returned.
+    /// // SAFETY: the arrays hold two numbers each, and aren't used until the unlock_all has
+    /// // returned.
     /// unsafe { calls.get_accumulate((from, 2, &long), (to, 2, &long), 0, 0, 2, &long, Op::Sum)? };
     /// calls.unlock_all()?;
     /// assert_eq!(before[0] % 3, 0);
@@ -357,10 +385,11 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`put`](Raw::put) for the origin, as [`get`](Raw::get) for the result.
+    /// The contract of [`put`](Raw::put) for the origin, and that of [`get`](Raw::get) for the
+    /// result.
     ///
     /// # Errors
-    /// As [`Epoch::get_accumulate`](crate::Epoch::get_accumulate).
+    /// Those of [`Epoch::get_accumulate`](crate::Epoch::get_accumulate).
     #[inline(always)]
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
@@ -381,8 +410,8 @@ impl<'w> Raw<'w> {
         self.core.accumulate(action, origin, result, target, at, target_count, target_type)
     }
 
-    /// As [`get_accumulate`](Raw::get_accumulate) of one element of a predefined type (MPI-5.0 section 12.3.4), pairs
-    /// included.
+    /// Combines one element of a predefined type with the element at the target, and fetches its
+    /// old value (MPI-5.0 section 12.3.4). Pair types such as MPI_DOUBLE_INT are allowed.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Op, Window};
@@ -392,7 +421,7 @@ impl<'w> Raw<'w> {
     /// let (one, mut ticket) = (1i64, -1i64);
     /// let (from, to) = ((&raw const one).cast(), (&raw mut ticket).cast());
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: both numbers stay as they are until the unlock_all has returned.
+    /// // SAFETY: both numbers stay, and aren't used until the unlock_all has returned.
     /// unsafe { calls.fetch_and_op(from, to, &long, 0, 0, Op::Sum)? };
     /// calls.unlock_all()?;
     /// assert!(ticket >= 0);
@@ -402,10 +431,11 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`put`](Raw::put) for the origin, as [`get`](Raw::get) for the result.
+    /// The contract of [`put`](Raw::put) for the origin, and that of [`get`](Raw::get) for the
+    /// result.
     ///
     /// # Errors
-    /// As [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op).
+    /// Those of [`Epoch::fetch_and_op`](crate::Epoch::fetch_and_op).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn fetch_and_op(
@@ -421,8 +451,9 @@ impl<'w> Raw<'w> {
         self.core.fetch(op, operand, room, target, target_disp, datatype)
     }
 
-    /// Puts the element at `origin` where the one at the target equals the one at `compare`, and gets what was there
-    /// (MPI-5.0 section 12.3.4), as [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
+    /// Stores the element at `origin` if the element at the target equals the one at `compare`, and
+    /// fetches the old value in both cases (MPI-5.0 section 12.3.4). See
+    /// [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -432,7 +463,7 @@ impl<'w> Raw<'w> {
     /// let (me, free, mut owner) = (i64::from(rank.world().rank()) + 1, 0i64, -1i64);
     /// let [new, compare] = [&raw const me, &raw const free].map(<*const i64>::cast);
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: the three numbers stay as they are until the unlock_all has returned.
+    /// // SAFETY: the three numbers stay, and aren't used until the unlock_all has returned.
     /// unsafe { calls.compare_and_swap(new, compare, (&raw mut owner).cast(), &long, 0, 0)? };
     /// calls.unlock_all()?;
     /// assert!(owner >= 0);
@@ -442,10 +473,11 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`put`](Raw::put) for the origin and the element to compare, as [`get`](Raw::get) for the result.
+    /// The contract of [`put`](Raw::put) for the origin and for `compare`, and that of
+    /// [`get`](Raw::get) for the result.
     ///
     /// # Errors
-    /// As [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
+    /// Those of [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
     #[inline(always)]
     #[track_caller]
     pub unsafe fn compare_and_swap(
@@ -462,7 +494,8 @@ impl<'w> Raw<'w> {
         self.core.swap(compare, new, element(result, datatype), target, target_disp, datatype)
     }
 
-    /// As [`put`](Raw::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// A [`put`](Raw::put) with a request, which is waited for individually (MPI-5.0 section
+    /// 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -480,10 +513,10 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`put`](Raw::put). A request that is dropped completes nothing.
+    /// The contract of [`put`](Raw::put). Dropping the request doesn't complete the operation.
     ///
     /// # Errors
-    /// As [`Epoch::rput`](crate::Epoch::rput).
+    /// Those of [`Epoch::rput`](crate::Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn rput<'t>(
@@ -502,7 +535,8 @@ impl<'w> Raw<'w> {
         start(self.core, Operation::new(Action::Put, place, origin, None))
     }
 
-    /// As [`get`](Raw::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// A [`get`](Raw::get) with a request, which is waited for individually (MPI-5.0 section
+    /// 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Window};
@@ -511,7 +545,7 @@ impl<'w> Raw<'w> {
     /// # let (long, calls) = (rank.type_of::<i64>()?, window.raw());
     /// let mut value = -1i64;
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: the value is left alone until the wait has returned.
+    /// // SAFETY: the value isn't used until the wait has returned.
     /// unsafe { calls.rget((&raw mut value).cast(), 1, &long, 0, 0, 1, &long)? }.wait()?;
     /// assert_eq!(value, 0);
     /// calls.unlock_all()?;
@@ -521,10 +555,10 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`get`](Raw::get). A request that is dropped completes nothing.
+    /// The contract of [`get`](Raw::get). Dropping the request doesn't complete the operation.
     ///
     /// # Errors
-    /// As [`Epoch::rget`](crate::Epoch::rget).
+    /// Those of [`Epoch::rget`](crate::Epoch::rget).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn rget<'t>(
@@ -543,7 +577,8 @@ impl<'w> Raw<'w> {
         start(self.core, Operation::new(Action::Get, place, None, result))
     }
 
-    /// As [`accumulate`](Raw::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// An [`accumulate`](Raw::accumulate) with a request, which is waited for individually (MPI-5.0
+    /// section 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Op, Window};
@@ -561,10 +596,10 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`rput`](Raw::rput).
+    /// The contract of [`rput`](Raw::rput).
     ///
     /// # Errors
-    /// As [`Epoch::raccumulate`](crate::Epoch::raccumulate).
+    /// Those of [`Epoch::raccumulate`](crate::Epoch::raccumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn raccumulate<'t>(
@@ -584,8 +619,8 @@ impl<'w> Raw<'w> {
         start(self.core, Operation::new(Action::Accumulate(op), place, origin, None))
     }
 
-    /// As [`get_accumulate`](Raw::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
-    /// only.
+    /// A [`get_accumulate`](Raw::get_accumulate) with a request, which is waited for individually
+    /// (MPI-5.0 section 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Assert, Info, Op, Window};
@@ -596,7 +631,7 @@ impl<'w> Raw<'w> {
     /// let from = ((&raw const one).cast(), 1, &long);
     /// let to = ((&raw mut before).cast(), 1, &long);
     /// calls.lock_all(Assert::NONE)?;
-    /// // SAFETY: both numbers are left alone until the wait has returned.
+    /// // SAFETY: both numbers stay, and aren't used until the wait has returned.
     /// unsafe { calls.rget_accumulate(from, to, 0, 0, 1, &long, Op::Sum)? }.wait()?;
     /// assert!(before >= 0);
     /// calls.unlock_all()?;
@@ -606,10 +641,11 @@ impl<'w> Raw<'w> {
     /// ```
     ///
     /// # Safety
-    /// As [`rput`](Raw::rput) for the origin, as [`rget`](Raw::rget) for the result.
+    /// The contract of [`rput`](Raw::rput) for the origin, and that of [`rget`](Raw::rget) for the
+    /// result.
     ///
     /// # Errors
-    /// As [`Epoch::rget_accumulate`](crate::Epoch::rget_accumulate).
+    /// Those of [`Epoch::rget_accumulate`](crate::Epoch::rget_accumulate).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub unsafe fn rget_accumulate<'t>(

@@ -1,4 +1,4 @@
-//! Request-based operations: each is waited for by itself, and owns its memory until then.
+//! Request-based operations: each is waited for individually, and owns its memory until then.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,24 +16,28 @@ use crate::types::TargetType;
 use crate::window::core::Core;
 use crate::window::operation::{Action, Holders, Operation, Side};
 
-/// A request-based operation under way (MPI-5.0 section 12.3.5).
+/// A request-based operation in progress (MPI-5.0 section 12.3.5).
 ///
-/// It owns its memory: the engine may read or write it until the operation is done, and [`wait`](Request::wait) gives it
-/// back. A put or accumulate is done when the data is in the target's window, a get when it is here. The epoch's end
-/// completes all of its requests; what is dropped before is completed all the same, and its memory freed then. What goes wrong with a request
-/// that is dropped, the end of the next epoch tells, or the window's free.
+/// It owns its memory: the engine may read or write it until the operation is done, and
+/// [`wait`](Request::wait) gives it back. A put or accumulate is done when the data are in the
+/// target's window, a get when they are at the origin.
+///
+/// The end of the epoch completes all of its requests. An operation whose request was dropped is
+/// completed too, and its memory is freed then. If it fails, the end of the next epoch or the
+/// window's `free` returns the error.
 #[must_use = "the memory comes back from `wait`"]
 pub struct Request<B> {
     process: Arc<Process>,
     ticket: Arc<Ticket>,
     memory: Vec<Arc<Exposed>>,
     place: Place,
-    /// The window's, whose error handler deals with errors.
+    /// The window's error handlers, to which errors go.
     card: Arc<Card>,
     buffers: PhantomData<B>,
 }
 
-/// What a request gives back: its memory, or an origin's and a result's; nothing where it was [given pointers](crate::Raw).
+/// The memory that a request gives back: one buffer, or an origin and a result. `()` for a request
+/// [by pointers](crate::Raw).
 pub trait Buffers: Sized + private::GiveBack {}
 
 mod private {
@@ -41,7 +45,7 @@ mod private {
 
     use crate::memory::{Exposed, Memory};
 
-    /// What a request held, out of users' sight.
+    /// The memory that a request held, hidden from users.
     pub struct Returned(pub(in crate::window) Vec<Arc<Exposed>>);
 
     pub trait GiveBack: Sized {
@@ -58,7 +62,7 @@ mod private {
         }
     }
 
-    /// Of pointers.
+    /// The memory stays with the lender of the pointers.
     impl GiveBack for () {
         fn give_back(_: Returned) -> Option<()> {
             Some(())
@@ -76,7 +80,8 @@ mod private {
 impl<B: private::GiveBack> Buffers for B {}
 
 impl<B: Buffers> Request<B> {
-    /// Whether the operation is done, so that [`wait`](Request::wait) returns at once. Makes progress.
+    /// Whether the operation is done, so that [`wait`](Request::wait) returns at once. Makes
+    /// progress.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -86,7 +91,7 @@ impl<B: Buffers> Request<B> {
     /// window.lock_all(|epoch| {
     ///     let put = epoch.rput(vec![7i64], 0, 0, 1, &long)?;
     ///     while !put.test()? {
-    ///         // Something else in the meantime.
+    ///         // Other work in the meantime.
     ///     }
     ///     let memory = put.wait()?;
     ///     assert_eq!(memory, [7]);
@@ -98,7 +103,7 @@ impl<B: Buffers> Request<B> {
     /// ```
     ///
     /// # Errors
-    /// PROC_ABORTED where the job is being ended.
+    /// PROC_ABORTED if the job is ending.
     pub fn test(&self) -> Result<bool> {
         if self.ticket.is_done() {
             return Ok(true);
@@ -110,23 +115,27 @@ impl<B: Buffers> Request<B> {
     /// Waits until the operation is done, and gives its memory back.
     ///
     /// # Errors
-    /// What the target refused the operation for; CONVERSION for a value that has no place; PROC_ABORTED where the target
-    /// died. The memory is lost then.
+    /// - The target's reason for refusing the operation.
+    /// - CONVERSION for a value that the other side's representation can't hold.
+    /// - PROC_ABORTED if the target died.
+    ///
+    /// On an error the memory is lost.
     pub fn wait(self) -> Result<B> {
         let Request { process, ticket, memory, place, card, .. } = self;
         let outcome = ticket.wait(&process, place.process);
         if let (false, Some(window)) = (ticket.is_done(), place.window) {
-            // It is to touch nothing any more.
+            // The operation must not touch the memory any more.
             process.give_up(window);
         }
-        // The engine lets go of memory before it says that an operation is done.
+        // The engine releases the memory before it reports the operation as done.
         let gone = || ErrorKind::Aborting { by: None }.into();
         outcome
             .and_then(|()| B::give_back(private::Returned(memory)).ok_or_else(gone))
             .map_err(|error| card.raise(&process, error.at(|| place)))
     }
 
-    /// Always refused: rule 13 (MPI-5.0 section 12.3.5).
+    /// Cancels the operation, which MPI doesn't allow: always refused (rule 13, MPI-5.0 section
+    /// 12.3.5).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -152,7 +161,8 @@ impl<B: Buffers> Request<B> {
         )
     }
 
-    /// Always refused: rule 13 (MPI-5.0 section 12.3.5). Dropping one is another matter: its memory stays until it is done.
+    /// Frees the request, which MPI doesn't allow: always refused (rule 13, MPI-5.0 section
+    /// 12.3.5). A request may be dropped instead: its memory stays until the operation is done.
     ///
     /// # Errors
     /// REQUEST.
@@ -169,7 +179,8 @@ impl<B: Buffers> Request<B> {
 }
 
 impl Epoch<'_, '_> {
-    /// As [`put`](Epoch::put), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// A [`put`](Epoch::put) with a request, which is waited for individually (MPI-5.0 section
+    /// 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -190,7 +201,8 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`put`](Epoch::put); RMA_SYNC outside of a passive epoch. The memory is lost then.
+    /// Those of [`put`](Epoch::put), and RMA_SYNC outside of a passive epoch. On an error the
+    /// memory is lost.
     #[track_caller]
     pub fn rput<'t, M: Memory>(
         &self,
@@ -205,7 +217,8 @@ impl Epoch<'_, '_> {
         request(self.core, Action::Put, place, taken.map(|taken| vec![taken]))
     }
 
-    /// As [`get`](Epoch::get), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// A [`get`](Epoch::get) with a request, which is waited for individually (MPI-5.0 section
+    /// 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -223,7 +236,7 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`rput`](Epoch::rput).
+    /// Those of [`rput`](Epoch::rput).
     #[track_caller]
     pub fn rget<'t, M: Memory>(
         &self,
@@ -238,7 +251,8 @@ impl Epoch<'_, '_> {
         request(self.core, Action::Get, place, taken.map(|taken| vec![taken]))
     }
 
-    /// As [`accumulate`](Epoch::accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs only.
+    /// An [`accumulate`](Epoch::accumulate) with a request, which is waited for individually
+    /// (MPI-5.0 section 12.3.5). Only in passive epochs.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
@@ -255,7 +269,7 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
+    /// Those of [`accumulate`](Epoch::accumulate) and [`rput`](Epoch::rput).
     #[track_caller]
     pub fn raccumulate<'t, M: Memory>(
         &self,
@@ -271,8 +285,8 @@ impl Epoch<'_, '_> {
         request(self.core, Action::Accumulate(op), place, taken.map(|taken| vec![taken]))
     }
 
-    /// As [`get_accumulate`](Epoch::get_accumulate), to be waited for by itself (MPI-5.0 section 12.3.5). Passive epochs
-    /// only. Both memories come back.
+    /// A [`get_accumulate`](Epoch::get_accumulate) with a request, which is waited for individually
+    /// (MPI-5.0 section 12.3.5). Only in passive epochs. The request gives both memories back.
     ///
     /// ```
     /// # use longshore::{Info, Op, Window};
@@ -291,7 +305,7 @@ impl Epoch<'_, '_> {
     /// ```
     ///
     /// # Errors
-    /// As [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
+    /// Those of [`get_accumulate`](Epoch::get_accumulate) and [`rput`](Epoch::rput).
     #[allow(clippy::too_many_arguments)] // MPI's
     #[track_caller]
     pub fn rget_accumulate<'t, O: Memory, M: Memory>(

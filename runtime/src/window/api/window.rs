@@ -24,15 +24,21 @@ use super::epoch::{Chain, Epoch, Passive, in_epoch, in_passive};
 use super::local::Local;
 use super::raw::Raw;
 
-/// The memory of a window that isn't made over the user's: that of [`Window::allocate`] and [`Window::allocate_shared`] lies in
-/// the job's segment, where like ranks reach it directly, and [`Window::create_dynamic`] brings none.
+/// Marks a window that has no memory of the user. The memory of [`Window::allocate`] and
+/// [`Window::allocate_shared`] is in the job's shared memory. A window of
+/// [`Window::create_dynamic`] has no memory until some is attached.
 #[derive(Debug)]
 pub enum Allocated {}
 
-/// Memory of this rank that all ranks of a communicator can put into and get from, and theirs.
+/// A window: memory of each rank of a communicator, into which all its ranks can put and from which
+/// they can get.
 ///
-/// A window made over memory of the user gives it back when it is freed. One that is dropped instead stays open to the
-/// other ranks, and keeps its memory, until the end of the job.
+/// A window over the user's memory gives it back when it is freed. A window that is dropped instead
+/// stays open to the other ranks, with its memory, until the end of the job.
+///
+/// A program may address ranks that run on other architectures. Ranks of one host with the same
+/// data representation access each other's memory directly if it is in shared memory. The docs of
+/// the constructors call them *like ranks*.
 ///
 /// ```
 /// use longshore::{Info, Window};
@@ -57,13 +63,13 @@ impl sealed::Cacheable for Window {}
 impl Cacheable for Window {}
 
 impl Window<Allocated> {
-    /// Makes a window of `size` bytes, all zero, in shared memory (MPI-5.0 section 12.2.2). Collective; sizes and units may
-    /// differ between ranks. Displacements count `disp_unit` bytes.
+    /// Makes a window of `size` bytes in shared memory, all zero (MPI-5.0 section 12.2.2).
+    /// Collective. Displacements count `disp_unit` bytes. Sizes and units may differ between ranks.
     ///
     /// ```
     /// # use longshore::{Info, Window};
     /// # let rank = longshore::init()?;
-    /// // Ten doubles at each rank, by their indices.
+    /// // Ten doubles at each rank, addressed by their indices.
     /// let mut window = Window::allocate(rank.world(), 10 * 8, 8, &Info::default())?;
     /// window.set(9, 2.5f64)?;
     /// assert_eq!((window.get::<f64>(9)?, window.get::<f64>(0)?), (2.5, 0.0));
@@ -73,8 +79,10 @@ impl Window<Allocated> {
     /// ```
     ///
     /// # Errors
-    /// SIZE, DISP for the arguments, ARG where the info's assurances don't hold, NO_MEM; the same error's class at all
-    /// ranks.
+    /// All ranks return an error of the same class:
+    /// - SIZE or DISP for a wrong argument;
+    /// - ARG if an assurance in the info doesn't hold;
+    /// - NO_MEM.
     #[track_caller]
     pub fn allocate(
         communicator: &Communicator,
@@ -86,11 +94,16 @@ impl Window<Allocated> {
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Makes a window whose memory all its ranks load from and store to, each by [`shared_query`](Window::shared_query)
-    /// (MPI-5.0 section 12.2.3). Collective; otherwise as [`allocate`](Window::allocate). The ranks' parts follow each other
-    /// without a gap, unless the info `alloc_shared_noncontig` lets each have pages of its own.
+    /// Makes a window whose memory all its ranks can load from and store to (MPI-5.0 section
+    /// 12.2.3). Collective. Each rank gets access to a rank's part by
+    /// [`shared_query`](Window::shared_query). The arguments are those of
+    /// [`allocate`](Window::allocate).
     ///
-    /// Ranks of unlike representation share memory too, since each part says whose representation it has.
+    /// The ranks' parts are contiguous, unless the info `alloc_shared_noncontig` allows each part
+    /// to have its own pages.
+    ///
+    /// Ranks with different representations can share memory, since each part reports its owner's
+    /// representation.
     ///
     /// ```
     /// use longshore::{Info, Window};
@@ -98,7 +111,7 @@ impl Window<Allocated> {
     /// let rank = longshore::init()?;
     /// let world = rank.world();
     /// let window = Window::allocate_shared(world, 80, 8, &Info::default())?;
-    /// // Everyone's part, written by its neighbour.
+    /// // Each rank writes the part of the next rank.
     /// let next = window.shared_query((world.rank() + 1) % world.size())?;
     /// next.set(3, 2.5f64)?;
     /// window.lock_all(|epoch| epoch.sync())?;
@@ -110,7 +123,8 @@ impl Window<Allocated> {
     /// ```
     ///
     /// # Errors
-    /// As [`allocate`](Window::allocate); RMA_SHARED where a rank can't reach the memory of all (rule 17).
+    /// Those of [`allocate`](Window::allocate), and RMA_SHARED if a rank can't map the memory of
+    /// all (rule 17).
     #[track_caller]
     pub fn allocate_shared(
         communicator: &Communicator,
@@ -122,8 +136,8 @@ impl Window<Allocated> {
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Makes a window without memory, to which each rank [attaches](Window::attach) its own as it likes (MPI-5.0 section 12.2.4).
-    /// Collective. Displacements are addresses at the target.
+    /// Makes a window without memory, to which each rank [attaches](Window::attach) memory later
+    /// (MPI-5.0 section 12.2.4). Collective. Displacements are addresses at the target.
     ///
     /// ```
     /// use longshore::{Info, Window};
@@ -132,7 +146,7 @@ impl Window<Allocated> {
     /// let world = rank.world();
     /// let mut window = Window::create_dynamic(world, &Info::default())?;
     /// let list = window.attach(rank.buffer::<f64>(10)?)?;
-    /// // Everyone learns where everyone's list is.
+    /// // Each rank learns the address of every list.
     /// let lists = world.allgather(&[list.address()])?;
     /// let next = (world.rank() + 1) % world.size();
     /// let double = rank.type_of::<f64>()?;
@@ -145,19 +159,23 @@ impl Window<Allocated> {
     /// ```
     ///
     /// # Errors
-    /// As [`allocate`](Window::allocate).
+    /// Those of [`allocate`](Window::allocate).
     #[track_caller]
     pub fn create_dynamic(communicator: &Communicator, info: &Info) -> Result<Window<Allocated>> {
         let core = create::create_dynamic(communicator, info)?;
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Ends the window (MPI-5.0 section 12.2.5). Collective. What is still attached to it goes with it.
+    /// Frees the window (MPI-5.0 section 12.2.5). Collective. Memory that is still attached to it
+    /// is freed too.
     ///
     /// # Errors
-    /// RMA_SYNC within an epoch, or while it is exposed (rule 25); PROC_ABORTED where a rank died. The window is gone then as well: nobody
-    /// can wait for an exposure any more, and where it is RMA_SYNC the other ranks' free waits for this one's for ever. Else what an
-    /// operation came to whose request was dropped behind its epoch.
+    /// - RMA_SYNC within an epoch, or while the window is exposed (rule 25). The other ranks'
+    ///   `free` then waits for ever.
+    /// - PROC_ABORTED if a rank died.
+    /// - Otherwise the error of an operation whose request was dropped after its epoch.
+    ///
+    /// The window is lost in each case.
     #[track_caller]
     pub fn free(self) -> Result<()> {
         self.core.free().map(drop)
@@ -165,10 +183,12 @@ impl Window<Allocated> {
 }
 
 impl<M: Memory> Window<M> {
-    /// Makes a window over memory of this rank's own: a `Vec`, a `Box` or a [`Buffer`](crate::Buffer) (MPI-5.0 section
-    /// 12.2.1). Collective. Until [`free`](Window::free) returns it, only the window can reach the memory, so its bytes are
-    /// copied to shared memory (and back), where like ranks reach them directly. The other ranks reach
-    /// [`Pointed`](crate::Pointed) memory by messages.
+    /// Makes a window over memory of the user: a `Vec`, a `Box` or a [`Buffer`](crate::Buffer)
+    /// (MPI-5.0 section 12.2.1). Collective. [`free`](Window::free) gives the memory back.
+    ///
+    /// Until then only the window can reach the memory. Its bytes are moved to shared memory if
+    /// there are like ranks, which access it directly there. [`Pointed`](crate::Pointed) memory
+    /// stays in place, and the other ranks reach it by messages.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -185,8 +205,9 @@ impl<M: Memory> Window<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`allocate`](Window::allocate). BUFFER on a rank that emulates another architecture, for a `Vec` or `Box` of
-    /// anything but bytes. The memory is lost then.
+    /// Those of [`allocate`](Window::allocate). BUFFER on a rank that emulates another
+    /// architecture, for a `Vec` or `Box` with elements other than bytes. On an error the memory is
+    /// lost.
     #[track_caller]
     pub fn create(
         communicator: &Communicator,
@@ -198,10 +219,15 @@ impl<M: Memory> Window<M> {
         Ok(Window { core, memory: PhantomData })
     }
 
-    /// Ends the window and gives its memory back (MPI-5.0 section 12.2.5). Collective.
+    /// Frees the window, and gives its memory back (MPI-5.0 section 12.2.5). Collective.
     ///
     /// # Errors
-    /// As the other `free`; the memory is lost then.
+    /// - RMA_SYNC within an epoch, or while the window is exposed (rule 25). The other ranks'
+    ///   `free` then waits for ever.
+    /// - PROC_ABORTED if a rank died.
+    /// - Otherwise the error of an operation whose request was dropped after its epoch.
+    ///
+    /// The window and its memory are lost in each case.
     #[track_caller]
     pub fn free(self) -> Result<M> {
         self.core.free().and_then(|exposed: Exposed| create::give_back(exposed))
@@ -209,10 +235,11 @@ impl<M: Memory> Window<M> {
 }
 
 impl<M> Window<M> {
-    /// Runs one epoch: a fence, the operations of `body`, a fence (MPI-5.0 section 12.5.1). Collective.
+    /// Runs one fence epoch: a fence, the operations of `body`, and a fence that closes the epoch
+    /// (MPI-5.0 section 12.5.1). Collective.
     ///
-    /// All operations of all ranks are done when it returns; buffers are borrowed until then. The closing fence takes place
-    /// whatever `body` returns.
+    /// When it returns, all operations of all ranks are done, and their buffers aren't borrowed any
+    /// more. The closing fence takes place even if `body` returns an error.
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -232,8 +259,11 @@ impl<M> Window<M> {
     /// ```
     ///
     /// # Errors
-    /// RMA_SYNC while the window is exposed, or another epoch is open (rules 3 and 6). The body's; else the first of its operations
-    /// to fail, its target's refusals included; else PROC_ABORTED where a rank died.
+    /// RMA_SYNC while the window is exposed, or within another epoch (rules 3 and 6). After the
+    /// opening fence, the first of these:
+    /// 1. the error of `body`;
+    /// 2. the error of the first operation that failed, including its target's refusal;
+    /// 3. PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn fence<'env, R>(
         &'env mut self,
@@ -242,11 +272,12 @@ impl<M> Window<M> {
         self.fence_with(Assert::NONE, Assert::NONE, body)
     }
 
-    /// Likewise, with promises to the two fences. The closing fence is given NOSUCCEED automatically.
+    /// Runs one fence epoch, as [`fence`](Window::fence) does, with asserts for the two fences. The
+    /// closing fence always has NOSUCCEED.
     ///
     /// # Errors
-    /// As [`fence`](Window::fence); RMA_SYNC for a promise that wasn't kept (rule 9), ASSERT for one that a fence doesn't
-    /// take.
+    /// Those of [`fence`](Window::fence), RMA_SYNC for a false assert (rule 9), and ASSERT for an
+    /// assert that a fence doesn't take.
     #[track_caller]
     pub fn fence_with<'env, R>(
         &'env mut self,
@@ -264,18 +295,20 @@ impl<M> Window<M> {
         };
         match self.core.fence(opening) {
             Err(error) if !self.core.is_fenced() => Err(error),
-            // Who broke a promise has met the others all the same, and meets them again.
+            // A rank whose assert was false has joined the opening fence, so it must close it too.
             opened => in_epoch(&self.core, close, |epoch| opened.and_then(|()| body(epoch))),
         }
     }
 
-    /// Runs a chain of epochs, each closed by a fence that opens the next (MPI-5.0 section 12.5.1): n epochs take n + 1 fences.
-    /// Collective. Between the epochs, and in them, the own memory is reached by the accessors of [`Chain::local`].
+    /// Runs a chain of fence epochs, in which each closing fence opens the next epoch (MPI-5.0
+    /// section 12.5.1): n epochs take n + 1 fences. Collective. [`Chain::local`] gives accessors to
+    /// this rank's memory, in and between the epochs.
     ///
-    /// An epoch that fails has had its fence all the same. Whoever ends the chain for it leaves ranks that go on waiting.
+    /// If an epoch fails, its fence has taken place, and the chain can go on. A rank that ends its
+    /// chain early leaves the other ranks waiting in their next fence.
     ///
     /// # Errors
-    /// As [`fence`](Window::fence).
+    /// Those of [`fence`](Window::fence).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -299,7 +332,8 @@ impl<M> Window<M> {
         self.core.called(Location::caller());
         match self.core.fence(Assert::NONE) {
             Err(error) if !self.core.is_fenced() => Err(error),
-            // Whoever is told here of what failed before has met the others all the same, who go on.
+            // A rank that returns an earlier error here has joined the opening fence, and the
+            // others go on.
             opened => {
                 let outcome = body(&mut Chain::new(&self.core));
                 self.core.end_fences();
@@ -308,16 +342,23 @@ impl<M> Window<M> {
         }
     }
 
-    /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Nobody else takes part: the
-    /// target need not call anything. Locks of several targets are nested.
+    /// Locks a target, runs the operations of `body`, and unlocks it (MPI-5.0 section 12.5.3). Not
+    /// collective: the target need not call anything. Locks of several targets are nested.
     ///
-    /// All operations on the target are done when it returns. The unlock takes place whatever `body` returns. Locks are fair:
-    /// who asks first gets it first.
+    /// When it returns, all operations on the target are done. The unlock takes place even if
+    /// `body` returns an error. Locks are fair: they are granted in the order of the requests.
     ///
     /// # Errors
-    /// RMA_SYNC within another epoch (rule 3), for a target that this rank has locked (rule 5) or that exposed its window
-    /// (rule 6), or where the info key `no_locks` is true (rule 26); RANK, for PROC_NULL too. The body's; else the first of its operations
-    /// to fail; else PROC_ABORTED where the target died.
+    /// - RMA_SYNC within another epoch (rule 3).
+    /// - RMA_SYNC for a target that this rank has locked (rule 5), or to which this rank's window
+    ///   is exposed (rule 6).
+    /// - RMA_SYNC if the info key `no_locks` is true (rule 26).
+    /// - RANK for a rank outside of the window, and for PROC_NULL.
+    ///
+    /// After the lock, the first of these:
+    /// 1. the error of `body`;
+    /// 2. the error of the first operation that failed;
+    /// 3. PROC_ABORTED if the target died.
     ///
     /// ```
     /// use longshore::{Info, LockType, Window};
@@ -341,10 +382,11 @@ impl<M> Window<M> {
         self.lock_with(target, lock_type, Assert::NONE, body)
     }
 
-    /// Likewise, with NOCHECK if the caller knows that no lock conflicts: none is taken then.
+    /// Runs a lock epoch, as [`lock`](Window::lock) does, with an assert. With NOCHECK the program
+    /// promises that no lock conflicts, so none is taken.
     ///
     /// # Errors
-    /// As [`lock`](Window::lock); ASSERT for another promise (rule 10).
+    /// Those of [`lock`](Window::lock), and ASSERT for any other assert (rule 10).
     #[inline]
     pub fn lock_with<'env, R>(
         &'env self,
@@ -357,12 +399,15 @@ impl<M> Window<M> {
         in_passive(&self.core, |core| core.unlock(target), body)
     }
 
-    /// Locks all targets, shared, runs the operations of `body`, and unlocks them (MPI-5.0 section 12.5.3). Not collective.
-    /// It costs the same however many targets there are: each lock is taken by the first operation that needs it. Only of a
-    /// [shared](Window::allocate_shared) window all are taken at once, for loads and stores.
+    /// Locks all targets with shared locks, runs the operations of `body`, and unlocks them
+    /// (MPI-5.0 section 12.5.3). Not collective.
+    ///
+    /// Its cost doesn't depend on the number of targets: the first operation on a target takes its
+    /// lock. Only in a [shared](Window::allocate_shared) window all locks are taken at once, since
+    /// loads and stores need them.
     ///
     /// # Errors
-    /// As [`lock`](Window::lock).
+    /// Those of [`lock`](Window::lock).
     ///
     /// ```
     /// # use longshore::{Info, Window};
@@ -387,10 +432,11 @@ impl<M> Window<M> {
         self.lock_all_with(Assert::NONE, body)
     }
 
-    /// Likewise, with NOCHECK if the caller knows that no lock conflicts.
+    /// Locks all targets, as [`lock_all`](Window::lock_all) does, with an assert. With NOCHECK the
+    /// program promises that no lock conflicts, so none is taken.
     ///
     /// # Errors
-    /// As [`lock_with`](Window::lock_with).
+    /// Those of [`lock_with`](Window::lock_with).
     #[inline]
     pub fn lock_all_with<'env, R>(
         &'env self,
@@ -401,13 +447,21 @@ impl<M> Window<M> {
         in_passive(&self.core, Core::unlock_all, body)
     }
 
-    /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and completes (MPI-5.0
-    /// section 12.5.2): all operations are done when it returns. The complete takes place whatever `body` returns.
+    /// Waits until all ranks of a group have [posted](Window::post), runs operations on them, and
+    /// completes the epoch (MPI-5.0 section 12.5.2).
+    ///
+    /// When it returns, all operations are done. The complete takes place even if `body` returns an
+    /// error.
     ///
     /// # Errors
-    /// RMA_SYNC within another epoch (rule 3), and for operations on other targets (rule 2); GROUP for a group with processes
-    /// that the window hasn't; ASSERT for another promise than NOCHECK. The body's; else the first of its operations to
-    /// fail; else PROC_ABORTED where a target died.
+    /// - RMA_SYNC within another epoch (rule 3), and for operations on other targets (rule 2).
+    /// - GROUP for a group with processes outside of the window.
+    /// - ASSERT for an assert other than NOCHECK.
+    ///
+    /// After the start, the first of these:
+    /// 1. the error of `body`;
+    /// 2. the error of the first operation that failed;
+    /// 3. PROC_ABORTED if a target died.
     ///
     /// ```
     /// use longshore::{Assert, Info, Window};
@@ -416,7 +470,7 @@ impl<M> Window<M> {
     /// let world = rank.world();
     /// let window = Window::allocate(world, 8, 8, &Info::default())?;
     /// let long = rank.type_of::<i64>()?;
-    /// // To the next rank, and from the one before.
+    /// // Puts to the next rank; the rank before puts here.
     /// let (me, size) = (world.rank(), world.size());
     /// let (next, before) = ((me + 1) % size, (me + size - 1) % size);
     /// window.post(&world.group().incl(&[before])?, Assert::NONE)?;
@@ -442,49 +496,58 @@ impl<M> Window<M> {
         in_epoch(&self.core, Core::complete, body)
     }
 
-    /// Exposes this rank's memory to the ranks of a group that start (MPI-5.0 section 12.5.2). Waits for nobody, but for the unlock of
-    /// an unlike rank that is on its way.
+    /// Exposes this rank's memory to the ranks of a group, which start (MPI-5.0 section 12.5.2). It
+    /// waits for no call of another rank. It waits only for an unlock that is on its way by
+    /// message.
     ///
     /// # Errors
-    /// RMA_SYNC while it is exposed (rule 4) or locked (rule 6), or for a promise that wasn't kept (rule 9); GROUP for a group with
-    /// processes that the window hasn't; ASSERT.
+    /// - RMA_SYNC while the window is exposed (rule 4) or locked (rule 6), and for a false assert
+    ///   (rule 9).
+    /// - GROUP for a group with processes outside of the window.
+    /// - ASSERT for an assert that a post doesn't take.
     #[track_caller]
     pub fn post(&self, group: &Group, assert: Assert) -> Result<()> {
         self.core.called(Location::caller());
         self.core.post(group, assert)
     }
 
-    /// Waits until all ranks of the post's group have completed (MPI-5.0 section 12.5.2): their operations on this rank's memory are
-    /// done.
+    /// Waits until all ranks of the post's group have completed (MPI-5.0 section 12.5.2). Their
+    /// operations on this rank's memory are done then.
     ///
     /// # Errors
-    /// RMA_SYNC without a post (rule 4); PROC_ABORTED where one of them died.
+    /// RMA_SYNC without a post (rule 4), PROC_ABORTED if one of the ranks died.
     #[track_caller]
     pub fn wait(&self) -> Result<()> {
         self.core.called(Location::caller());
         self.core.wait()
     }
 
-    /// Whether all ranks of the post's group have completed, without waiting for it (MPI-5.0 section 12.5.2). If so, the exposure has
-    /// ended.
+    /// Whether all ranks of the post's group have completed (MPI-5.0 section 12.5.2). If so, it
+    /// ends the exposure. It doesn't wait.
     ///
     /// # Errors
-    /// As [`wait`](Window::wait).
+    /// Those of [`wait`](Window::wait).
     pub fn test(&self) -> Result<bool> {
         self.core.test()
     }
 
-    /// Accessors to this rank's own memory, which copy.
+    /// Accessors to this rank's own memory, which copy elements.
     pub fn local(&self) -> Local<'_> {
         Local::new(&self.core)
     }
 
-    /// A rank's part of a shared window, to be loaded from and stored to (MPI-5.0 section 12.2.3). With PROC_NULL it is that
-    /// of the lowest rank whose size isn't 0; where all are, rank 0's. As MPI has it, what the ranks load and store at the
-    /// same time is theirs to order: by a lock, by a barrier between two [`sync`](Passive::sync)s, or by a fence.
+    /// Accessors to a rank's part of a shared window, for loads and stores (MPI-5.0 section
+    /// 12.2.3).
+    ///
+    /// With PROC_NULL it is the part of the lowest rank whose size isn't 0. If all sizes are 0, it
+    /// is that of rank 0.
+    ///
+    /// As in MPI, the program must order conflicting loads and stores of different ranks. It can
+    /// use a lock, a fence, or a barrier between two calls of [`sync`](Passive::sync).
     ///
     /// # Errors
-    /// RMA_FLAVOR on a window that isn't shared, which MPI allows since 4.1 (rule 16); RANK.
+    /// RANK for a rank outside of the window. RMA_FLAVOR on a window that isn't shared, which MPI
+    /// has allowed since 4.1 (rule 16).
     pub fn shared_query(&self, rank: i32) -> Result<Local<'_>> {
         Local::shared(&self.core, rank)
     }
@@ -492,7 +555,7 @@ impl<M> Window<M> {
     /// The element at a displacement of this rank's own memory; see [`Local::get`].
     ///
     /// # Errors
-    /// As [`Local::get`].
+    /// Those of [`Local::get`].
     #[track_caller]
     pub fn get<T: Element>(&self, displacement: i64) -> Result<T> {
         self.local().get(displacement)
@@ -501,7 +564,7 @@ impl<M> Window<M> {
     /// Replaces the element at a displacement of this rank's own memory; see [`Local::set`].
     ///
     /// # Errors
-    /// As [`Local::set`].
+    /// Those of [`Local::set`].
     #[track_caller]
     pub fn set<T: Element>(&mut self, displacement: i64, value: T) -> Result<()> {
         self.local().set(displacement, value)
@@ -510,7 +573,7 @@ impl<M> Window<M> {
     /// Reads elements of this rank's own memory; see [`Local::read`].
     ///
     /// # Errors
-    /// As [`Local::read`].
+    /// Those of [`Local::read`].
     #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         self.local().read(displacement, values)
@@ -519,14 +582,14 @@ impl<M> Window<M> {
     /// Writes elements of this rank's own memory; see [`Local::write`].
     ///
     /// # Errors
-    /// As [`Local::write`].
+    /// Those of [`Local::write`].
     #[track_caller]
     pub fn write<T: Element>(&mut self, displacement: i64, values: &[T]) -> Result<()> {
         self.local().write(displacement, values)
     }
 
-    /// The calls of epochs without scopes, with pointers to the origin's memory (MPI-5.0 sections 12.3 and 12.5): what this type's own
-    /// are made of.
+    /// The calls of epochs without scopes, with pointers to the origin's memory (MPI-5.0 sections
+    /// 12.3 and 12.5). The calls of this type are made of them.
     ///
     /// ```
     /// use longshore::{Info, LockType, Window, Assert};
@@ -536,7 +599,7 @@ impl<M> Window<M> {
     /// let (long, value) = (rank.type_of::<i64>()?, 7i64);
     /// let calls = window.raw();
     /// calls.lock(0, LockType::Exclusive, Assert::NONE)?;
-    /// // SAFETY: the value stays where it is until the unlock has returned.
+    /// // SAFETY: the value stays in place until the unlock has returned.
     /// unsafe { calls.put((&raw const value).cast(), 1, &long, 0, 0, 1, &long)? };
     /// calls.unlock(0)?;
     /// # window.free()?;
@@ -562,17 +625,17 @@ impl<M> Window<M> {
         self.core.failed(error, call, None)
     }
 
-    /// The group of the communicator that it was made on (MPI-5.0 section 12.2.8).
+    /// The group of the window's communicator (MPI-5.0 section 12.2.8).
     pub fn group(&self) -> &Group {
         self.core.parts().peers().communicator().group()
     }
 
-    /// The window's number, as errors name it.
+    /// The window's number, by which errors name it.
     pub fn number(&self) -> u32 {
         self.core.parts().id()
     }
 
-    /// This rank's size in bytes.
+    /// The size of this rank's memory in bytes.
     pub fn size(&self) -> u64 {
         self.core.parts().memory().measures().size
     }
@@ -582,46 +645,47 @@ impl<M> Window<M> {
         self.core.parts().memory().measures().unit
     }
 
-    /// The hints in use, with those that were left to their defaults (MPI-5.0 section 12.2.8).
+    /// The hints in use, including those with default values (MPI-5.0 section 12.2.8).
     pub fn info(&self) -> Info {
         self.core.parts().info()
     }
 
-    /// Changes hints: `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8). Collective. The others stay what they were when
-    /// the window was made.
+    /// Changes the hints `accumulate_ordering` and `accumulate_ops` (MPI-5.0 section 12.2.8).
+    /// Collective. Other hints keep the values that they had at the window's creation.
     ///
     /// # Errors
-    /// ARG where ranks give different ones; PROC_ABORTED where a rank died.
+    /// ARG if ranks give different hints, PROC_ABORTED if a rank died.
     #[track_caller]
     pub fn set_info(&self, info: &Info) -> Result<()> {
         self.core.set_info(info)
     }
 
-    /// How it was made: the attribute MPI_WIN_CREATE_FLAVOR.
+    /// The call that made the window: the attribute MPI_WIN_CREATE_FLAVOR.
     pub fn flavor(&self) -> Flavor {
         self.core.parts().memory().flavor()
     }
 
-    /// The attribute MPI_WIN_MODEL: [`Model::Unified`], as all windows are here. Whatever way an operation takes, it ends in the
-    /// very memory that the target's accessors read.
+    /// The attribute MPI_WIN_MODEL, always [`Model::Unified`]: every route ends in the memory that
+    /// the target's accessors read.
     pub fn model(&self) -> Model {
         Model::Unified
     }
 
-    /// Where this rank's memory begins: the attribute MPI_WIN_BASE. What holds for [`Local::base`] holds for it.
+    /// The address of this rank's memory: the attribute MPI_WIN_BASE. [`Local::base`] has the rules
+    /// for its use.
     pub fn base(&self) -> *mut u8 {
         self.local().base()
     }
 
-    /// Which types may describe data in targets' windows.
+    /// The types that may describe data in targets' windows.
     pub fn target_types(&self) -> Policy {
         self.core.parts().policy()
     }
 
-    /// Which way operations on a target's window take.
+    /// The route of operations to a target's window.
     ///
     /// # Errors
-    /// RANK.
+    /// RANK for a rank outside of the window.
     pub fn route(&self, target: i32) -> Result<Route> {
         self.core.route(target)
     }

@@ -21,30 +21,32 @@ use crate::window::parts::Parts;
 use crate::window::peers::Target;
 use crate::window::waiting::{await_network, await_room};
 
-/// Runs of a target's memory at least this long on average are accessed from where the data are; what is shorter is copied, into
-/// messages, of which many can be under way at once, or into a single write.
-/// (2 virtual cores, Zen 5: `longshore bench put_latency put_bw --hosts --size 16K,64K --route all`.)
+/// The least average length of the runs of memory that are accessed in place. Shorter runs are
+/// copied into messages, of which many can be in flight, or into one write (docs/tuning.md, "Dense
+/// runs between hosts").
 const DENSE: u64 = 64 << 10;
 
-/// Accesses of one operation under way; the next ones wait.
+/// The most accesses of one operation in flight; further ones wait.
 const PIECES: usize = 16;
 
-/// The bytes of a piece that is packed: more are copied with a colder cache. Two packets of the system's, as a frame is one.
+/// The most bytes of a packed piece. A larger piece is copied with a colder cache (docs/tuning.md,
+/// "Packed pieces between hosts").
 const PACKED: u64 = 126 << 10;
 
-/// The most bytes of an access to data that lie in one run, which are cut evenly: more at once take the system longer than two accesses
-/// do, less the network. (Zen 5: `longshore bench put_latency get_latency put_bw --hosts --size 640K,1M,2M,4M`, with lengths from
-/// 64 KiB on; 1 MiB in one took 177 us, in two 150.)
+/// The most bytes of an access to data in one run. Longer runs are cut into equal accesses: the
+/// system takes longer for one long access than for two short ones (docs/tuning.md, "Whole accesses
+/// between hosts").
 const WHOLE: u64 = 768 << 10;
 
-/// Part of an operation: where it begins in the packed stream, its length, and the target's stretches.
+/// A part of an operation: its position in the packed stream, its length, and its stretches of the
+/// target's memory.
 struct Piece {
     position: u64,
     len: u64,
     stretches: Vec<(u64, u64)>,
 }
 
-/// Cuts runs of memory into pieces of at most so many bytes and stretches.
+/// Cuts runs of memory into pieces of at most `bytes` bytes and `stretches` stretches.
 fn pieces(runs: &[(i64, u64)], base: i64, bytes: u64, stretches: usize) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut position = 0;
