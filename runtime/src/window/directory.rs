@@ -201,7 +201,7 @@ struct Last {
 }
 
 impl Reading {
-    /// Reads the table at this offset of the segment.
+    /// The table at this offset of the segment, not read yet.
     pub(super) fn new(segment: &Segment, offset: u64) -> Result<Reading, SegmentError> {
         Ok(Reading {
             directory: Directory::new(segment, offset)?,

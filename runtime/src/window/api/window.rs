@@ -350,8 +350,8 @@ impl<M> Window<M> {
     ///
     /// # Errors
     /// - RMA_SYNC within another epoch (rule 3).
-    /// - RMA_SYNC for a target that this rank has locked (rule 5), or to which this rank's window
-    ///   is exposed (rule 6).
+    /// - RMA_SYNC for a target that this rank has locked (rule 5), or that exposes its window
+    ///   (rule 6).
     /// - RMA_SYNC if the info key `no_locks` is true (rule 26).
     /// - RANK for a rank outside of the window, and for PROC_NULL.
     ///
