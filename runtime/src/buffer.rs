@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use shipable::{Architecture, Element, Partial};
 
 use crate::error::{ErrorKind, Result, conversion, excerpt};
-use crate::memory::sealed::{Held, Place};
+use crate::memory::sealed::{Held, HeldSpan};
 use crate::memory::{self, Loan, LoanMut, Memory, Scope, Span, zeroed};
 use crate::types::{Elements, Type};
 
@@ -237,8 +237,8 @@ impl<T: Element + Send> Held for Buffer<T> {
     fn give_back(held: Buffer<T>) -> Buffer<T> {
         held
     }
-    fn place(held: &mut Buffer<T>) -> Place {
-        Vec::place(held.memory())
+    fn span_of(held: &mut Buffer<T>) -> HeldSpan {
+        Vec::span_of(held.memory())
     }
     fn native_element() -> Option<usize> {
         None

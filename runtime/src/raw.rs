@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Result;
-use crate::memory::sealed::{Held, Place};
+use crate::memory::sealed::{Held, HeldSpan};
 use crate::memory::{Elements, Loan, LoanMut, Memory, Span};
 use crate::origin::{Destination, Origin, What};
 use crate::types::{ElementType, Type};
@@ -180,8 +180,8 @@ impl Held for Pointed {
         held
     }
 
-    fn place(held: &mut Pointed) -> Place {
-        Place(Span::around(held.start, 0, held.len as i64))
+    fn span_of(held: &mut Pointed) -> HeldSpan {
+        HeldSpan(Span::around(held.start, 0, held.len as i64))
     }
 
     fn elements(&self) -> Elements {

@@ -63,7 +63,7 @@ impl Exposed {
     /// This machine can't represent the elements.
     pub(crate) fn created<M: Memory>(memory: M) -> Result<Exposed> {
         let mut held = memory.hold()?;
-        let span = M::place(&mut held).0;
+        let span = M::span_of(&mut held).0;
         Ok(Exposed { span, owner: Owner::User(Box::new(held)) })
     }
 

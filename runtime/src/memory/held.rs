@@ -53,7 +53,7 @@ pub(crate) mod sealed {
         /// Takes the memory over, with every byte initialized: peers can read all of them.
         fn hold(self) -> Result<Self::Held>;
         fn give_back(held: Self::Held) -> Self;
-        fn place(held: &mut Self::Held) -> Place;
+        fn span_of(held: &mut Self::Held) -> HeldSpan;
         /// All of the memory, as elements.
         fn elements(&self) -> Elements;
         /// The size of an element in the machine's representation; `None` for memory in the rank's
@@ -67,7 +67,7 @@ pub(crate) mod sealed {
     }
 
     /// A [`Span`], hidden from users.
-    pub struct Place(pub(crate) Span);
+    pub struct HeldSpan(pub(crate) Span);
 
     impl<T: Element + Send> Held for Vec<T> {
         fn elements(&self) -> Elements {
@@ -80,8 +80,8 @@ pub(crate) mod sealed {
         fn give_back(held: Vec<T>) -> Vec<T> {
             held
         }
-        fn place(held: &mut Vec<T>) -> Place {
-            Place(Span::of(held.as_mut_ptr(), held.len()))
+        fn span_of(held: &mut Vec<T>) -> HeldSpan {
+            HeldSpan(Span::of(held.as_mut_ptr(), held.len()))
         }
         fn native_element() -> Option<usize> {
             Some(size_of::<T>())
@@ -99,8 +99,8 @@ pub(crate) mod sealed {
         fn give_back(held: Vec<T>) -> Box<[T]> {
             held.into_boxed_slice()
         }
-        fn place(held: &mut Vec<T>) -> Place {
-            Vec::place(held)
+        fn span_of(held: &mut Vec<T>) -> HeldSpan {
+            Vec::span_of(held)
         }
         fn native_element() -> Option<usize> {
             Vec::<T>::native_element()

@@ -48,17 +48,17 @@ pub(crate) fn scope<'env, R>(
 ) -> R {
     let scope = Scope { scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    let bomb = Bomb;
+    let guard = AbortOnDrop;
     drain(result.is_err());
-    std::mem::forget(bomb);
+    std::mem::forget(guard);
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Aborts the process when dropped: lent memory may still be written to after it is freed, so no
 /// code may run on.
-struct Bomb;
+struct AbortOnDrop;
 
-impl Drop for Bomb {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         std::process::abort();
     }
