@@ -34,10 +34,10 @@ use crate::memory::{Exposed, Span, full_barrier};
 const COUNT: usize = 4;
 const TURNS: usize = 64;
 const ENTRIES: usize = 128;
-const ENTRY: usize = 32;
+const ENTRY_BYTES: usize = 32;
 
 /// The most attachments in a table. An origin reads all of them after a change.
-const MOST: usize = 510;
+const MAX_ENTRIES: usize = 510;
 
 /// The table of one rank.
 pub(super) struct Directory {
@@ -57,7 +57,7 @@ pub(super) struct Entry {
 
 impl Directory {
     /// The bytes of a table, which are zero at first.
-    pub(super) const BYTES: u64 = (ENTRIES + MOST * ENTRY) as u64;
+    pub(super) const BYTES: u64 = (ENTRIES + MAX_ENTRIES * ENTRY_BYTES) as u64;
 
     /// The table at this offset of the segment.
     pub(super) fn new(segment: &Segment, offset: u64) -> Result<Directory, SegmentError> {
@@ -76,12 +76,12 @@ impl Directory {
     }
 
     fn count(&self) -> usize {
-        (u32::from_le(self.word(COUNT).load(Ordering::Relaxed)) as usize).min(MOST)
+        (u32::from_le(self.word(COUNT).load(Ordering::Relaxed)) as usize).min(MAX_ENTRIES)
     }
 
     fn entry(&self, at: usize) -> Entry {
         let word = |field: usize| {
-            let word = self.memory.word64(ENTRIES + at * ENTRY + 8 * field);
+            let word = self.memory.word64(ENTRIES + at * ENTRY_BYTES + 8 * field);
             u64::from_le(word.load(Ordering::Relaxed))
         };
         Entry { number: word(0), start: word(1), len: word(2), offset: word(3) }
@@ -90,7 +90,7 @@ impl Directory {
     fn set_entry(&self, at: usize, entry: Entry) {
         let Entry { number, start, len, offset } = entry;
         for (field, value) in [number, start, len, offset].into_iter().enumerate() {
-            let word = self.memory.word64(ENTRIES + at * ENTRY + 8 * field);
+            let word = self.memory.word64(ENTRIES + at * ENTRY_BYTES + 8 * field);
             word.store(value.to_le(), Ordering::Relaxed);
         }
     }
@@ -108,13 +108,13 @@ impl Directory {
 
     /// Whether there is room for another entry.
     pub(super) fn has_room(&self) -> bool {
-        self.count() < MOST
+        self.count() < MAX_ENTRIES
     }
 
     /// Adds an attachment, unless the table is full.
     pub(super) fn add(&self, entry: Entry) {
         let count = self.count();
-        if count < MOST {
+        if count < MAX_ENTRIES {
             self.change(count + 1, || self.set_entry(count, entry));
         }
     }
@@ -182,18 +182,18 @@ pub(super) struct Reading {
     segment: Segment,
     version: Cell<Option<u32>>,
     /// By their first address.
-    known: RefCell<Vec<Known>>,
-    last: Cell<Option<Last>>,
+    entries: RefCell<Vec<MappedEntry>>,
+    last: Cell<Option<LastFound>>,
 }
 
-struct Known {
+struct MappedEntry {
     entry: Entry,
     memory: OnceCell<Exposed>,
 }
 
 /// The attachment of the last address that was looked up.
 #[derive(Clone, Copy)]
-struct Last {
+struct LastFound {
     version: u32,
     start: u64,
     len: u64,
@@ -207,7 +207,7 @@ impl Reading {
             directory: Directory::new(segment, offset)?,
             segment: segment.clone(),
             version: Cell::new(None),
-            known: RefCell::default(),
+            entries: RefCell::default(),
             last: Cell::new(None),
         })
     }
@@ -218,8 +218,8 @@ impl Reading {
     pub(super) fn find(&self, _turn: &Turn<'_>, address: u64) -> Option<Span> {
         let version = self.directory.version();
         match self.last.get() {
-            Some(Last { version: known, start, len, span })
-                if known == version && address.wrapping_sub(start) < len =>
+            Some(LastFound { version: found, start, len, span })
+                if found == version && address.wrapping_sub(start) < len =>
             {
                 Some(span)
             }
@@ -232,9 +232,9 @@ impl Reading {
         if self.version.get() != Some(version) {
             self.read()?;
         }
-        let known = self.known.borrow();
-        let at = known.partition_point(|known| known.entry.start <= address).checked_sub(1)?;
-        let Known { entry: Entry { start, len, offset, .. }, memory } = &known[at];
+        let entries = self.entries.borrow();
+        let at = entries.partition_point(|mapped| mapped.entry.start <= address).checked_sub(1)?;
+        let MappedEntry { entry: Entry { start, len, offset, .. }, memory } = &entries[at];
         if address - start >= *len {
             return None;
         }
@@ -248,23 +248,24 @@ impl Reading {
         };
         let span = memory.span().shifted(i64::try_from(*start).ok()?.checked_neg()?)?;
         let version = self.version.get()?;
-        self.last.set(Some(Last { version, start: *start, len: *len, span }));
+        self.last.set(Some(LastFound { version, start: *start, len: *len, span }));
         Some(span)
     }
 
     /// Reads the table again, and keeps the mappings of attachments that are still listed.
     fn read(&self) -> Option<()> {
-        let (version, entries) = self.directory.read()?;
+        let (version, listed) = self.directory.read()?;
         self.last.set(None);
-        let mut before = self.known.take();
-        let mut known = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let at = before.partition_point(|known| known.entry.start < entry.start);
-            let same = before.get_mut(at).filter(|known| known.entry == entry);
-            let memory = same.map_or_else(OnceCell::new, |known| std::mem::take(&mut known.memory));
-            known.push(Known { entry, memory });
+        let mut before = self.entries.take();
+        let mut entries = Vec::with_capacity(listed.len());
+        for entry in listed {
+            let at = before.partition_point(|mapped| mapped.entry.start < entry.start);
+            let same = before.get_mut(at).filter(|mapped| mapped.entry == entry);
+            let memory =
+                same.map_or_else(OnceCell::new, |mapped| std::mem::take(&mut mapped.memory));
+            entries.push(MappedEntry { entry, memory });
         }
-        self.known.replace(known);
+        self.entries.replace(entries);
         self.version.set(Some(version));
         Some(())
     }
@@ -381,10 +382,10 @@ mod tests {
         let Range { offset, .. } = segment.allocate(Directory::BYTES).unwrap();
         let directory = Directory::new(&segment, offset).unwrap();
         let add = |number| directory.add(Entry { number, start: 8 * number, len: 8, offset: 0 });
-        (1..=MOST as u64).for_each(add);
+        (1..=MAX_ENTRIES as u64).for_each(add);
         assert!(!directory.has_room());
-        add(MOST as u64 + 1);
-        assert_eq!(directory.read().unwrap().1.len(), MOST);
+        add(MAX_ENTRIES as u64 + 1);
+        assert_eq!(directory.read().unwrap().1.len(), MAX_ENTRIES);
         directory.remove(7);
         assert!(directory.has_room());
         assert!(directory.read().unwrap().1.iter().all(|entry| entry.number != 7));
