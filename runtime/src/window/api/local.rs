@@ -160,11 +160,11 @@ impl<'w> Local<'w> {
     #[track_caller]
     pub fn read<T: Element>(&self, displacement: i64, values: &mut [T]) -> Result<()> {
         let caller = Location::caller();
-        self.tried(|| {
-            let way = self.way::<T>()?;
-            let extent = way.extent::<T>();
+        self.raising(|| {
+            let copy = self.element_copy::<T>()?;
+            let extent = copy.extent::<T>();
             let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
-            way.read(span, at, values)?;
+            copy.read(span, at, values)?;
             self.note(displacement, values.len() as i64 * extent, false, caller);
             Ok(())
         })
@@ -177,13 +177,13 @@ impl<'w> Local<'w> {
     #[track_caller]
     pub fn write<T: Element>(&self, displacement: i64, values: &[T]) -> Result<()> {
         let caller = Location::caller();
-        self.tried(|| {
-            let way = self.way::<T>()?;
-            let extent = way.extent::<T>();
+        self.raising(|| {
+            let copy = self.element_copy::<T>()?;
+            let extent = copy.extent::<T>();
             let (_memory, span, at) = self.reach(displacement, values.len(), extent)?;
             self.note_store();
             self.note(displacement, values.len() as i64 * extent, true, caller);
-            way.write(span, at, values)
+            copy.write(span, at, values)
         })
     }
 
@@ -215,7 +215,7 @@ impl<'w> Local<'w> {
 
     fn reach_bytes(&self, start: u64, len: u64) -> Result<(Option<Arc<Exposed>>, Span, i64)> {
         let end = i128::from(start) + i128::from(len);
-        self.place((start.into(), end), start as i64, 1)
+        self.locate((start.into(), end), start as i64, 1)
     }
 
     /// Whether elements have the layout of a slice here, so that they are copied without
@@ -242,12 +242,12 @@ impl<'w> Local<'w> {
 
     /// The way in which elements are copied between this memory and a slice.
     #[inline]
-    fn way<T: Element>(&self) -> Result<Way> {
+    fn element_copy<T: Element>(&self) -> Result<ElementCopy> {
         match self.is_plain::<T>() {
-            true => Ok(Way::Plain),
+            true => Ok(ElementCopy::Plain),
             false => {
                 Codec::new::<T>(self.core.parts().process().elements(), &self.owner.architecture)
-                    .map(Way::Converted)
+                    .map(ElementCopy::Converted)
             }
         }
     }
@@ -265,11 +265,11 @@ impl<'w> Local<'w> {
         let unit = self.disp_unit();
         let start = i128::from(displacement) * i128::from(unit);
         let end = start + count as i128 * i128::from(extent);
-        self.place((start, end), displacement, unit)
+        self.locate((start, end), displacement, unit)
     }
 
     /// The memory of a range of bytes: the window's, or an attachment's.
-    fn place(
+    fn locate(
         &self,
         (start, end): (i128, i128),
         displacement: i64,
@@ -295,7 +295,7 @@ impl<'w> Local<'w> {
 
     /// Runs an access, and passes its error to the window's error handler.
     #[inline]
-    fn tried(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn raising(&self, access: impl FnOnce() -> Result<()>) -> Result<()> {
         access().map_err(|error| self.failed(error, None))
     }
 
@@ -310,26 +310,26 @@ impl<'w> Local<'w> {
 }
 
 /// The way in which elements are copied between a window's memory and a slice.
-enum Way {
+enum ElementCopy {
     /// Without conversion.
     Plain,
     Converted(Codec),
 }
 
-impl Way {
+impl ElementCopy {
     /// The bytes from one element in memory to the next.
     #[inline]
     fn extent<T: Element>(&self) -> i64 {
         match self {
-            Way::Plain => size_of::<T>() as i64,
-            Way::Converted(codec) => codec.extent(),
+            ElementCopy::Plain => size_of::<T>() as i64,
+            ElementCopy::Converted(codec) => codec.extent(),
         }
     }
 
     /// Reads elements from displacement `at` of `memory` on. The memory must cover them.
     #[inline]
     fn read<T: Element>(&self, memory: Span, at: i64, values: &mut [T]) -> Result<()> {
-        if let Way::Converted(codec) = self {
+        if let ElementCopy::Converted(codec) = self {
             return codec.read(memory, at, values);
         }
         let len = size_of_val(values) as u64;
@@ -340,7 +340,7 @@ impl Way {
     /// Writes elements from displacement `at` of `memory` on. The memory must cover them.
     #[inline]
     fn write<T: Element>(&self, memory: Span, at: i64, values: &[T]) -> Result<()> {
-        if let Way::Converted(codec) = self {
+        if let ElementCopy::Converted(codec) = self {
             return codec.write(memory, at, values);
         }
         let len = size_of_val(values) as u64;
