@@ -26,7 +26,7 @@ impl fmt::Display for Route {
 
 /// The facts that decide the route of one rank to another's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
+pub(crate) struct RouteFacts {
     /// The user wants only messages.
     pub message_only: bool,
     /// At least one of the two ranks emulates another architecture.
@@ -41,16 +41,16 @@ pub(crate) struct Pair {
 }
 
 /// Chooses the route by these facts.
-pub(crate) fn choose(pair: Pair) -> Route {
-    match pair {
-        Pair {
+pub(crate) fn choose(facts: RouteFacts) -> Route {
+    match facts {
+        RouteFacts {
             message_only: false,
             emulated: false,
             same_representation: true,
             reachable: true,
             ..
         } => Route::Direct,
-        Pair {
+        RouteFacts {
             message_only: false,
             emulated: false,
             same_representation: true,
@@ -63,7 +63,7 @@ pub(crate) fn choose(pair: Pair) -> Route {
 
 /// The way of copying the data of a put or get by [`Route::Direct`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub(crate) enum CopyPlan {
     /// There are no data.
     Nothing,
     /// One run of bytes, at these displacements of the origin's and the target's memory.
@@ -73,11 +73,11 @@ pub(crate) enum Plan {
 }
 
 /// Plans the copy of `len` bytes. A displacement is given for a layout that is a single run.
-pub(crate) fn plan(len: u64, origin: Option<i64>, target: Option<i64>) -> Plan {
+pub(crate) fn plan_copy(len: u64, origin: Option<i64>, target: Option<i64>) -> CopyPlan {
     match (origin, target) {
-        _ if len == 0 => Plan::Nothing,
-        (Some(origin), Some(target)) => Plan::Run { origin, target, len },
-        _ => Plan::Walk,
+        _ if len == 0 => CopyPlan::Nothing,
+        (Some(origin), Some(target)) => CopyPlan::Run { origin, target, len },
+        _ => CopyPlan::Walk,
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn only_like_ranks_that_can_reach_the_memory_go_direct() {
-        let direct = Pair {
+        let direct = RouteFacts {
             message_only: false,
             emulated: false,
             same_representation: true,
@@ -95,15 +95,15 @@ mod tests {
             registered: false,
         };
         assert_eq!(choose(direct), Route::Direct);
-        assert_eq!(choose(Pair { message_only: true, ..direct }), Route::Message);
-        assert_eq!(choose(Pair { emulated: true, ..direct }), Route::Message);
-        assert_eq!(choose(Pair { same_representation: false, ..direct }), Route::Message);
-        assert_eq!(choose(Pair { reachable: false, ..direct }), Route::Message);
+        assert_eq!(choose(RouteFacts { message_only: true, ..direct }), Route::Message);
+        assert_eq!(choose(RouteFacts { emulated: true, ..direct }), Route::Message);
+        assert_eq!(choose(RouteFacts { same_representation: false, ..direct }), Route::Message);
+        assert_eq!(choose(RouteFacts { reachable: false, ..direct }), Route::Message);
     }
 
     #[test]
     fn only_like_ranks_access_registered_memory() {
-        let rdma = Pair {
+        let rdma = RouteFacts {
             message_only: false,
             emulated: false,
             same_representation: true,
@@ -111,17 +111,17 @@ mod tests {
             registered: true,
         };
         assert_eq!(choose(rdma), Route::Rdma);
-        assert_eq!(choose(Pair { reachable: true, ..rdma }), Route::Direct);
-        assert_eq!(choose(Pair { message_only: true, ..rdma }), Route::Message);
-        assert_eq!(choose(Pair { emulated: true, ..rdma }), Route::Message);
-        assert_eq!(choose(Pair { same_representation: false, ..rdma }), Route::Message);
-        assert_eq!(choose(Pair { registered: false, ..rdma }), Route::Message);
+        assert_eq!(choose(RouteFacts { reachable: true, ..rdma }), Route::Direct);
+        assert_eq!(choose(RouteFacts { message_only: true, ..rdma }), Route::Message);
+        assert_eq!(choose(RouteFacts { emulated: true, ..rdma }), Route::Message);
+        assert_eq!(choose(RouteFacts { same_representation: false, ..rdma }), Route::Message);
+        assert_eq!(choose(RouteFacts { registered: false, ..rdma }), Route::Message);
     }
 
     #[test]
     fn plans() {
-        assert_eq!(plan(0, None, None), Plan::Nothing);
-        assert_eq!(plan(8, Some(1), Some(2)), Plan::Run { origin: 1, target: 2, len: 8 });
-        assert_eq!(plan(8, None, Some(2)), Plan::Walk);
+        assert_eq!(plan_copy(0, None, None), CopyPlan::Nothing);
+        assert_eq!(plan_copy(8, Some(1), Some(2)), CopyPlan::Run { origin: 1, target: 2, len: 8 });
+        assert_eq!(plan_copy(8, None, Some(2)), CopyPlan::Walk);
     }
 }

@@ -59,7 +59,7 @@ impl Default for Alignment {
 
 impl Alignment {
     /// The size of a page on every host: mappings begin at one.
-    const MOST: u32 = 4096;
+    const MAX: u32 = 4096;
 
     /// An alignment of `bytes` bytes, a power of two up to 4096.
     ///
@@ -75,7 +75,7 @@ impl Alignment {
     /// # Errors
     /// INFO_VALUE for another number.
     pub fn new(bytes: u32) -> Result<Alignment> {
-        match bytes.is_power_of_two() && bytes <= Alignment::MOST {
+        match bytes.is_power_of_two() && bytes <= Alignment::MAX {
             true => Ok(Alignment(bytes)),
             false => Err(Alignment::wrong(bytes.to_string())),
         }

@@ -9,7 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::job::Routes;
 use crate::memory::{Exposed, Registered};
 use crate::process::Process;
-use crate::route::{Pair, Route, choose};
+use crate::route::{Route, RouteFacts, choose};
 
 /// The facts that decide the route to a peer with a representation, emulated or not: whether this
 /// rank can map the peer's memory, and whether that memory is registered.
@@ -18,9 +18,9 @@ pub(super) fn pair_with(
     (architecture, emulated): (Architecture, bool),
     reachable: bool,
     registered: bool,
-) -> Pair {
+) -> RouteFacts {
     let me = process.me();
-    Pair {
+    RouteFacts {
         message_only: process.routes() == Routes::Message,
         emulated: emulated || me.emulated,
         same_representation: architecture.same_representation(&me.architecture),

@@ -12,7 +12,7 @@ use super::Progress;
 use crate::error::{Error, ErrorKind, Result, conversion};
 use crate::memory::{Span, Typed};
 use crate::origin::{Elementwise, What};
-use crate::route::{Plan, plan};
+use crate::route::{CopyPlan, plan_copy};
 use crate::types::TargetType;
 use crate::window::memo::{Key, Means, Moved, Run};
 use crate::window::operation::{Action, Checked, Operand, Operation, Side};
@@ -91,16 +91,18 @@ fn transfer(parts: &Parts, checked: &Checked<'_>, there: Span) -> Result<()> {
     let near = typed(side);
     let len = near.program.stream_length(near.count)?;
     target_type.with_native(&parts.process().me().architecture, |program| {
-        let plan = plan(len, near.program.contiguous(near.count), program.contiguous(count));
+        let plan = plan_copy(len, near.program.contiguous(near.count), program.contiguous(count));
         let far = Typed { program, count, span: there };
         let copied = match plan {
-            Plan::Nothing => true,
-            Plan::Run { origin, target, len } if is_put => {
+            CopyPlan::Nothing => true,
+            CopyPlan::Run { origin, target, len } if is_put => {
                 far.span.copy_run(target, near.span, origin, len)
             }
-            Plan::Run { origin, target, len } => near.span.copy_run(origin, far.span, target, len),
-            Plan::Walk if is_put => return Span::copy(near, far).map_err(conversion),
-            Plan::Walk => return Span::copy(far, near).map_err(conversion),
+            CopyPlan::Run { origin, target, len } => {
+                near.span.copy_run(origin, far.span, target, len)
+            }
+            CopyPlan::Walk if is_put => return Span::copy(near, far).map_err(conversion),
+            CopyPlan::Walk => return Span::copy(far, near).map_err(conversion),
         };
         // The ranges were checked, but a span might be shorter than its owner announced.
         if copied { Ok(()) } else { Err(refused(displacement)) }
