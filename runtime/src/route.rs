@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_like_ranks_that_can_reach_the_memory_go_direct() {
+    fn only_like_ranks_that_reach_the_memory_go_direct() {
         let direct = RouteFacts {
             message_only: false,
             emulated: false,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn plans() {
+    fn only_single_runs_are_copied_as_runs() {
         assert_eq!(plan_copy(0, None, None), CopyPlan::Nothing);
         assert_eq!(plan_copy(8, Some(1), Some(2)), CopyPlan::Run { origin: 1, target: 2, len: 8 });
         assert_eq!(plan_copy(8, None, Some(2)), CopyPlan::Walk);

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_found_until_it_is_told_no_more() {
+    fn added_attachments_are_found_until_they_are_removed() {
         let segment = Segment::create(2).unwrap().as_rank(0).unwrap();
         let [own, other] = [0; 2].map(|_| segment.allocate(Directory::BYTES).unwrap().offset);
         let [own, other] =
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_seen_and_is_over() {
+    fn peers_see_a_turn_until_it_ends() {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
         let Range { offset, .. } = segment.allocate(Directory::BYTES).unwrap();
         let [own, seen] = [0; 2].map(|_| Directory::new(&segment, offset).unwrap());
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_has_room_for_so_many() {
+    fn a_full_directory_ignores_further_attachments() {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
         let Range { offset, .. } = segment.allocate(Directory::BYTES).unwrap();
         let directory = Directory::new(&segment, offset).unwrap();

@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_can_be_got() {
+    fn get_returns_the_value_that_was_set() {
         let values = ["same_layout", "raw,waw", "same_op", "true", "true", "true", "true", "4096"];
         let mut info = Info::default();
         for (key, value) in Info::KEYS.into_iter().zip(values) {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_accumulates_are_checked() {
+    fn accumulate_hints_refuse_unknown_values() {
         let info = Info::default().set("accumulate_ordering", "rar, waw").unwrap();
         let Ordering { rar, raw, war, waw } = info.accumulate_ordering;
         assert_eq!([rar, raw, war, waw], [true, false, false, true]);

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_memory_begins_apart() {
+    fn long_memory_begins_at_different_page_offsets() {
         let any = Alignment::default();
         let leads: Vec<u64> = (0..LEADS as u32).map(|rank| lead(LONG, rank, any)).collect();
         for (rank, lead) in leads.iter().enumerate() {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mapped_is_what_was_allocated() {
+    fn a_mapped_part_has_the_allocated_length() {
         let segment = Segment::create(1).unwrap().as_rank(0).unwrap();
         for len in [0, 1, LONG, GRANULE - 64, GRANULE - 63, GRANULE, 10 * GRANULE + 7] {
             let part = Part::allocate(&segment, len, lead(len, 0, Alignment::default())).unwrap();

@@ -138,7 +138,7 @@ mod tests {
     /// Each call, with the indices of the `STATES` in which it is legal: with a used and with an
     /// unused fence epoch.
     #[test]
-    fn each_call_is_legal_in_its_states_only() {
+    fn each_call_is_legal_only_in_its_states() {
         let table: [(Step, &[usize], &[usize]); 9] = [
             (FENCE, &[0, 1], &[0, 1]),
             (LAST, &[0, 1], &[0, 1]),

@@ -71,7 +71,7 @@ fn rule_25_no_window_is_freed_within_an_epoch() {
 }
 
 #[test]
-fn only_bounded_failures_are_kept_and_the_first_is_returned() {
+fn failures_are_bounded_and_the_first_is_returned() {
     everywhere(|rank| {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
         let ledger = window.core.parts().flight().ledger().clone();
@@ -90,7 +90,7 @@ fn only_bounded_failures_are_kept_and_the_first_is_returned() {
 }
 
 #[test]
-fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
+fn a_panic_releases_lent_memory_and_continues() {
     let panicked = std::panic::catch_unwind(|| {
         everywhere(|rank| {
             let mut window = Window::allocate(rank.world(), 800, 8, &Info::default()).unwrap();
@@ -111,7 +111,7 @@ fn a_panic_lets_go_of_what_was_lent_and_goes_on() {
 
 /// The network holds memory of puts to ranks on other hosts.
 #[test]
-fn a_panic_lets_go_of_what_the_network_has() {
+fn a_panic_releases_memory_that_the_network_holds() {
     let many = 200_000;
     let panicked = std::panic::catch_unwind(|| {
         run(2, &Options::default(), |rank| {
@@ -137,7 +137,7 @@ fn a_panic_lets_go_of_what_the_network_has() {
 
 /// A put by message could be packed after its buffer is gone, when the links have room for it.
 #[test]
-fn once_the_job_ends_no_operation_is_taken() {
+fn operations_are_refused_after_an_abort() {
     let options = Options { routes: crate::job::Routes::Message, ..Options::default() };
     run(1, &options, |rank| {
         let mut window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
@@ -159,7 +159,7 @@ fn once_the_job_ends_no_operation_is_taken() {
 
 /// Scopes always pair these calls.
 #[test]
-fn rules_3_to_5_and_11_on_calls_without_scopes() {
+fn rules_3_to_5_and_11_hold_for_calls_without_scopes() {
     everywhere(|rank| {
         let window = Window::allocate(rank.world(), 8, 8, &Info::default()).unwrap();
         let (core, double) = (&window.core, rank.type_of::<f64>().unwrap());
@@ -197,7 +197,7 @@ fn rules_3_to_5_and_11_on_calls_without_scopes() {
 /// An unlock by message may arrive after its sender has left the window. (Rank 1 receives no
 /// message of rank 0 while it frees a window of four ranks.)
 #[test]
-fn what_comes_late_to_a_freed_window_changes_nothing() {
+fn late_messages_to_a_freed_window_change_nothing() {
     for seed in 0..shipable::oracle::cases(40) {
         let options = Options { routes: crate::job::Routes::Message, seed, ..Options::default() };
         run(4, &options, |rank| {

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_have_no_more_bytes_or_stretches_than_may_be() {
+    fn pieces_respect_the_limits_of_bytes_and_stretches() {
         let cut = |runs: &[(i64, u64)], base| {
             let pieces = pieces(runs, base, 10, 2)?;
             Some(
