@@ -39,8 +39,8 @@ apt_install() {
     say "installing $*"
     # An unreachable source is no error here: the install fails if a package is really missing.
     apt-get -q update >&2 || say "some package lists couldn't be refreshed"
-    # --no-remove: some packages, such as gcc-multilib, conflict with the cross compilers. Removing them
-    # is the user's decision.
+    # --no-remove: some packages, such as gcc-multilib, conflict with the cross compilers. Removing
+    # them is the user's decision.
     DEBIAN_FRONTEND=noninteractive apt-get -qy --no-install-recommends --no-remove install "$@" >&2 ||
         skip "apt can't install: $*"
 }

@@ -78,8 +78,8 @@ fn copy(case: &Case, datatype: &Datatype, validate: bool) -> Result<Outcome, Fai
 }
 
 /// Measures a type's constructors and its drop. In between the type is committed if the bench is
-/// `commit` or `commit_ready`, and its program is made if it is `commit_ready`. The arguments of the
-/// constructors are made before.
+/// `commit` or `commit_ready`, and its program is made if it is `commit_ready`. The arguments of
+/// the constructors are made before.
 fn constructions(case: &Case, datatype: &Datatype) -> Result<Vec<f64>, Failure> {
     times(case, |_| {
         let datatype = construct(black_box(datatype))?;

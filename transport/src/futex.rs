@@ -17,9 +17,9 @@ pub(crate) fn wait(word: &Le32, value: u32, at_most: Duration) {
     // fields that can't be named.
     let mut timeout: libc::timespec = unsafe { std::mem::zeroed() };
     timeout.tv_nsec = at_most.subsec_nanos() as _; // At most 100 ms, so there are no whole seconds.
-    // The kernel compares the value with the bytes in memory, so it is passed in little-endian order.
-    // Not FUTEX_PRIVATE: sleepers are in other processes.
-    // SAFETY: the word outlives the call; the kernel only reads it.
+    // The kernel compares the value with the bytes in memory, so it is passed in little-endian
+    // order. Not FUTEX_PRIVATE: sleepers are in other processes. SAFETY: the word outlives the
+    // call; the kernel only reads it.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

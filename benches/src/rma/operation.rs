@@ -44,8 +44,8 @@ pub trait Operation {
         epoch.flush(target, move |epoch| self.issue(epoch, slots))
     }
 
-    /// Issues the operation by pointer, with elements of `own` at the origin, and waits for its local
-    /// and remote completion. An epoch to the target is open.
+    /// Issues the operation by pointer, with elements of `own` at the origin, and waits for its
+    /// local and remote completion. An epoch to the target is open.
     fn flush_pointer(&mut self, calls: Raw<'_>, own: &Type, slots: usize) -> Result<()>;
 
     /// The memory to which the operation fetches. Empty if it fetches nothing to memory.
@@ -213,8 +213,8 @@ impl<D: Data> Operation for GetAccumulate<'_, '_, D> {
         let Target { rank, first, count, datatype, .. } = self.target;
         let from = (self.data.pointer(0).cast_const(), count, own);
         let to = (self.results.pointer(0), count, own);
-        // SAFETY: both slots have the elements. The operands stay as they are, and nothing else uses
-        // the results, until the flush has returned.
+        // SAFETY: both slots have the elements. The operands stay as they are, and nothing else
+        // uses the results, until the flush has returned.
         unsafe { calls.get_accumulate(from, to, rank, first, count, datatype, Op::Sum)? };
         calls.flush(rank)
     }

@@ -778,7 +778,8 @@ fn ranks_notice_that_front_and_launcher_were_killed() {
     let _stderr = run.await_waiting(1);
     let front = run.pid();
     let launcher = *run.running().iter().find(|&&pid| parent(pid) == front.as_raw()).unwrap();
-    kill(front, Signal::SIGSTOP).unwrap(); // so that the front can't kill the leftovers of the launcher
+    // A stopped front can't kill the processes that the launcher leaves behind.
+    kill(front, Signal::SIGSTOP).unwrap();
     kill(Pid::from_raw(launcher), Signal::SIGKILL).unwrap();
     kill(front, Signal::SIGKILL).unwrap();
     assert_eq!(run.finish().status, -9);

@@ -8,8 +8,8 @@
 #[inline]
 pub(crate) fn full_barrier() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction ORs 0 into the word at the top of the stack. The function may read and
-    // write that word, and its value stays. A locked instruction is a full barrier, and cheaper
+    // SAFETY: the instruction ORs 0 into the word at the top of the stack. The function may read
+    // and write that word, and its value stays. A locked instruction is a full barrier, and cheaper
     // than `mfence` (docs/tuning.md, "Full barriers on x86").
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp], 0", options(nostack));

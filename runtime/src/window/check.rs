@@ -21,7 +21,8 @@ use crate::types::{Compiled, TargetType};
 /// 2. the target type is a type of this rank that is right at the target (T1, T2 and T4; T3 is the
 ///    type system's, since no origin is a foreign type);
 /// 3. an operation on one element has a predefined type (rule 21);
-/// 4. the elements lie in their memory (rules 18 and 27), and have the target's signature (rule 19);
+/// 4. the elements lie in their memory (rules 18 and 27), and have the target's signature (rule
+///    19);
 /// 5. no byte is written twice (rule 20);
 /// 6. all items of an accumulate are of one predefined type, on which the operation is defined
 ///    (rule 21);

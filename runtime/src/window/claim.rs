@@ -31,8 +31,8 @@ pub(super) fn lock_own(parts: &Parts) -> Result<()> {
     }
 }
 
-/// The program gets a pointer to its own memory, and the window doesn't see loads and stores through
-/// it. From here on lock_all takes the own lock at once; an open one takes it now.
+/// The program gets a pointer to its own memory, and the window doesn't see loads and stores
+/// through it. From here on lock_all takes the own lock at once; an open one takes it now.
 #[cold]
 pub(super) fn note_pointer(parts: &Parts) -> Result<()> {
     parts.epochs().note_pointer();

@@ -108,10 +108,11 @@ impl Core {
     ) -> Result<()> {
         let side = Some(Side { what, span });
         let place = (target, displacement, count, target_type);
-        match action {
-            Action::Get => self.operate(Operation::new(Action::Get, place, None, side)),
-            _ => self.operate(Operation::new(Action::Put, place, side, None)),
-        }
+        let (origin, result) = match action {
+            Action::Get => (None, side),
+            _ => (side, None),
+        };
+        self.operate(Operation::new(action, place, origin, result))
     }
 
     /// Accumulates, and fetches the items that were there if there is a `result`; see
@@ -282,7 +283,7 @@ impl Core {
         let by_value = Some(TypeId::of::<T>());
         let operation = Operation::new(action, at, origin, result);
         let operation = Operation { compare, by_value, ..operation };
-        let progress = match path::again(&self.parts, &operation, Some(&ticket)) {
+        let progress = match path::again_value(&self.parts, &operation, &ticket) {
             Some(progress) => Some(progress),
             None => {
                 let result = Keep::Room { _room: ticket.clone() };

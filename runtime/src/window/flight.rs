@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::engine::Ledger;
 use crate::error::Error;
 
-/// Operations on one target that may be in flight. The next one waits, and makes progress meanwhile.
+/// Operations on one target that may be in flight. The next one waits, and makes progress
+/// meanwhile.
 const OUTSTANDING: u64 = 256;
 
 /// A burst of this many operations on a target makes a stream: another operation is expected.

@@ -14,8 +14,10 @@ use crate::origin::{Elementwise, What};
 use crate::types::{ElementType, TargetType};
 use crate::wire::Kind;
 
-/// What an operation does to the target's window.
+/// The effect of an operation on the target's window. Its tag is a byte of its own, which is
+/// quicker to match than a niche of [`Op`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Action {
     Put,
     Get,

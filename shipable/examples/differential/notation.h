@@ -1,6 +1,6 @@
 /* A parser of the notation, which builds types with the MPI library that it is compiled with. A
- * program includes this file in one source file. Parsing and building are separate, so that building
- * can be timed. An error puts its text into `problem` and jumps to `failed`. */
+ * program includes this file in one source file. Parsing and building are separate, so that
+ * building can be timed. An error puts its text into `problem` and jumps to `failed`. */
 #include "basics.h"
 #include <setjmp.h>
 #include <stdio.h>
@@ -452,8 +452,8 @@ static void build_types(void) {
     for (int i = 0; i < definitions; i++) build_type(&nodes[i]);
 }
 
-/* Frees the types in the order in which they were built: MPI allows freeing a type before types that
- * use it. Predefined types, Fortran kinds and unnamed pairs aren't freed. */
+/* Frees the types in the order in which they were built: MPI allows freeing a type before types
+ * that use it. Predefined types, Fortran kinds and unnamed pairs aren't freed. */
 static void free_types(void) {
     for (int i = 0; i < definitions; i++) {
         if (nodes[i].type == MPI_DATATYPE_NULL) continue;

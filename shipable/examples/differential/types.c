@@ -12,8 +12,8 @@
  *     type    in the notation
  *
  * The answer has a line for each question, a name and a tab before the text, and then a line with a
- * dot. If a call fails, its error class replaces the text. No output is buffered across requests: if
- * the library dies, the first request without an answer is the cause. */
+ * dot. If a call fails, its error class replaces the text. No output is buffered across
+ * requests: if the library dies, the first request without an answer is the cause. */
 #include "notation.h"
 #include <inttypes.h>
 #include <unistd.h>
@@ -362,7 +362,8 @@ static void print_unpacked(request_t *r, int external) {
     free(memory);
 }
 
-/* Receives beginnings of a packed message, and prints their numbers of elements and basic elements. */
+/* Receives beginnings of a packed message, and prints their numbers of elements and basic
+ * elements. */
 static void print_elements(request_t *r, const char *cuts) {
     unsigned char *memory = room(r->length + 2 * GUARD);
     for (int first = 1; *cuts && *cuts != '-'; first = 0) {
@@ -446,7 +447,8 @@ static void answer(char *line) {
     r.packed = NULL;
 }
 
-/* Prints the library's name, the sizes of predefined types, and the types of MPI_Type_match_size. */
+/* Prints the library's name, the sizes of predefined types, and the types that MPI_Type_match_size
+ * returns. */
 static void introduce(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int length, major, minor;

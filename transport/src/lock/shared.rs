@@ -149,8 +149,8 @@ impl<'a> SharedLock<'a> {
         Self::over(memory.at(offset), memory.slice(after, entries as usize), holders)
     }
 
-    /// The lock over these words. The length of `entries` is a power of two, and at least the number
-    /// of users; `holders` has a bit for each user.
+    /// The lock over these words. The length of `entries` is a power of two, and at least the
+    /// number of users; `holders` has a bit for each user.
     #[inline(always)]
     pub fn over(head: &'a LockHead, entries: &'a [Le64], holders: &'a [Le64]) -> Self {
         Self { queue: Queue::new(head, entries), holders }

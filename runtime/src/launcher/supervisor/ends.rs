@@ -1,8 +1,9 @@
 //! The supervisor's reactions to the end of ranks and hosts.
 //!
-//! Each end has a [`Cause`]. A failure sets the job's exit status, is printed with the activity of the
-//! rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on. The job ends in
-//! phases: SIGTERM first, SIGKILL after [`GRACE`], and hosts that still don't answer are given up.
+//! Each end has a [`Cause`]. A failure sets the job's exit status, is printed with the activity of
+//! the rank, and ends the job unless [`OnDeath::Report`] lets the other ranks go on. The job ends
+//! in phases: SIGTERM first, SIGKILL after [`GRACE`], and hosts that still don't answer are given
+//! up.
 
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};

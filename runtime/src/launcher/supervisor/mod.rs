@@ -1,7 +1,7 @@
 //! The supervisor of a job: one poll loop over all descriptors and deadlines of the launcher.
 //!
-//! This module has the loop, the flow of output, input, signals and commands, and the answers of the
-//! PMI-1 server. The module [`ends`] has the reactions to the end of ranks and hosts.
+//! This module has the loop, the flow of output, input, signals and commands, and the answers of
+//! the PMI-1 server. The module [`ends`] has the reactions to the end of ranks and hosts.
 
 mod ends;
 

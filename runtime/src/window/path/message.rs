@@ -130,8 +130,8 @@ impl Frame {
         let last = bounds.extent().checked_mul(i64::try_from(count).ok()?.checked_sub(1)?)?;
         let low = bounds.true_lb.checked_add(last.min(0))?;
         let high = bounds.true_ub.checked_add(last.max(0))?;
-        // A displacement whose data lie in the target's memory is within its pointers' reach, unless
-        // they lie below it.
+        // A displacement whose data lie in the target's memory is within its pointers' reach,
+        // unless they lie below it.
         let is_simple = len > 0 && low >= 0;
         is_simple.then_some(Frame {
             datatype: own.clone(),
@@ -178,7 +178,8 @@ impl Frame {
     /// The entry that waits for an answer.
     fn fetch(&self, span: Span, keep: Keep, bytes: (i64, i64)) -> Fetch {
         Fetch {
-            // An answer that comes in one frame with the bytes of this rank's memory isn't unpacked.
+            // An answer that comes in one frame with the bytes of this rank's memory isn't
+            // unpacked.
             origin: (!self.alike || self.len > SHORT).then(|| self.datatype.compiled().clone()),
             count: self.count,
             run: self.alike.then_some((self.first, self.len)),

@@ -11,6 +11,7 @@ pub(super) mod fast;
 mod message;
 mod rdma;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::claim::allow;
@@ -70,7 +71,7 @@ fn note(parts: &Parts, checked: &Checked<'_>, key: Option<Key>, means: fn(Frame)
 /// Carries out an operation that the memo knows. `None` where it doesn't, or where memory, bounds
 /// or the epoch have to be looked at by the rules, which report what is wrong. If a waiter is given,
 /// and the operation isn't done at once, the waiter is told when its value has come.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn again(
     parts: &Parts,
     operation: &Operation<'_>,
@@ -86,18 +87,9 @@ pub(super) fn again(
     let prepared = slot.borrow();
     let progress = match prepared.if_key(&key)? {
         Means::Nothing | Means::Stream(_) => return None,
-        means @ (Means::Frame(frame) | Means::Registered(frame)) => {
-            if frame.count as i64 != operation.count {
-                // That number is all that differs.
-                let means = means.renewed(parts, target, operation.count as u64)?;
-                drop(prepared);
-                slot.replace(Prepared::new(key, means));
-                return again(parts, operation, waiter);
-            }
-            match means {
-                Means::Frame(_) => message::again(parts, target, frame, operation, waiter)?,
-                _ => rdma::again(parts, target, frame, operation, waiter)?,
-            }
+        Means::Frame(_) | Means::Registered(_) => {
+            drop(prepared);
+            frame(parts, target, slot, key, operation, waiter)?
         }
         direct => direct::again(parts, target, direct, operation)?,
     };
@@ -105,18 +97,55 @@ pub(super) fn again(
     Some(progress)
 }
 
+/// As [`again`], for callers in generic code.
+#[inline(never)]
+pub(super) fn again_value(
+    parts: &Parts,
+    operation: &Operation<'_>,
+    waiter: &Arc<Ticket>,
+) -> Option<Progress> {
+    again(parts, operation, Some(waiter))
+}
+
+/// Carries out an operation that the memo has as one frame.
+#[inline(never)]
+fn frame(
+    parts: &Parts,
+    target: &Target,
+    slot: &RefCell<Prepared>,
+    key: Key,
+    operation: &Operation<'_>,
+    waiter: Option<&Arc<Ticket>>,
+) -> Option<Progress> {
+    let count = operation.count as u64;
+    if slot.borrow().if_key(&key)?.frame()?.count != count {
+        // The number of elements is all that differs.
+        let means = slot.borrow().if_key(&key)?.renewed(parts, target, count)?;
+        slot.replace(Prepared::new(key, means));
+    }
+    match slot.borrow().if_key(&key)? {
+        Means::Frame(frame) => message::again(parts, target, frame, operation, waiter),
+        Means::Registered(frame) => rdma::again(parts, target, frame, operation, waiter),
+        _ => None,
+    }
+}
+
 impl Means {
-    /// The means for another number of the same elements as one frame.
-    #[cold]
-    fn renewed(&self, parts: &Parts, target: &Target, count: u64) -> Option<Means> {
+    /// The frame of an operation that goes as one.
+    fn frame(&self) -> Option<&Frame> {
         match self {
-            Means::Frame(frame) => {
-                Frame::new(parts, target, &frame.datatype, count).map(Means::Frame)
-            }
-            Means::Registered(frame) => {
-                Frame::new(parts, target, &frame.datatype, count).map(Means::Registered)
-            }
+            Means::Frame(frame) | Means::Registered(frame) => Some(frame),
             _ => None,
         }
+    }
+
+    /// The means for another number of the same elements.
+    #[cold]
+    fn renewed(&self, parts: &Parts, target: &Target, count: u64) -> Option<Means> {
+        let frame = Frame::new(parts, target, &self.frame()?.datatype, count)?;
+        Some(match self {
+            Means::Registered(_) => Means::Registered(frame),
+            _ => Means::Frame(frame),
+        })
     }
 }
