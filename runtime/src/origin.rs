@@ -316,8 +316,8 @@ impl<'a> Origin<'a> {
     /// `count` elements of `datatype` in `memory`, a slice or a [`Buffer`].
     ///
     /// On a rank that emulates another architecture a slice must be one of bytes: other slices hold
-    /// numbers in the machine's representation, not in the rank's. If the slice's elements have
-    /// padding, the datatype must select only members: padding bytes are uninitialized.
+    /// numbers in the machine's representation. If the slice's elements have padding, the datatype
+    /// must select only members: padding bytes are uninitialized.
     pub fn typed<'m: 'a>(
         memory: impl RankMemory<'m>,
         count: i64,

@@ -207,7 +207,8 @@ mod tests {
     use crate::sim::{Options, run};
     use crate::window::{Info, Window};
 
-    /// Only memory behind a pointer can be attached twice: other memory is moved into the window.
+    /// Only memory that the program points to can be attached twice: other memory is moved into the
+    /// window.
     #[test]
     fn rule_15_memory_is_attached_once() {
         run(1, &Options::default(), |rank| {

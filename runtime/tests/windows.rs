@@ -613,7 +613,7 @@ fn each_error_reaches_one_handler_once() {
         assert!(window.wait().is_err() && window.route(9).is_err());
         assert_eq!(told(), ["mine wait MPI_ERR_RMA_SYNC", "mine route MPI_ERR_RANK"]);
         assert!(window.get::<i64>(1).is_err() && window.set(-1, 1i64).is_err());
-        let access = "mine access to the own window";
+        let access = "mine access to its own window";
         assert_eq!(told(), ["RMA_RANGE", "DISP"].map(|class| format!("{access} MPI_ERR_{class}")));
         window.call_errhandler(&error);
         window.call_errhandler(&error);

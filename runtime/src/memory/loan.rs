@@ -1,7 +1,7 @@
 //! Memory that users lend: loans, and the scope in which the engine may hold them.
 //!
 //! Nothing here is unsafe, but the soundness of lent memory rests on these lifetimes and on the
-//! drain: the second rule in the header of [`memory`](super).
+//! drain. This is the second rule in the header of [`memory`](super).
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -92,7 +92,7 @@ impl Loan<'_> {
 }
 
 impl LoanMut<'_> {
-    /// The same loan for a shorter time: a reborrow.
+    /// Lends the memory again for a shorter time: a reborrow.
     pub(crate) fn again(&mut self) -> LoanMut<'_> {
         LoanMut { span: self.span, lender: PhantomData }
     }

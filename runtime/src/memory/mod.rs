@@ -8,8 +8,8 @@
 //! 2. Memory that a user lends is lent in a [`scope`]. Its drain waits until nothing holds a lent
 //!    span before the scope ends, even if the body fails, panics, or leaks its arguments.
 //! 3. Memory that a user points to ([`raw`](crate::raw)) is kept alive by the caller until the
-//!    operation is complete: this is the contract of the unsafe calls. Only the bytes of the
-//!    elements are accessed, never the gaps between them.
+//!    operation is complete, by the contract of the unsafe calls. Only the bytes of the elements
+//!    are accessed, never the gaps between them.
 //! 4. A span's bytes are accessed through pointers with a checked length, never as a slice, since
 //!    others may write them at any time.
 //!

@@ -55,7 +55,7 @@ impl Span {
         self.start
     }
 
-    /// The same memory with displacement 0 moved to displacement `by`; `None` if that overflows.
+    /// Moves displacement 0 to displacement `by`; `None` if that overflows.
     #[inline]
     pub(crate) fn shifted(self, by: i64) -> Option<Span> {
         Some(Span { origin: self.origin.checked_add(by)?, ..self })

@@ -303,7 +303,7 @@ impl<'w> Local<'w> {
         let is_own = self.is_own();
         let error = if is_own { error.at_home() } else { error };
         self.core.raise(error.at(|| match is_own {
-            true => self.core.place("access to the own window", None, bytes),
+            true => self.core.place("access to its own window", None, bytes),
             false => self.core.place("load or store", Some(self.rank()), bytes),
         }))
     }

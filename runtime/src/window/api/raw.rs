@@ -1,4 +1,4 @@
-//! The calls of a window without scopes: each opens or closes an epoch, and origins are pointers
+//! The calls of a window without scopes. Each opens or closes an epoch, and origins are pointers
 //! with a count and a type, as in MPI.
 //!
 //! The scopes make these calls, with all of their checks. The scopes' borrows guarantee that memory
@@ -24,8 +24,8 @@ use crate::window::sync::lock::LockType;
 
 /// A window's calls without scopes; see [`Window::raw`](crate::Window::raw).
 ///
-/// Operations are unsafe, since they use memory behind pointers **until they are complete**. An
-/// operation is complete when one of these calls has returned:
+/// Operations are unsafe, since they use memory that the caller points to **until they are
+/// complete**. An operation is complete when one of these calls has returned:
 /// - a call that completes it by MPI's rules: [`flush`](Raw::flush), [`flush_all`](Raw::flush_all),
 ///   [`unlock`](Raw::unlock), [`unlock_all`](Raw::unlock_all), [`complete`](Raw::complete) or
 ///   [`fence`](Raw::fence);
@@ -33,7 +33,7 @@ use crate::window::sync::lock::LockType;
 ///   it at the origin: its memory may be used again;
 /// - [`wait`](Request::wait) of its request.
 ///
-/// Such a call completes the operations even if it fails, with one exception: if the call is
+/// Such a call completes the operations even if it fails, with one exception. If the call is
 /// refused (RMA_SYNC, ASSERT, RANK), operations remain pending and their memory must stay. An
 /// operation that returns an error may use its memory until then, too.
 ///
@@ -451,8 +451,8 @@ impl<'w> Raw<'w> {
         self.core.fetch(op, operand, room, target, target_disp, datatype)
     }
 
-    /// Stores the element at `origin` if the element at the target equals the one at `compare`, and
-    /// fetches the old value in both cases (MPI-5.0 section 12.3.4). See
+    /// Stores the element at `origin` if the element at the target equals the one at `compare`.
+    /// Fetches the old value in both cases (MPI-5.0 section 12.3.4). See
     /// [`Epoch::compare_and_swap`](crate::Epoch::compare_and_swap).
     ///
     /// ```

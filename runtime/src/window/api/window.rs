@@ -36,9 +36,8 @@ pub enum Allocated {}
 /// A window over the user's memory gives it back when it is freed. A window that is dropped instead
 /// stays open to the other ranks, with its memory, until the end of the job.
 ///
-/// A program may address ranks that run on other architectures. Ranks of one host with the same
-/// data representation access each other's memory directly if it is in shared memory. The docs of
-/// the constructors call them *like ranks*.
+/// Ranks of one host with the same data representation are called *like ranks*. They access each
+/// other's memory directly if it is in shared memory.
 ///
 /// ```
 /// use longshore::{Info, Window};
